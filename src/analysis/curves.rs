@@ -202,7 +202,7 @@ mod tests {
     use super::super::line_figure::LineFigure;
     use super::*;
     use driftbench_runner::manifest::Source;
-    use driftbench_runner::plan::Plan;
+    use driftbench_runner::plan::{Plan, shows};
     use std::path::{Path, PathBuf};
 
     /// The plans of all published experiments and of those for tests.
@@ -232,7 +232,7 @@ mod tests {
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
         for figure in LineFigure::all(&plan.manifest.figure) {
-            let shown = |cell: &&Cell| panels::shows(figure.common, cell);
+            let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
             let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
             let on_x_axis: Vec<String> = unnamed.map(str::to_owned).collect();

@@ -8,10 +8,10 @@ use super::CellResult;
 use super::curves::curves;
 use super::figure::XAxis;
 use super::line_figure::{LineFigure, x_value};
-use super::panels::{Group, distinct, panels, shows};
+use super::panels::{Group, distinct, panels};
 use driftbench_core::words::thousands;
 use driftbench_runner::manifest::figure::{FigureKeys, FigureTables};
-use driftbench_runner::plan::{Cell, Setting};
+use driftbench_runner::plan::{Cell, Setting, shows};
 use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.

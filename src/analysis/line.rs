@@ -151,6 +151,8 @@ pub enum Line {
     Exact(Curve),
     /// A prediction for the curve, or a published bound ([`Prediction::is_bound`]).
     Predicted(Curve, Prediction),
+    /// A ring around the point of a curve that tuning selected.
+    Selected(Curve),
     /// A line for comparison.
     Reference(Reference),
 }
@@ -163,6 +165,7 @@ impl Line {
             Self::Predicted(curve, prediction) => {
                 format!("{} {}", words_before(*prediction), curve.name())
             }
+            Self::Selected(curve) => format!("selected for {}", curve.name()),
             Self::Reference(Reference::Slope(slope)) => format!("slope {slope}").replace('-', "−"),
             Self::Reference(Reference::NoChange) => "no change".into(),
         }
@@ -174,6 +177,7 @@ impl Line {
             Self::Measured(_) => "measured",
             Self::Exact(_) => "exact",
             Self::Predicted(..) => "theory",
+            Self::Selected(_) => "selected",
             Self::Reference(_) => "reference",
         }
     }
@@ -181,7 +185,7 @@ impl Line {
     /// Its style. A prediction has the colour and the marker of its curve.
     pub fn style(&self) -> Style {
         match self {
-            Self::Measured(curve) | Self::Exact(curve) => curve.style,
+            Self::Measured(curve) | Self::Exact(curve) | Self::Selected(curve) => curve.style,
             Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
             Self::Reference(_) => {
                 Style { dash: Dash::Thin(REFERENCE), ..Style::solid(Color::Neutral) }
@@ -197,7 +201,10 @@ impl Line {
     /// The curve that it belongs to.
     pub fn curve(&self) -> Option<&Curve> {
         match self {
-            Self::Measured(curve) | Self::Exact(curve) | Self::Predicted(curve, _) => Some(curve),
+            Self::Measured(curve)
+            | Self::Exact(curve)
+            | Self::Predicted(curve, _)
+            | Self::Selected(curve) => Some(curve),
             Self::Reference(_) => None,
         }
     }

@@ -1,13 +1,14 @@
 //! `[[figure.convergence]]`, a curve per cell of a metric over a cost, and `[[figure.scaling]]`, a
 //! final metric over a setting or another quantity.
 
+use super::costs::compared_costs;
 use super::curves::views;
 use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
 use super::line::{Curve, Line, Reference};
+use super::ranking::grid_points;
 use super::theory::Theory;
 use super::{CellResult, predictions, setting_text};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use driftbench_core::words::count;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
@@ -241,8 +242,8 @@ impl<'a> LineFigure<'a> {
         if plot.series().all(|s| s.points.is_empty()) {
             return nothing(cells);
         }
-        let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
-        let (y, runs, band) = (self.y.formula(), count(n, "run"), band_name(self.band));
+        let (y, runs, band) =
+            (self.y.formula(), super::sample_in_words(cells), band_name(self.band));
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
         let mut caption = match self.y.average() {
             _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
@@ -253,6 +254,9 @@ impl<'a> LineFigure<'a> {
             }
             None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
         };
+        if !over_rounds && self.y.average().is_none() {
+            caption.push_str(&costs_of_points(cells));
+        }
         if let XAxis::Rounds(x) = self.x
             && cells.iter().any(|cell| uneven(cell, x))
         {
@@ -289,6 +293,18 @@ impl<'a> LineFigure<'a> {
         });
         caption
     }
+}
+
+/// What the runs behind the points have cost, as the end of a caption: algorithms are compared at
+/// each grid point, and one algorithm with nothing.
+fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
+    let (_, points) = grid_points(cells);
+    let mut points: Vec<&[&CellResult<'_>]> = points.iter().map(|p| &p.cells[..]).collect();
+    if points.is_empty() {
+        points = cells.chunks(1).collect();
+    }
+    let costs = compared_costs(&points, None);
+    if costs.is_empty() { costs } else { format!(" {costs}") }
 }
 
 /// Panels, at most, beside or below one that is large without being asked for.
@@ -357,7 +373,7 @@ fn nothing(cells: &[&CellResult<'_>]) -> String {
 }
 
 /// Points from left to right, with their cells.
-fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     points.into_iter().unzip()
 }

@@ -69,13 +69,15 @@ pub struct Ranking {
 pub enum Lead {
     /// Runs of every algorithm diverged.
     AllDiverged,
+    /// No algorithm whose runs reach the cost has a mean.
+    Ended,
     /// The smallest mean is above the error at the start.
     AboveStart,
     /// The mean of the next is so many times larger; without limits of single runs.
     Ratio(Ratio),
     /// Runs of every other algorithm diverged.
     OthersDiverged,
-    /// There is no other algorithm at this grid point.
+    /// There is no other algorithm at this grid point, or none whose runs reach the cost.
     Alone,
 }
 
@@ -92,6 +94,7 @@ impl Ranking {
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],
+            Lead::Ended => vec!["runs end".into(), "before".into()],
             Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
                 let limits = (!low.is_nan() && !high.is_nan())

@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod claims;
 pub mod compare;
+mod costs;
 mod curves;
 mod downsample;
 pub mod family;
@@ -20,6 +21,7 @@ mod needs;
 mod panels;
 mod predictions;
 pub mod problems;
+mod profile;
 mod ranking;
 mod ranking_map;
 mod runs;
@@ -27,6 +29,8 @@ mod setting_text;
 mod stability;
 pub mod table;
 pub mod theory;
+pub mod tuned;
+mod tuning;
 mod unplanned;
 #[cfg(test)]
 mod wrong;
@@ -35,15 +39,16 @@ use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
+pub use costs::when_text;
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
 use driftbench_core::federated::Schedule;
-use driftbench_core::words::thousands;
+use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
-use driftbench_runner::manifest::{Oracle, Prices, Quantity};
-use driftbench_runner::plan::{Cell, Plan, figure_ids};
+use driftbench_runner::manifest::{AtCost, Oracle, Prices, Quantity};
+use driftbench_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
 use driftbench_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
@@ -56,16 +61,18 @@ pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
 pub use panels::unique;
-use ranking::Rankings;
+use ranking::{ComparedPoint, Rankings};
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
-pub use runs::{COSTS, Runs, TraceNeeds};
+pub use runs::{NoSample, Runs, TraceNeeds};
 pub use setting_text::{details, name, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use theory::{MomentsCache, Theory};
+use tuning::TuningCells;
+pub use tuning::{TunedRow, TuningResult};
 pub use unplanned::UnplannedCells;
 
 /// An experiment with its results.
@@ -92,6 +99,14 @@ pub struct Experiment<'a> {
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
+    /// The settings that are best.
+    pub best: BestSettings<'a>,
+}
+
+/// The settings that were chosen for the least error or cost.
+pub struct BestSettings<'a> {
+    /// What was selected, where settings are tuned.
+    pub tuning: Option<TuningResult>,
     /// The frontiers of the manifest.
     pub frontiers: Vec<frontier::ComputedFrontier<'a>>,
 }
@@ -143,9 +158,24 @@ impl CellResult<'_> {
         self.runs.finals(quantity).map(|sample| Summary::new(&sample))
     }
 
+    /// A quantity at a cost, or at the last round, one number per replicate.
+    ///
+    /// # Errors
+    /// Why it has no such values.
+    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
+        match at {
+            Some(at) => match &self.runs.at(quantity, at)?.values {
+                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
+                values => Ok(values.clone()),
+            },
+            None if self.runs.diverged > 0 => Err(NoSample::Diverged),
+            None => self.runs.finals(quantity).ok_or(NoSample::Unrecorded),
+        }
+    }
+
     /// A quantity along each of the traces in memory; empty where it is not recorded.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
-        self.runs.along.iter().map(|trace| runs::column(trace, quantity, &self.prices)).collect()
+        self.runs.columns(quantity, &self.prices)
     }
 
     /// A quantity over the replicates at each recorded round, up to the first divergence.
@@ -184,11 +214,18 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, store),
     );
-    let (axes, rows) = ranking::grid_points(&cells);
-    let places = rows.iter().map(|row| (row.cells.clone(), Quantity::SqError));
+    let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
+    let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
+    let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
-    let standings = Standings::new(axes, &rows, &rankings);
-    let figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
+    let standings = Standings::new(axes, &rows, (by, at), &rankings);
+    let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
+    let candidates = TuningCells::read(plan, store)?;
+    let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
+    let further = tuning::figures(plan, &candidates, &taken);
+    figures.splice(figures.len().min(1)..figures.len().min(1), further);
+    figures.extend(profile::figure(&cells, by, at));
+    let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
@@ -215,7 +252,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         not_computed,
         unplanned,
         standings,
-        frontiers,
+        best: BestSettings { tuning, frontiers },
     })
 }
 
@@ -253,18 +290,40 @@ fn results<'a>(
     store: &Store,
     needs: &Needs<'_>,
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
+    let all: Vec<&'a Cell> = plan.cells.iter().collect();
+    let (cells, mut missing) = read_cells(plan, &all, store, &|cell| needs.traces(cell))?;
+    // Where candidates were not run, it is not decided what is selected.
+    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+    let candidates = groups.flat_map(|group| &group.candidates).filter(|c| c.loss.is_none());
+    for Candidate { cell, .. } in candidates {
+        let failed = store.failed(&plan.experiment, &cell.id)?;
+        missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
+    }
+    Ok((cells, missing))
+}
+
+/// Those of these cells that have results, with what is needed of their runs, and the others.
+///
+/// # Errors
+/// If results are damaged.
+fn read_cells<'a>(
+    plan: &'a Plan,
+    cells: &[&'a Cell],
+    store: &Store,
+    needs: &(dyn Fn(&Cell) -> TraceNeeds + Sync),
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     // Each task reads several cells in the order of the store, so that cells of one pack are read
     // together. What is not needed is dropped immediately.
-    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
     let order = store.reading_order(&plan.experiment, &ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
-        let cell: &'a Cell = &plan.cells[*place];
+        let cell: &'a Cell = cells[*place];
         let stored = store.read(&plan.experiment, &cell.id);
         let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, &needs.traces(cell), &prices),
+                runs: Runs::new(traces, on_each(cell), &needs(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -279,11 +338,12 @@ fn results<'a>(
     let mut all: Vec<(usize, _)> = all.collect();
     all.sort_by_key(|(place, _)| *place);
     let mut known: Vec<Arc<Provenance>> = Vec::new();
+    let planned = cells;
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     for (place, found) in all {
         match found? {
             None => {
-                let cell = &plan.cells[place];
+                let cell = planned[place];
                 let failed = store.failed(&plan.experiment, &cell.id)?;
                 missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
             }
@@ -297,6 +357,24 @@ fn results<'a>(
         }
     }
     Ok((cells, missing))
+}
+
+/// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".
+fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
+    let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
+        return count(0, "run");
+    };
+    let Identity { instances, replicates, .. } = &largest.cell.identity;
+    match instances {
+        1 => count(largest.runs.count, "run"),
+        _ => format!("{instances} instances with {} each", count(*replicates as usize, "run")),
+    }
+}
+
+/// The runs whose mean is one number of a sample: those on one of several instances.
+fn on_each(cell: &Cell) -> usize {
+    let Identity { instances, replicates, .. } = &cell.identity;
+    if *instances > 1 { *replicates as usize } else { 1 }
 }
 
 /// The number of cells that a thread reads one after the other.
@@ -340,7 +418,7 @@ fn follow_chosen(
     for i in store.reading_order(&plan.experiment, &ids) {
         let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::new(stored.traces, needed, &cell.prices);
+            cell.runs = Runs::new(stored.traces, on_each(cell.cell), needed, &cell.prices);
         }
     }
     Ok(())
@@ -378,16 +456,17 @@ fn instances<'a>(plan: &Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, E
     })
 }
 
-/// The cells of each square of the ranking maps, and the quantity by which they are compared.
+/// The cells of each square of the ranking maps, by which quantity and at which cost they are
+/// compared.
 fn squares<'a>(
     plan: &'a Plan,
     cells: &'a [CellResult<'a>],
     shown: &'a FigureCells,
-) -> impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)> {
+) -> impl Iterator<Item = ComparedPoint<'a>> {
     let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
     figures.flat_map(|(figure, chosen)| {
         let places = ranking_map::compared_cells(figure, &chosen.among(cells));
-        places.into_iter().map(|cells| (cells, figure.metric))
+        places.into_iter().map(|cells| (cells, figure.metric, figure.at))
     })
 }
 

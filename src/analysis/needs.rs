@@ -3,14 +3,14 @@
 
 use super::CellResult;
 use super::claims::{Against, MeanComparison};
+use super::costs::STATED;
 use super::downsample::{FigureCells, MOST_CURVES};
 use super::line_figure::LineFigure;
-use super::panels::shows;
-use super::runs::{COSTS, TraceNeeds};
+use super::runs::TraceNeeds;
 use driftbench_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
 use driftbench_runner::manifest::figure::{Convergence, TheoryKind};
 use driftbench_runner::manifest::{Quantity, TimeAverage};
-use driftbench_runner::plan::{Cell, Plan, selected};
+use driftbench_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 
 /// What a manifest needs.
@@ -47,7 +47,19 @@ impl<'a> Needs<'a> {
         for figure in self.complete.iter().filter(|figure| shows(&figure.common, cell)) {
             add_figure(figure, &mut needs);
         }
-        add_claims(&self.plan.manifest.claim, cell, &mut needs);
+        let manifest = &self.plan.manifest;
+        if let Some(at) = manifest.ranked_at() {
+            needs.add_at(at, STATED.into_iter().chain([manifest.ranked_by()]));
+        }
+        if let Some(tune) = &manifest.tune {
+            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        }
+        for figure in manifest.figure.winners.iter().filter(|figure| shows(&figure.common, cell)) {
+            if let Some(at) = figure.at {
+                needs.add_at(at, STATED.into_iter().chain([figure.metric]));
+            }
+        }
+        add_claims(&manifest.claim, cell, &mut needs);
         needs
     }
 
@@ -91,31 +103,33 @@ fn draws_moments(figure: &LineFigure<'_>) -> bool {
 
 /// Adds what a figure of curves draws: a page offers each curve over any cost.
 pub fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
-    needs.along.extend(COSTS.into_iter().chain([figure.x, figure.y]));
+    needs.along.extend(Quantity::COSTS.into_iter().chain([figure.x, figure.y]));
 }
 
 /// Adds what claims need of a cell.
 fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
-    let mut follow = |cells: &Selection, quantities: &[Quantity]| {
-        if selected(cell, cells) {
-            needs.along.extend(quantities.iter().filter(|q| q.average().is_none()));
+    let mut follow = |cells: &Selection, at: When, quantities: &[Quantity]| {
+        let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
+        match at.cost() {
+            _ if at == When::End || !selected(cell, cells) => {}
+            Some(at) => needs.add_at(at, quantities),
+            None => needs.along.extend(quantities),
         }
     };
-    for c in MeanComparison::all(table).filter(|c| c.at != When::End) {
-        follow(c.left, &[c.metric]);
+    for c in MeanComparison::all(table) {
+        follow(c.left, c.at, &[c.metric]);
         if let Against::Cells(right) = c.against {
-            follow(right, &[c.metric]);
+            follow(right, c.at, &[c.metric]);
         }
     }
     for c in &table.slope {
         match &c.reaching {
-            Some(reaching) => follow(&c.of, &[c.metric, reaching.cost]),
-            None if c.at != When::End => follow(&c.of, &[c.metric]),
-            None => {}
+            Some(reaching) => follow(&c.of, When::EveryRound, &[c.metric, reaching.cost]),
+            None => follow(&c.of, c.at, &[c.metric]),
         }
     }
     for c in &table.reaches {
-        follow(&c.of, &[c.metric, c.reaching.cost]);
+        follow(&c.of, When::EveryRound, &[c.metric, c.reaching.cost]);
     }
     let averages = table.matches.iter().filter(|c| selected(cell, &c.of));
     needs.averages.extend(averages.filter_map(|c| c.average));

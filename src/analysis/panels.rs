@@ -2,8 +2,7 @@
 
 use super::CellResult;
 use super::setting_text::pretty;
-use driftbench_runner::manifest::figure::FigureKeys;
-use driftbench_runner::plan::{Cell, Setting, SettingKey, selected};
+use driftbench_runner::plan::{Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
@@ -48,13 +47,6 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
         Group { title: settings.join(", "), settings, values, cells }
     };
     groups.into_iter().map(group).collect()
-}
-
-/// Whether a figure shows a cell: all cells, unless it names labels or settings.
-pub fn shows(figure: &FigureKeys, cell: &Cell) -> bool {
-    let FigureKeys { labels, only, .. } = figure;
-    (labels.is_empty() || labels.contains(&cell.label))
-        && only.as_ref().is_none_or(|only| selected(cell, only))
 }
 
 /// The values on the x axis and on the y axis of a map.

@@ -7,11 +7,13 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
+use super::costs::{compared_costs, is_short};
 use super::panels::{self, Group};
+use super::runs::NoSample;
 use super::{CellResult, family, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use driftbench_core::words::joined;
-use driftbench_runner::manifest::{Quantity, Start};
+use driftbench_runner::manifest::{AtCost, Quantity, Start};
 use driftbench_runner::plan::short;
 use std::collections::{BTreeSet, HashMap};
 
@@ -48,6 +50,8 @@ pub struct Rival {
 pub enum PointRanking {
     /// Runs of every algorithm diverged, so that none has a mean.
     Diverged,
+    /// The runs of some algorithm end before the cost is reached, and no other has a mean.
+    Ended,
     /// The smallest mean error is above the error at the start.
     AboveStart {
         /// That mean.
@@ -75,30 +79,34 @@ impl PointRanking {
     }
 }
 
-/// The ids of the cells that are compared at a grid point, in their order, and by which quantity.
-type ComparedCells<'a> = (Vec<&'a str>, Quantity);
+/// The cells that are compared at a grid point, by which quantity, and at which cost; at the last
+/// round if there is none.
+pub type ComparedPoint<'a> = (Vec<&'a CellResult<'a>>, Quantity, Option<AtCost>);
+
+/// The same as a key: the ids of the cells in their order, and the cost by its bits.
+type PointKey<'a> = (Vec<&'a str>, Quantity, Option<(Quantity, u64)>);
 
 /// The outcomes at all grid points of a page.
 #[derive(Default)]
 pub struct Rankings<'a> {
-    outcomes: HashMap<ComparedCells<'a>, PointRanking>,
+    outcomes: HashMap<PointKey<'a>, PointRanking>,
     /// Comparisons in the family of the correction.
     pub compared: usize,
 }
 
 impl<'a> Rankings<'a> {
     /// Compares the algorithms of each of these grid points with the best there.
-    pub fn new(points: impl Iterator<Item = (Vec<&'a CellResult<'a>>, Quantity)>) -> Self {
+    pub fn new(points: impl Iterator<Item = ComparedPoint<'a>>) -> Self {
         let mut outcomes = HashMap::new();
-        let mut order: Vec<ComparedCells<'a>> = Vec::new();
-        for (cells, quantity) in points {
-            let key = key(&cells, quantity);
+        let mut order: Vec<PointKey<'a>> = Vec::new();
+        for (cells, quantity, at) in points {
+            let key = key(&cells, quantity, at);
             if !outcomes.contains_key(&key) {
-                outcomes.insert(key.clone(), rank(&cells, quantity));
+                outcomes.insert(key.clone(), rank(&cells, quantity, at));
                 order.push(key);
             }
         }
-        let mut open: Vec<(&ComparedCells<'a>, usize, f64)> = Vec::new();
+        let mut open: Vec<(&PointKey<'a>, usize, f64)> = Vec::new();
         for key in &order {
             let PointRanking::Ranked { rivals, .. } = &outcomes[key] else { continue };
             let unclear = rivals.iter().enumerate();
@@ -123,21 +131,33 @@ impl<'a> Rankings<'a> {
         &self,
         cells: &[&'a CellResult<'a>],
         quantity: Quantity,
+        at: Option<AtCost>,
     ) -> Option<&PointRanking> {
-        self.outcomes.get(&key(cells, quantity))
+        self.outcomes.get(&key(cells, quantity, at))
     }
 }
 
-fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity) -> ComparedCells<'a> {
-    (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity)
+fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>) -> PointKey<'a> {
+    let at = at.map(|at| (at.limit().0, at.limit().1.to_bits()));
+    (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
 }
 
 /// The cells of a grid point by their means; comparisons that need a test are left unclear.
-fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
-    let finals = cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.runs.finals(quantity)?)));
-    let mut all: Vec<(usize, Vec<f64>)> = finals.filter(|(_, v)| !mean(v).is_nan()).collect();
-    all.sort_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
-    let Some(((best, sample), others)) = all.split_first() else { return PointRanking::Diverged };
+fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
+    let known =
+        cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.sample(quantity, at).ok()?)));
+    let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
+    let several = cells.iter().any(|c| c.cell.identity.instances > 1);
+    // Instances are compared by ratios, so that those with the largest errors do not decide alone.
+    let height = |sample: &[f64]| match several && sample.iter().all(|x| *x > 0.0) {
+        true => sample.iter().map(|x| libm::log(*x)).sum::<f64>(),
+        false => mean(sample),
+    };
+    all.sort_by(|a, b| height(&a.1).total_cmp(&height(&b.1)));
+    let Some(((best, sample), others)) = all.split_first() else {
+        let ended = cells.iter().any(|cell| is_short(cell, at));
+        return if ended { PointRanking::Ended } else { PointRanking::Diverged };
+    };
     let error = mean(sample);
     let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
     // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
@@ -147,7 +167,10 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity) -> PointRanking {
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let ratio = Ratio::of_means(other, sample);
+        let ratio = match cells[*best].cell.identity.instances {
+            1 => Ratio::of_means(other, sample),
+            _ => Ratio::over_instances(other, sample),
+        };
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
     };
@@ -173,8 +196,14 @@ fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
 pub struct Standings {
     /// Names of the settings that all algorithms have.
     pub axes: Vec<String>,
+    /// The quantity by which they are ranked.
+    pub by: Quantity,
     /// A row for each combination of their values.
     pub rows: Vec<Standing>,
+    /// The cost at which the algorithms are compared; each after its last round if there is none.
+    pub at: Option<AtCost>,
+    /// What the algorithms have paid, as sentences.
+    pub costs: String,
     /// Comparisons on the whole page, maps included, in the family of Holm's correction.
     pub compared: usize,
 }
@@ -185,7 +214,7 @@ pub struct Standing {
     pub values: Vec<String>,
     /// Each of these settings in the notation of the sources.
     pub settings: Vec<String>,
-    /// The algorithm with the smallest mean of ‖θ_T − θ*‖², and all that are not separated
+    /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated
     /// from it; none if no algorithm has a mean or all ended above the start.
     pub leaders: Vec<String>,
     /// The family of the algorithm with the smallest mean, if one has a mean.
@@ -200,25 +229,54 @@ pub struct Standing {
     pub n: usize,
     /// Algorithms with runs that diverged, which are not ranked.
     pub diverged: Vec<String>,
+    /// Algorithms with runs that end before the cost is reached, which are not ranked either.
+    pub ended: Vec<String>,
+}
+
+impl Standing {
+    /// Why nothing is ranked, if there is no mean.
+    pub fn nothing_ranked(&self) -> &'static str {
+        if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
+    }
+
+    /// Why nothing but the best is ranked.
+    pub fn no_others(&self) -> &'static str {
+        match (self.diverged.is_empty(), self.ended.is_empty()) {
+            (_, true) => "all others diverged",
+            (true, false) => "the others’ runs end before",
+            (false, false) => "the others diverged or end before",
+        }
+    }
 }
 
 impl Standings {
     /// The rows of these grid points, which differ in the settings `axes`.
-    pub fn new<'a>(axes: Vec<String>, points: &[Group<'a>], rankings: &Rankings<'a>) -> Self {
+    pub fn new<'a>(
+        axes: Vec<String>,
+        points: &[Group<'a>],
+        (by, at): (Quantity, Option<AtCost>),
+        rankings: &Rankings<'a>,
+    ) -> Self {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
         let name =
             |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
         let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
-            let outcome = rankings.outcome(cells, Quantity::SqError)?;
+            let outcome = rankings.outcome(cells, by, at)?;
             let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
-                PointRanking::Diverged => (f64::NAN, cells[0].runs.count, &[]),
+                PointRanking::Diverged | PointRanking::Ended => {
+                    (f64::NAN, cells[0].runs.count, &[])
+                }
                 PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
             let leaders = outcome.leaders();
             let family_of =
                 |place: &usize| family::family(cells[*place].cell.identity.algorithm.kind());
-            let diverged = cells.iter().filter(|c| c.runs.diverged > 0);
+            let without = |why: NoSample| {
+                let cells = cells.iter();
+                let cells = cells.filter(move |c| c.sample(by, at) == Err(why));
+                cells.map(|cell| name(cell)).collect()
+            };
             Some(Standing {
                 values: values.clone(),
                 settings: settings.clone(),
@@ -228,17 +286,19 @@ impl Standings {
                 error,
                 next: rivals.first().map(|rival| (name(cells[rival.cell]), rival.clone())),
                 n,
-                diverged: diverged.map(|cell| name(cell)).collect(),
+                diverged: without(NoSample::Diverged),
+                ended: without(NoSample::Ended),
             })
         };
         let rows = points.iter().filter_map(standing).collect();
-        Self { axes, rows, compared: rankings.compared }
+        let cells: Vec<&[&CellResult<'_>]> = points.iter().map(|point| &point.cells[..]).collect();
+        let costs = compared_costs(&cells, at);
+        Self { axes, rows, by, at, costs, compared: rankings.compared }
     }
 }
 
 /// The settings that all algorithms have, and the grid points of their values with several cells.
-pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
-    let cells: Vec<&'a CellResult<'a>> = cells.iter().collect();
+pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     let all_have = |name: &&str| {
         let has_setting = |label: &&str| {
@@ -253,7 +313,7 @@ pub fn grid_points<'a>(cells: &'a [CellResult<'a>]) -> (Vec<String>, Vec<Group<'
     if labels.len() < 2 {
         return (axes, Vec::new());
     }
-    let groups = panels::panels(&axes, &cells).into_iter();
+    let groups = panels::panels(&axes, cells).into_iter();
     let points = groups.filter(|group| group.cells.len() > 1).collect();
     (axes, points)
 }

@@ -2,12 +2,14 @@
 //! which factor it is ahead of the next, and which are not separated from it.
 
 use super::CellResult;
+use super::costs::{compared_costs, is_short, when_text};
 use super::family::family;
 use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry, SHADES};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use super::ranking::{PointRanking, Rankings};
+use super::runs::NoSample;
 use super::setting_text::symbol;
 use driftbench_core::words::count;
 use driftbench_runner::manifest::figure::Winners;
@@ -19,8 +21,9 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
         let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
-            let outcome = rankings.outcome(&cells, spec.metric).unwrap_or(&PointRanking::Diverged);
-            Square { x, y, value: SquareValue::Ranking(ranking(outcome, &cells, &labels)) }
+            let outcome = rankings.outcome(&cells, spec.metric, spec.at);
+            let outcome = outcome.unwrap_or(&PointRanking::Diverged);
+            Square { x, y, value: SquareValue::Ranking(ranking(spec, outcome, &cells, &labels)) }
         });
         let squares = squares.collect();
         Map::new(group.title, &sides, squares)
@@ -30,7 +33,9 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
         |(name, color): &(String, Color)| LegendEntry::Patch { name: name.clone(), color: *color };
     let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
     let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
-    let undecided = |r: &Ranking| r.color == Color::Neutral && r.lead != Lead::AllDiverged;
+    let undecided = |r: &Ranking| {
+        r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
+    };
     if rankings_of(&maps).any(undecided) {
         let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
         legend.push(LegendEntry::Patch { name, color });
@@ -68,14 +73,20 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
     if cells.is_empty() {
         return "The figure is empty: no cell has results yet.".into();
     }
-    let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(
-        "The algorithm with the smallest mean of {} at the last round (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        "The algorithm with the smallest mean of {} {} (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
         spec.metric.formula(),
-        count(n, "run"),
+        when_text(spec.at),
+        super::sample_in_words(cells),
         count(compared, "comparison")
     );
-    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
+    let points = compared_cells(spec, cells);
+    let several: Vec<&[&CellResult<'_>]> =
+        points.iter().map(|point| &point[..]).filter(|point| point.len() > 1).collect();
+    let costs = compared_costs(&several, spec.at);
+    caption.push_str(&if costs.is_empty() { costs } else { format!(" {costs}") });
+    let diverged = |c: &&&CellResult<'_>| c.sample(spec.metric, spec.at) == Err(NoSample::Diverged);
+    let diverged = cells.iter().filter(diverged).count();
     if diverged > 0 {
         caption.push_str(&format!(
             " {diverged} of {} cells have runs that diverged and are not ranked.",
@@ -122,6 +133,7 @@ fn grid_points<'a>(
 
 /// What a square shows: which algorithms rank first, and how far ahead the first is.
 fn ranking(
+    spec: &Winners,
     outcome: &PointRanking,
     cells: &[&CellResult<'_>],
     labels: &[(String, Color)],
@@ -130,9 +142,11 @@ fn ranking(
     let leaders: Vec<String> = leaders.collect();
     let lead = match outcome {
         PointRanking::Diverged => Lead::AllDiverged,
+        PointRanking::Ended => Lead::Ended,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
         PointRanking::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
             Some(ratio) => Lead::Ratio(ratio),
+            None if cells.iter().any(|cell| is_short(cell, spec.at)) => Lead::Alone,
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,
         },

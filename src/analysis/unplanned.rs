@@ -25,7 +25,7 @@ pub struct UnplannedCells {
 /// If its folder cannot be read.
 pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
     let name = &plan.experiment;
-    let planned: HashSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    let planned: HashSet<&str> = plan.all_cells().map(|cell| cell.id.as_str()).collect();
     // An experiment that was never run has no folder.
     let mut ids = if plan.cells.is_empty() { Vec::new() } else { store.ids(name)? };
     ids.retain(|id| !planned.contains(id.as_str()));

@@ -33,6 +33,8 @@ const EDGE: u32 = 4;
 
 /// Radius of a marker, in plotters' pixels; outer and inner radius of an open one.
 const MARK: u32 = 3 * FINE;
+/// Radius of the ring around a selected point.
+const RING: u32 = 8;
 const OPEN: (u32, u32) = (5 * FINE / 2, 3 * FINE / 2);
 
 /// The dashes of a curve that lies on another one of another colour.
@@ -216,6 +218,13 @@ fn draw(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (style, measured) = (series.line.style(), series.line.is_measured());
     let color = plotters_color(style.color);
+    if let Line::Selected(_) = series.line {
+        for at in stretches(&series.points, x, y).concat() {
+            let ring = ShapeStyle { color: color.to_rgba(), filled: false, stroke_width: 2 * FINE };
+            chart.draw_series([Circle::new(at, RING * FINE, ring)])?;
+        }
+        return Ok(());
+    }
     for outline in outlines(&series.points, x, y) {
         chart.draw_series(std::iter::once(Polygon::new(outline, color.mix(0.16).filled())))?;
     }

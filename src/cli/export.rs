@@ -1,6 +1,7 @@
 //! `export`: all rows of all cells in one file.
 
 use super::{Code, Failure, report};
+use crate::analysis::tuned;
 use crate::store::Store;
 use crate::store::export::{ExportFormat, Exported, export};
 use driftbench_core::words::count;
@@ -82,5 +83,6 @@ fn plans(store: &Store, names: &[String]) -> Result<Vec<Plan>, Failure> {
         )));
     }
     all.retain(|e| names.is_empty() || names.contains(&e.name));
-    all.into_iter().map(report::plan).collect()
+    let plan = |experiment| Ok(tuned::all_stages(report::plan(experiment)?, store)?);
+    all.into_iter().map(plan).collect()
 }

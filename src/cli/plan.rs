@@ -1,7 +1,7 @@
 //! `plan`: lists the cells of manifests with their state and estimated time.
 
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
-use crate::analysis::wants_moments;
+use crate::analysis::{tuned, wants_moments};
 use crate::store::{Status, Store};
 use driftbench_core::problem::Spec;
 use driftbench_core::theory::effort::Effort;
@@ -39,10 +39,10 @@ const SHORTEST_PRINTED: f64 = 1.0;
 const MOST_BUILT: usize = 64;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let plans = args.manifests.plans()?;
     let store = Store::open(&args.out)?;
     let threads = pool(args.threads)?.current_num_threads();
-    for plan in &plans {
+    let all = args.manifests.plans()?.into_iter().map(|plan| tuned::all_stages(plan, &store));
+    for plan in &all.collect::<Result<Vec<Plan>, _>>()? {
         print(&describe(plan, &store, threads, args.all)?)?;
     }
     Ok(Code::Done)
@@ -92,6 +92,14 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     }
     if many && !all {
         labels.write(&mut out);
+    }
+    if let Some((fresh, more)) = plan.expected_following() {
+        let _ = writeln!(
+            out,
+            "then, where candidates are best at the border, up to {}; and fresh runs of what is selected, up to {}",
+            count(more, "further candidate"),
+            count(fresh, "cell")
+        );
     }
     out.push_str(&set_up);
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {

@@ -1,7 +1,7 @@
 //! `report`: writes reports from results.
 
 use super::{Code, Failure, memory};
-use crate::analysis::{Experiment, analyse};
+use crate::analysis::{Experiment, analyse, tuned};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
@@ -126,6 +126,15 @@ type Written = (IndexEntry, Vec<String>);
 /// Analyses a plan and writes its pages.
 pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
+        let followed = match plan.tuning {
+            None => None,
+            Some(_) => {
+                let (name, source) = (plan.experiment.clone(), plan.source.clone());
+                let plan = Plan::new(name, source).map_err(Failure::input)?;
+                Some(tuned::follow(plan, store)?)
+            }
+        };
+        let plan = followed.as_ref().unwrap_or(plan);
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
         let experiment = analyse(plan, store)?;

@@ -3,6 +3,7 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
+use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store};
 use driftbench_core::words::count;
@@ -56,7 +57,13 @@ pub struct How {
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let plans = args.manifests.plans()?;
+    let mut plans = args.manifests.plans()?;
+    if args.how.only.is_some() {
+        // A list may name cells that follow from results.
+        let store = Store::open(&args.how.out)?;
+        let all = plans.into_iter().map(|plan| tuned::all_stages(plan, &store));
+        plans = all.collect::<Result<_, _>>()?;
+    }
     execute(&plans, &args.how)
 }
 
@@ -163,7 +170,9 @@ impl<'a> PreparedRun<'a> {
             // Another run's experiments come last: it may have completed them by then.
             waiting.rotate_left(place);
             let Some(task) = waiting.pop_front() else { break };
-            code = code.and(session.experiment(task, &lock, follower)?);
+            let (plan, share) = (task.plan, task.share.len());
+            code = code.and(session.experiment(task, &lock, 0, follower)?);
+            code = code.and(session.following(plan, share, &lock, follower)?);
         }
         Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
     }
@@ -232,11 +241,51 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the missing cells of an experiment whose lock is held.
+    /// Runs the cells that follow from results: of an experiment with `[tune]` further candidates
+    /// and fresh runs of what is selected, as far as results decide. `before` cells of the command
+    /// were handled.
+    fn following(
+        &self,
+        plan: &Plan,
+        mut before: usize,
+        lock: &Lock,
+        follower: &dyn Follower,
+    ) -> Result<Code, Failure> {
+        let mut code = Code::Done;
+        if plan.tuning.is_none() || self.how.only.is_some() {
+            return Ok(code);
+        }
+        let mut handled: HashSet<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+        while !self.interrupt.is_requested() {
+            let source = plan.source.clone();
+            let next = Plan::new(plan.experiment.clone(), source).map_err(Failure::input)?;
+            let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
+            let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
+            next.cells = cells.cloned().collect();
+            if next.cells.is_empty() {
+                break;
+            }
+            let plans = std::slice::from_ref(&next);
+            let share = shard::chosen(plans, None, self.how.shard)?.remove(0);
+            let missing = missing(&next, &share, &self.store, self.how);
+            let threads = self.pool.current_num_threads();
+            memory::fits(&[(&next, missing.clone())], threads, self.how.memory)?;
+            let missing = self.interrupt.immediately(|| prepared(&next, &missing))?;
+            let new = share.len();
+            let task = Task { plan: &next, share, missing };
+            code = code.and(self.experiment(task, lock, before, follower)?);
+            before += new;
+        }
+        Ok(code)
+    }
+
+    /// Runs the missing cells of an experiment whose lock is held, when `before` others of the
+    /// command were handled.
     fn experiment(
         &self,
         task: Task<'_>,
         _lock: &Lock,
+        before: usize,
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
         let Task { plan, share, missing } = task;
@@ -262,14 +311,14 @@ impl Session<'_> {
         }
         follower.begins(Workload {
             experiment: name,
-            cells: share.len(),
-            done: share.len() - cells.len() - failed.len(),
+            cells: before + share.len(),
+            done: before + share.len() - cells.len() - failed.len(),
             steps: client_steps(&cells),
         });
         failed.iter().for_each(|failed| follower.failed(failed));
         let code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
         if cells.is_empty() {
-            if !self.how.quiet && failed.is_empty() {
+            if !self.how.quiet && failed.is_empty() && before == 0 {
                 match share.len() {
                     1 => eprintln!("{name}: the one cell is done"),
                     all => eprintln!("{name}: all {all} cells are done"),
@@ -353,7 +402,11 @@ impl Session<'_> {
 
     fn print_others(&self, plan: &Plan) {
         let name = &plan.experiment;
-        let known: HashSet<&str> = plan.cells.iter().map(|cell| &*cell.id).collect();
+        if plan.tuning.as_ref().is_some_and(|tuning| tuning.groups.is_empty()) {
+            // Which cells follow from the candidates is not known yet.
+            return;
+        }
+        let known: HashSet<&str> = plan.all_cells().map(|cell| &*cell.id).collect();
         let others = self.store.count_others(name, &known);
         if others > 0 && !self.how.quiet {
             eprintln!(

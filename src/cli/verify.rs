@@ -3,6 +3,7 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{Code, Failure, pool, print};
+use crate::analysis::tuned;
 use crate::store::{Store, StoredCell};
 use driftbench_runner::files::{Error, sha256};
 use driftbench_runner::panics::lock;
@@ -108,7 +109,7 @@ fn stored_plans(
         };
         match Plan::new(experiment.name.clone(), experiment.source()) {
             Ok(plan) => match store.ids(&name) {
-                Ok(ids) => plans.push((plan, ids)),
+                Ok(ids) => plans.push((tuned::all_stages(plan, store)?, ids)),
                 Err(e) => findings.add_wrong(format_args!("{name}: {e}")),
             },
             Err(e) => {

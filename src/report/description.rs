@@ -202,6 +202,13 @@ struct Known {
     fails: AtomicBool,
 }
 
+impl Known {
+    /// Whether samples are over instances of a problem.
+    fn over_instances(&self) -> bool {
+        self.cells.iter().any(|facts| facts.cell.identity.instances > 1)
+    }
+}
+
 /// Renders a text; `None` if a claim has another verdict than the text says.
 ///
 /// # Errors
@@ -220,7 +227,7 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>,
     let claim = |claim: &JudgedClaim<'_>| (claim.common.id.clone(), ClaimFacts::judged(claim));
     let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
     let claims = experiment.claims.iter().map(claim).collect();
-    let frontiers = experiment.frontiers.iter().flat_map(FrontierFacts::computed).collect();
+    let frontiers = experiment.best.frontiers.iter().flat_map(FrontierFacts::computed).collect();
     fill(text, Known { cells, claims, frontiers, ..Known::default() })
 }
 
@@ -357,7 +364,11 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
             let quantity = quantity(&options, usual)?;
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
-                    let Ratio { estimate, low, high, .. } = Ratio::of_means(a, b);
+                    let ratio = match known.over_instances() {
+                        true => Ratio::over_instances(a, b),
+                        false => Ratio::of_means(a, b),
+                    };
+                    let Ratio { estimate, low, high, .. } = ratio;
                     Ok(shown(estimate, (low, high)))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),

@@ -54,7 +54,7 @@ struct GuideSquare {
 
 /// The problems of an experiment that the page shows.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
-    experiment.frontiers.iter().map(|frontier| problem(experiment, frontier)).collect()
+    experiment.best.frontiers.iter().map(|frontier| problem(experiment, frontier)).collect()
 }
 
 fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> GuideProblem {
@@ -64,10 +64,7 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
     });
     let least = match (frontier.objectives()[0], frontier.cap) {
         (FrontierObjective::Communications, Some(cap)) => {
-            format!(
-                "communications, with at most {} times the oracle calls of SGD",
-                cap
-            )
+            format!("communications, with at most {} times the oracle calls of SGD", cap)
         }
         (objective, _) => objective.name().to_owned(),
     };
@@ -117,11 +114,8 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
         [(one, _)] => Some(family(one.method().name())),
         _ => None,
     };
-    let settings = format!(
-        "H = {}, γ = {}",
-        thousands(least.local_steps as usize),
-        short(least.step_size)
-    );
+    let settings =
+        format!("H = {}, γ = {}", thousands(least.local_steps as usize), short(least.step_size));
     let value = readable(value(&least), 3);
     GuideSquare { label: names.join(" or "), family, value, settings }
 }

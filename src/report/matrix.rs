@@ -175,7 +175,7 @@ fn cell(standing: &Standing) -> MatrixCell {
         words: words.clone(),
     };
     match (standing.leaders.as_slice(), &standing.next) {
-        ([], _) if standing.error.is_nan() => plain("all diverged"),
+        ([], _) if standing.error.is_nan() => plain(standing.nothing_ranked()),
         ([], _) => plain("all end above the start"),
         ([one], Some((_, rival))) => {
             let ratio = rival.ratio.estimate;
@@ -205,12 +205,15 @@ fn cell(standing: &Standing) -> MatrixCell {
 /// The result at a grid point as a sentence.
 fn words(standing: &Standing) -> String {
     let mut words = match (standing.leaders.as_slice(), &standing.next) {
-        ([], _) if standing.error.is_nan() => "Runs of every algorithm diverged".to_owned(),
+        ([], _) if standing.error.is_nan() && standing.ended.is_empty() => {
+            "Runs of every algorithm diverged".to_owned()
+        }
+        ([], _) if standing.error.is_nan() => "No algorithm’s runs reach the cost".to_owned(),
         ([], _) => {
             format!("The smallest mean, {}, is above the error at the start", short(standing.error))
         }
         ([one], None) => {
-            format!("{one} ends at {}; all others diverged", short(standing.error))
+            format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
         ([one], Some((next, rival))) => format!(
             "{one} ends lowest, at {}; {next}’s mean is {} times as large",
@@ -235,6 +238,9 @@ fn words(standing: &Standing) -> String {
     words.push_str(&format!("; {}", count(standing.n, "paired run")));
     if !standing.diverged.is_empty() && !standing.leaders.is_empty() {
         words.push_str(&format!("; diverged: {}", standing.diverged.join(", ")));
+    }
+    if !standing.ended.is_empty() && !standing.leaders.is_empty() {
+        words.push_str(&format!("; runs end before: {}", standing.ended.join(", ")));
     }
     words + "."
 }
@@ -263,11 +269,20 @@ mod tests {
             next: Some(("B".into(), Rival { cell: 1, ratio, separation })),
             n: 3,
             diverged: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
     fn standings(axes: &[&str], rows: Vec<Standing>) -> Standings {
-        Standings { axes: axes.iter().map(|a| (*a).to_owned()).collect(), rows, compared: 1 }
+        let axes = axes.iter().map(|a| (*a).to_owned()).collect();
+        Standings {
+            axes,
+            rows,
+            by: driftbench_runner::manifest::Quantity::SqError,
+            at: None,
+            costs: String::new(),
+            compared: 1,
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod owned;
 mod page_data;
 mod series;
 mod truncation;
+mod tuning;
 mod view;
 
 use crate::analysis::family::FAMILIES;
@@ -165,8 +166,8 @@ impl Writer {
         }
         let mut tables: BTreeSet<String> =
             page.files.iter().map(|(file, _)| file.clone()).collect();
-        if !experiment.frontiers.is_empty() {
-            let text = frontier::csv(&experiment.frontiers);
+        if !experiment.best.frontiers.is_empty() {
+            let text = frontier::csv(&experiment.best.frontiers);
             self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
             tables.insert(FRONTIER.to_owned());
         }

@@ -185,7 +185,8 @@ pub const FRONTIER: &str = "frontier.csv";
 /// Whether a file has the name of a table of a page.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
-    let fixed = |t: &str| ["winners", "bounds", "orders"].contains(&t) || t.starts_with("claim-");
+    let fixed =
+        |t: &str| ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-");
     name == FRONTIER || table.is_some_and(fixed)
 }
 

@@ -8,8 +8,8 @@
 use super::numbers::{Numbers, Slice};
 use crate::analysis::family::FAMILIES;
 use crate::analysis::{
-    Body, COSTS, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
-    Plot, Square, SquareValue, Style, View, XAxis, name, words_before, x_value,
+    Body, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps, Plot,
+    Square, SquareValue, Style, View, XAxis, name, words_before, x_value,
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -358,7 +358,7 @@ fn x_choices(
             |c: &&CellResult<'_>| c.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0));
         cells.iter().any(last)
     };
-    let others = COSTS.into_iter().filter(|q| *q != own && grows(*q));
+    let others = Quantity::COSTS.into_iter().filter(|q| *q != own && grows(*q));
     let all = std::iter::once(own).chain(others);
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }

@@ -6,11 +6,12 @@ use super::formula;
 use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
+use super::tuning::{self, PageTuning};
 use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
     Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details,
-    problems,
+    problems, when_text,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;
@@ -38,6 +39,8 @@ pub struct Page {
     pub claims: PageClaims,
     /// The ranking, and the number of comparisons in its table and in maps.
     pub ranking: Value,
+    /// What was selected, where settings are tuned.
+    pub tuning: Option<PageTuning>,
     pub tables: Tables,
     pub problems: Problems,
     pub formulas: Value,
@@ -109,7 +112,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
         first_order: claims::first_order(&experiment.first_order, &mut files),
-        frontier: frontier::table(&experiment.frontiers),
+        frontier: frontier::table(&experiment.best.frontiers),
     };
     Ok(Page {
         experiment: json!({
@@ -119,7 +122,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "source": sources::cited(source),
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
-            "replicates": manifest.replicates,
+            "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),
             "cells": plan.cells.len(),
             "missing": experiment.missing.len(),
         }),
@@ -140,11 +143,19 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         ranking: json!({
             "table": ranking(&experiment.standings, &mut files),
             "matrix": RankingMatrix::new(&experiment.standings, MOST_ROWS),
+            "error": mean_error(&experiment.standings),
+            "when": when_text(experiment.standings.at),
+            "round": match experiment.standings.at {
+                Some(_) => ": each run at its last recorded round that costs at most this",
+                None => ", whatever it costs",
+            },
+            "costs": experiment.standings.costs,
             "comparisons": match experiment.standings.compared {
                 1 => "1 comparison".to_owned(),
                 several => format!("{} comparisons", thousands(several)),
             },
         }),
+        tuning: tuning::section(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
         formulas: json!({
@@ -187,15 +198,24 @@ fn without_true(value: &str) -> String {
     value.strip_suffix(" true").unwrap_or(value).to_owned()
 }
 
+/// The error by which algorithms are ranked.
+fn mean_error(standings: &Standings) -> &'static str {
+    match standings.by {
+        Quantity::SqError if standings.at.is_none() => "‖θ_T − θ*‖²",
+        by => by.formula(),
+    }
+}
+
 /// Which algorithm ranks first at each grid point with several algorithms.
 fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
-    let further = ["smallest mean error", "‖θ_T − θ*‖²", "next", "times larger", "runs"];
+    let error = mean_error(standings);
+    let further = ["smallest mean error", error, "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
     let row = |standing: &Standing| {
         let mut cells: Vec<String> = standing.values.iter().map(|v| without_true(v)).collect();
         cells.push(match standing.leaders.as_slice() {
-            [] if standing.error.is_nan() => "none: all diverged".into(),
+            [] if standing.error.is_nan() => format!("none: {}", standing.nothing_ranked()),
             [] => "none: all end above the start".into(),
             [one] => one.clone(),
             several => format!("tie: {}", several.join("; ")),
@@ -208,13 +228,17 @@ fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
                 [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
-            None => ["all others diverged".into(), "–".into()],
+            None => [standing.no_others().into(), "–".into()],
         });
         let diverged = match standing.diverged.len() {
             0 => String::new(),
             _ => format!("; diverged: {}", standing.diverged.join(", ")),
         };
-        cells.push(format!("{}{diverged}", standing.n));
+        let ended = match standing.ended.len() {
+            0 => String::new(),
+            _ => format!("; runs end before: {}", standing.ended.join(", ")),
+        };
+        cells.push(format!("{}{diverged}{ended}", standing.n));
         cells
     };
     TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)

@@ -123,6 +123,32 @@ impl LogMeans {
         Some(found)
     }
 
+    /// The same with E log x_j for log E x_j, from samples over instances of a problem. The values of
+    /// two instances may differ by orders of magnitude, so what is estimated is the ratio on a
+    /// typical instance. Limits are Student's t of the sums of logarithms. Values of which one is not
+    /// above 0 have no logarithm: these are compared by [`LogMeans::new`].
+    pub fn over_instances(points: &[(f64, &[f64])]) -> Option<Self> {
+        let n = points.iter().map(|(_, x)| x.len()).min().filter(|n| *n > 1)?;
+        if !points.iter().all(|(_, x)| x.iter().all(|x| *x > 0.0 && x.is_finite())) {
+            return Self::new(points);
+        }
+        let term = |r: usize| points.iter().map(|(w, x)| w * libm::log(x[r])).sum::<f64>();
+        let terms: Vec<f64> = (0..n).map(term).collect();
+        let sd = standard_deviation(&terms);
+        let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
+        Some(Self {
+            n,
+            estimate: mean(&terms),
+            unlimited: false,
+            heavy: (false, false),
+            few: false,
+            error: if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() },
+            skewness: 0.0,
+            lognormal: None,
+            quantiles: Quantiles::cached(n),
+        })
+    }
+
     /// Adds the limits of lognormal samples, unless the samples contradict them.
     fn add_lognormal(&mut self, samples: &[(f64, &[f64])]) {
         let n = self.n as f64;

@@ -59,8 +59,18 @@ impl Ratio {
     /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
     /// pair, or a mean that is not above 0.
     pub fn of_means(a: &[f64], b: &[f64]) -> Self {
-        let estimate = mean(a) / mean(b);
-        let Some(known) = LogMeans::new(&[(1.0, a), (-1.0, b)]) else {
+        Self::new(mean(a) / mean(b), LogMeans::new(&[(1.0, a), (-1.0, b)]))
+    }
+
+    /// The geometric mean of a/b over instances of a problem, paired by index.
+    pub fn over_instances(a: &[f64], b: &[f64]) -> Self {
+        let known = LogMeans::over_instances(&[(1.0, a), (-1.0, b)]);
+        let estimate = known.as_ref().map(|known| libm::exp(known.estimate));
+        Self::new(estimate.unwrap_or_else(|| mean(a) / mean(b)), known)
+    }
+
+    fn new(estimate: f64, known: Option<LogMeans>) -> Self {
+        let Some(known) = known else {
             return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
         };
         let (low, high) = known.interval();

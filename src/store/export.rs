@@ -184,7 +184,8 @@ fn columns() -> Vec<(String, DataType)> {
     let mut all: Vec<(String, DataType)> =
         ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
     all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
-    all.extend([("local_steps".into(), UInt64), ("replicate".into(), UInt32)]);
+    all.extend([("local_steps".into(), UInt64)]);
+    all.extend(["instance", "replicate"].map(|name| (name.into(), UInt32)));
     all.push(("round".into(), UInt64));
     all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
     all.push(("sq_error".into(), Float64));

@@ -119,6 +119,13 @@ fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
         let traces = new.traces.iter().enumerate();
         traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
     });
+    let instance = cells.iter().flat_map(|new| {
+        let identity = &new.cell.identity;
+        let traces = new.traces.iter().enumerate();
+        traces.flat_map(|(r, trace)| {
+            std::iter::repeat_n(identity.instance_of(r as u64) as u32, trace.rows())
+        })
+    });
     let clients = rows(cells).map(|(new, ..)| new.clients as u32);
     let step_sizes = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().0);
     let local_steps = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().1);
@@ -131,6 +138,7 @@ fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
         UInt32Chunked::from_iter_values("clients".into(), clients).into_column(),
         Float64Chunked::from_iter_values("step_size".into(), step_sizes).into_column(),
         UInt64Chunked::from_iter_values("local_steps".into(), local_steps).into_column(),
+        UInt32Chunked::from_iter_values("instance".into(), instance).into_column(),
         UInt32Chunked::from_iter_values("replicate".into(), replicate).into_column(),
         UInt64Chunked::from_iter_values("round".into(), rounds).into_column(),
     ];

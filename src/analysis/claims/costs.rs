@@ -290,7 +290,8 @@ mod tests {
     fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
-        let sample = |values| MetricSample { values, fixed: false, floor: 0.0 };
+        let sample =
+            |values| MetricSample { values, fixed: false, of_instances: false, floor: 0.0 };
         let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));

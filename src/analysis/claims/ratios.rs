@@ -92,9 +92,12 @@ impl Judge<'_> {
         let pairs = self.pairs(left, right);
         for (a, b) in pairs.both {
             let name = self.name(a, left, &[]);
-            let (Some(x), Some(y)) = (samples(a, metric, at), samples(b, metric, at)) else {
-                parts.add(name, None, &format!("{} is not recorded", metric.formula()));
-                continue;
+            let (x, y) = match (samples(a, metric, at), samples(b, metric, at)) {
+                (Ok(x), Ok(y)) => (x, y),
+                (Err(why), _) | (_, Err(why)) => {
+                    parts.add(name, None, &why);
+                    continue;
+                }
             };
             if x.len() != y.len() {
                 parts.add(name.clone(), None, "the two sides are recorded at different rounds");
@@ -136,11 +139,20 @@ impl Judge<'_> {
                 Against::Cells(_) => continue,
             };
             let last = expected.len() - 1;
-            let Some(samples) = samples(cell, metric, at) else {
-                parts.add(name, None, &format!("{} is not recorded", metric.formula()));
-                continue;
+            let samples = match samples(cell, metric, at) {
+                Ok(samples) => samples,
+                Err(why) => {
+                    parts.add(name, None, &why);
+                    continue;
+                }
             };
             for each in samples {
+                if at.cost().is_some() && each.row.is_none() && last > 0 {
+                    let why =
+                        "its runs reach the cost at different rounds, and a prediction is for one";
+                    parts.add(name.clone(), None, why);
+                    continue;
+                }
                 let value = match at {
                     When::Stationary => mean(&expected[expected.len() / 2..]),
                     _ => expected[each.row.unwrap_or(last).min(last)],

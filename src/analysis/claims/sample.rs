@@ -5,6 +5,8 @@
 //! without any randomness has no sampling error.
 
 use crate::analysis::CellResult;
+use crate::analysis::costs::cost_text;
+use crate::analysis::runs::{CostSample, NoSample};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, widened};
 use crate::stats::{ROUNDING_FLOOR, mean};
@@ -17,6 +19,8 @@ pub struct MetricSample {
     pub values: Vec<f64>,
     /// Whether nothing in the cell is random, so that one run is all that there is to know.
     pub fixed: bool,
+    /// Whether each value is of an instance of its own, the mean of the runs on it.
+    pub of_instances: bool,
     /// Means below this are rounding and count as 0.
     pub floor: f64,
 }
@@ -31,12 +35,13 @@ impl MetricSample {
             }
             _ => ROUNDING_FLOOR,
         };
-        Self { values, fixed: cell.is_deterministic(), floor }
+        let of_instances = cell.cell.identity.instances > 1;
+        Self { values, fixed: cell.is_deterministic(), of_instances, floor }
     }
 
     /// A number that is not random.
     pub fn number(value: f64) -> Self {
-        Self { values: vec![value], fixed: true, floor: ROUNDING_FLOOR }
+        Self { values: vec![value], fixed: true, of_instances: false, floor: ROUNDING_FLOOR }
     }
 
     /// The mean over replicates, 0 where it is rounding.
@@ -57,22 +62,48 @@ impl MetricSample {
 pub struct TimedSample {
     /// The time, where a claim is about several.
     pub time: String,
-    /// The recorded round by its row; `None` for the last one.
+    /// The recorded round by its row; `None` for the last one, and where runs differ in it.
     pub row: Option<usize>,
     /// The values.
     pub sample: MetricSample,
 }
 
 /// A metric of a cell at each time that a claim is about: infinite where a run had diverged.
-/// `None` if it is not recorded.
-pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<TimedSample>> {
+///
+/// # Errors
+/// Why it has no values: it is not recorded, or runs end before the cost is reached.
+pub fn samples(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Result<Vec<TimedSample>, String> {
+    let unrecorded = || format!("{} is not recorded", metric.formula());
+    let Some(cost) = at.cost() else {
+        return samples_at_rounds(cell, metric, at).ok_or_else(unrecorded);
+    };
+    match cell.runs.at(metric, cost) {
+        Ok(CostSample { values, row, .. }) => {
+            let sample = MetricSample::new(cell, metric, values.clone());
+            Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
+        }
+        Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
+        Err(_) => Err(unrecorded()),
+    }
+}
+
+/// The same where rounds say when; `None` if it is not recorded.
+fn samples_at_rounds(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Option<Vec<TimedSample>> {
     let at_row = |time: String, row: Option<usize>, values: Vec<f64>| TimedSample {
         time,
         row,
         sample: MetricSample::new(cell, metric, values),
     };
     let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
-    let diverged = || at_end(vec![f64::INFINITY; cell.runs.count]);
+    let diverged = || at_end(vec![f64::INFINITY; cell.runs.sample_size()]);
     let is_average = metric.average().is_some();
     if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
         return diverged();
@@ -84,7 +115,7 @@ pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<
     // A run that diverged has fewer rows than the others.
     let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
     let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
-    let rounds = &cell.runs.along[longest].round;
+    let rounds = cell.runs.rounds(longest)?;
     let of_row = |row: usize| -> Vec<f64> {
         columns.iter().map(|c| c.get(row).copied().unwrap_or(f64::INFINITY)).collect()
     };
@@ -100,10 +131,8 @@ pub fn samples(cell: &CellResult<'_>, metric: Quantity, at: When) -> Option<Vec<
             let one = |row| at_row(format!("round {}", rounds[row]), Some(row), of_row(row));
             Some((1..rows).map(one).collect())
         }
-        // The end was answered above.
-        When::End | When::Stationary => {
-            at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect())
-        }
+        // The end and costs were answered above.
+        _ => at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect()),
     }
 }
 
@@ -148,7 +177,12 @@ pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Opti
     }
     let of_random = samples.iter().filter(|(_, sample)| !sample.fixed);
     let points: Vec<(f64, &[f64])> = of_random.map(|(w, x)| (*w, &x.values[..])).collect();
-    match LogMeans::new(&points) {
+    let over_instances = points.len() > 1 && samples.iter().any(|(_, x)| x.of_instances);
+    let known = match over_instances {
+        true => LogMeans::over_instances(&points),
+        false => LogMeans::new(&points),
+    };
+    match known {
         Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
         None => {
             let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();

@@ -25,7 +25,7 @@ impl<'a> Judge<'a> {
                 None => slope_of_metric(claim, &group, &weights, region),
                 Some(reaching) => slope_of_cost(claim.metric, reaching, &group, &weights, region),
             };
-            let otherwise = "no slope: a cell diverged, is the only one, has a mean of 0 or does not reach the target";
+            let otherwise = "no slope: a cell diverged, is the only one, has a mean of 0 or does not reach the target or the cost";
             parts.add(name, found, otherwise);
         }
         let metric = claim.metric.formula();
@@ -72,7 +72,7 @@ fn slope_of_metric(
     weights: &[f64],
     region: Region,
 ) -> Option<Evidence> {
-    let all = group.iter().map(|(_, cell)| samples(cell, claim.metric, claim.at)?.pop());
+    let all = group.iter().map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop());
     let all: Vec<MetricSample> = all.map(|last| Some(last?.sample)).collect::<Option<_>>()?;
     let weighted: Vec<(f64, &MetricSample)> = weights.iter().copied().zip(&all).collect();
     log_combination(&weighted, region)

@@ -83,7 +83,12 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
         .iter()
         .map(|p| CellResult {
             cell: p.cell,
-            runs: Runs::new(wrong::traces(p, mutation), &needs.traces(p.cell), &Prices::default()),
+            runs: Runs::new(
+                wrong::traces(p, mutation),
+                1,
+                &needs.traces(p.cell),
+                &Prices::default(),
+            ),
             digest: String::new(),
             provenance: Arc::default(),
             seconds: 0.0,

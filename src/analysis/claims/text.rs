@@ -1,5 +1,6 @@
 //! Parts of a claim's formula as text, and reasons why cells were not tested.
 
+use crate::analysis::costs::cost_text;
 use crate::analysis::setting_text;
 use driftbench_runner::manifest::claim::{Reaching, Scalar, Selection, When};
 use driftbench_runner::plan::Setting;
@@ -43,5 +44,6 @@ pub fn time_text(at: When) -> String {
         When::Round(round) => format!(" at round {round}"),
         When::Stationary => " over the second half of the rounds".into(),
         When::EveryRound => " at every recorded round".into(),
+        _ => at.cost().map_or(String::new(), |cost| format!(" at {}", cost_text(cost))),
     }
 }

@@ -8,7 +8,7 @@ use super::claims::SideClaim;
 use super::record;
 use super::settings::Texts;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
-use crate::analysis::Experiment;
+use crate::analysis::{Experiment, tuned};
 use crate::store::{self, Store};
 use driftbench_runner::files::Error;
 use driftbench_runner::plan::Plan;
@@ -48,9 +48,11 @@ fn manifest(text: &str, overrides: &[String]) -> String {
     record::hash(&parts.join("\n"))[..16].to_owned()
 }
 
-/// An experiment as it was last run, if this release can read its manifest.
-fn plan(experiment: &store::StoredExperiment) -> Option<Plan> {
-    Plan::new(experiment.name.clone(), experiment.source()).ok()
+/// An experiment as it was last run, if this release can read its manifest; a tuned one with what
+/// its results select.
+fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
+    let plan = Plan::new(experiment.name.clone(), experiment.source()).ok()?;
+    tuned::follow(plan, store).ok()
 }
 
 /// The cells of a plan, without results.
@@ -107,8 +109,9 @@ impl ResultsFolder {
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
-        let cells =
-            |experiment: &store::StoredExperiment| plan(experiment).map(|plan| planned(&plan));
+        let cells = |experiment: &store::StoredExperiment| {
+            plan(experiment, &self.store).map(|plan| planned(&plan))
+        };
         let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
@@ -195,7 +198,7 @@ impl ResultsFolder {
             record.claims = if unchanged(record, theirs) {
                 theirs.claims.clone().or_else(|| Some(Vec::new()))
             } else {
-                known.get(name.as_str()).and_then(|one| self.claims(&plan(one)?).ok())
+                known.get(name.as_str()).and_then(|one| self.claims(&plan(one, &self.store)?).ok())
             };
         });
     }

@@ -94,10 +94,9 @@ impl ComputedFrontier<'_> {
             self.what()
         );
         match self.cap {
-            Some(cap) => caption.push_str(&format!(
-                ", with at most {} times the oracle calls of SGD",
-                cap
-            )),
+            Some(cap) => {
+                caption.push_str(&format!(", with at most {} times the oracle calls of SGD", cap))
+            }
             None => caption.push_str(", at the prices of the manifest"),
         }
         caption.push_str(". The target ε is reached when E‖θ_t − θ*‖² is at most ε² and stays there; Richardson-Romberg pays for both of its runs.");

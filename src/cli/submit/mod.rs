@@ -76,6 +76,11 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     if failed > 0 {
         eprintln!("{} failed before; pass --rerun-failed to run them again", count(failed, "cell"));
     }
+    if plans.iter().any(|plan| plan.tuning.is_some()) {
+        eprintln!(
+            "of experiments with [tune] the candidates are submitted; when they are merged, `driftbench run` runs what follows from them"
+        );
+    }
     if cells == 0 {
         eprintln!("{}", nothing_to_submit(&plans, failed));
         return Ok(if failed > 0 { Code::SomeFailed } else { Code::Done });

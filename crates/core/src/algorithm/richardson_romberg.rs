@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two runs, in
-/// which the leading term of the bias cancels.
+/// which the leading term of the bias cancels. It costs what both runs cost, communications
+/// included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RichardsonRomberg {
@@ -206,7 +207,6 @@ impl Run for Combined<'_> {
         &self.estimate
     }
     fn cost(&self) -> Cost {
-        let costs = self.runs.iter().map(|(_, run)| run.cost());
-        costs.reduce(Cost::beside).unwrap_or_default()
+        self.runs.iter().map(|(_, run)| run.cost()).sum()
     }
 }

@@ -45,6 +45,39 @@ fn richardson_romberg_combines_the_very_runs_it_is_made_of() {
     }
 }
 
+/// Both runs communicate, for whatever they differ in and whichever algorithm is extrapolated.
+#[test]
+fn richardson_romberg_pays_for_both_runs() {
+    let problem = sample::build(&sample::garnet(garnet::Heterogeneity::Independent {}, 4), 1);
+    for (extrapolate, over, expected) in [
+        // Three rounds of four clients in four dimensions: communications, local steps, calls of
+        // all clients and of one, vectors.
+        (Extrapolate::StepSize, Base::Fedavg, [6, 30, 120, 30, 48]),
+        (Extrapolate::LocalSteps, Base::Fedavg, [6, 45, 180, 45, 48]),
+        (Extrapolate::StepSize, Base::Scaffold, [6, 30, 120, 30, 48]),
+        (Extrapolate::StepSize, Base::Fedlin, [12, 30, 240, 60, 96]),
+        (Extrapolate::StepSize, Base::MinibatchSgd, [6, 6, 120, 30, 48]),
+    ] {
+        let (local_steps, cohort, coupling) = (Some(5), None, Coupling::Common);
+        let own = RichardsonRomberg { local_steps, extrapolate, cohort, over, coupling };
+        let spec = Spec::RichardsonRomberg(Settings::plain(0.05, own));
+        let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds: 3, copy: 0 };
+        let mut run = problem.launch(&spec, &from);
+        (0..3).for_each(|_| run.round());
+        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
+        let bytes_sent = 32 * vectors_sent;
+        let expected = crate::federated::Cost {
+            communications,
+            local_steps,
+            oracle_calls,
+            sequential_calls,
+            vectors_sent,
+            bytes_sent,
+        };
+        assert_eq!(run.cost(), expected, "{extrapolate:?} {over:?}");
+    }
+}
+
 #[test]
 fn averages_are_means_after_the_burn_in() {
     let plain = estimates(&fedlsa(0.1, Average::None), 40, 0);

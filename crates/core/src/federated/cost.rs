@@ -1,5 +1,8 @@
 //! The units in which an algorithm's cost is counted.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 /// The cost of the rounds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -9,8 +12,8 @@ pub struct Cost {
     pub local_steps: u64,
     /// Oracle evaluations of all clients, a batch of B counting B.
     pub oracle_calls: u64,
-    /// Oracle evaluations one after the other: those of the slowest client of each
-    /// round, which decide the elapsed time.
+    /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B:
+    /// those that follow one another and decide the elapsed time.
     pub sequential_calls: u64,
     /// Vectors of d numbers sent, up and down, by all clients.
     pub vectors_sent: u64,
@@ -25,15 +28,37 @@ impl Cost {
         self.bytes_sent += vectors * 8 * d as u64;
     }
 
-    /// The cost of two runs side by side that communicate in the same rounds.
-    pub fn beside(self, other: Self) -> Self {
+    /// What so many rounds cost that each cost this; the largest number where that is too much.
+    pub fn times(self, rounds: u64) -> Self {
         Self {
-            communications: self.communications.max(other.communications),
+            communications: self.communications.saturating_mul(rounds),
+            local_steps: self.local_steps.saturating_mul(rounds),
+            oracle_calls: self.oracle_calls.saturating_mul(rounds),
+            sequential_calls: self.sequential_calls.saturating_mul(rounds),
+            vectors_sent: self.vectors_sent.saturating_mul(rounds),
+            bytes_sent: self.bytes_sent.saturating_mul(rounds),
+        }
+    }
+}
+
+/// The cost of two runs, each of which pays for its own rounds.
+impl Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            communications: self.communications + other.communications,
             local_steps: self.local_steps + other.local_steps,
             oracle_calls: self.oracle_calls + other.oracle_calls,
             sequential_calls: self.sequential_calls + other.sequential_calls,
             vectors_sent: self.vectors_sent + other.vectors_sent,
             bytes_sent: self.bytes_sent + other.bytes_sent,
         }
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), Self::add)
     }
 }

@@ -132,6 +132,36 @@ impl Participants {
         }
         Self { members, slowest, calls, sequential }
     }
+
+    /// What a round of fixed length costs them on a problem with `clients` clients in dimension
+    /// d whose oracle evaluates `batch` records.
+    fn cost(&self, terms: &Terms, clients: usize, batch: u64, d: usize) -> Cost {
+        let times = batch * terms.calls_per_step();
+        let mut cost = Cost {
+            communications: terms.communications(),
+            local_steps: self.slowest,
+            oracle_calls: times * self.calls,
+            sequential_calls: times * self.sequential,
+            ..Cost::default()
+        };
+        cost.send(terms.vectors_per_client(clients) * self.members.indices().len() as u64, d);
+        cost
+    }
+}
+
+impl Terms {
+    /// What every round costs on a problem with `clients` clients in dimension d whose oracle
+    /// evaluates `batch` records; `None` where rounds differ: under random communication, and for
+    /// cohorts whose clients do not all do the same work.
+    pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
+        let plans = StepPlans::new(self, clients).clients;
+        let work = |client: &LocalSteps| (client.steps, client.batch);
+        let equal = plans.iter().all(|client| work(client) == work(&plans[0]));
+        let size = self.cohort.map_or(clients, |size| size.min(clients));
+        let fixed = self.schedule == Schedule::Every && (equal || size == clients);
+        let members = || Participants::new(Members::all(size), &plans);
+        fixed.then(|| members().cost(self, clients, batch, d))
+    }
 }
 
 /// The server's stream, and the progress of a run under a coin between communications.
@@ -315,21 +345,13 @@ impl<'p, P: Problem> Federated<'p, P> {
             }
             _ => {}
         }
-        self.pay_for_fixed(fresh);
+        self.pay_for_fixed();
     }
 
-    fn pay_for_fixed(&mut self, fresh: bool) {
-        let Participants { members, slowest, calls, sequential } = &self.cohort;
-        let batch = self.problem.batch();
-        let measured = fresh || self.terms.variates == Variates::Kept(Learning::OptionOne);
-        let times = if measured { 2 * batch } else { batch };
-        let vectors = if self.variates.is_some() { 4 } else { 2 };
-        self.cost.local_steps += slowest;
-        self.cost.oracle_calls += times * calls;
-        self.cost.sequential_calls += times * sequential;
-        self.cost.send(vectors * members.indices().len() as u64, self.theta.len());
-        // FedLin's clients wait for the mean of their fields, then for θ.
-        self.cost.communications += if fresh { 2 } else { 1 };
+    fn pay_for_fixed(&mut self) {
+        let clients = self.clients.streams.len();
+        let round = self.cohort.cost(&self.terms, clients, self.problem.batch(), self.theta.len());
+        self.cost = self.cost + round;
     }
 
     /// A round under the coin: up to the next communication, or a fixed number of

@@ -148,6 +148,68 @@ impl Terms {
         }
     }
 
+    /// The oracle calls that a client makes for each call of its local steps: two where it
+    /// measures its control variate, too.
+    pub(super) fn calls_per_step(&self) -> u64 {
+        match self.variates {
+            Variates::Fresh | Variates::Kept(Learning::OptionOne) => 2,
+            Variates::None | Variates::Kept(Learning::OptionTwo) => 1,
+        }
+    }
+
+    /// The communications of a round of fixed length: FedLin's clients wait for the mean of
+    /// their fields, then for θ.
+    pub(super) fn communications(&self) -> u64 {
+        if self.variates == Variates::Fresh { 2 } else { 1 }
+    }
+
+    /// The vectors of d numbers that a client of the cohort and the server send each other in a
+    /// round of fixed length: its end and θ, and unless the client can compute ξ_k itself, the
+    /// change of c_k and c̄ (Karimireddy et al. 2020, Algorithm 1).
+    ///
+    /// With option two, −c_k + c̄ becomes ξ_k − (θ_t − θ_k)/ℓ_k + Σ_j π_j (θ_t − θ_j)/ℓ_j, ℓ_k = γ_k E_k,
+    /// if all clients take part. If all ℓ_k are one ℓ, this is ξ_k + (θ_k − θ̄)/ℓ, and the client
+    /// knows all of it: its own end θ_k, and the clients' mean θ̄ = θ_t + (θ_{t+1} − θ_t)/γ_g, by
+    /// whichever shares, from what it received. If they differ, the last sum is no function of θ̄; a
+    /// client that misses a round does not have the c̄ of that round; and measured variates are
+    /// known to the client that measured them alone.
+    pub(super) fn vectors_per_client(&self, clients: usize) -> u64 {
+        let all = self.cohort.is_none_or(|size| size >= clients);
+        let steps = &self.local_steps;
+        let equal = self.normalised || steps.iter().all(|e| *e == steps[0]);
+        match self.variates {
+            Variates::None => 2,
+            Variates::Kept(Learning::OptionTwo) if all && equal => 2,
+            Variates::Kept(_) | Variates::Fresh => 4,
+        }
+    }
+
+    /// The communications of a round and the oracle evaluations of its slowest client, in the
+    /// mean: for clients that do unequal work in cohorts, of the slowest of all. `batch` is the
+    /// number of evaluations of an oracle call.
+    pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
+        // Both lists repeat cyclically.
+        let (steps, batches) = (self.local_steps.len().max(1), self.batches.len().max(1));
+        let period = if steps % batches == 0 { steps } else { steps.saturating_mul(batches) };
+        let calls = |steps: f64, client: usize| steps * self.batch(client) as f64;
+        let most = |steps: &dyn Fn(usize) -> f64| {
+            (0..period.min(clients)).map(|k| calls(steps(k), k)).fold(0.0, f64::max) * batch as f64
+        };
+        match self.schedule {
+            Schedule::Every => {
+                let gradients = most(&|client| self.steps(client) as f64);
+                (self.communications() as f64, self.calls_per_step() as f64 * gradients)
+            }
+            Schedule::Bernoulli { probability, clock: Clock::Communications } => {
+                (1.0, most(&|_| 1.0 / probability))
+            }
+            Schedule::Bernoulli { probability, clock: Clock::Steps } => {
+                let steps = expected_steps(probability) as f64;
+                (probability * steps, most(&|_| steps))
+            }
+        }
+    }
+
     /// Everything that is wrong with the terms themselves, under the keys of the
     /// manifest.
     pub fn check(&self) -> Vec<Fault> {

@@ -268,26 +268,105 @@ fn cohorts_are_unbiased() {
     assert_eq!(run(&problem, &all, 20, 0), run(&problem, &Terms::fedavg(0.1, 5), 20, 0));
 }
 
+/// Two rounds of four clients in three dimensions, against numbers counted by hand.
 #[test]
 fn costs_follow_the_work() {
     let problem = curved_problem();
     let (plain, scaffold) = (Terms::fedavg(0.1, 3), Terms::scaffold(0.1, 3));
     let option_one = Variates::Kept(Learning::OptionOne);
+    let (some, all) = (Some(2), Some(4));
+    let unequal = Terms { local_steps: vec![1, 4], ..scaffold.clone() };
     for (terms, expected) in [
         (plain.clone(), [2, 6, 24, 6, 16]),
         (Terms { batches: vec![5], ..plain.clone() }, [2, 6, 120, 30, 16]),
-        (Terms { cohort: Some(2), ..plain.clone() }, [2, 6, 12, 6, 8]),
+        (Terms { cohort: some, ..plain.clone() }, [2, 6, 12, 6, 8]),
         (Terms { local_steps: vec![1, 4], ..plain.clone() }, [2, 8, 20, 8, 16]),
         (Terms { variates: Variates::Fresh, ..plain.clone() }, [4, 6, 48, 12, 32]),
         (Terms { variates: option_one, ..plain }, [2, 6, 48, 12, 32]),
-        (scaffold, [2, 6, 24, 6, 32]),
+        // Clients compute their variates from what FedAvg's clients receive.
+        (Terms { server_step: 0.5, ..scaffold.clone() }, [2, 6, 24, 6, 16]),
+        (Terms { cohort: all, ..scaffold.clone() }, [2, 6, 24, 6, 16]),
+        (Terms { batches: vec![1, 5], ..scaffold.clone() }, [2, 6, 72, 30, 16]),
+        (Terms { local_steps: vec![3, 3], ..scaffold.clone() }, [2, 6, 24, 6, 16]),
+        (Terms { normalised: true, ..unequal.clone() }, [2, 8, 20, 8, 16]),
+        // They cannot.
+        (unequal, [2, 8, 20, 8, 32]),
+        (Terms { cohort: some, ..scaffold.clone() }, [2, 6, 12, 6, 16]),
+        (scaffold, [2, 6, 24, 6, 16]),
     ] {
         let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
-        let (calls, bytes_sent) = ((oracle_calls, sequential_calls), 24 * vectors_sent);
+        let bytes_sent = 24 * vectors_sent;
+        let expected = Cost {
+            communications,
+            local_steps,
+            oracle_calls,
+            sequential_calls,
+            vectors_sent,
+            bytes_sent,
+        };
         let have = sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
-        assert_eq!((have.communications, have.local_steps), (communications, local_steps));
-        assert_eq!((have.oracle_calls, have.sequential_calls), calls, "{terms:?}");
-        assert_eq!((have.vectors_sent, have.bytes_sent), (vectors_sent, bytes_sent), "{terms:?}");
+        assert_eq!(have, expected, "{terms:?}");
+        let round = terms.round_cost(4, problem.batch(), 3).unwrap();
+        assert_eq!(round + round, expected, "{terms:?}");
+        let (communications, gradients) = terms.mean_round(4, problem.batch());
+        let counted = (2.0 * communications, 2.0 * gradients);
+        assert_eq!(counted, (expected.communications as f64, expected.sequential_calls as f64));
+    }
+}
+
+/// Rounds of a random cohort of unequal clients, and those under a coin, have no fixed cost; the
+/// mean over many is what is said of one.
+#[test]
+fn random_rounds_have_a_mean_cost() {
+    let problem = curved_problem();
+    let unequal = Terms { local_steps: vec![1, 4], ..Terms::fedavg(0.1, 1) };
+    assert_eq!(Terms { cohort: Some(2), ..unequal.clone() }.round_cost(4, 1, 3), None);
+    assert_eq!(unequal.mean_round(1, 1), (1.0, 1.0), "the first client has one step");
+    for clock in [Clock::Communications, Clock::Steps] {
+        let schedule = Schedule::Bernoulli { probability: 0.15, clock };
+        let terms = Terms { schedule, batches: vec![1, 2], ..Terms::scaffold(0.01, 1) };
+        assert_eq!(terms.round_cost(4, 1, 3), None);
+        let costs: Vec<Cost> =
+            (0..400).map(|r| sample::run(&problem, &terms, &[0.0; 3], 20, r).cost()).collect();
+        let (communications, gradients) = terms.mean_round(4, problem.batch());
+        let mean = |of: &dyn Fn(&Cost) -> u64, expected: f64, what: &str| {
+            let all: Vec<f64> = costs.iter().map(|cost| of(cost) as f64).collect();
+            assert_mean(&all, 20.0 * expected, &format!("{clock:?}: {what}"));
+        };
+        mean(&|cost| cost.communications, communications, "communications");
+        mean(&|cost| cost.sequential_calls, gradients, "gradients");
+    }
+}
+
+/// What Scaffold is charged for: where two vectors suffice, each client finds its next ξ_k from its
+/// own end and the server's θ, and where they do not, it is wrong.
+#[test]
+fn clients_compute_their_corrections_from_what_they_receive() {
+    let weighted = sample::weighted_ridge();
+    let scaffold = Terms { server_step: 0.5, ..Terms::scaffold(0.05, 3) };
+    let unequal = Terms { local_steps: vec![1, 4], ..scaffold.clone() };
+    let cases = [
+        (scaffold.clone(), 2),
+        (Terms { normalised: true, ..unequal.clone() }, 2),
+        (unequal, 4),
+        (Terms { cohort: Some(2), ..scaffold }, 4),
+    ];
+    for (terms, vectors) in cases {
+        assert_eq!(terms.vectors_per_client(4), vectors);
+        let mut run = sample::launch(&weighted, &terms, &[1.0; 3], 0);
+        let mut known = vec![0.0; 12];
+        let mut gap = 0.0_f64;
+        for _ in 0..5 {
+            let before = run.estimate().to_vec();
+            run.round();
+            let (after, clients) = (run.estimate(), run.clients().unwrap());
+            for (i, xi) in known.iter_mut().enumerate() {
+                let mean = before[i % 3] + (after[i % 3] - before[i % 3]) / terms.server_step;
+                *xi += (clients.ends[i] - mean) / clients.lengths[i / 3];
+                gap = gap.max((*xi - clients.corrections[i]).abs());
+            }
+        }
+        assert_eq!(gap < 1e-12, vectors == 2, "{terms:?}: {gap}");
     }
 }
 

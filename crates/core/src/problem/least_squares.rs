@@ -43,6 +43,10 @@ impl super::Settings for Settings {
         self.dataset.uses_seed()
     }
 
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+
     fn record_metrics(&self) -> RecordMetrics {
         RecordMetrics { loss: true, accuracy: false, test: self.dataset.test.is_some() }
     }

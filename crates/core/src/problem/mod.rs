@@ -480,6 +480,10 @@ pub trait Settings {
     fn record_metrics(&self) -> RecordMetrics {
         RecordMetrics::default()
     }
+    /// The oracle evaluations of one oracle call with noise.
+    fn batch(&self) -> u64 {
+        1
+    }
     /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
@@ -547,6 +551,11 @@ macro_rules! problems {
             /// Which metrics of records the instance has.
             pub fn record_metrics(&self) -> RecordMetrics {
                 match self { $(Self::$variant(settings) => settings.record_metrics(),)* }
+            }
+
+            /// The oracle evaluations of one oracle call with noise.
+            pub fn batch(&self) -> u64 {
+                match self { $(Self::$variant(settings) => settings.batch(),)* }
             }
 
             /// The size of the instance; `None` if it depends on a file.

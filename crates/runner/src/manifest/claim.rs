@@ -2,7 +2,7 @@
 //! change no number; a report gives a verdict on each.
 
 use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys};
-use super::{Quantity, TimeAverage};
+use super::{AtCost, Quantity, TimeAverage};
 use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
@@ -232,7 +232,7 @@ pub enum Expected {
 }
 
 /// When a metric is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
     /// At the last round.
@@ -244,6 +244,36 @@ pub enum When {
     Stationary,
     /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
+    /// At the last recorded round of each run that costs at most so many communications.
+    Communications(f64),
+    /// The same of oracle calls of one client, the slowest of each round, a batch of B counting B.
+    Gradients(f64),
+    /// The same of local steps of one client.
+    LocalSteps(f64),
+    /// The same of oracle calls of all clients.
+    OracleCalls(f64),
+    /// The same of vectors of d numbers sent.
+    VectorsSent(f64),
+    /// The same of bytes sent.
+    Bytes(f64),
+    /// The same of simulated seconds, by `[prices]`.
+    Seconds(f64),
+}
+
+impl When {
+    /// The cost at which the metric is measured, if it is at one.
+    pub fn cost(self) -> Option<AtCost> {
+        Some(match self {
+            Self::Communications(most) => AtCost::Communications(most),
+            Self::Gradients(most) => AtCost::Gradients(most),
+            Self::LocalSteps(most) => AtCost::LocalSteps(most),
+            Self::OracleCalls(most) => AtCost::OracleCalls(most),
+            Self::VectorsSent(most) => AtCost::VectorsSent(most),
+            Self::Bytes(most) => AtCost::Bytes(most),
+            Self::Seconds(most) => AtCost::Seconds(most),
+            Self::End | Self::Round(_) | Self::Stationary | Self::EveryRound => return None,
+        })
+    }
 }
 
 /// A prediction of theory.

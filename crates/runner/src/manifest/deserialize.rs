@@ -325,7 +325,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             Value::String(_) => self.deserialize_str(visitor),
             Value::Array(_) => self.deserialize_seq(visitor),
             Value::Table(_) => self.deserialize_map(visitor),
-            _ => Err(self.expected("a number, a string, true or false, or a list of them")),
+            Value::Datetime => {
+                Err(self.expected("a number, a string, true or false, or a list of them"))
+            }
         }
     }
 

@@ -99,7 +99,8 @@ impl Value {
 }
 
 impl Node {
-    fn new(place: Place, value: Value) -> Self {
+    /// A node of its own.
+    pub fn new(place: Place, value: Value) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         Self { id: NEXT.fetch_add(1, Ordering::Relaxed), place, value }
     }
@@ -430,6 +431,12 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
         return Err(Diagnostic::new(place, key, "the key is not a dotted path"));
     }
     set(root, &path, &node)
+}
+
+/// Puts a node at a dotted path, where there is a table to hold it.
+pub fn put(root: &mut Node, path: &str, node: &Node) {
+    let path: Vec<&str> = path.split('.').collect();
+    let _ = set(root, &path, node);
 }
 
 /// Puts a node of an override at a path below another one.

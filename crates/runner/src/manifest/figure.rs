@@ -1,7 +1,7 @@
 //! `[[figure.<kind>]]`: what a report draws. Figures change no number.
 
-use super::Quantity;
 use super::claim::Selection;
+use super::{AtCost, Quantity};
 use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ pub struct ScalingKeys {
 }
 
 /// A map over two settings: which algorithm has the smallest mean of a metric at the last
-/// round, by what factor, and whether the difference is significant.
+/// round or at a cost, by what factor, and whether the difference is significant.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct WinnersKeys {
@@ -134,6 +134,10 @@ pub struct WinnersKeys {
     /// The setting on the y axis.
     #[schemars(example = &"local-steps")]
     pub y: String,
+    /// The cost at which the algorithms are compared: of each run the last recorded round that costs
+    /// at most this; by default the last round.
+    #[schemars(example = AtCost::EXAMPLE)]
+    pub at: Option<AtCost>,
 }
 
 /// A map over two settings: how many runs diverged. On linear problems with independent noise

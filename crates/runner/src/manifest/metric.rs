@@ -122,6 +122,8 @@ quantities! {
         LocalSteps => "local-steps", "local_step", "local steps of a client";
         /// Oracle evaluations of all clients.
         OracleCalls => "oracle-calls", "oracle_calls", "oracle calls of all clients";
+        /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
+        Gradients => "gradients", "sequential_calls", "oracle calls of a client";
         /// Vectors of d numbers sent in both directions.
         VectorsSent => "vectors-sent", "vectors_sent", "vectors sent";
         /// Bytes sent in both directions, 8 d per vector.

@@ -5,6 +5,7 @@
 
 pub mod axis;
 pub mod claim;
+mod cost;
 mod deserialize;
 pub mod document;
 pub mod figure;
@@ -14,7 +15,9 @@ mod pass;
 pub mod read;
 pub mod reference;
 pub mod schema;
+pub mod tune;
 
+pub use cost::AtCost;
 pub use document::{Diagnostic, Node, Place, Rejected, Source};
 use driftbench_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
@@ -59,9 +62,14 @@ pub struct Manifest {
     /// Seed of all random streams.
     #[schemars(example = 2024)]
     pub seed: u64,
-    /// Number of independent runs of each cell.
+    /// Number of independent runs of each cell, on each instance.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,
+    /// Number of instances of the problem, drawn independently, with `replicates` runs on each;
+    /// intervals then are over instances. The first is that of the seed; each of the others is
+    /// what another seed would give, with noise of its own. By default 1.
+    #[schemars(range(min = 1), example = 20, extend("default" = 1))]
+    pub instances: Option<u64>,
     /// Whether oracles are noisy.
     #[serde(default)]
     pub oracle: Oracle,
@@ -83,6 +91,10 @@ pub struct Manifest {
     pub record: Record,
     /// Prices of the simulated wall clock; they do not change any run.
     pub prices: Option<Prices>,
+    /// Settings of which each algorithm gets the value that is best for it.
+    pub tune: Option<tune::Tune>,
+    /// At which cost the page ranks the algorithms; by default each after its last round.
+    pub compare: Option<Compare>,
     /// `[[algorithm.<kind>]]`.
     #[serde(default)]
     pub algorithm: algorithm::AlgorithmTables,
@@ -95,6 +107,21 @@ pub struct Manifest {
     /// `[[claim.<kind>]]`.
     #[serde(default)]
     pub claim: claim::ClaimTables,
+}
+
+impl Manifest {
+    /// The cost at which the page ranks the algorithms, if it is not after the last round.
+    pub fn ranked_at(&self) -> Option<AtCost> {
+        let tuned = self.tune.as_ref().and_then(|tune| tune.at);
+        self.compare.map(|compare| compare.at).or(tuned)
+    }
+
+    /// The quantity by which the page ranks the algorithms: that by which they are tuned, if the
+    /// smallest is best.
+    pub fn ranked_by(&self) -> Quantity {
+        let tuned = self.tune.as_ref().map(|tune| tune.metric);
+        tuned.filter(|metric| !metric.is_fraction()).unwrap_or_default()
+    }
 }
 
 /// Examples for the documentation.
@@ -148,6 +175,15 @@ pub struct Prices {
     pub call: f64,
 }
 
+/// At which cost the page ranks the algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Compare {
+    /// The cost: of each run the last recorded round that costs at most this is compared.
+    #[schemars(example = AtCost::EXAMPLE)]
+    pub at: AtCost,
+}
+
 /// The start θ_0 of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -171,9 +207,16 @@ pub struct Budget {
     /// largest E_k; 1/p; the batch of mini-batch SGD); or
     #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,
-    /// T, the number of rounds.
+    /// T, the number of rounds; or
     #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
+    /// communications: T is the most rounds that cost at most this; or
+    #[schemars(range(min = 1), example = 1000)]
+    pub communications: Option<u64>,
+    /// oracle calls of one client, the slowest of each round, a batch of B counting B: T is the most
+    /// rounds that cost at most this. Under a coin a round counts by its mean.
+    #[schemars(range(min = 1), example = 10_000)]
+    pub gradients: Option<u64>,
     /// The least number of rounds.
     #[schemars(range(min = 1), example = 50)]
     pub min_rounds: Option<u64>,

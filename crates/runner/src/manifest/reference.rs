@@ -16,7 +16,7 @@ pub fn markdown() -> String {
     page.section("Top level", "", &schema, &TABLES);
     page.kinds("problem", "[problem.<kind>]");
     page.kinds("algorithm", "[[algorithm.<kind>]]");
-    for table in ["start", "budget", "record", "prices"] {
+    for table in ["start", "budget", "record", "prices", "compare"] {
         let value = page.resolve(&schema["properties"][table]);
         page.section(&format!("`[{table}]`"), description(value), value, &[]);
     }
@@ -38,7 +38,7 @@ errors. Writing out a default changes no cell.
 
 A manifest has one `[problem.<kind>]`, and one `[start]`, one `[budget]` and at least one
 `[[algorithm.<kind>]]`, or a `[[frontier]]`, which needs no runs; `[record]`, `[prices]`,
-`[[figure.<kind>]]` and `[[claim.<kind>]]` are optional.
+`[compare]`, `[[figure.<kind>]]` and `[[claim.<kind>]]` are optional.
 
 Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
 instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
@@ -61,8 +61,18 @@ Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlas
 ";
 
 /// The tables that have sections of their own.
-const TABLES: [&str; 9] =
-    ["problem", "algorithm", "figure", "claim", "start", "budget", "record", "prices", "frontier"];
+const TABLES: [&str; 10] = [
+    "problem",
+    "algorithm",
+    "figure",
+    "claim",
+    "start",
+    "budget",
+    "record",
+    "prices",
+    "compare",
+    "frontier",
+];
 
 /// The fewest names of a choice that is listed once for all keys that have it.
 const MANY_NAMES: usize = 3;

@@ -8,7 +8,7 @@ use super::grid::{self, Grid, setting_path};
 use super::places::find_node;
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{AlgorithmEntry, GridPoint, VaryingTables, Visited};
-use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, rounds, validate};
+use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, rounds, tune, validate};
 use crate::files::hex;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
@@ -104,20 +104,30 @@ impl CellMaker<'_> {
         let algorithm =
             algorithms.entry(reads.algorithm).or_insert_with(|| self.algorithm(visited));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
-        let record = &*self.record;
-        let point =
-            validate::CheckedPoint { problem, algorithm, start, budget, record, entry, choice };
-        let faults = validate::check_cell(self.root, self.manifest.instance, &point);
+        let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
+        let point = validate::CheckedPoint {
+            problem,
+            algorithm,
+            start,
+            budget,
+            oracle,
+            record,
+            entry,
+            choice,
+        };
+        let faults = validate::check_cell(self.root, self.manifest, &point);
         if !faults.is_empty() {
             return self.found.extend(faults);
         }
         let identity = Identity {
             numerics: NUMERICS,
             seed: self.manifest.seed,
-            replicates: self.manifest.replicates,
-            oracle: **tables.oracle.value(reads.oracle),
+            replicates: tune::replicates(self.manifest),
+            instances: self.manifest.instances.unwrap_or(1),
+            fresh: false,
+            oracle,
             instance: self.manifest.instance,
-            rounds: rounds(budget, algorithm.spec.scale().1),
+            rounds: rounds(budget, &algorithm.spec, &problem.spec, oracle),
             record: self.record.clone(),
             start: start.clone(),
             problem: problem.spec.clone(),
@@ -178,6 +188,8 @@ impl CellMaker<'_> {
         for (name, value) in [
             ("budget.local-steps", budget.local_steps),
             ("budget.rounds", budget.rounds),
+            ("budget.communications", budget.communications),
+            ("budget.gradients", budget.gradients),
             ("budget.min-rounds", budget.min_rounds),
         ] {
             all.extend(value.map(|value| (name.to_owned(), Setting::Number(value as f64))));

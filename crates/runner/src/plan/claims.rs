@@ -1,7 +1,8 @@
 //! What is wrong with claims: selections that match no cell, quantities that are not recorded,
 //! and keys that contradict each other.
 
-use super::figures::{figure_ids, unrecorded};
+use super::costs::unrecorded;
+use super::figures::figure_ids;
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::selection::selected;
 use super::{Cell, Setting, short};
@@ -37,6 +38,10 @@ impl Checker<'_> {
         let right = claim.right.as_ref();
         self.against(path, &claim.left, right, claim.prediction, claim.value, true);
         self.positive(&format!("{path}.factor"), claim.factor);
+        self.at(path, claim.at, claim.metric, &claim.left);
+        if let Some(right) = &claim.right {
+            self.at(path, claim.at, claim.metric, right);
+        }
     }
 
     fn slope(&mut self, path: &str, claim: &Slope) {
@@ -48,6 +53,7 @@ impl Checker<'_> {
         if let Some(reaching) = &claim.reaching {
             self.reaching(&format!("{path}.reaching"), reaching, &claim.of);
         }
+        self.at(path, claim.at, claim.metric, &claim.of);
         let one = claim.at != When::EveryRound;
         self.require(one, &format!("{path}.at"), "a slope is taken at one time");
     }
@@ -75,6 +81,18 @@ impl Checker<'_> {
                     self.fault(path, "a vector is compared with a `prediction`");
                 }
             }
+        }
+        match (claim.at.cost(), claim.average) {
+            (Some(_), Some(_)) => {
+                self.fault(
+                    &format!("{path}.at"),
+                    "an average over all rounds has no value at a cost",
+                );
+            }
+            _ => self.at(path, claim.at, claim.metric.unwrap_or_default(), &claim.of),
+        }
+        if let Some(right) = &claim.right {
+            self.at(path, claim.at, claim.metric.unwrap_or_default(), right);
         }
         let (right, is_one) = (claim.right.as_ref(), claim.average.is_none());
         self.against(path, &claim.of, right, claim.prediction, claim.value, is_one);
@@ -150,6 +168,14 @@ impl Checker<'_> {
     fn finite(&mut self, path: &str, value: f64) {
         let message = format!("`{}` must be a finite number, not {value}", short(path));
         self.require(value.is_finite(), path, message);
+    }
+
+    /// Checks the cost at which some cells are compared, if it is at one.
+    fn at(&mut self, path: &str, at: When, metric: Quantity, of: &Selection) {
+        if let Some(at) = at.cost() {
+            let cells = self.cells.iter().filter(|cell| selected(cell, of));
+            self.at_cost(&format!("{path}.at"), at, metric, cells);
+        }
     }
 
     fn quantity(&mut self, path: &str, quantity: Quantity) {

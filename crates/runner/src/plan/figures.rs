@@ -1,12 +1,13 @@
 //! The figures of a manifest: what is wrong with them, and the default figure.
 
+use super::costs::unrecorded;
 use super::frontier::frontier_figures;
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::settings::symbol;
-use super::{Cell, Setting, SettingKey, short};
+use super::{Cell, Setting, SettingKey, short, shows};
 use crate::manifest::document::nearest;
 use crate::manifest::figure::{Convergence, FigureKeys, FigureTables};
-use crate::manifest::{Manifest, Metric, Quantity};
+use crate::manifest::{Manifest, Quantity};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A setting on an axis of a figure.
@@ -95,6 +96,11 @@ pub fn check_figures(checker: &mut Checker<'_>) {
     for figure in &figures {
         checker.id(figure, ids.insert(&figure.id));
         checker.rest(figure);
+    }
+    for (i, figure) in manifest.figure.winners.iter().enumerate() {
+        let Some(at) = figure.at else { continue };
+        let cells = checker.cells.iter().filter(|cell| shows(&figure.common, cell));
+        checker.at_cost(&format!("figure.winners.{i}.at"), at, figure.metric, cells);
     }
     for (i, figure) in manifest.figure.scaling.iter().enumerate() {
         let slope = figure.reference_slope.unwrap_or_default();
@@ -212,25 +218,6 @@ impl Checker<'_> {
     }
 }
 
-/// Why a quantity cannot be drawn or claimed of: it is not recorded.
-pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
-    let name = quantity.name();
-    match (quantity.metric(), quantity.average()) {
-        (Some(Metric::SqErrorLimit), _) => None,
-        (Some(metric), _) if !manifest.record.metrics.contains(&metric) => {
-            Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
-        }
-        (None, Some(average)) if !manifest.record.averages.contains(&average) => {
-            let average = average.name();
-            Some(format!("`{name}` is not recorded: write averages = [\"{average}\"] in [record]"))
-        }
-        (None, None) if quantity == Quantity::Seconds && manifest.prices.is_none() => {
-            Some(format!("`{name}` needs prices: write a table [prices]"))
-        }
-        _ => None,
-    }
-}
-
 /// The most curves of a panel, and the most panels, up to which another setting has separate
 /// panels.
 const CURVES: usize = 8;
@@ -238,10 +225,11 @@ const PANELS: usize = 16;
 
 /// The figure of a manifest without figures: ‖θ_t − θ*‖² over communications, with a panel for
 /// each problem, start and budget, and for further settings while panels hold many curves.
-pub fn default_figures(cells: &[Cell]) -> FigureTables {
+pub fn default_figures(cells: &[Cell], tuned: &dyn Fn(&str) -> bool) -> FigureTables {
     let mut varied: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
-    for path in cells.iter().flat_map(|c| &*c.varied) {
+    // What is tuned has one value for each curve.
+    for path in cells.iter().flat_map(|c| &*c.varied).filter(|path| !tuned(path)) {
         let of_algorithm = path.starts_with("algorithm.");
         let name = if of_algorithm { short(path) } else { path.as_str() };
         if seen.insert(name) {

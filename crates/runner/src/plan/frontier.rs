@@ -86,6 +86,8 @@ pub fn check_frontiers(checker: &mut Checker<'_>) {
             "a frontier needs a linear problem with independent draws, whose moments close: `{kind}` is not linear"
         );
         checker.require(manifest.problem.linear(), path, message);
+        let message = "a frontier is of one instance: leave out `instances`";
+        checker.require(manifest.instances.is_none(), "instances", message);
         let message = "a frontier is of one instance: `instance` must be \"fixed\"";
         checker.require(manifest.instance == InstanceMode::Fixed, "instance", message);
     }

@@ -5,6 +5,7 @@
 
 mod cells;
 mod claims;
+mod costs;
 mod figures;
 mod frontier;
 mod grid;
@@ -12,6 +13,7 @@ mod places;
 mod selection;
 mod settings;
 mod tables;
+mod tune;
 mod validate;
 
 use crate::data::DataFolder;
@@ -20,24 +22,28 @@ use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;
 use crate::manifest::{
-    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Record, Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record, Rejected,
+    Source, Spacing, Start,
 };
+pub use costs::unrecorded;
+use driftbench_core::federated::Cost;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
-pub use figures::{figure_ids, unrecorded};
+pub use figures::figure_ids;
 pub use frontier::FRONTIER_FIGURES;
 use places::Checker;
 pub use places::place_of;
-pub use selection::selected;
+pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, short};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+pub use tune::{Candidate, Edge, Tuning, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
-pub const NUMERICS: u32 = 1;
+pub const NUMERICS: u32 = 2;
 
 /// Cells beyond which a manifest is refused.
 const MOST_CELLS: usize = 1_000_000;
@@ -58,6 +64,9 @@ pub struct Plan {
     pub figures: Vec<usize>,
     /// The order of the claims in the manifest, as indices into those of its table.
     pub claims: Vec<usize>,
+    /// The settings that are tuned. Then the cells are those of all candidates, until the plan
+    /// follows their results ([`Plan::following`]).
+    pub tuning: Option<Tuning>,
 }
 
 /// One point of the grid: one algorithm on one problem, all its replicates.
@@ -85,8 +94,15 @@ pub struct Identity {
     pub numerics: u32,
     /// Seed of every stream.
     pub seed: u64,
-    /// Independent runs.
+    /// Independent runs on each instance.
     pub replicates: u64,
+    /// Instances of the problem.
+    #[serde(skip_serializing_if = "is_one")]
+    pub instances: u64,
+    /// Whether noise and instances are drawn apart from those of all other cells, by which
+    /// settings may have been selected.
+    #[serde(skip_serializing_if = "is_false")]
+    pub fresh: bool,
     /// Whether oracles are noisy.
     pub oracle: Oracle,
     /// Whether replicates share one instance.
@@ -106,6 +122,14 @@ pub struct Identity {
     /// The algorithm.
     #[serde(serialize_with = "whole")]
     pub algorithm: Arc<algorithm::Spec>,
+}
+
+fn is_one(instances: &u64) -> bool {
+    *instances == 1
+}
+
+fn is_false(fresh: &bool) -> bool {
+    !fresh
 }
 
 /// Writes what cells share into each.
@@ -130,9 +154,45 @@ impl Identity {
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
     }
 
+    /// The runs of all instances together.
+    pub fn runs(&self) -> u64 {
+        self.instances.saturating_mul(self.replicates)
+    }
+
+    /// The instances that must be built.
+    pub fn built_instances(&self) -> u64 {
+        if self.instance.is_fixed() { self.instances } else { self.replicates }
+    }
+
+    /// The number of a run's instance among those that are built.
+    pub fn instance_of(&self, run: u64) -> u64 {
+        if self.instance.is_fixed() { run / self.replicates } else { run }
+    }
+
+    /// What all rounds and one round of a run cost; `None` where rounds differ, or a file decides on
+    /// the cost.
+    pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
+        let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
+        let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
+        let (clients, d) = match extent {
+            Some(size) => size,
+            None if each_round.contains(&of) => (1, 1),
+            None => return None,
+        };
+        let batch = batch(&self.problem, self.oracle);
+        let components = self.algorithm.components().into_iter();
+        let round = components.map(|c| {
+            let listed = c.terms.local_steps.len().max(c.terms.batches.len());
+            c.terms.round_cost(clients.max(listed), batch, d)
+        });
+        let round = round.sum::<Option<Cost>>()?;
+        let of_rounds = |rounds: u64| of.of_cost(&round.times(rounds), prices);
+        Some((of_rounds(self.rounds)?, of_rounds(1)?))
+    }
+
     /// Local steps of all clients of all replicates.
     pub fn client_steps(&self, clients: usize) -> u64 {
-        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.replicates)
+        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }
 }
 
@@ -196,7 +256,8 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
-        let root = parse(&source)?;
+        let mut root = parse(&source)?;
+        let tuning = tune::expand(&mut root).map_err(|found| Rejected::new(&source, found))?;
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
@@ -213,25 +274,39 @@ impl Plan {
         figures::check_figures(&mut checker);
         claims::check_claims(&mut checker);
         frontier::check_frontiers(&mut checker);
+        checker.tune(&cells);
+        if let Some(compare) = manifest.compare {
+            checker.at_cost("compare.at", compare.at, Quantity::SqError, cells.iter());
+        }
         found.extend(checker.found);
         if !found.is_empty() {
             return Err(reject(found));
         }
         let source = Source { files: hashes.known, ..source };
         if !figures::has_figures(&manifest) && !cells.is_empty() {
-            manifest.figure = figures::default_figures(&cells);
+            let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
+            manifest.figure = figures::default_figures(&cells, &tuned);
         }
         let all = figure_ids(&manifest);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
-        Ok(Self { experiment, source, manifest, cells, frontier_problem, figures, claims })
+
+        Ok(Self { experiment, source, manifest, cells, frontier_problem, figures, claims, tuning })
     }
 
     /// The data files beside the manifest.
     pub fn folder(&self) -> DataFolder {
         folder(&self.source)
     }
+}
+
+/// The cells of a manifest whose tree is changed, which is sound otherwise.
+fn tree_cells(root: &Node, source: &Source) -> Result<Vec<Cell>, Rejected> {
+    let reject = |found| Rejected::new(source, found);
+    let (manifest, axes) = read(root).map_err(reject)?;
+    let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
+    cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.
@@ -274,11 +349,33 @@ impl Hashes {
     }
 }
 
-/// T from the budget and H.
-fn rounds(budget: &Budget, local_steps: u64) -> u64 {
-    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps.max(1)));
-    let rounds = budget.rounds.or(from_steps).unwrap_or(0);
+/// T from the budget and what a round costs.
+fn rounds(
+    budget: &Budget,
+    algorithm: &algorithm::Spec,
+    problem: &problem::Spec,
+    oracle: Oracle,
+) -> u64 {
+    let local_steps = algorithm.scale().1.max(1);
+    let from_steps = budget.local_steps.map(|steps| steps.div_ceil(local_steps));
+    let affordable = || {
+        let clients = problem.extent().map_or(usize::MAX, |extent| extent.clients);
+        let batch = batch(problem, oracle);
+        let each = algorithm.components().into_iter().map(|c| c.terms.mean_round(clients, batch));
+        let (communications, gradients) =
+            each.fold((0.0, 0.0), |(c, g), (more_c, more_g)| (c + more_c, g + more_g));
+        let communications = budget.communications.map(|most| most as f64 / communications);
+        let rounds = communications.or(budget.gradients.map(|most| most as f64 / gradients))?;
+        // Means are rounded: what is affordable but for rounding is affordable.
+        Some((rounds * (1.0 + 1e-12)) as u64)
+    };
+    let rounds = budget.rounds.or(from_steps).or_else(affordable).unwrap_or(0);
     rounds.max(budget.min_rounds.unwrap_or(0))
+}
+
+/// The oracle evaluations of an oracle call.
+fn batch(problem: &problem::Spec, oracle: Oracle) -> u64 {
+    if oracle == Oracle::Exact { 1 } else { problem.batch() }
 }
 
 #[cfg(test)]

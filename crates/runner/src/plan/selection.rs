@@ -4,7 +4,15 @@ use super::places::Checker;
 use super::{Cell, Setting};
 use crate::manifest::claim::{Scalar, Selection};
 use crate::manifest::document::nearest;
+use crate::manifest::figure::FigureKeys;
 use std::collections::BTreeSet;
+
+/// Whether a figure shows a cell: all cells, unless it names labels or settings.
+pub fn shows(figure: &FigureKeys, cell: &Cell) -> bool {
+    let FigureKeys { labels, only, .. } = figure;
+    (labels.is_empty() || labels.contains(&cell.label))
+        && only.as_ref().is_none_or(|only| selected(cell, only))
+}
 
 /// Whether a cell is of a selection.
 pub fn selected(cell: &Cell, selection: &Selection) -> bool {

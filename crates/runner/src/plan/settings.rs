@@ -94,8 +94,7 @@ impl Shape {
         let mut names: HashMap<String, usize> = HashMap::new();
         let order = |i: &usize| (rank(&paths[*i].0), paths[*i].0.len(), *i);
         for (i, (path, ..)) in paths.iter().enumerate() {
-            // H is an algorithm's; the budget's local steps need their whole path.
-            let ends = path.match_indices('.').filter(|_| path != "budget.local-steps");
+            let ends = path.match_indices('.').filter(|_| !needs_whole_path(path));
             for (dot, _) in ends {
                 let best = names.entry(path[dot + 1..].to_owned()).or_insert(i);
                 *best = std::cmp::min_by_key(*best, i, order);
@@ -166,7 +165,7 @@ impl Settings {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let kind = |path: &&str| {
             let depth = path.matches('.').count();
-            depth > 1 || (depth == 1 && rank(path) > 1 && *path != "budget.local-steps")
+            depth > 1 || (depth == 1 && rank(path) > 1 && !needs_whole_path(path))
         };
         let paths = self.shape.paths.iter().map(|(path, ..)| path.as_str());
         paths.filter(kind).map(short).chain(["path-length"])
@@ -206,6 +205,12 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
 fn rank(path: &str) -> usize {
     let top = path.split('.').next().unwrap_or_default();
     ["algorithm", "problem"].iter().position(|t| *t == top).unwrap_or(2)
+}
+
+/// Whether the last part of a setting's path means something else: H is an algorithm's, and
+/// communications and gradients are what a run has cost.
+fn needs_whole_path(path: &str) -> bool {
+    ["budget.local-steps", "budget.communications", "budget.gradients"].contains(&path)
 }
 
 /// The last part of a path.

@@ -6,8 +6,8 @@ use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
 use crate::manifest::{
-    Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Place, Prices, Record, Source,
-    Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
+    Source, Spacing, Start,
 };
 use driftbench_core::problem::Fault;
 use driftbench_core::rng::MAX_REPLICATES;
@@ -81,6 +81,17 @@ impl Checker<'_> {
         }
     }
 
+    fn instances(&mut self, manifest: &Manifest) {
+        let Some(instances) = manifest.instances else { return };
+        self.require(instances > 0, "instances", "`instances` must be 1 or more, not 0");
+        let runs = instances.saturating_mul(manifest.replicates);
+        let message =
+            format!("`instances` × `replicates` must be at most {MAX_REPLICATES}, not {runs}");
+        self.require(runs <= MAX_REPLICATES, "instances", message);
+        let message = "`instances` and `instance = \"per-replicate\"` exclude each other: the latter has an instance for each replicate";
+        self.require(manifest.instance.is_fixed(), "instances", message);
+    }
+
     fn distinct(&mut self, key: &str, names: impl Iterator<Item = &'static str>) {
         let mut seen = BTreeSet::new();
         for (i, name) in names.enumerate() {
@@ -110,6 +121,7 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let message =
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
+    checker.instances(manifest);
     let has_algorithms = !manifest.algorithm.entries().is_empty();
     let message =
         "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
@@ -131,6 +143,7 @@ pub struct CheckedPoint<'a> {
     pub algorithm: &'a SpecParts<algorithm::Spec>,
     pub start: &'a Start,
     pub budget: &'a Budget,
+    pub oracle: Oracle,
     pub record: &'a Record,
     /// Path of the algorithm's entry.
     pub entry: &'a str,
@@ -138,16 +151,17 @@ pub struct CheckedPoint<'a> {
 }
 
 /// What is wrong with one grid point.
-pub fn check_cell(
-    root: &Node,
-    instance: InstanceMode,
-    point: &CheckedPoint<'_>,
-) -> Vec<Diagnostic> {
+pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) -> Vec<Diagnostic> {
     let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
-    if instance == InstanceMode::PerReplicate && !problem.spec.uses_seed() {
-        let message = "`instance`: no part of this problem is drawn, so all replicates share it";
-        found.push(diagnostic_under(root, "instance", choice, message));
+    let several = match manifest.instance {
+        InstanceMode::PerReplicate => Some("instance"),
+        InstanceMode::Fixed => manifest.instances.is_some_and(|n| n > 1).then_some("instances"),
+    };
+    if let Some(key) = several.filter(|_| !problem.spec.uses_seed()) {
+        let message =
+            format!("`{key}`: no part of this problem is drawn, so all replicates share it");
+        found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {
         for Fault { key, message } in faults {
@@ -161,7 +175,7 @@ pub fn check_cell(
         add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
     }
     add(point.entry, &algorithm.faults);
-    add("budget", check_budget(point.budget, &algorithm.spec).as_slice());
+    add("budget", check_budget(point).as_slice());
     add("record", too_many_points(point).as_slice());
     add("record", &metrics_without_records(point));
     add("start", check_start(point.start).as_slice());
@@ -199,7 +213,7 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
 /// That too many rounds would be recorded.
 fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = point.record.every.filter(|every| *every > 0)?;
-    let points = super::rounds(point.budget, point.algorithm.spec.scale().1) / every;
+    let points = point.rounds() / every;
     let message = || {
         format!(
             "= {every} would record {points} rounds of a run; at most {MOST_POINTS} are recorded"
@@ -208,27 +222,53 @@ fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     (points > MOST_POINTS).then(|| Fault::new("every", message()))
 }
 
-fn check_budget(budget: &Budget, algorithm: &algorithm::Spec) -> Option<Fault> {
-    let h = algorithm.scale().1;
-    let rounds = super::rounds(budget, h);
-    let (key, message) = match (budget.local_steps, budget.rounds) {
-        (Some(_), Some(_)) => {
-            ("rounds", "and `local-steps` exclude each other: write one of them".to_owned())
+impl CheckedPoint<'_> {
+    /// T.
+    fn rounds(&self) -> u64 {
+        super::rounds(self.budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
+    }
+}
+
+fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
+    let budget = point.budget;
+    let lengths = [
+        ("local-steps", budget.local_steps),
+        ("rounds", budget.rounds),
+        ("communications", budget.communications),
+        ("gradients", budget.gradients),
+    ];
+    let written: Vec<(&str, u64)> =
+        lengths.into_iter().filter_map(|(key, length)| Some((key, length?))).collect();
+    let (key, length) = match written.as_slice() {
+        [one] => *one,
+        [] => {
+            let message =
+                "or `rounds`, `communications` or `gradients` is required: the length of a run";
+            return Some(Fault::new("local-steps", message));
         }
-        (None, None) => ("local-steps", "or `rounds` is required: the length of a run".into()),
-        (Some(0), None) => ("local-steps", "must be 1 or more, not 0".into()),
-        (Some(steps), None) if steps < h && budget.min_rounds.is_none() => {
-            let message = format!(
-                "must be at least the {h} local steps of one round, not {steps}; or write `min-rounds` to go beyond it"
-            );
-            ("local-steps", message)
+        [(first, _), (second, _), ..] => {
+            let message = format!("and `{first}` exclude each other: write one of them");
+            return Some(Fault::new(*second, message));
         }
-        (None, Some(0)) => ("rounds", "must be 1 or more, not 0".into()),
-        (_, written) if rounds > MOST_ROUNDS => {
-            let key = if written.is_some() { "rounds" } else { "local-steps" };
-            (key, format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed"))
-        }
-        _ => return None,
+    };
+    if length == 0 {
+        return Some(Fault::new(key, "must be 1 or more, not 0"));
+    }
+    // Settings that are wrong have no costs.
+    let wrong = !point.algorithm.faults.is_empty() || !point.problem.faults.is_empty();
+    if wrong && ["communications", "gradients"].contains(&key) {
+        return None;
+    }
+    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds());
+    let beyond = "or write `min-rounds` to go beyond it";
+    let message = if key == "local-steps" && length < h && budget.min_rounds.is_none() {
+        format!("must be at least the {h} local steps of one round, not {length}; {beyond}")
+    } else if rounds == 0 {
+        format!("= {length} is less than one round costs; {beyond}")
+    } else if rounds > MOST_ROUNDS {
+        format!("makes {rounds} rounds; at most {MOST_ROUNDS} are allowed")
+    } else {
+        return None;
     };
     Some(Fault::new(key, message))
 }

@@ -48,7 +48,7 @@ pub fn expected_nanoseconds(identity: &Identity) -> u64 {
     let matrices = matrices.fold(0, u64::saturating_add);
     let averages = matrices.saturating_mul(entries.saturating_add(MATRIX));
     let round = (runs / 10).saturating_mul(10 * (1 + coupled) + twin).saturating_add(averages);
-    let rounds = identity.rounds.saturating_mul(identity.replicates);
+    let rounds = identity.rounds.saturating_mul(identity.runs());
     round.saturating_mul(rounds).saturating_add(CELL)
 }
 

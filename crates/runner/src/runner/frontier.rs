@@ -129,6 +129,7 @@ fn bad(path: &str, refusal: &Refusal) -> BadCell {
         Refusal::Clients { .. } => format!("{path}.clients"),
         Refusal::Target { .. } => format!("{path}.targets"),
         Refusal::Start { .. } => format!("{path}.start"),
+        Refusal::Size { .. } => format!("{path}.algorithms"),
         Refusal::MomentsDoNotClose | Refusal::UnequalShares | Refusal::Setting(_) => {
             path.to_owned()
         }

@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// for one kind of data, whose key is the path of the setting that makes it large.
 pub fn of_instances(cells: &[&Cell]) -> Vec<Share> {
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
-    for Identity { problem, instance, replicates, .. } in cells.iter().map(|c| &c.identity) {
-        let wanted = if instance.is_fixed() { 1.0 } else { *replicates as f64 };
+    for identity in cells.iter().map(|c| &c.identity) {
+        let problem = &identity.problem;
+        let wanted = identity.built_instances() as f64;
         let known = copies.entry(Arc::as_ptr(problem)).or_insert((&**problem, 0.0));
         known.1 = known.1.max(wanted);
     }
@@ -54,8 +55,9 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
             let extent = identity.problem.extent();
             extent.map_or((0.0, 0.0), |e| (e.clients as f64, e.dimension as f64))
         });
-        let under_way = 1.0 + (threads as f64 - 1.0) / identity.replicates.max(1) as f64;
-        let replicates = under_way.ceil() * identity.replicates as f64;
+        let runs = identity.runs() as f64;
+        let under_way = 1.0 + (threads as f64 - 1.0) / runs.max(1.0);
+        let replicates = under_way.ceil() * runs;
         let found = [
             threads as f64 * run(identity, n, d),
             replicates * trace(identity, d),
@@ -78,14 +80,14 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
         bytes,
         what: format!(
             "traces of {} replicates with up to {} rounds each",
-            identity.replicates,
+            identity.runs(),
             identity.record.points(identity.rounds)
         ),
     });
     let averages = averages.map(|(bytes, identity)| Share {
         key: "record.averages".into(),
         bytes,
-        what: format!("averages of {} replicates", identity.replicates),
+        what: format!("averages of {} replicates", identity.runs()),
     });
     [runs, traces, averages].into_iter().flatten().collect()
 }
@@ -95,7 +97,7 @@ fn traced_by(identity: &Identity) -> &'static str {
     let record = &identity.record;
     let points = record.points(identity.rounds);
     match (record.iterates, record.every) {
-        _ if identity.replicates > points => "replicates",
+        _ if identity.runs() > points => "replicates",
         (true, _) => "record.iterates",
         (false, Some(_)) => "record.every",
         (false, None) => "record.points",

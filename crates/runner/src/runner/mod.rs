@@ -75,7 +75,7 @@ pub struct Done<'a> {
     pub cell: &'a Cell,
     /// N.
     pub clients: usize,
-    /// A trace per replicate, in their order.
+    /// A trace per run, those on the first instance first.
     pub traces: Vec<Trace>,
     /// Summed over replicates.
     pub elapsed: Duration,
@@ -108,8 +108,8 @@ pub fn run<'a, E: Send>(
     let queue = Queue::new(cells);
     let error = Mutex::new(None);
     let work = || {
-        while let Some((i, replicate)) = queue.next(observer) {
-            let Some(done) = queue.work(i, replicate, observer) else { continue };
+        while let Some((i, run)) = queue.next(observer) {
+            let Some(done) = queue.work(i, run, observer) else { continue };
             let diverged = done.traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
             match keep(done) {
                 Ok(()) => observer.cell(diverged),
@@ -141,9 +141,9 @@ impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
-        let replicates = |i: usize| cells[i].cell.identity.replicates;
-        let tasks = order.iter().flat_map(|&i| (0..replicates(i)).map(move |r| (i, r)));
-        let partial = |i| Partial { missing: replicates(i) as usize, ..Partial::default() };
+        let runs = |i: usize| cells[i].cell.identity.runs();
+        let tasks = order.iter().flat_map(|&i| (0..runs(i)).map(move |r| (i, r)));
+        let partial = |i| Partial { missing: runs(i) as usize, ..Partial::default() };
         let progress = (0..cells.len()).map(|i| Mutex::new(partial(i)));
         Self {
             cells,
@@ -162,11 +162,11 @@ impl<'a> Queue<'a> {
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
-    /// Runs a replicate; returns the results of the cell if this was its last one.
-    fn work(&self, i: usize, replicate: u64, observer: &dyn Observer) -> Option<Done<'a>> {
+    /// Runs a task; returns the results of the cell if this was its last one.
+    fn work(&self, i: usize, run: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
         let begin = Instant::now();
-        let result = caught(|| prepared.attempt(replicate, observer, &start));
+        let result = caught(|| prepared.attempt(run, observer, &start));
         let reason = match result {
             Ok(Ok(trace)) => Ok(trace),
             Ok(Err(Stopped::Interrupted)) => return None,
@@ -178,13 +178,13 @@ impl<'a> Queue<'a> {
         match reason {
             Ok(trace) => {
                 if progress.traces.is_empty() {
-                    progress.traces.resize(prepared.cell.identity.replicates as usize, None);
+                    progress.traces.resize(prepared.cell.identity.runs() as usize, None);
                 }
-                progress.traces[replicate as usize] = Some(trace);
+                progress.traces[run as usize] = Some(trace);
             }
             Err(reason) if !progress.failed => {
                 progress.failed = true;
-                let reason = format!("replicate {replicate}: {reason}");
+                let reason = format!("replicate {run}: {reason}");
                 let failed = Failed { cell: prepared.cell, reason };
                 observer.failed(&failed);
                 lock(&self.failed).push(failed);
@@ -266,38 +266,39 @@ impl<'p> ReplicateRuns<'p> {
 }
 
 impl Prepared<'_> {
-    /// One replicate, from start to budget or divergence.
+    /// One run, from start to budget or divergence; those on one instance have successive numbers.
     ///
     /// # Panics
     /// If the run contradicts itself, which is a defect of the engine.
-    pub fn simulate(&self, replicate: u64) -> Trace {
-        self.simulate_with(replicate, &start)
+    pub fn simulate(&self, run: u64) -> Trace {
+        self.simulate_with(run, &start)
     }
 
-    /// One replicate of whatever this function starts, in the algorithm's place.
+    /// One run of whatever this function starts, in the algorithm's place.
     ///
     /// # Panics
     /// As [`Self::simulate`].
-    pub fn simulate_with(&self, replicate: u64, start: &StartRun<'_>) -> Trace {
-        match self.attempt(replicate, &Silent, start) {
+    pub fn simulate_with(&self, run: u64, start: &StartRun<'_>) -> Trace {
+        match self.attempt(run, &Silent, start) {
             Ok(trace) => trace,
             Err(Stopped::Contradiction(reason)) => panic!("{reason}"),
             Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
         }
     }
 
-    /// One replicate, until the observer interrupts it.
+    /// One run, until the observer interrupts it.
     fn attempt(
         &self,
-        replicate: u64,
+        run: u64,
         observer: &dyn Observer,
         start: &StartRun<'_>,
     ) -> Result<Trace, Stopped> {
         fault::strike(&self.cell.id);
         let identity = &self.cell.identity;
-        let scenario = self.scenario(replicate);
+        let scenario = self.scenario(run);
+        let (seed, replicate) = prepare::stream_names(identity, run);
         let conditions = Conditions {
-            seed: identity.seed,
+            seed,
             replicate,
             start: &scenario.start,
             rounds: identity.rounds,

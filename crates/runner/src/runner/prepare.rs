@@ -8,7 +8,7 @@ use driftbench_core::federated::{Terms, Variates};
 use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::{Contents, DataFile, Files};
 use driftbench_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS, Minimiser};
-use driftbench_core::rng::{Purpose, Stream};
+use driftbench_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use driftbench_core::theory::linear::LocalUpdate;
 use driftbench_core::theory::{deterministic, linear};
 use rayon::prelude::*;
@@ -34,16 +34,17 @@ pub struct Scenario {
 pub struct Prepared<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// One for all replicates, or one each.
+    /// One for each instance.
     pub scenarios: Vec<Arc<Scenario>>,
     /// The rounds that are recorded.
     pub recorded: Arc<[u64]>,
 }
 
 impl Prepared<'_> {
-    /// What a replicate runs on.
-    pub fn scenario(&self, replicate: u64) -> &Scenario {
-        &self.scenarios[replicate as usize % self.scenarios.len()]
+    /// What a run runs on.
+    pub fn scenario(&self, run: u64) -> &Scenario {
+        let place = self.cell.identity.instance_of(run) as usize;
+        &self.scenarios[place % self.scenarios.len()]
     }
 
     /// N.
@@ -78,13 +79,32 @@ type Key = (Arc<str>, u64, Form);
 /// An instance, and the hash of what determines it.
 type BuiltInstance = (Arc<dyn Instance>, Arc<str>);
 
-/// The seed of a replicate's instance.
-fn instance_seed(cell: &Cell, replicate: u64) -> u64 {
-    let seed = cell.identity.seed;
-    match cell.identity.instance {
-        manifest::InstanceMode::Fixed => seed,
-        manifest::InstanceMode::PerReplicate => {
-            Stream::new(seed, Purpose::SharedInstance, 1, replicate, 0).bits()
+/// The number of the first replicate, and of the first of several instances, that are drawn apart
+/// from those of other cells.
+pub const FRESH: u64 = MAX_REPLICATES / 2;
+
+/// The seed of the instance of this number among those of a cell.
+fn instance_seed(identity: &Identity, number: u64) -> u64 {
+    let Identity { seed, instance, instances, fresh, .. } = identity;
+    let number = if *fresh { number + FRESH } else { number };
+    let drawn = |copy| Stream::new(*seed, Purpose::SharedInstance, copy, number, 0).bits();
+    match instance {
+        manifest::InstanceMode::PerReplicate => drawn(1),
+        // The first of several instances is that of the manifest's seed.
+        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => *seed,
+        manifest::InstanceMode::Fixed => drawn(2),
+    }
+}
+
+/// The seed and the number of the replicate that name the streams of a run. On each of several
+/// instances they are those of a manifest whose seed is the instance's.
+pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
+    let first = if identity.fresh { FRESH } else { 0 };
+    match identity.instance {
+        manifest::InstanceMode::PerReplicate => (identity.seed, first + run),
+        manifest::InstanceMode::Fixed => {
+            let seed = instance_seed(identity, identity.instance_of(run));
+            (seed, first + run % identity.replicates)
         }
     }
 }
@@ -131,10 +151,10 @@ impl Shared {
     }
 
     fn keys(&self, cell: &Cell, form: Form) -> impl Iterator<Item = Key> {
-        let Identity { problem, instance, replicates, .. } = &cell.identity;
-        let problem = self.problems[&address(problem)].clone();
-        let count = if instance.is_fixed() { 1 } else { *replicates };
-        (0..count).map(move |r| (problem.clone(), instance_seed(cell, r), form))
+        let identity = &cell.identity;
+        let problem = self.problems[&address(&identity.problem)].clone();
+        let numbers = 0..identity.built_instances();
+        numbers.map(move |i| (problem.clone(), instance_seed(identity, i), form))
     }
 
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {

@@ -46,6 +46,10 @@ impl crate::problem::Settings for Settings {
         self.dataset.uses_seed()
     }
 
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+
     fn record_metrics(&self) -> RecordMetrics {
         RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
     }

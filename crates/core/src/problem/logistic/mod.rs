@@ -140,6 +140,10 @@ impl super::Settings for Settings {
         false
     }
 
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+
     fn record_metrics(&self) -> RecordMetrics {
         RecordMetrics { loss: true, accuracy: true, test: false }
     }

@@ -116,6 +116,10 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
+    fn batch(&self) -> u64 {
+        self.batch as u64
+    }
+
     fn record_metrics(&self) -> RecordMetrics {
         RecordMetrics { loss: true, accuracy: true, test: false }
     }

@@ -340,7 +340,7 @@ fn check(problem: &TypedProblem, search: &Search) -> Result<(), Refusal> {
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    check(&typed(facts, &search.clients, &search.start)?, search)
+    check(&typed(facts, &search.methods, &search.clients, &search.start)?, search)
 }
 
 /// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one.

@@ -1,0 +1,162 @@
+//! `[tune]`: settings of which each algorithm gets the value that is best for it.
+
+use super::{AtCost, Quantity};
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// For each algorithm, and at each point of the grid, one or more of its settings are chosen by
+/// experiment: all candidates are run, and that with the smallest mean of a metric is selected.
+/// What figures, claims and the ranking show are fresh runs of what was selected, with noise of
+/// their own; the mean of the runs by which it was selected would be too small. All algorithms have
+/// the same candidates and the same noise.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tune {
+    /// The setting that is tuned, or a list of several, of which all combinations are candidates.
+    /// An algorithm that does not have one of them goes without it.
+    #[schemars(example = &"step-size")]
+    pub over: Names,
+    /// The smallest and the largest candidate, between which there are as many as `ratio` asks
+    /// for; of several settings a table with a range for each.
+    #[schemars(example = EXAMPLE_RANGE)]
+    pub range: Option<PerSetting>,
+    /// The candidates themselves, in place of a range; of several settings a table with a list for
+    /// each. They are not extended.
+    #[schemars(example = EXAMPLE_VALUES)]
+    pub values: Option<PerSetting>,
+    /// The largest ratio of a candidate to that before it, above 1.
+    #[serde(default = "ratio")]
+    #[schemars(extend("exclusiveMinimum" = 1.0), example = 1.5)]
+    pub ratio: f64,
+    /// The number of runs of each candidate (on each instance); by default `replicates` of the
+    /// manifest.
+    #[schemars(range(min = 1), example = 10)]
+    pub replicates: Option<u64>,
+    /// The number of fresh runs of what was selected; by default 20, and with several instances
+    /// `replicates`, on as many fresh instances.
+    #[schemars(range(min = 1), example = 20)]
+    pub evaluate: Option<u64>,
+    /// The quantity by whose mean candidates are compared, if it is recorded: the smallest is
+    /// best, of an accuracy the largest. A candidate of which a run diverged is never selected.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cost at which candidates are compared, such as `{ communications = 500 }`, and at which the
+    /// page ranks the algorithms; by default each is compared after its last round.
+    #[schemars(example = AtCost::EXAMPLE)]
+    pub at: Option<AtCost>,
+    /// How often candidates are added where the best is the smallest or the largest of its range,
+    /// or stands beside one that diverged: three beyond the end of the range, or one between the
+    /// two.
+    #[serde(default = "extend")]
+    #[schemars(example = 3)]
+    pub extend: u64,
+}
+
+/// Examples for the documentation.
+const EXAMPLE_RANGE: [f64; 2] = [1e-3, 1.0];
+const EXAMPLE_VALUES: [f64; 2] = [0.01, 0.1];
+
+fn ratio() -> f64 {
+    1.5
+}
+
+fn extend() -> u64 {
+    3
+}
+
+/// One name or several.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum Names {
+    /// A name.
+    One(String),
+    /// A list of names.
+    Several(Vec<String>),
+}
+
+impl Names {
+    /// All of them.
+    pub fn all(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+/// A list of numbers for the one setting that is tuned, or a table with a list for each.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum PerSetting {
+    /// Of the one setting.
+    One(Vec<f64>),
+    /// By setting.
+    Each(BTreeMap<String, Vec<f64>>),
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct OneOrSeveral;
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = Names;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a setting, or a list of names")
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Names, E> {
+                Ok(Names::One(name.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Names, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Names::Several)
+            }
+        }
+        from.deserialize_any(OneOrSeveral)
+    }
+}
+
+impl<'de> Deserialize<'de> for PerSetting {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct ListOrTable;
+        impl<'de> Visitor<'de> for ListOrTable {
+            type Value = PerSetting;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of numbers, or a table with a list for each setting")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<PerSetting, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(PerSetting::One)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<PerSetting, A::Error> {
+                let table = de::value::MapAccessDeserializer::new(table);
+                BTreeMap::deserialize(table).map(PerSetting::Each)
+            }
+        }
+        from.deserialize_any(ListOrTable)
+    }
+}
+
+/// The default of the number of fresh runs on one instance.
+pub const EVALUATE: u64 = 20;
+
+/// What is compared: for quantities of which more is better, how much is missing to 1.
+pub fn loss(metric: Quantity, mean: f64) -> f64 {
+    match metric.is_fraction() {
+        _ if mean.is_nan() => f64::INFINITY,
+        true => 1.0 - mean,
+        false => mean,
+    }
+}
+
+/// A setting that is tuned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TunedSetting {
+    /// Its key in an algorithm's table.
+    pub key: String,
+    /// The candidates of all algorithms, increasing.
+    pub values: Vec<f64>,
+    /// The ratio of successive candidates, where more can be added.
+    pub ratio: Option<f64>,
+    /// Whether it is a whole number.
+    pub whole: bool,
+}

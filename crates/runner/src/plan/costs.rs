@@ -1,0 +1,68 @@
+//! What is wrong with the quantities that figures and claims name, and with the costs at which
+//! runs are compared: that they are not recorded, or that no run gets as far.
+
+use super::Cell;
+use super::places::Checker;
+use crate::manifest::{AtCost, Manifest, Metric, Quantity};
+
+/// Why a quantity cannot be drawn or claimed of: it is not recorded.
+pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
+    let name = quantity.name();
+    match (quantity.metric(), quantity.average()) {
+        (Some(Metric::SqErrorLimit), _) => None,
+        (Some(metric), _) if !manifest.record.metrics.contains(&metric) => {
+            Some(format!("`{name}` is not recorded: write metrics = [\"{name}\"] in [record]"))
+        }
+        (None, Some(average)) if !manifest.record.averages.contains(&average) => {
+            let average = average.name();
+            Some(format!("`{name}` is not recorded: write averages = [\"{average}\"] in [record]"))
+        }
+        (None, None) if quantity == Quantity::Seconds && manifest.prices.is_none() => {
+            Some(format!("`{name}` needs prices: write a table [prices]"))
+        }
+        _ => None,
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Checks that runs of these cells can be compared at a cost by a metric.
+    pub fn at_cost(
+        &mut self,
+        path: &str,
+        at: AtCost,
+        metric: Quantity,
+        cells: impl Iterator<Item = &'a Cell>,
+    ) {
+        let (unit, most) = at.limit();
+        let name = unit.name();
+        if !(most.is_finite() && most > 0.0) {
+            let message = format!("`{name}` must be a finite number above 0, not {most}");
+            return self.fault(path, message);
+        }
+        if let Some(message) = unrecorded(self.manifest, unit) {
+            return self.fault(path, message);
+        }
+        if metric.average().is_some() {
+            let metric = metric.name();
+            let message =
+                format!("`{metric}` is an average over all rounds: it has no value at a cost");
+            return self.fault(path, message);
+        }
+        let prices = self.manifest.prices.unwrap_or_default();
+        let mut short = cells.filter_map(|cell| {
+            let (all, round) = cell.identity.cost(unit, &prices)?;
+            (all < most && all + round <= most).then_some((cell, all))
+        });
+        let Some((cell, all)) = short.next() else { return };
+        let others = match short.count() {
+            0 => String::new(),
+            1 => " and 1 more cell".into(),
+            more => format!(" and {more} more cells"),
+        };
+        let (label, rounds) = (&cell.label, cell.identity.rounds);
+        let message = format!(
+            "the budget ends before {name} = {most}: the {rounds} rounds of \"{label}\" cost {all}{others}"
+        );
+        self.fault(path, message);
+    }
+}

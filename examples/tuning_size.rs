@@ -1,0 +1,192 @@
+//! What selecting the best of several candidates does to its mean and to intervals, and how often
+//! intervals over instances hold. Prints three tables: how much too small the mean of the selected
+//! candidate is among the runs by which it was selected, and how much worse it is than the best;
+//! how often 95 % intervals of its mean, and of the ratio of two tuned algorithms, contain the
+//! truth, from the same runs and from fresh ones; and how often an interval of a ratio over
+//! instances does, by Student's t over instances and over all runs pooled.
+//!
+//! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/METHODOLOGY.md.
+//! The truth of a candidate is its mean over so many runs, by default 400.
+
+use driftbench::rng::Stream;
+use driftbench::stats::log_means::LogMeans;
+use driftbench::stats::{Ratio, Summary, mean};
+use driftbench_runner::manifest::Source;
+use driftbench_runner::plan::Plan;
+use driftbench_runner::runner::{Silent, prepare, run};
+use std::convert::Infallible;
+use std::sync::Mutex;
+
+/// Instances of the problem.
+const INSTANCES: u64 = 12;
+/// Candidates, each 1.44 times the one before.
+const CANDIDATES: usize = 17;
+/// Fresh runs of what was selected.
+const FRESH: usize = 20;
+
+/// Logistic regression on heterogeneous data, ten clients.
+fn manifest(seed: u64, runs: usize) -> String {
+    let step = |i: usize| 0.004 * libm::pow(1.44, i as f64);
+    let steps: Vec<String> = (0..CANDIDATES).map(|i| format!("{:e}", step(i))).collect();
+    let steps = steps.join(", ");
+    format!(
+        "title = \"t\"\nseed = {seed}\nreplicates = {runs}\n\n[problem.logistic]\ndimension = 5\n\
+         records = 50\nclients = 10\ndata = {{ heterogeneous = {{ spread = 1.0, perturbation = 1.0 }} }}\n\
+         l2 = 0.1\nmargin = 0.0\nbatch = 1\n\n[start]\nzero = true\n\n[budget]\nlocal-steps = 1000\n\n\
+         [record]\npoints = 1\n\n[[algorithm.fedavg]]\nstep-size = [{steps}]\nlocal-steps = 20\n\n\
+         [[algorithm.scaffold]]\nstep-size = [{steps}]\nlocal-steps = 20\n"
+    )
+}
+
+/// The final errors of an algorithm on an instance: of each candidate one per run.
+type Errors = Vec<Vec<f64>>;
+
+/// The errors of both algorithms on an instance.
+fn instance(seed: u64, runs: usize) -> [Errors; 2] {
+    let source = Source { name: "t".into(), text: manifest(seed, runs), ..Source::default() };
+    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|bad| panic!("{bad:?}"));
+    let found: Mutex<Vec<Vec<f64>>> = Mutex::new(vec![Vec::new(); cells.len()]);
+    let failed = run(&prepared, 2, &Silent, |done| {
+        let place = cells.iter().position(|cell| cell.id == done.cell.id).unwrap_or_default();
+        let errors = done.traces.iter().map(|t| t.final_error().unwrap_or(f64::INFINITY));
+        found.lock().unwrap_or_else(|e| e.into_inner())[place] = errors.collect();
+        Ok::<(), Infallible>(())
+    });
+    assert!(failed.is_ok_and(|failed| failed.is_empty()));
+    let mut all = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let second = all.split_off(CANDIDATES);
+    [all, second]
+}
+
+/// So many of a candidate's runs, from one on, around the end.
+fn some(runs: &[f64], from: usize, count: usize) -> Vec<f64> {
+    (0..count).map(|i| runs[(from + i) % runs.len()]).collect()
+}
+
+/// One selection: the candidate, its runs by which it was selected, and fresh ones.
+struct Selection {
+    candidate: usize,
+    seen: Vec<f64>,
+    fresh: Vec<f64>,
+}
+
+fn select(errors: &Errors, trial: usize, replicates: usize, common: bool) -> Selection {
+    let all = errors[0].len();
+    let begin = |candidate: usize| {
+        // Other candidates have other noise if draws are not common.
+        let shift = if common { 0 } else { candidate * 2 * (replicates + FRESH) };
+        trial * replicates + shift
+    };
+    let means = (0..errors.len()).map(|c| (c, mean(&some(&errors[c], begin(c), replicates))));
+    let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(c, _)| c);
+    Selection {
+        candidate: best,
+        seen: some(&errors[best], begin(best), replicates),
+        fresh: some(&errors[best], begin(best) + all / 2, FRESH),
+    }
+}
+
+/// Sums over trials, in per cent of them.
+#[derive(Default)]
+struct Found {
+    trials: f64,
+    optimism: f64,
+    regret: f64,
+    covered: [f64; 4],
+}
+
+fn tuned(instances: &[[Errors; 2]], replicates: usize, common: bool) -> Found {
+    let mut found = Found::default();
+    for [first, second] in instances {
+        let truth = |errors: &Errors| errors.iter().map(|runs| mean(runs)).collect::<Vec<f64>>();
+        let (true_first, true_second) = (truth(first), truth(second));
+        let least = true_first.iter().copied().fold(f64::INFINITY, f64::min);
+        for trial in 0..first[0].len() / replicates / 2 {
+            let a = select(first, trial, replicates, common);
+            let b = select(second, trial, replicates, common);
+            let (of_a, of_b) = (true_first[a.candidate], true_second[b.candidate]);
+            found.trials += 1.0;
+            found.optimism += mean(&a.seen) / of_a - 1.0;
+            found.regret += of_a / least - 1.0;
+            let holds =
+                |(low, high): (f64, f64), truth: f64| f64::from(low <= truth && truth <= high);
+            let ratio = |a: &[f64], b: &[f64]| {
+                let ratio = Ratio::of_means(a, b);
+                (ratio.low, ratio.high)
+            };
+            let each = [
+                holds(Summary::new(&a.seen).interval, of_a),
+                holds(Summary::new(&a.fresh).interval, of_a),
+                holds(ratio(&a.seen, &b.seen), of_a / of_b),
+                holds(ratio(&a.fresh, &b.fresh), of_a / of_b),
+            ];
+            found.covered.iter_mut().zip(each).for_each(|(sum, one)| *sum += one);
+        }
+    }
+    found
+}
+
+/// How often the interval of a ratio over instances holds, in per cent: by Student's t over
+/// instance means, and over all runs as if they were independent.
+fn over_instances(rng: &mut Stream, instances: usize, between: f64, trials: usize) -> [f64; 2] {
+    const RUNS: usize = 5;
+    let mut covered = [0.0; 2];
+    for _ in 0..trials {
+        let (mut of_instances, mut pooled) = (Vec::new(), Vec::new());
+        for _ in 0..instances {
+            let centre = between * rng.gaussian();
+            let runs: Vec<f64> = (0..RUNS).map(|_| libm::exp(centre + rng.gaussian())).collect();
+            // Geometric means, so that the truth is 1 whatever the spread.
+            let logs: Vec<f64> = runs.iter().map(|x| libm::log(*x)).collect();
+            of_instances.push(libm::exp(mean(&logs)));
+            pooled.extend(runs);
+        }
+        for (place, sample) in [of_instances, pooled].iter().enumerate() {
+            let one = vec![1.0; sample.len()];
+            let known = LogMeans::over_instances(&[(1.0, sample), (-1.0, &one)]);
+            let (low, high) = known.map_or((0.0, 0.0), |known| known.interval());
+            covered[place] += f64::from(low <= 0.0 && 0.0 <= high);
+        }
+    }
+    covered.map(|count| 100.0 * count / trials as f64)
+}
+
+fn main() {
+    let runs = std::env::args().nth(1).and_then(|t| t.parse().ok()).unwrap_or(400);
+    let instances: Vec<[Errors; 2]> = (1..=INSTANCES).map(|seed| instance(seed, runs)).collect();
+    let mut tables = [String::new(), String::new()];
+    for (noise, common) in [("common", true), ("independent", false)] {
+        for replicates in [5, 10] {
+            let Found { trials, optimism, regret, covered } = tuned(&instances, replicates, common);
+            let percent = |sum: f64| 100.0 * sum / trials;
+            tables[0].push_str(&format!(
+                "| {noise} | {replicates} | {:+.1} % | {:.1} % |\n",
+                percent(optimism),
+                percent(regret)
+            ));
+            let all = covered.map(|sum| format!("{:.1}", percent(sum))).join(" | ");
+            tables[1].push_str(&format!("| {noise} | {replicates} | {all} |\n"));
+        }
+    }
+    println!(
+        "| noise | runs of a candidate | mean of the selected, over its truth | its truth, over the best |"
+    );
+    println!("| --- | --- | --- | --- |\n{}", tables[0]);
+    println!(
+        "| noise | runs of a candidate | mean, same runs | mean, fresh | ratio, same runs | ratio, fresh |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- |\n{}", tables[1]);
+    println!(
+        "| sd between instances, over that of runs | instances | t over instances | t over all runs |"
+    );
+    println!("| --- | --- | --- | --- |");
+    let mut rng = Stream::shared_instance(23);
+    for between in [0.0, 0.5, 1.0] {
+        for instances in [3, 5, 10, 20] {
+            let [own, pooled] = over_instances(&mut rng, instances, between, 10 * runs);
+            println!("| {between} | {instances} | {own:.1} | {pooled:.1} |");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! At which cost algorithms are compared, in words, and what they have paid there.
+//!
+//! *Invariant*: nothing is said to be compared at equal cost unless the algorithms of every grid
+//! point have paid the same communications and the same oracle calls of a client.
+
+use super::panels::unique;
+use super::runs::NoSample;
+use super::{CellResult, setting_text};
+use crate::stats::mean;
+use driftbench_core::words::{joined, readable, thousands};
+use driftbench_runner::manifest::{AtCost, Quantity};
+use std::collections::HashMap;
+
+/// The costs that a page states of algorithms that it compares.
+pub const STATED: [Quantity; 2] = [Quantity::Communications, Quantity::Gradients];
+
+/// Groups of algorithms with the same cost that are named one by one.
+const MOST_GROUPS: usize = 6;
+
+/// Cells that are named, of those whose runs end before the cost is reached.
+const MOST_NAMED: usize = 4;
+
+/// A cost as text: `500 communications`.
+pub fn cost_text(at: AtCost) -> String {
+    let (unit, most) = at.limit();
+    format!("{} {}", number(most), unit.formula())
+}
+
+/// When runs are compared: at the last round, or at a cost.
+pub fn when_text(at: Option<AtCost>) -> String {
+    at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
+}
+
+/// A whole number of less than seven digits as it is, any other number with three digits.
+fn number(x: f64) -> String {
+    let is_short = x.fract() == 0.0 && (0.0..1e6).contains(&x);
+    if is_short { thousands(x as usize) } else { readable(x, 3) }
+}
+
+/// What the runs of a cell have paid, in the mean, of each of the stated costs.
+fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
+    let [communications, gradients] = STATED.map(|unit| cell.sample(unit, at).ok());
+    Some([mean(&communications?), mean(&gradients?)])
+}
+
+/// The smallest and the largest of each of the stated costs.
+type Range = [(f64, f64); 2];
+
+/// The range of both.
+fn wider(one: Range, other: Range) -> Range {
+    [0, 1].map(|i| (one[i].0.min(other[i].0), one[i].1.max(other[i].1)))
+}
+
+fn range_text(range: Range) -> String {
+    let [communications, gradients] = range.map(|(low, high)| {
+        if low == high { number(low) } else { format!("{} to {}", number(low), number(high)) }
+    });
+    let [unit, other] = STATED.map(Quantity::formula);
+    format!("{communications} {unit} and {gradients} {other}")
+}
+
+/// What the algorithms that are compared at these grid points have paid, as sentences: one number
+/// or range for all if they have paid the same at each grid point, else those of each algorithm.
+/// Cells whose runs end before the cost is reached are named.
+pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
+    let mut each: Vec<(&str, Range)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut differing = 0;
+    for point in points {
+        let known: Vec<(&str, [f64; 2])> = point
+            .iter()
+            .filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)))
+            .collect();
+        differing += usize::from(known.iter().any(|(_, cost)| *cost != known[0].1));
+        for (label, cost) in known {
+            let cost = cost.map(|x| (x, x));
+            let place = *places.entry(label).or_insert(each.len());
+            match each.get_mut(place) {
+                Some((_, range)) => *range = wider(*range, cost),
+                None => each.push((label, cost)),
+            }
+        }
+    }
+    let costs = costs_text(&each, (differing, points.len()), at);
+    let cells = points.iter().flat_map(|point| point.iter());
+    let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
+    let (listed, more) = ended.split_at(ended.len().min(MOST_NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    match at {
+        Some(at) if !ended.is_empty() => format!(
+            "{costs}{}Not compared, because runs end before {}: {}{more}.",
+            if costs.is_empty() { "" } else { " " },
+            cost_text(at),
+            listed.join("; ")
+        ),
+        _ => costs,
+    }
+}
+
+/// What each algorithm has paid; of so many grid points of all the costs differ.
+fn costs_text(
+    each: &[(&str, Range)],
+    (differing, points): (usize, usize),
+    at: Option<AtCost>,
+) -> String {
+    let Some(all) = each.iter().map(|(_, range)| *range).reduce(wider) else {
+        return String::new();
+    };
+    let when = at.map_or("After the last round".into(), |at| format!("At {}", cost_text(at)));
+    if differing == 0 {
+        let whose = if each.len() == 1 { "its runs" } else { "the compared runs" };
+        return format!("{when} {whose} have all cost {}.", range_text(all));
+    }
+    let places = match points {
+        1 => String::new(),
+        all if all == differing => " at every grid point".into(),
+        all => format!(" at {} of {} grid points", thousands(differing), thousands(all)),
+    };
+    let mut groups: Vec<(Range, Vec<&str>)> = Vec::new();
+    for (label, range) in each {
+        match groups.iter_mut().find(|(known, _)| known == range) {
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((*range, vec![label])),
+        }
+    }
+    let named =
+        |(range, labels): &(Range, Vec<&str>)| format!("{} {}", joined(labels), range_text(*range));
+    let costs = match groups.len() {
+        ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
+        _ => format!("they are from the lowest to the highest {}", range_text(all)),
+    };
+    format!("{when} costs differ{places}: {costs}.")
+}
+
+/// Whether the runs of a cell end before a cost is reached.
+pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
+    matches!(cell.sample(Quantity::Communications, at), Err(NoSample::Ended))
+}

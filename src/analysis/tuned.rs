@@ -1,0 +1,48 @@
+//! Which settings are selected by the results of their candidates (`[tune]`).
+
+use super::on_each;
+use super::runs::{Runs, TraceNeeds};
+use crate::stats::mean;
+use crate::store::Store;
+use driftbench_runner::files::Error;
+use driftbench_runner::manifest::tune::loss;
+use driftbench_runner::plan::{Cell, Plan};
+use std::collections::HashSet;
+
+/// The plan of fresh runs of what the results of the candidates select; a plan without `[tune]` as
+/// it is.
+///
+/// # Errors
+/// If results are damaged.
+pub fn follow(plan: Plan, store: &Store) -> Result<Plan, Error> {
+    let Some(tune) = plan.manifest.tune.clone() else { return Ok(plan) };
+    let prices = plan.manifest.prices.unwrap_or_default();
+    let experiment = plan.experiment.clone();
+    plan.following(|cell: &Cell| {
+        let Some(stored) = store.read(&experiment, &cell.id)? else { return Ok(None) };
+        let mut needs = TraceNeeds::default();
+        tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        let runs = Runs::new(stored.traces, on_each(cell), &needs, &prices);
+        let sample = match tune.at {
+            None => runs.finals(tune.metric),
+            Some(at) => runs.at(tune.metric, at).ok().map(|sample| sample.values.clone()),
+        };
+        Ok(Some(sample.map_or(f64::INFINITY, |sample| loss(tune.metric, mean(&sample)))))
+    })
+}
+
+/// The same plan with the cells of all stages as far as results decide: candidates, and the fresh
+/// runs that follow.
+///
+/// # Errors
+/// As for [`follow`].
+pub fn all_stages(plan: Plan, store: &Store) -> Result<Plan, Error> {
+    if plan.tuning.is_none() {
+        return Ok(plan);
+    }
+    let mut plan = follow(plan, store)?;
+    let mut seen = HashSet::new();
+    let cells = plan.all_cells().filter(|cell| seen.insert(cell.id.clone()));
+    plan.cells = cells.cloned().collect();
+    Ok(plan)
+}

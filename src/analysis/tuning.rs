@@ -1,0 +1,286 @@
+//! What tuning found: the candidates' losses over each tuned setting, what was selected, what fresh
+//! runs of it give, and how much smaller that is than with one value for all algorithms.
+
+use super::costs::when_text;
+use super::curves::views;
+use super::figure::{Body, Figure, Panel, Plot, Series};
+use super::line::{LegendEntry, Line};
+use super::line_figure::{ordered, point, x_value};
+use super::runs::TraceNeeds;
+use super::{CellResult, Experiment, panels, read_cells, setting_text};
+use crate::stats::{Ratio, Summary};
+use crate::store::Store;
+use driftbench_runner::files::Error;
+use driftbench_runner::manifest::Quantity;
+use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
+use driftbench_runner::manifest::tune::{Tune, TunedSetting};
+use driftbench_runner::plan::{Cell, Edge, Plan, Tuning, TuningGroup, short};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What tuning found.
+#[derive(Default)]
+pub struct TuningResult {
+    /// The quantity by which candidates were compared.
+    pub metric: Quantity,
+    /// The keys of the tuned settings.
+    pub settings: Vec<String>,
+    /// The names of the other settings that vary.
+    pub axes: Vec<String>,
+    /// A row for each algorithm at each point of the grid.
+    pub rows: Vec<TunedRow>,
+}
+
+/// What tuning found for an algorithm at a point of the grid.
+pub struct TunedRow {
+    /// The algorithm's label.
+    pub label: String,
+    /// The values of the other settings that vary; empty where it has none.
+    pub values: Vec<String>,
+    /// The selected value of each tuned setting; none if no candidate can be selected.
+    pub selected: Option<Vec<Option<f64>>>,
+    /// Where the selected one stands at the border of what was tried, in words.
+    pub edges: Vec<String>,
+    /// The mean of the runs by which it was selected.
+    pub tuning_value: f64,
+    /// Fresh runs of what was selected; `None` if they were not run or diverged.
+    pub fresh: Option<Summary>,
+    /// The values that are best for all algorithms together, and how many times larger the fresh
+    /// mean is with them.
+    pub shared: Option<(Vec<Option<f64>>, Ratio)>,
+    /// The number of candidates, and of those of which a run diverged.
+    pub candidates: (usize, usize),
+    /// The fresh runs.
+    pub replicates: u64,
+}
+
+/// The candidates of a plan with their results, and fresh runs of what is best for all.
+pub struct TuningCells<'a> {
+    candidates: Vec<CellResult<'a>>,
+    shared: Vec<CellResult<'a>>,
+}
+
+impl<'a> TuningCells<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    pub fn read(plan: &'a Plan, store: &Store) -> Result<Self, Error> {
+        let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+        let candidates: Vec<&'a Cell> =
+            groups().flat_map(|g| &g.candidates).map(|c| &c.cell).collect();
+        let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
+        let mut needs = TraceNeeds::default();
+        if let Some(tune) = &plan.manifest.tune {
+            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        }
+        let read = |cells: &[&'a Cell]| {
+            read_cells(plan, cells, store, &|_| needs.clone()).map(|(cells, _)| cells)
+        };
+        Ok(Self { candidates: read(&candidates)?, shared: read(&shared)? })
+    }
+}
+
+impl TuningResult {
+    /// What tuning found, from the fresh runs `cells` of what was selected.
+    pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
+        let (tuning, tune) = (plan.tuning.as_ref()?, plan.manifest.tune.as_ref()?);
+        let all = read.candidates.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
+        let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
+        let axes: Vec<&str> =
+            panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
+        let of = |all: &[CellResult<'_>], id: &str| {
+            let found = all.iter().find(|c| c.cell.id == id)?;
+            found.sample(tune.metric, tune.at).ok()
+        };
+        let row = |group: &TuningGroup| {
+            let first = &group.candidates.first()?.cell;
+            let value = |name: &&str| first.settings.get(name).map(ToString::to_string);
+            let fresh = group.evaluation.as_ref().and_then(|cell| of(cells, &cell.id));
+            let ratio = |cell: &Cell| {
+                let fresh = fresh.as_ref()?;
+                let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
+                let ratio = match cell.identity.instances {
+                    1 => Ratio::of_means(&known, fresh),
+                    _ => Ratio::over_instances(&known, fresh),
+                };
+                Some((values_of(tuning, cell), ratio))
+            };
+            let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
+            let finals = group.winner().and_then(|w| of(&read.candidates, &w.cell.id));
+            let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
+            Some(TunedRow {
+                label: group.label.clone(),
+                values: axes.iter().map(|name| value(name).unwrap_or_default()).collect(),
+                selected: group.winner().map(|winner| winner.values.clone()),
+                edges: group.edges.iter().map(|edge| edge_in_words(*edge, &keys)).collect(),
+                tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
+                fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
+                shared: group.shared.as_ref().and_then(ratio),
+                candidates: (group.candidates.len(), diverged.count()),
+                replicates: evaluated.unwrap_or(0),
+            })
+        };
+        Some(Self {
+            metric: tune.metric,
+            settings: keys.iter().map(|key| (*key).to_owned()).collect(),
+            axes: axes.iter().map(|name| (*name).to_owned()).collect(),
+            rows: tuning.groups.iter().filter_map(row).collect(),
+        })
+    }
+}
+
+/// The values of the tuned settings of a cell.
+fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
+    let of = |key: &String| match cell.settings.get(key) {
+        Some(driftbench_runner::plan::Setting::Number(value)) => Some(*value),
+        _ => None,
+    };
+    tuning.settings.iter().map(|setting| of(&setting.key)).collect()
+}
+
+fn edge_in_words(edge: Edge, keys: &[&str]) -> String {
+    let key = keys[edge.setting()];
+    match edge {
+        Edge::Smallest(_) => format!("smallest {key}"),
+        Edge::Largest(_) => format!("largest {key}"),
+        Edge::Divergence(_) => format!("next larger {key} diverges"),
+    }
+}
+
+/// Panels, at most, of the figures of candidates.
+const MOST_PANELS: usize = 12;
+
+/// The losses of the candidates over each tuned setting, a figure each; over one of several settings
+/// each point is the best of the others.
+pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
+    let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
+        return Vec::new();
+    };
+    let groups = tuning.groups.iter();
+    let winners: HashSet<&str> = groups.filter_map(|g| Some(&*g.winner()?.cell.id)).collect();
+    let mut figures = Vec::new();
+    for (number, setting) in tuning.settings.iter().enumerate() {
+        let kept = best_over_others(tuning, number);
+        let cells: Vec<&CellResult<'_>> =
+            read.candidates.iter().filter(|c| kept.contains(c.cell.id.as_str())).collect();
+        let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
+        let all = cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
+        let axes = panels::unique(all).into_iter().filter(|n| !keys.contains(n));
+        let mut axes: Vec<String> = axes.map(str::to_owned).collect();
+        while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
+            axes.pop();
+        }
+        let mut figure = losses(&axes, setting, tune, &cells, &winners);
+        figure.caption.push_str(&caption(tuning, number));
+        figure.id = free_id(&setting.key, taken);
+        figures.push(figure);
+    }
+    figures
+}
+
+fn free_id(key: &str, taken: &[String]) -> String {
+    let mut id = format!("tuning-{key}");
+    while taken.contains(&id) {
+        id.push_str("-candidates");
+    }
+    id
+}
+
+fn caption(tuning: &Tuning, number: usize) -> String {
+    let others = match tuning.settings.len() {
+        1 => String::new(),
+        _ => " Each point has the best values of the other tuned settings.".to_owned(),
+    };
+    let values = &tuning.settings[number];
+    let ratio = values.ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times apart"));
+    format!(
+        "{others} A ring marks what is selected, from the same {} candidates{ratio} for all algorithms; where the best stood at the end of the range, further ones were added.",
+        values.values.len()
+    )
+}
+
+/// The ids of the candidates that are the best with their value of a setting, over the values of
+/// the other settings.
+fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
+    let mut best: HashMap<(usize, u64), (f64, &str)> = HashMap::new();
+    for (i, group) in tuning.groups.iter().enumerate() {
+        for candidate in &group.candidates {
+            let (Some(value), Some(loss)) = (candidate.values[number], candidate.loss) else {
+                continue;
+            };
+            let kept = best.entry((i, value.to_bits())).or_insert((loss, &candidate.cell.id));
+            if loss < kept.0 {
+                *kept = (loss, &candidate.cell.id);
+            }
+        }
+    }
+    best.into_values().map(|(_, id)| id).collect()
+}
+
+/// The losses of these candidates over a setting, with a ring around those that are selected.
+fn losses(
+    axes: &[String],
+    setting: &TunedSetting,
+    tune: &Tune,
+    cells: &[&CellResult<'_>],
+    winners: &HashSet<&str>,
+) -> Figure {
+    let view = views(axes, &[&setting.key], cells).remove(0);
+    let mut panels = Vec::new();
+    for (title, places) in &view.groups {
+        let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+        for place in places {
+            of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
+        }
+        let (mut series, mut rings) = (Vec::new(), Vec::new());
+        for (curve, cells) in of_curve {
+            let curve = &view.curves[curve];
+            let at = |cell: &&CellResult<'_>| {
+                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                let point = point(x_value(cell, &setting.key)?, &sample, Band::Ci95);
+                Some((cell.cell.id.clone(), point))
+            };
+            let (ids, points) = ordered(cells.iter().filter_map(at).collect());
+            let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+            rings.extend(ringed.map(|(id, point)| Series {
+                cells: vec![id.clone()],
+                ..Series::new(Line::Selected(curve.clone()), vec![*point])
+            }));
+            series.push(Series {
+                diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
+                cells: ids,
+                ..Series::new(Line::Measured(curve.clone()), points)
+            });
+        }
+        series.extend(rings);
+        panels.push(Panel { title: title.clone(), series });
+    }
+    let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
+    let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
+    let plot = Plot {
+        panels,
+        legend: legend.collect(),
+        x: setting_text::symbol(&setting.key),
+        y: tune.metric.formula().to_owned(),
+        scale_x: Scale::Log,
+        scale_y,
+    };
+    let caption = format!(
+        "Mean of {} {} over n = {}, with its 95 % interval.",
+        tune.metric.formula(),
+        when_text(tune.at),
+        super::sample_in_words(cells)
+    );
+    let common = FigureKeys {
+        title: Some(format!("{} of each candidate", tune.metric.formula())),
+        ..FigureKeys::default()
+    };
+    Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))
+}
+
+impl Experiment<'_> {
+    /// What is tuned, in words; empty where nothing is.
+    pub fn tuned_in_words(&self) -> String {
+        self.best.tuning.as_ref().map_or(String::new(), |tuning| tuning.settings.join(" and "))
+    }
+}

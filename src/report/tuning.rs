@@ -1,0 +1,167 @@
+//! What tuning found, as the table of a page and as `tuned.csv`.
+
+use super::number_text::{bracket, interval, short};
+use super::series::quoted;
+use super::truncation::{File, MOST_ROWS, TextTable};
+use crate::analysis::{Experiment, TunedRow, TuningResult};
+use driftbench_core::words::{count, thousands};
+use serde::Serialize;
+
+/// The section on tuning.
+#[derive(Serialize)]
+pub struct PageTuning {
+    /// How candidates were made and compared.
+    pub sentences: Vec<String>,
+    /// What was selected.
+    pub table: TextTable,
+}
+
+/// The section on tuning; `None` where nothing is tuned.
+pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<PageTuning> {
+    let found = experiment.best.tuning.as_ref()?;
+    let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
+    let metric = found.metric.formula();
+    let mut heads = vec!["algorithm".to_owned()];
+    heads.extend(found.axes.iter().cloned());
+    heads.extend(found.settings.iter().cloned());
+    heads.push(format!("{metric} of fresh runs"));
+    heads.push("with one value for all".into());
+    heads.push("times larger".into());
+    heads.push("mean when selected".into());
+    heads.push("candidates".into());
+    let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
+    heads.extend(bordered.then(|| "at the border".to_owned()));
+    let row = |row: &TunedRow| {
+        let mut cells = vec![row.label.clone()];
+        cells.extend(row.values.iter().cloned());
+        cells.extend(values(row.selected.as_deref(), found.settings.len()));
+        cells.push(row.fresh.map_or_else(
+            || "–".to_owned(),
+            |s| match bracket(s.mean, s.interval) {
+                Some(bracket) => format!("{} {bracket}", short(s.mean)),
+                None => short(s.mean),
+            },
+        ));
+        match &row.shared {
+            Some((shared, _)) if Some(shared) == row.selected.as_ref() => {
+                cells.extend(["the same".to_owned(), "1".to_owned()]);
+            }
+            Some((shared, ratio)) => {
+                cells.push(values(Some(shared), found.settings.len()).join(", "));
+                cells.push(interval(ratio.estimate, (ratio.low, ratio.high)));
+            }
+            None => cells.extend(["–".to_owned(), "–".to_owned()]),
+        }
+        cells.push(short(row.tuning_value));
+        cells.push(match row.candidates {
+            (all, 0) => all.to_string(),
+            (all, diverged) => format!("{all}, {diverged} diverged"),
+        });
+        cells.extend(bordered.then(|| row.edges.join("; ")));
+        cells
+    };
+    files.push(("tuned.csv".into(), csv(found)));
+    let mut table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row));
+    if found.rows.len() > MOST_ROWS {
+        let (shown, all) = (thousands(MOST_ROWS), thousands(found.rows.len()));
+        table.note = format!("The first {shown} of {all} rows; all are in");
+        table.file = "tuned.csv".into();
+    }
+    Some(PageTuning { sentences: sentences(experiment, found, several), table })
+}
+
+/// The selected values; a dash for a setting that the algorithm lacks or where none is selected.
+fn values(selected: Option<&[Option<f64>]>, settings: usize) -> Vec<String> {
+    let one = |i: usize| match selected.and_then(|all| all[i]) {
+        Some(value) => value.to_string(),
+        None => "–".to_owned(),
+    };
+    (0..settings).map(one).collect()
+}
+
+fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -> Vec<String> {
+    let manifest = &experiment.plan.manifest;
+    let Some(tune) = &manifest.tune else { return Vec::new() };
+    let runs = tune.replicates.unwrap_or(manifest.replicates);
+    let on = if several {
+        format!(" on each of {}", count(manifest.instances.unwrap_or(1) as usize, "instance"))
+    } else {
+        String::new()
+    };
+    let best = if found.metric.is_fraction() { "largest" } else { "smallest" };
+    let fresh = match several {
+        true => "on fresh instances and with fresh noise",
+        false => "with fresh noise",
+    };
+    let mut all = vec![format!(
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small, since it is the smallest of several.",
+        found.metric.formula(),
+        count(runs as usize, "run"),
+    )];
+    if found.rows.iter().any(|row| row.shared.is_some()) {
+        all.push(format!(
+            "\"With one value for all\" is the {} that is best for all algorithms together, by the product of their means, and \"times larger\" how many times larger the fresh mean is with it: what tuning each algorithm by itself gains.",
+            experiment.tuned_in_words()
+        ));
+    }
+    let border = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
+    if border > 0 {
+        all.push(format!(
+            "{} of {} selected candidates stand at the border of what was tried, or beside a candidate that diverged, so that a better value may be outside.",
+            border,
+            found.rows.len()
+        ));
+    }
+    let none = found.rows.iter().filter(|row| row.selected.is_none()).count();
+    if none > 0 {
+        all.push(format!(
+            "In {} no candidate is selected: some were not run, or runs of each diverged.",
+            count(none, "row")
+        ));
+    }
+    all
+}
+
+/// `tuned.csv`: a line for each algorithm at each point of the grid.
+fn csv(found: &TuningResult) -> String {
+    let mut heads = vec!["label".to_owned()];
+    heads.extend(found.axes.iter().cloned());
+    match found.settings.as_slice() {
+        [_] => heads.push("selected".into()),
+        several => heads.extend(several.iter().map(|key| format!("selected_{key}"))),
+    }
+    let further = [
+        "at_edge",
+        "tuning_value",
+        "value",
+        "low",
+        "high",
+        "replicates",
+        "candidates",
+        "diverged",
+        "gain",
+        "gain_low",
+        "gain_high",
+    ];
+    heads.extend(further.map(str::to_owned));
+    let mut out = heads.iter().map(|head| quoted(head)).collect::<Vec<_>>().join(",") + "\n";
+    for row in &found.rows {
+        let mut cells = vec![row.label.clone()];
+        cells.extend(row.values.iter().cloned());
+        for i in 0..found.settings.len() {
+            let value = row.selected.as_ref().and_then(|all| all[i]);
+            cells.push(value.map_or(String::new(), |value| value.to_string()));
+        }
+        cells.push(row.edges.join("; "));
+        cells.push(super::number(row.tuning_value));
+        let fresh = row.fresh.map_or([f64::NAN; 3], |s| [s.mean, s.interval.0, s.interval.1]);
+        cells.extend(fresh.map(super::number));
+        cells.extend([row.replicates.to_string(), row.candidates.0.to_string()]);
+        cells.push(row.candidates.1.to_string());
+        let gain = row.shared.as_ref().map(|(_, ratio)| [ratio.estimate, ratio.low, ratio.high]);
+        cells.extend(gain.unwrap_or([f64::NAN; 3]).map(super::number));
+        out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
+        out.push('\n');
+    }
+    out
+}

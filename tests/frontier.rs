@@ -85,7 +85,10 @@ fn the_table_is_what_theory_computes() {
     }
     assert!(reached > 30, "{reached} points");
     let page = bench.read("reports/m/report.html");
-    assert!(page.contains("id=\"least-map\"") && !page.contains("No cell has results yet"), "{page}");
+    assert!(
+        page.contains("id=\"least-map\"") && !page.contains("No cell has results yet"),
+        "{page}"
+    );
     assert!(bench.read("reports/which-algorithm.html").contains("Which algorithm, when?"));
     assert!(bench.read("reports/index.html").contains("which-algorithm.html"));
 }
@@ -141,7 +144,10 @@ than = "scaffold"
     }
     assert!(!output.err.contains("\"order\""), "{}", output.err);
     let narrow = edited(FRONTIER, &[("to = 2.0, points = 30", "to = 0.001, points = 5")]);
-    let bench = Bench::ran(&edited(&narrow, &[("from = 0.5, to = 0.1, points = 3", "from = 0.5, to = 0.4, points = 2")]));
+    let bench = Bench::ran(&edited(
+        &narrow,
+        &[("from = 0.5, to = 0.1, points = 3", "from = 0.5, to = 0.4, points = 2")],
+    ));
     let output = bench.run(&["report"]).expect(1);
     output.warns("the claim \"order\" is not tested");
     output.warns("γ or H is at the end of its range");
@@ -150,7 +156,10 @@ than = "scaffold"
 /// Where no algorithm reaches any target there is one message.
 #[test]
 fn an_empty_feasible_set_is_a_message() {
-    let far = edited(FRONTIER, &[("from = 1e-4, to = 2.0, points = 30", "from = 50.0, to = 60.0, points = 3")]);
+    let far = edited(
+        FRONTIER,
+        &[("from = 1e-4, to = 2.0, points = 30", "from = 50.0, to = 60.0, points = 3")],
+    );
     let bench = Bench::ran(&far);
     let output = bench.run(&["report"]).expect(2);
     output.warns("frontier \"least\": no algorithm reaches any target");

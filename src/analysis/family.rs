@@ -29,7 +29,7 @@ pub const FAMILY_NAMES: [&str; FAMILIES] = [
     "FedLin",
     "Scaffnew",
     "FedProx",
-    "mini-batch SGD, centralised LSA",
+    "SGD, mini-batch SGD, centralised LSA",
     "others",
 ];
 
@@ -39,9 +39,12 @@ mod tests {
 
     #[test]
     fn both_names_of_an_algorithm_have_one_colour() {
-        for (one, other) in
-            [("fedavg", "fedlsa"), ("scaffold", "scafflsa"), ("minibatch-sgd", "centralised-lsa")]
-        {
+        for (one, other) in [
+            ("fedavg", "fedlsa"),
+            ("scaffold", "scafflsa"),
+            ("minibatch-sgd", "centralised-lsa"),
+            ("sgd", "minibatch-sgd"),
+        ] {
             assert_eq!(family(one), family(other));
             assert_ne!(family(one), OTHERS);
         }

@@ -302,13 +302,13 @@ impl ComputedFrontier<'_> {
     }
 }
 
-/// The published power of ε through the point of a series with the smallest target, at all of its
-/// targets.
+/// The published power of ε through the point of a series with the smallest target, at those of its
+/// targets for which it is not below one communication.
 fn power_line(series: &Series) -> Option<Series> {
     let (curve, first) = (series.line.curve()?, series.points.first()?);
     let power = published_power(&curve.algorithm)?;
     let at = |p: &Point| Point::bare(p.x, first.y * libm::pow(p.x / first.x, power));
     let line = Line::Predicted(curve.clone(), Prediction::PublishedPower);
-    let points: Vec<Point> = series.points.iter().map(at).collect();
+    let points: Vec<Point> = series.points.iter().map(at).filter(|p| p.y >= 1.0).collect();
     (points.len() > 1).then(|| Series::new(line, points))
 }

@@ -172,7 +172,7 @@ fn files_of_a_frontier_go_with_it() {
     assert!(bench.path("reports/m/figures/least-map.svg").exists());
     let runs = "start.offset = 1.0\nbudget.rounds = 5\n[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n";
     let head = FRONTIER.split("[[frontier]]").next().unwrap();
-    bench.write("m.toml", &format!("{head}{runs}"));
+    bench.write("m.toml", format!("{head}{runs}"));
     bench.compute(&["m.toml"]);
     bench.report();
     for file in ["m/frontier.csv", "m/figures/least-map.svg", "which-algorithm.html"] {

@@ -95,6 +95,14 @@ snapshots! {
     no_replicates: "replicates = 2" => "replicates = 0";
     two_budgets: "rounds = 5" => "rounds = 5\nlocal-steps = 10";
     no_budget: "rounds = 5" => "min-rounds = 5";
+    two_costs_as_budget: "rounds = 5" => "communications = 10\ngradients = 10";
+    budget_below_the_gradients_of_a_round: "rounds = 5" => "gradients = 1";
+    at_two_costs: "[budget]" => "[compare]\nat = { communications = 2, gradients = 3 }\n\n[budget]";
+    at_no_cost: "[budget]" => "[compare]\nat = { sq-error = 0.1 }\n\n[budget]";
+    at_a_negative_cost: "[budget]" => "[compare]\nat = { communications = -1 }\n\n[budget]";
+    at_seconds_without_prices: "[budget]" => "[compare]\nat = { seconds = 1.5 }\n\n[budget]";
+    at_a_cost_beyond_the_budget: "[budget]" => "[compare]\nat = { gradients = 9 }\n\n[[figure.winners]]\nx = \"step-size\"\ny = \"local-steps\"\nat = { bytes = 1e6 }\n\n[[claim.less]]\nid = \"a\"\nstatement = \"s\"\nleft = {}\nvalue = 1.0\nat = { communications = 6 }\n\n[budget]";
+    at_a_cost_of_an_average: "[budget]" => "[record]\naverages = [\"bias\"]\n\n[[claim.less]]\nid = \"a\"\nstatement = \"s\"\nmetric = \"bias\"\nleft = {}\nvalue = 1.0\nat = { communications = 2 }\n\n[budget]";
     two_starts: "offset = 1.0" => "offset = 1.0\nzero = true";
     start_of_another_dimension: "offset = 1.0" => "point = [1.0, 2.0]";
     start_not_finite: "offset = 1.0" => "offset = inf";

@@ -7,9 +7,11 @@ use super::panels::unique;
 use super::runs::NoSample;
 use super::{CellResult, setting_text};
 use crate::stats::mean;
+use driftbench_core::federated::{Schedule, Variates};
 use driftbench_core::words::{joined, readable, thousands};
 use driftbench_runner::manifest::{AtCost, Quantity};
-use std::collections::HashMap;
+use driftbench_runner::plan::Cell;
+use std::collections::{BTreeSet, HashMap};
 
 /// The costs that a page states of algorithms that it compares.
 pub const STATED: [Quantity; 2] = [Quantity::Communications, Quantity::Gradients];
@@ -123,13 +125,41 @@ fn costs_text(
             None => groups.push((*range, vec![label])),
         }
     }
-    let named =
-        |(range, labels): &(Range, Vec<&str>)| format!("{} {}", joined(labels), range_text(*range));
+    let named = |(range, labels): &(Range, Vec<&str>)| {
+        let names = match labels.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", joined(first)),
+            all => joined(all),
+        };
+        format!("{names} {}", range_text(*range))
+    };
     let costs = match groups.len() {
         ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
         _ => format!("they are from the lowest to the highest {}", range_text(all)),
     };
     format!("{when} costs differ{places}: {costs}.")
+}
+
+/// What the clients of such cells send, as the end of a sentence, where they have control variates
+/// and communicate in every round; empty where they do not.
+pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
+    let vectors = cells.flat_map(|cell| {
+        let clients = cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
+        let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);
+        let corrected =
+            terms.filter(|t| t.variates != Variates::None && t.schedule == Schedule::Every);
+        corrected.map(move |terms| terms.vectors_per_client(clients))
+    });
+    let vectors: BTreeSet<u64> = vectors.collect();
+    match (vectors.contains(&2), vectors.contains(&4)) {
+        (true, false) => {
+            "; two vectors per client and round, θ down and up, from which clients compute their variates"
+        }
+        (false, true) => "; four vectors per client and round, θ and a variate down and up",
+        (true, true) => {
+            "; two vectors per client and round, θ down and up, where clients can compute their variates from them, else four, with a variate down and up"
+        }
+        (false, false) => "",
+    }
 }
 
 /// Whether the runs of a cell end before a cost is reached.

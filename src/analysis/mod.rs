@@ -39,7 +39,7 @@ use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
 use claims::JudgedClaim;
-pub use costs::when_text;
+pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
@@ -232,11 +232,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let claims = claims::judge(plan, &cells, &theory, &frontiers);
     let bounds = bounds::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
-    let mut not_computed = theory.not_computed();
-    not_computed.extend(problems.not_computed());
-    if !not_computed.is_empty() {
-        not_computed.push(theory::bounds_of_cost());
-    }
+    let not_computed = not_computed(&theory, &problems);
     drop(theory);
     drop(prepared);
     let unplanned = unplanned::find(plan, store)?;
@@ -254,6 +250,16 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         standings,
         best: BestSettings { tuning, frontiers },
     })
+}
+
+/// What is not computed at this size, one sentence each.
+fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<String> {
+    let mut sentences = theory.not_computed();
+    sentences.extend(problems.not_computed());
+    if !sentences.is_empty() {
+        sentences.push(theory::bounds_of_cost());
+    }
+    sentences
 }
 
 /// Refuses results of several versions: for the same manifest they may compute other numbers.

@@ -225,8 +225,10 @@ pub struct Standing {
     pub error: f64,
     /// The next, and how many times larger its mean is.
     pub next: Option<(String, Rival)>,
-    /// Replicates of the best.
+    /// The size of the sample of the best.
     pub n: usize,
+    /// What the sample is of: runs, or instances of the problem.
+    pub unit: &'static str,
     /// Algorithms with runs that diverged, which are not ranked.
     pub diverged: Vec<String>,
     /// Algorithms with runs that end before the cost is reached, which are not ranked either.
@@ -286,6 +288,7 @@ impl Standings {
                 error,
                 next: rivals.first().map(|rival| (name(cells[rival.cell]), rival.clone())),
                 n,
+                unit: if cells[0].cell.identity.instances > 1 { "instance" } else { "run" },
                 diverged: without(NoSample::Diverged),
                 ended: without(NoSample::Ended),
             })

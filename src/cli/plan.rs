@@ -65,7 +65,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         "{}: {} of {}\n",
         plan.experiment,
         count(plan.cells.len(), "cell"),
-        count(plan.manifest.replicates as usize, "replicate")
+        runs_of_each(plan)
     );
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0_u64);
     let mut labels = Labels::default();
@@ -116,6 +116,16 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
+}
+
+/// The runs of each cell, in words.
+fn runs_of_each(plan: &Plan) -> String {
+    let first = plan.cells.first().map(|cell| cell.identity.replicates);
+    let replicates = count(first.unwrap_or(plan.manifest.replicates) as usize, "replicate");
+    match plan.manifest.instances {
+        Some(several) if several > 1 => format!("{replicates} on each of {several} instances"),
+        _ => replicates,
+    }
 }
 
 /// How long the problems took to set up, if it is long enough to matter.

@@ -7,7 +7,7 @@ use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
 use crate::analysis::frontier::label;
-use crate::analysis::{Experiment, Separation, Standing, unique};
+use crate::analysis::{Experiment, Separation, Standing, unique, when_text};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
@@ -90,15 +90,31 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
     let times = readable(rival.ratio.estimate, digits);
     let most = if alone > 1 { "up to " } else { "" };
+    let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
+    let others: Vec<String> =
+        unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
+    let lowest = match standings.at {
+        None => "ends lowest".to_owned(),
+        Some(_) => format!("is lowest {}", when_text(standings.at)),
+    };
     let headline = match rows.len() {
-        1 => format!("{leader} ends lowest: {next}’s error is {times} times as large"),
+        1 => format!("{leader} {lowest}: {next}’s error is {times} times as large"),
         all => format!(
-            "{leader} alone ends lowest in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
+            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
+    };
+    let headline = match experiment.tuning.is_some() {
+        true => format!("Each tuned, {headline}"),
+        false => headline,
+    };
+    let rest = match others.as_slice() {
+        [] => String::new(),
+        others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
     let at = setting(row);
-    (headline, format!("{at}the ratio is {ratio} over {}.", count(row.n, "paired run")))
+    let paired = count(row.n, &format!("paired {}", row.unit));
+    (headline, format!("{at}the ratio is {ratio} over {paired}.{rest}"))
 }
 
 /// How many times larger the next mean is than the smallest.

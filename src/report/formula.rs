@@ -1,7 +1,7 @@
 //! The algorithms and the quantities of a page as formulas: written once in TeX, shown as MathML
 //! by HTML and as TeX by Markdown.
 
-use crate::analysis::{Experiment, unique};
+use crate::analysis::{Experiment, unique, vectors_sent};
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
@@ -56,11 +56,11 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
             vec![CORRECTED, COIN],
         ),
         "scaffold" | "scafflsa" => (
-            "as FedAvg, with control variates that are updated at the end of a round; counted as four vectors per client and round, θ and a variate down and up",
+            "as FedAvg, with control variates that are updated at the end of a round",
             vec![CORRECTED, MEAN, LEARN],
         ),
         "fedlin" => (
-            "as Scaffold, with variates measured again at the start of each round",
+            "as Scaffold, with variates measured again at the start of each round, which makes two communications a round",
             vec![
                 CORRECTED,
                 r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)",
@@ -81,7 +81,7 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
             ],
         ),
         "richardson-romberg" => (
-            "two runs, combined so that the first order of the bias cancels",
+            "two runs, combined so that the first order of the bias cancels; it costs what both cost, communications included",
             vec![
                 r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
                 r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
@@ -102,7 +102,9 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
         let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
         let labels = unique(own.map(|cell| cell.label.as_str()));
         let (words, tex) = steps(kind, coin)?;
-        Some(Formula::new(&labels.join("; "), words, &tex))
+        let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
+        let vectors = if coin { "" } else { vectors_sent(own) };
+        Some(Formula::new(&labels.join("; "), &format!("{words}{vectors}"), &tex))
     };
     unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
 }

@@ -4,7 +4,7 @@
 //! *Invariant*: a grid point that is ranked is in the matrix once.
 
 use super::number_text::{interval, short};
-use crate::analysis::{Rival, Separation, Standing, Standings, unique};
+use crate::analysis::{Rival, Separation, Standing, Standings, unique, when_text};
 use driftbench_core::words::{count, joined, readable};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -60,7 +60,10 @@ impl RankingMatrix {
         let all = &standings.rows;
         let is_open = |row: &Standing| row.leaders.len() == 1 + row.rivals && row.rivals > 0;
         let sentence = match all.as_slice() {
-            [one] => cell(one).words,
+            [one] => match standings.at {
+                Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one).words),
+                None => cell(one).words,
+            },
             [first, ..] if all.iter().all(is_open) => {
                 let names = match first.leaders.as_slice() {
                     [one, other] => format!("{one} and {other}"),
@@ -235,7 +238,7 @@ fn words(standing: &Standing) -> String {
             )
         }
     };
-    words.push_str(&format!("; {}", count(standing.n, "paired run")));
+    words.push_str(&format!("; {}", count(standing.n, &format!("paired {}", standing.unit))));
     if !standing.diverged.is_empty() && !standing.leaders.is_empty() {
         words.push_str(&format!("; diverged: {}", standing.diverged.join(", ")));
     }
@@ -268,6 +271,7 @@ mod tests {
             error: 0.5,
             next: Some(("B".into(), Rival { cell: 1, ratio, separation })),
             n: 3,
+            unit: "run",
             diverged: Vec::new(),
             ended: Vec::new(),
         }

@@ -286,6 +286,35 @@ const FIGURES: &str = concat!(
     include_str!("../../templates/maps.js")
 );
 
+/// The templates of pages, by name.
+const TEMPLATES: [(&str, &str); 50] = [
+    ("parts.md", include_str!("../../templates/parts.md")),
+    ("report.md", include_str!("../../templates/report.md")),
+    ("report.css", include_str!("../../templates/report.css")),
+    ("report.html", include_str!("../../templates/report.html")),
+    ("index.md", include_str!("../../templates/index.md")),
+    ("index.html", include_str!("../../templates/index.html")),
+    ("index.css", include_str!("../../templates/index.css")),
+    ("gallery.html", include_str!("../../templates/gallery.html")),
+    ("gallery.md", include_str!("../../templates/gallery.md")),
+    ("smoke.md", include_str!("../../templates/smoke.md")),
+    ("smoke.html", include_str!("../../templates/smoke.html")),
+    ("which-algorithm.md", include_str!("../../templates/which-algorithm.md")),
+    ("which-algorithm.html", include_str!("../../templates/which-algorithm.html")),
+    ("guide.css", include_str!("../../templates/guide.css")),
+    ("claims.md", include_str!("../../templates/claims.md")),
+    ("claims.html", include_str!("../../templates/claims.html")),
+    ("disagreements.md", include_str!("../../templates/disagreements.md")),
+    ("disagreements.html", include_str!("../../templates/disagreements.html")),
+    ("diff.md", include_str!("../../templates/diff.md")),
+    ("diff.html", include_str!("../../templates/diff.html")),
+    ("diff.css", include_str!("../../templates/diff.css")),
+    ("style.css", include_str!("../../templates/style.css")),
+    ("figure.css", include_str!("../../templates/figure.css")),
+    ("figure.html", include_str!("../../templates/figure.html")),
+    ("parts.html", include_str!("../../templates/parts.html")),
+];
+
 struct Pages(Environment<'static>);
 
 impl Pages {
@@ -321,33 +350,7 @@ impl Pages {
         env.add_global("index_js", Value::from_safe_string(INDEX.into()));
         env.add_global("guide_js", Value::from_safe_string(GUIDE.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
-        for (name, text) in [
-            ("parts.md", include_str!("../../templates/parts.md")),
-            ("report.md", include_str!("../../templates/report.md")),
-            ("report.css", include_str!("../../templates/report.css")),
-            ("report.html", include_str!("../../templates/report.html")),
-            ("index.md", include_str!("../../templates/index.md")),
-            ("index.html", include_str!("../../templates/index.html")),
-            ("index.css", include_str!("../../templates/index.css")),
-            ("gallery.html", include_str!("../../templates/gallery.html")),
-            ("gallery.md", include_str!("../../templates/gallery.md")),
-            ("smoke.md", include_str!("../../templates/smoke.md")),
-            ("smoke.html", include_str!("../../templates/smoke.html")),
-            ("which-algorithm.md", include_str!("../../templates/which-algorithm.md")),
-            ("which-algorithm.html", include_str!("../../templates/which-algorithm.html")),
-            ("guide.css", include_str!("../../templates/guide.css")),
-            ("claims.md", include_str!("../../templates/claims.md")),
-            ("claims.html", include_str!("../../templates/claims.html")),
-            ("disagreements.md", include_str!("../../templates/disagreements.md")),
-            ("disagreements.html", include_str!("../../templates/disagreements.html")),
-            ("diff.md", include_str!("../../templates/diff.md")),
-            ("diff.html", include_str!("../../templates/diff.html")),
-            ("diff.css", include_str!("../../templates/diff.css")),
-            ("style.css", include_str!("../../templates/style.css")),
-            ("figure.css", include_str!("../../templates/figure.css")),
-            ("figure.html", include_str!("../../templates/figure.html")),
-            ("parts.html", include_str!("../../templates/parts.html")),
-        ] {
+        for (name, text) in TEMPLATES {
             env.add_template(name, text).expect("the templates are part of the program");
         }
         Self(env)

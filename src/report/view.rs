@@ -37,7 +37,7 @@ pub struct Page {
     pub finding: Finding,
     pub figures: Vec<PageFigure>,
     pub claims: PageClaims,
-    /// The ranking, and the number of comparisons in its table and in maps.
+    /// The ranking, what its runs have cost, and the number of comparisons in its table and in maps.
     pub ranking: Value,
     /// What was selected, where settings are tuned.
     pub tuning: Option<PageTuning>,
@@ -123,6 +123,10 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
             "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),
+            "sample": match manifest.instances {
+                Some(several) if several > 1 => "instances, each with the mean of its runs",
+                _ => "runs",
+            },
             "cells": plan.cells.len(),
             "missing": experiment.missing.len(),
         }),
@@ -140,21 +144,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         finding: finding::finding(experiment)?,
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
-        ranking: json!({
-            "table": ranking(&experiment.standings, &mut files),
-            "matrix": RankingMatrix::new(&experiment.standings, MOST_ROWS),
-            "error": mean_error(&experiment.standings),
-            "when": when_text(experiment.standings.at),
-            "round": match experiment.standings.at {
-                Some(_) => ": each run at its last recorded round that costs at most this",
-                None => ", whatever it costs",
-            },
-            "costs": experiment.standings.costs,
-            "comparisons": match experiment.standings.compared {
-                1 => "1 comparison".to_owned(),
-                several => format!("{} comparisons", thousands(several)),
-            },
-        }),
+        ranking: ranking(&experiment, &mut files),
         tuning: tuning::section(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
@@ -206,8 +196,33 @@ fn mean_error(standings: &Standings) -> &'static str {
     }
 }
 
+/// The ranking: when the algorithms are compared, by which error and at what cost; its table and
+/// its matrix.
+fn ranking(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Value {
+    let standings = &experiment.standings;
+    json!({
+        "table": ranking_table(standings, files),
+        "matrix": RankingMatrix::new(standings, MOST_ROWS),
+        "error": mean_error(standings),
+        "when": when_text(standings.at),
+        "round": match standings.at {
+            Some(_) => ": each run at its last recorded round that costs at most this",
+            None => ", whatever it costs",
+        },
+        "ratios": match experiment.plan.manifest.instances {
+            Some(several) if several > 1 => "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it speaks of the variance between instances.",
+            _ => "Ratios of means have a 95 % interval over paired runs (common noise).",
+        },
+        "costs": standings.costs,
+        "comparisons": match standings.compared {
+            1 => "1 comparison".to_owned(),
+            several => format!("{} comparisons", thousands(several)),
+        },
+    })
+}
+
 /// Which algorithm ranks first at each grid point with several algorithms.
-fn ranking(standings: &Standings, files: &mut Vec<File>) -> TextTable {
+fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
     let error = mean_error(standings);
     let further = ["smallest mean error", error, "next", "times larger", "runs"];

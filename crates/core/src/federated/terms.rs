@@ -173,7 +173,7 @@ impl Terms {
     /// whichever shares, from what it received. If they differ, the last sum is no function of θ̄; a
     /// client that misses a round does not have the c̄ of that round; and measured variates are
     /// known to the client that measured them alone.
-    pub(super) fn vectors_per_client(&self, clients: usize) -> u64 {
+    pub fn vectors_per_client(&self, clients: usize) -> u64 {
         let all = self.cohort.is_none_or(|size| size >= clients);
         let steps = &self.local_steps;
         let equal = self.normalised || steps.iter().all(|e| *e == steps[0]);

@@ -245,19 +245,19 @@ pub enum When {
     /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
     /// At the last recorded round of each run that costs at most so many communications.
-    Communications(f64),
+    Communications(#[schemars(example = 500.0)] f64),
     /// The same of oracle calls of one client, the slowest of each round, a batch of B counting B.
-    Gradients(f64),
+    Gradients(#[schemars(example = 10_000.0)] f64),
     /// The same of local steps of one client.
-    LocalSteps(f64),
+    LocalSteps(#[schemars(example = 10_000.0)] f64),
     /// The same of oracle calls of all clients.
-    OracleCalls(f64),
+    OracleCalls(#[schemars(example = 100_000.0)] f64),
     /// The same of vectors of d numbers sent.
-    VectorsSent(f64),
+    VectorsSent(#[schemars(example = 5000.0)] f64),
     /// The same of bytes sent.
-    Bytes(f64),
+    Bytes(#[schemars(example = 1e6)] f64),
     /// The same of simulated seconds, by `[prices]`.
-    Seconds(f64),
+    Seconds(#[schemars(example = 60.0)] f64),
 }
 
 impl When {

@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum AtCost {
     /// Exchanges between clients and server, above 0.
-    Communications(f64),
+    Communications(#[schemars(example = 500.0)] f64),
     /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
-    Gradients(f64),
+    Gradients(#[schemars(example = 10_000.0)] f64),
     /// Local steps of one client, the slowest if they differ.
-    LocalSteps(f64),
+    LocalSteps(#[schemars(example = 10_000.0)] f64),
     /// Oracle evaluations of all clients.
-    OracleCalls(f64),
+    OracleCalls(#[schemars(example = 100_000.0)] f64),
     /// Vectors of d numbers sent in both directions.
-    VectorsSent(f64),
+    VectorsSent(#[schemars(example = 5000.0)] f64),
     /// Bytes sent in both directions, 8 d per vector.
-    Bytes(f64),
+    Bytes(#[schemars(example = 1e6)] f64),
     /// Simulated seconds, by `[prices]`.
-    Seconds(f64),
+    Seconds(#[schemars(example = 60.0)] f64),
 }
 
 impl AtCost {

@@ -341,13 +341,13 @@ pub enum ListOr<L, T> {
 
 impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for ListOr<L, T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ListOrTable(PhantomData))
+        from.deserialize_any(ListOrVisitor(PhantomData))
     }
 }
 
-struct ListOrTable<L, T>(PhantomData<(L, T)>);
+struct ListOrVisitor<L, T>(PhantomData<(L, T)>);
 
-impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for ListOrTable<L, T> {
+impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for ListOrVisitor<L, T> {
     type Value = ListOr<L, T>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of numbers, or a table")

@@ -4,6 +4,7 @@
 use super::Cell;
 use super::places::Checker;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};
+use driftbench_core::words::count;
 
 /// Why a quantity cannot be drawn or claimed of: it is not recorded.
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
@@ -54,14 +55,10 @@ impl<'a> Checker<'a> {
             (all < most && all + round <= most).then_some((cell, all))
         });
         let Some((cell, all)) = short.next() else { return };
-        let others = match short.count() {
-            0 => String::new(),
-            1 => " and 1 more cell".into(),
-            more => format!(" and {more} more cells"),
-        };
+        let cells = count(1 + short.count(), "cell");
         let (label, rounds) = (&cell.label, cell.identity.rounds);
         let message = format!(
-            "the budget ends before {name} = {most}: the {rounds} rounds of \"{label}\" cost {all}{others}"
+            "the budget ends before {name} = {most} in {cells}: the {rounds} rounds of \"{label}\" cost {all}"
         );
         self.fault(path, message);
     }

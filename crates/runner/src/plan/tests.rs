@@ -87,6 +87,38 @@ fn rounds_come_from_the_budget() {
     assert_eq!(&rounds[..2], &[11, 4], "105 steps by 10, and at least 4 rounds of 100");
 }
 
+/// Two communications and four calls in a round of FedLin; two runs of Richardson-Romberg; a coin
+/// counts by its mean.
+#[test]
+fn budgets_are_costs_of_the_algorithm() {
+    let rounds = |budget: &str, algorithm: &str| {
+        let end = TEXT.find("[[algorithm").unwrap();
+        let text = TEXT[..end].replace("local-steps = 105\nmin-rounds = 4", budget) + algorithm;
+        plan(&text).cells[0].identity.rounds
+    };
+    let fedavg = "[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 7\n";
+    let batches =
+        "[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 7\nbatch-per-client = [1, 3]\n";
+    let fedlin = "[[algorithm.fedlin]]\nstep-size = 0.1\nlocal-steps = 2\n";
+    let romberg = "[[algorithm.richardson-romberg]]\nstep-size = 0.1\nlocal-steps = 5\n\
+        extrapolate = \"local-steps\"\n";
+    let coin = "[[algorithm.scaffnew]]\nstep-size = 0.1\ncommunication-probability = 0.3\n";
+    for (budget, algorithm, expected) in [
+        ("communications = 1000", fedavg, 1000),
+        ("gradients = 1000", fedavg, 142),
+        ("gradients = 1000", batches, 47),
+        ("gradients = 1000\nmin-rounds = 50", batches, 50),
+        ("communications = 1000", fedlin, 500),
+        ("gradients = 1000", fedlin, 250),
+        ("communications = 1000", romberg, 500),
+        ("gradients = 1000", romberg, 66),
+        ("communications = 1000", coin, 1000),
+        ("gradients = 1000", coin, 300),
+    ] {
+        assert_eq!(rounds(budget, algorithm), expected, "{budget}\n{algorithm}");
+    }
+}
+
 #[test]
 fn ids_ignore_what_does_not_change_the_numbers() {
     let base = ids(TEXT);

@@ -5,7 +5,7 @@
 //! that it does not matter when, where and in which order they were run.
 
 use super::places::{Checker, place_of};
-use super::settings::Setting;
+use super::settings::{Setting, short};
 use super::{Cell, Plan, cell_id, tree_cells};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Diagnostics, Value, parse, put};
@@ -14,7 +14,7 @@ use crate::manifest::tune::{EVALUATE, PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place, Rejected};
 use driftbench_core::algorithm::{SettingsOfKind, Spec};
 use driftbench_core::rng::MAX_REPLICATES;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;
 
 /// Candidates that are added beyond the end of a range at a time.
@@ -586,10 +586,17 @@ impl Plan {
     /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
     /// the smallest product of losses among those of which no run diverged.
     fn select_shared(&self, groups: &mut [TuningGroup]) {
+        // The settings that vary in every algorithm.
+        let names = |group: &TuningGroup| -> BTreeSet<String> {
+            let varied = group.candidates[0].cell.varied.iter();
+            varied.filter(|path| !self.is_tuned(path)).map(|path| short(path).to_owned()).collect()
+        };
+        let common = |all: BTreeSet<String>, own| all.intersection(&own).cloned().collect();
+        let common = groups.iter().map(names).reduce(common).unwrap_or_default();
         let point = |group: &TuningGroup| -> Vec<String> {
             let cell = &group.candidates[0].cell;
-            let others = cell.varied.iter().filter(|path| !path.starts_with("algorithm."));
-            others.filter_map(|path| Some(format!("{path} {}", cell.settings.get(path)?))).collect()
+            let value = |name: &String| Some(format!("{name} {}", cell.settings.get(name)?));
+            common.iter().filter_map(value).collect()
         };
         let mut points: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
         for (i, group) in groups.iter().enumerate() {

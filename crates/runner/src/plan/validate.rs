@@ -242,13 +242,12 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     let (key, length) = match written.as_slice() {
         [one] => *one,
         [] => {
-            let message =
-                "or `rounds`, `communications` or `gradients` is required: the length of a run";
+            let message = "or one of `rounds`, `communications` and `gradients` is required: the length of a run";
             return Some(Fault::new("local-steps", message));
         }
         [(first, _), (second, _), ..] => {
             let message = format!("and `{first}` exclude each other: write one of them");
-            return Some(Fault::new(*second, message));
+            return Some(Fault::new(second, message));
         }
     };
     if length == 0 {

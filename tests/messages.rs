@@ -322,7 +322,7 @@ macro_rules! frontier_snapshots {
 
 frontier_snapshots! {
     frontier_of_curved_problem: "problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }" =>
-        "problem.logistic = { dimension = 2, clients = 2, records = 20, data = \"gaussian\", l2 = 0.1 }";
+        "problem.logistic = { dimension = 2, clients = 2, records = 20, data = { noisy = { spread = 1.0 } }, l2 = 0.1 }";
     frontier_of_markovian_noise: "problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }" =>
         "problem.garnet = { states = 6, actions = 2, branching = 3, features = 2, discount = 0.9, clients = 2, heterogeneity = { independent = {} }, noise = { markov = { burn-in = 5 } } }";
     frontier_above_the_start: "targets = [0.5, 0.2]" => "targets = { from = 0.1, to = 1.5, points = 3 }";

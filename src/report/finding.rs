@@ -103,7 +103,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
             "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
     };
-    let headline = match experiment.tuning.is_some() {
+    let headline = match experiment.best.tuning.is_some() {
         true => format!("Each tuned, {headline}"),
         false => headline,
     };

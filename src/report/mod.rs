@@ -287,7 +287,7 @@ const FIGURES: &str = concat!(
 );
 
 /// The templates of pages, by name.
-const TEMPLATES: [(&str, &str); 50] = [
+const TEMPLATES: [(&str, &str); 25] = [
     ("parts.md", include_str!("../../templates/parts.md")),
     ("report.md", include_str!("../../templates/report.md")),
     ("report.css", include_str!("../../templates/report.css")),

@@ -10,28 +10,7 @@ use driftbench::theory::frontier::{Method, MethodRun, rounds_to};
 use support::{Bench, edited};
 
 /// Two quadratics with different optima and Hessians, and a frontier that is computed in no time.
-const FRONTIER: &str = r#"title = "t"
-seed = 1
-replicates = 1
-problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.5 }, gradient-heterogeneity = 1.0, hessian-heterogeneity = 0.3, noise = 1.0 }
-
-[[frontier]]
-id = "least"
-algorithms = ["sgd", "fedavg", "richardson-romberg", "scaffold"]
-clients = [2, 10]
-targets = { from = 0.5, to = 0.1, points = 3 }
-step-size = { from = 1e-4, to = 2.0, points = 30 }
-local-steps = { up-to = 64 }
-gradient-cap = 2.0
-radius = 2.0
-
-[[claim.frontier-less]]
-id = "order"
-statement = "s"
-figure = "least"
-of = { algorithm = "scaffold" }
-than = "sgd"
-"#;
+const FRONTIER: &str = include_str!("browser/frontier.toml");
 
 /// Runs the manifest, in `m.toml`, and reports.
 fn reported(text: &str) -> Bench {

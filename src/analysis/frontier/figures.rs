@@ -186,9 +186,12 @@ impl ComputedFrontier<'_> {
         let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
         if self.objectives()[0] == FrontierObjective::Communications {
             for panel in &mut panels {
-                let powers = panel.series.iter().filter_map(power_line);
-                let with_powers: Vec<Series> = powers.collect();
-                panel.series.extend(with_powers);
+                let curves = std::mem::take(&mut panel.series).into_iter();
+                let with_power = |curve: Series| {
+                    let power = power_line(&curve);
+                    [Some(curve), power].into_iter().flatten()
+                };
+                panel.series = curves.flat_map(with_power).collect();
             }
             let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
             let entry = LegendEntry::Prediction(Prediction::PublishedPower);

@@ -300,6 +300,7 @@ fn dash(prediction: Prediction) -> Dash {
 pub fn words_before(prediction: Prediction) -> String {
     match prediction {
         Prediction::ExactBias => "exact bias of".into(),
+        Prediction::PublishedPower => "published power for".into(),
         Prediction::Contraction | Prediction::ContractionPrinted => {
             format!("{} for", legend_text(prediction))
         }

@@ -30,6 +30,8 @@ fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
             same_figure(&page, "x/frontier", id);
         }
     }
+    page.browser.size(1400, 900);
+    settle(&page);
     let controls = "[...document.querySelectorAll('#least select')].map(s => s.name)";
     let names = page.ask(controls, json!([]));
     assert!(!list(&names).contains(&json!("band")), "{names}");
@@ -113,19 +115,30 @@ fn the_page_answers_as_the_table_does() {
     assert!(console.is_empty(), "{console:?}");
 }
 
-/// On a telephone nothing is wider than the window, and axe-core finds nothing.
+/// On a telephone nothing is wider than the window.
 #[test]
-fn the_page_of_answers_fits_and_is_accessible() {
+fn the_page_of_answers_fits() {
     let Some(page) = opened("which-algorithm.html") else { return };
-    for (wide, scheme) in [(390, "dark"), (1400, "light")] {
+    for wide in [390, 900, 1600] {
         page.browser.size(wide, 844);
-        page.browser.media("screen", scheme);
         page.browser.open(&page.path("which-algorithm.html"), "");
         let excess = "document.documentElement.scrollWidth - innerWidth";
         assert!(number(&page.ask(excess, json!([]))) <= 0.0, "{wide}");
-        if let Some(axe) = crate::access::axe() {
+    }
+}
+
+#[test]
+fn axe_finds_nothing_on_pages_of_frontiers() {
+    let Some(axe) = crate::access::axe() else { return };
+    let Some(page) = opened("which-algorithm.html") else { return };
+    for file in ["which-algorithm.html", "x/frontier/report.html"] {
+        for (wide, scheme) in [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")] {
+            page.browser.size(wide, 844);
+            page.browser.media("screen", scheme);
+            page.browser.open(&page.path(file), "");
+            settle(&page);
             let found = crate::access::violations(&page.browser, &axe);
-            assert!(found.is_empty(), "{wide}: {found:#?}");
+            assert!(found.is_empty(), "{file}, {wide} px, {scheme}: {found:#?}");
         }
     }
 }

@@ -2,15 +2,37 @@
 //! without noise, and the stationary error whose noise is that at the stationary mean.
 
 use super::StartError;
+use super::means::RoundMeans;
 use super::products::Products;
 use super::round::RoundMoments;
 use crate::linalg::{Matrix, solve};
 
-/// Bounds that hold for every number of clients.
-pub struct ErrorBounds {
-    /// The bias squared and N times the variance at stationarity; infinite if there is no
-    /// stationary mean.
-    stationary: (f64, f64),
+/// Rounding errors of the bounds, relative.
+const MARGIN: f64 = 1e-9;
+
+/// The stationary error whose noise is that at the stationary mean.
+pub struct StationaryBound {
+    /// ‖bias‖²; infinite if there is no stationary mean.
+    bias: f64,
+    /// N times the variance.
+    variance: f64,
+}
+
+impl StationaryBound {
+    /// The bound for these rounds.
+    pub fn new(round: &RoundMoments) -> Self {
+        let (bias, variance) = stationary(round).unwrap_or((f64::INFINITY, f64::INFINITY));
+        Self { bias, variance }
+    }
+
+    /// Whether the stationary error of N clients may be at most `square`.
+    pub fn allows(&self, clients: u64, square: f64) -> bool {
+        self.bias + self.variance / clients as f64 <= square * (1.0 + MARGIN)
+    }
+}
+
+/// The error without noise.
+pub struct NoiselessError {
     weights: &'static [f64],
     /// The powers 1, 2, 4, … of the maps of u, for each run.
     powers: Vec<Vec<Matrix>>,
@@ -18,27 +40,16 @@ pub struct ErrorBounds {
     starts: Vec<Matrix>,
 }
 
-/// Rounding errors of the bounds, relative.
-const MARGIN: f64 = 1e-9;
-
-impl ErrorBounds {
-    /// The bounds of these rounds from this start, given as θ_0 − θ* if it is a point.
-    pub fn new(round: &RoundMoments, start: &StartError) -> Self {
-        let powers = round.means().iter().map(|mean| vec![mean.clone()]).collect();
-        let starts =
-            round.begins().iter().map(|begin| columns(begin, start, round.dim())).collect();
-        let stationary = stationary(round).unwrap_or((f64::INFINITY, f64::INFINITY));
-        Self { stationary, weights: round.weights(), powers, starts }
+impl NoiselessError {
+    /// The error of these rounds from this start, given as θ_0 − θ* if it is a point.
+    pub fn new(means: &RoundMeans, start: &StartError) -> Self {
+        let powers = means.maps.iter().map(|map| vec![map.clone()]).collect();
+        let columns = |begin: &Vec<f64>| columns(begin, start, means.dim());
+        Self { weights: means.weights, powers, starts: means.begins.iter().map(columns).collect() }
     }
 
-    /// Whether the stationary error of N clients may be at most `square`.
-    pub fn may_hold(&self, clients: u64, square: f64) -> bool {
-        let (bias, variance) = self.stationary;
-        bias + variance / clients as f64 <= square * (1.0 + MARGIN)
-    }
-
-    /// Whether the error after `rounds` rounds may be at most `square`.
-    pub fn may_reach(&mut self, rounds: u64, square: f64) -> bool {
+    /// Whether the error after `rounds` rounds may be at most `square` with noise.
+    pub fn allows(&mut self, rounds: u64, square: f64) -> bool {
         let mut sum: Option<Matrix> = None;
         for ((weight, powers), start) in self.weights.iter().zip(&mut self.powers).zip(&self.starts)
         {
@@ -80,13 +91,13 @@ fn columns(begin: &[f64], start: &StartError, d: usize) -> Matrix {
 /// The stationary bias squared, and N times the variance that the noise at the stationary mean
 /// causes; `None` if the means have no limit.
 fn stationary(round: &RoundMoments) -> Option<(f64, f64)> {
-    let (d, weights) = (round.dim(), round.weights());
-    let n = round.means()[0].rows() - 1;
+    let (means, d, weights) = (&round.means, round.means.dim(), round.means.weights);
+    let n = means.maps[0].rows() - 1;
     let linear: Vec<Matrix> =
-        round.means().iter().map(|mean| Matrix::from_fn(n, n, |i, j| mean[(i, j)])).collect();
+        means.maps.iter().map(|map| Matrix::from_fn(n, n, |i, j| map[(i, j)])).collect();
     let mut limits = Vec::new();
-    for (mean, linear) in round.means().iter().zip(&linear) {
-        let constant: Vec<f64> = (0..n).map(|i| mean[(i, n)]).collect();
+    for (map, linear) in means.maps.iter().zip(&linear) {
+        let constant: Vec<f64> = (0..n).map(|i| map[(i, n)]).collect();
         let mut limit = solve(&Matrix::identity(n).plus(-1.0, linear), &constant).ok()?;
         limit.push(1.0);
         limits.push(limit);

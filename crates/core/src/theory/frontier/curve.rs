@@ -46,9 +46,9 @@ impl ErrorCurve {
     /// The errors of N clients from this start, given as θ_0 − θ* if it is a point.
     pub fn new(round: &RoundMoments, clients: u64, start: &StartError) -> Self {
         let parts = round.with_clients(clients);
-        let pairs = super::local::run_pairs(round.weights().len());
+        let pairs = super::local::run_pairs(round.means.weights.len());
         let states = parts.iter().zip(pairs).map(|(part, (r, q))| {
-            let mut begins = [r, q].map(|run| round.begins()[run].clone());
+            let mut begins = [r, q].map(|run| round.means.begins[run].clone());
             if let StartError::Point(x) = start {
                 begins.iter_mut().for_each(|begin| begin[..x.len()].copy_from_slice(x));
             }

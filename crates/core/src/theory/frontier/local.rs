@@ -8,7 +8,7 @@
 use super::products::{Products, product};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use faer::Mat;
+use faer::{Mat, Scale};
 use rayon::prelude::*;
 
 /// A type of clients.
@@ -44,13 +44,13 @@ impl ClientType {
     }
 }
 
-/// The moments of a client's end of its local steps, as maps of those of its begin.
-pub struct LocalMoments {
-    /// E e of each run as a map of y, d × n.
-    pub ends: Vec<Matrix>,
-    /// The covariance of the ends of each pair of runs given the begin and the number of steps, as
-    /// a map of E y y'ᵀ.
-    pub noise: Vec<Mat<f64>>,
+/// The noise of local steps.
+pub struct LocalNoise {
+    /// The covariance of a client's ends given its begin and the number of steps, as a map of
+    /// E y y'ᵀ, by type and pair of runs.
+    pub own: Vec<Vec<Mat<f64>>>,
+    /// The covariance of the ends of two clients.
+    pub common: Vec<CommonNoise>,
 }
 
 /// The covariance of the ends of two clients given their begins. It differs from 0 if they share
@@ -65,7 +65,7 @@ pub struct CommonNoise {
 /// The powers 1, 2, 4, … of a type's local step.
 struct TypePowers {
     /// y after from y before, for each run.
-    means: Vec<Vec<Matrix>>,
+    means: Vec<Vec<Mat<f64>>>,
     /// E y y'ᵀ after from E y y'ᵀ before, for each pair of runs.
     squares: Vec<Vec<Mat<f64>>>,
 }
@@ -79,7 +79,6 @@ struct PairPowers {
 /// The local steps of all types for one step size.
 pub struct LocalPowers {
     d: usize,
-    corrected: bool,
     types: Vec<TypePowers>,
     /// Empty unless the number of steps is random.
     pairs: Vec<PairPowers>,
@@ -114,20 +113,32 @@ impl StepCount {
 /// The probability of so many local steps is neglected.
 const NEGLIGIBLE: f64 = 1e-20;
 
-/// Σ_τ p (1 − p)^(τ−1) times the rows numbered `rows` of map^τ, from the powers 1, 2, 4, … of the
-/// map.
-fn geometric_mean(powers: &[Mat<f64>], rows: &[usize], p: f64) -> Mat<f64> {
-    let mut sum = Mat::from_fn(rows.len(), powers[0].ncols(), |i, j| p * powers[0][(rows[i], j)]);
-    let mut weight = 1.0 - p;
-    for power in powers {
-        if weight <= NEGLIGIBLE {
-            break;
+/// The mean of the rows numbered `rows` of a power of a map, from its powers 1, 2, 4, ….
+fn mean_power(powers: &[Mat<f64>], rows: &[usize], count: StepCount) -> Mat<f64> {
+    let rows_of = |map: &Mat<f64>, factor: f64| {
+        Mat::from_fn(rows.len(), map.ncols(), |i, j| factor * map[(rows[i], j)])
+    };
+    match count {
+        StepCount::Fixed(count) => {
+            let mut bits = (0..64).filter(|bit| count >> bit & 1 == 1);
+            let first = rows_of(&powers[bits.next().unwrap_or(0)], 1.0);
+            bits.fold(first, |rows, bit| product(rows.as_ref(), powers[bit].as_ref()))
         }
-        let later = product(sum.as_ref(), power.as_ref());
-        sum += later * faer::Scale(weight);
-        weight *= weight;
+        StepCount::Geometric(mean) => {
+            // Σ_τ p (1 − p)^(τ−1) map^τ; the sum over the first n is known, the next n are added.
+            let p = 1.0 / mean as f64;
+            let (mut sum, mut weight) = (rows_of(&powers[0], p), 1.0 - p);
+            for power in powers {
+                if weight <= NEGLIGIBLE {
+                    break;
+                }
+                let later = product(sum.as_ref(), power.as_ref());
+                sum += later * Scale(weight);
+                weight *= weight;
+            }
+            sum
+        }
     }
-    sum
 }
 
 /// The coordinates of E e e'ᵀ among those of E y y'ᵀ.
@@ -160,61 +171,45 @@ impl TypePowers {
     /// Powers up to 2^`doublings` for runs of these step sizes.
     fn new(kind: &ClientType, steps: &[f64], corrected: bool, doublings: u32) -> Self {
         let d = kind.field.len();
-        let means: Vec<Vec<Matrix>> = steps
-            .iter()
-            .map(|&gamma| {
-                let mut powers = vec![step(kind, gamma, corrected)];
-                for k in 0..doublings as usize {
-                    powers.push(powers[k].times(&powers[k]));
-                }
-                powers
-            })
-            .collect();
-        let square = |(r, q): (usize, usize)| {
-            let (a, b) = (&means[r][0], &means[q][0]);
-            let products = Products { n: a.rows(), same: r == q };
-            let ends = Products { n: d, same: r == q };
-            let mut map = products.mapped_by(a, b);
-            let scale = steps[r] * steps[q];
-            for (j, k) in (0..=d).flat_map(|j| (0..=d).map(move |k| (j, k))) {
-                let column = products.index(j, k);
-                for (i, l) in ends.entries() {
-                    map[(products.index(i, l), column)] +=
-                        scale * kind.noise[(i * d + l, j * (d + 1) + k)];
-                }
-            }
+        let maps: Vec<Matrix> = steps.iter().map(|gamma| step(kind, *gamma, corrected)).collect();
+        let powers = |map: Mat<f64>| {
             let mut powers = vec![map];
             for k in 0..doublings as usize {
                 powers.push(product(powers[k].as_ref(), powers[k].as_ref()));
             }
             powers
         };
-        let squares = run_pairs(steps.len()).map(square).collect();
-        Self { means, squares }
+        let square = |(r, q): (usize, usize)| {
+            let products = Products { n: maps[r].rows(), same: r == q };
+            let ends = Products { n: d, same: r == q };
+            let mut map = products.mapped_by(&maps[r], &maps[q]);
+            let scale = steps[r] * steps[q];
+            for (j, k) in (Products { n: d + 1, same: false }).entries() {
+                let column = products.index(j, k);
+                for (i, l) in ends.entries() {
+                    map[(products.index(i, l), column)] +=
+                        scale * kind.noise[(i * d + l, j * (d + 1) + k)];
+                }
+            }
+            powers(map)
+        };
+        let mean = |m: &Matrix| powers(Mat::from_fn(m.rows(), m.cols(), |i, j| m[(i, j)]));
+        Self {
+            means: maps.iter().map(mean).collect(),
+            squares: run_pairs(steps.len()).map(square).collect(),
+        }
     }
 
-    /// The moments after `count` local steps.
-    fn after(&self, d: usize, count: u64) -> LocalMoments {
-        let bits: Vec<usize> = (0..64).filter(|bit| count >> bit & 1 == 1).rev().collect();
-        let end = |powers: &Vec<Matrix>| {
-            let first = &powers[bits[0]];
-            let rows =
-                Matrix::from_entries(d, first.cols(), first.entries()[..d * first.cols()].to_vec());
-            bits[1..].iter().fold(rows, |rows, &bit| rows.times(&powers[bit]))
-        };
-        let ends: Vec<Matrix> = self.means.iter().map(end).collect();
-        let mut noise = Vec::new();
-        for ((r, q), powers) in run_pairs(ends.len()).zip(&self.squares) {
-            let all = Products { n: ends[r].cols(), same: r == q };
-            let rows = end_rows(all, d);
-            let first = &powers[bits[0]];
-            let rows = Mat::from_fn(rows.len(), all.len(), |i, j| first[(rows[i], j)]);
-            let square = bits[1..]
-                .iter()
-                .fold(rows, |rows, &bit| product(rows.as_ref(), powers[bit].as_ref()));
-            noise.push(square - all.mapped_by(&ends[r], &ends[q]));
-        }
-        LocalMoments { ends, noise }
+    /// E e e'ᵀ after so many steps as a map of E y y'ᵀ, for each pair of runs.
+    fn second_moments(&self, d: usize, count: StepCount) -> Vec<Mat<f64>> {
+        let runs = self.means.len();
+        let pairs = run_pairs(runs).zip(&self.squares);
+        pairs
+            .map(|((r, q), powers)| {
+                let all = Products { n: self.means[r][0].nrows(), same: r == q };
+                mean_power(powers, &end_rows(all, d), count)
+            })
+            .collect()
     }
 }
 
@@ -225,65 +220,62 @@ impl LocalPowers {
         let powers = |kind| TypePowers::new(kind, steps, corrected, doublings);
         let types: Vec<TypePowers> = types.par_iter().map(powers).collect();
         let pair = |(g, h): (usize, usize)| {
-            let products = Products { n: types[g].means[0][0].rows(), same: g == h };
+            let products = Products { n: types[g].means[0][0].nrows(), same: g == h };
+            let dense = |m: &Mat<f64>| Matrix::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)]);
             let maps = types[g].means[0].iter().zip(&types[h].means[0]);
+            let maps = maps.map(|(a, b)| (dense(a), dense(b)));
             PairPowers {
                 types: (g, h),
-                maps: maps.map(|(a, b)| products.mapped_by(a, b)).collect(),
+                maps: maps.map(|(a, b)| products.mapped_by(&a, &b)).collect(),
             }
         };
         let pairs = match most {
             StepCount::Fixed(_) => Vec::new(),
             StepCount::Geometric(_) => run_pairs(types.len()).map(pair).collect(),
         };
-        Self { d, corrected, types, pairs }
+        Self { d, types, pairs }
     }
 
-    /// The moments of each type after so many local steps, where w = v / H with H the mean of
-    /// `count`, and the covariances between clients.
-    pub fn after(&self, count: StepCount) -> (Vec<LocalMoments>, Vec<CommonNoise>) {
-        let (mut all, mut common) = match count {
-            StepCount::Fixed(count) => {
-                (self.types.iter().map(|t| t.after(self.d, count)).collect(), Vec::new())
-            }
-            StepCount::Geometric(mean) => self.geometric(1.0 / mean as f64),
+    /// E e after so many local steps as a map of (x, 1, v) before them, by type and run, where v = H w with H
+    /// the mean of `count`.
+    pub fn ends(&self, count: StepCount) -> Vec<Vec<Matrix>> {
+        let rows: Vec<usize> = (0..self.d).collect();
+        let factor = 1.0 / count.mean() as f64;
+        let scale = |j: usize| if j > self.d { factor } else { 1.0 };
+        let end = |powers: &Vec<Mat<f64>>| {
+            let end = mean_power(powers, &rows, count);
+            Matrix::from_fn(self.d, end.ncols(), |i, j| scale(j) * end[(i, j)])
         };
-        if self.corrected {
-            let factor = 1.0 / count.mean() as f64;
-            all.iter_mut().for_each(|moments: &mut LocalMoments| moments.rescale(self.d, factor));
-            for CommonNoise { types: (g, h), noise } in &mut common {
-                rescale(noise, Products { n: 2 * self.d + 1, same: g == h }, self.d, factor);
-            }
-        }
-        (all, common)
+        self.types.iter().map(|t| t.means.iter().map(end).collect()).collect()
     }
 
-    /// The moments of one run after a geometric number of steps.
-    fn geometric(&self, p: f64) -> (Vec<LocalMoments>, Vec<CommonNoise>) {
-        let d = self.d;
-        let mut all: Vec<LocalMoments> = Vec::new();
-        for powers in &self.types {
-            let n = powers.means[0][0].rows();
-            let means: Vec<Mat<f64>> =
-                powers.means[0].iter().map(|m| Mat::from_fn(n, n, |i, j| m[(i, j)])).collect();
-            let end = geometric_mean(&means, &(0..d).collect::<Vec<_>>(), p);
-            let own =
-                geometric_mean(&powers.squares[0], &end_rows(Products { n, same: true }, d), p);
-            let ends = vec![Matrix::from_fn(d, n, |i, j| end[(i, j)])];
-            all.push(LocalMoments { ends, noise: vec![own] });
-        }
+    /// The noise of so many local steps with these [`ends`](Self::ends).
+    pub fn noise(&self, count: StepCount, ends: &[Vec<Matrix>]) -> LocalNoise {
+        let (d, factor) = (self.d, 1.0 / count.mean() as f64);
+        let of_ends = |mut square: Mat<f64>, a: &Matrix, b: &Matrix, same: bool| {
+            let all = Products { n: a.cols(), same };
+            rescale(&mut square, all, d, factor);
+            square - all.mapped_by(a, b)
+        };
+        let own_of = |(powers, ends): (&TypePowers, &Vec<Matrix>)| {
+            let squares = powers.second_moments(d, count);
+            let pairs = run_pairs(ends.len()).zip(squares);
+            pairs.map(|((r, q), square)| of_ends(square, &ends[r], &ends[q], r == q)).collect()
+        };
+        let mut own: Vec<Vec<Mat<f64>>> = self.types.iter().zip(ends).map(own_of).collect();
         let mut common = Vec::new();
         for PairPowers { types: (g, h), maps } in &self.pairs {
             let (g, h) = (*g, *h);
-            let products = Products { n: all[g].ends[0].cols(), same: g == h };
-            let both = geometric_mean(maps, &end_rows(products, d), p);
+            let all = Products { n: ends[g][0].cols(), same: g == h };
+            let both = mean_power(maps, &end_rows(all, d), count);
+            let noise = of_ends(both, &ends[g][0], &ends[h][0], g == h);
             if g == h {
-                all[g].noise[0] -= &both;
+                // Without what the number of steps has in common for all clients.
+                own[g][0] -= &noise;
             }
-            let noise = both - products.mapped_by(&all[g].ends[0], &all[h].ends[0]);
             common.push(CommonNoise { types: (g, h), noise });
         }
-        (all, common)
+        LocalNoise { own, common }
     }
 }
 
@@ -293,18 +285,5 @@ fn rescale(map: &mut Mat<f64>, products: Products, d: usize, factor: f64) {
     for (column, (k, l)) in products.entries().enumerate() {
         let factor = scale(k) * scale(l);
         map.col_mut(column).iter_mut().for_each(|x| *x *= factor);
-    }
-}
-
-impl LocalMoments {
-    /// Replaces w by v with w = `factor` v.
-    fn rescale(&mut self, d: usize, factor: f64) {
-        let scale = |i: usize| if i > d { factor } else { 1.0 };
-        for end in &mut self.ends {
-            *end = Matrix::from_fn(d, end.cols(), |i, j| scale(j) * end[(i, j)]);
-        }
-        for ((r, q), noise) in run_pairs(self.ends.len()).zip(&mut self.noise) {
-            rescale(noise, Products { n: 2 * d + 1, same: r == q }, d, factor);
-        }
     }
 }

@@ -8,6 +8,7 @@
 mod bounds;
 mod curve;
 mod local;
+mod means;
 mod products;
 mod round;
 mod search;

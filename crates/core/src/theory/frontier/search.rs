@@ -4,11 +4,12 @@
 //! parallel, because the local steps' powers are shared by all H and N. A round's map is made only
 //! if the bounds allow a target to be reached in no more rounds than the best so far.
 
-use super::bounds::ErrorBounds;
+use super::bounds::{NoiselessError, StationaryBound};
 use super::curve::{Crossing, ErrorCurve};
 use super::local::{ClientType, LocalPowers, StepCount};
+use super::means::{RoundMeans, Runs};
 use super::products::Products;
-use super::round::{RoundMoments, Runs};
+use super::round::RoundMoments;
 use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
 use rayon::prelude::*;
 
@@ -68,32 +69,43 @@ impl<'a> Rounds<'a> {
         Self { problem, method, steps, powers }
     }
 
-    fn of(&self, local_steps: u64) -> RoundMoments {
-        let (count, batch) = self.method.steps_and_batch(local_steps);
+    fn means(&self, local_steps: u64) -> RoundMeans {
+        let count = self.method.steps_and_batch(local_steps).0;
         let lengths: Vec<f64> = self.steps.iter().map(|step| step * count.mean() as f64).collect();
         let (weights, corrected) = (self.method.weights(), self.method.corrected());
-        let (local, common) = self.powers.after(count);
-        let runs = Runs { weights, lengths: &lengths, corrected, batch };
-        RoundMoments::new(&self.problem.types, (&local, &common), &runs)
+        let runs = Runs { weights, lengths: &lengths, corrected };
+        RoundMeans::new(&self.problem.types, self.powers.ends(count), &runs)
+    }
+
+    fn moments(&self, means: RoundMeans, local_steps: u64) -> RoundMoments {
+        let (count, batch) = self.method.steps_and_batch(local_steps);
+        let noise = self.powers.noise(count, &means.ends);
+        RoundMoments::new(means, &noise, batch)
     }
 
     /// Improves the best step sizes of a number of local steps, by number of clients and target.
     fn improve(&self, search: &Search, local_steps: u64, best: &mut [Vec<Option<Best>>]) {
-        let round = self.of(local_steps);
-        let mut bounds = ErrorBounds::new(&round, &self.problem.start);
-        for (&clients, best) in search.clients.iter().zip(best) {
-            let open: Vec<usize> = (0..search.targets.len())
-                .filter(|&k| {
-                    let square = search.targets[k] * search.targets[k];
-                    bounds.may_hold(clients, square)
-                        && best[k].is_none_or(|b| bounds.may_reach(b.crossing.rounds, square))
-                })
-                .collect();
+        let means = self.means(local_steps);
+        let mut noiseless = NoiselessError::new(&means, &self.problem.start);
+        let square = |k: usize| search.targets[k] * search.targets[k];
+        let mut is_open = |best: &Vec<Option<Best>>| -> Vec<usize> {
+            let of_target = |k: &usize| {
+                best[*k].is_none_or(|b| noiseless.allows(b.crossing.rounds, square(*k)))
+            };
+            (0..search.targets.len()).filter(of_target).collect()
+        };
+        let open: Vec<Vec<usize>> = best.iter().map(&mut is_open).collect();
+        if open.iter().all(Vec::is_empty) {
+            return;
+        }
+        let round = self.moments(means, local_steps);
+        let stationary = StationaryBound::new(&round);
+        for ((&clients, best), mut open) in search.clients.iter().zip(best).zip(open) {
+            open.retain(|&k| stationary.allows(clients, square(k)));
             if open.is_empty() {
                 continue;
             }
-            let squares: Vec<f64> =
-                open.iter().map(|&k| search.targets[k] * search.targets[k]).collect();
+            let squares: Vec<f64> = open.iter().map(|&k| square(k)).collect();
             let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
             for (&k, crossing) in open.iter().zip(curve.crossings(&squares)) {
                 let Some(crossing) = crossing else { continue };
@@ -131,7 +143,8 @@ pub fn moments(method: Method, d: usize, types: usize) -> usize {
 /// The errors of a method with all its settings.
 pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
     let rounds = Rounds::new(problem, run.method, run.step_size, run.local_steps);
-    ErrorCurve::new(&rounds.of(run.local_steps), run.clients, &problem.start)
+    let round = rounds.moments(rounds.means(run.local_steps), run.local_steps);
+    ErrorCurve::new(&round, run.clients, &problem.start)
 }
 
 /// The best step sizes of all combinations.
@@ -189,12 +202,14 @@ impl Goal {
 
     /// The same with another step size, if that is better than `best`.
     fn better(&self, problem: &TypedProblem, step_size: f64, best: &Best) -> Option<Best> {
-        let round =
-            Rounds::new(problem, self.method, step_size, self.local_steps).of(self.local_steps);
+        let rounds = Rounds::new(problem, self.method, step_size, self.local_steps);
+        let means = rounds.means(self.local_steps);
         let square = self.target * self.target;
-        let mut bounds = ErrorBounds::new(&round, &problem.start);
-        if !bounds.may_hold(self.clients, square) || !bounds.may_reach(best.crossing.rounds, square)
-        {
+        if !NoiselessError::new(&means, &problem.start).allows(best.crossing.rounds, square) {
+            return None;
+        }
+        let round = rounds.moments(means, self.local_steps);
+        if !StationaryBound::new(&round).allows(self.clients, square) {
             return None;
         }
         let mut curve = ErrorCurve::new(&round, self.clients, &problem.start);

@@ -156,7 +156,7 @@ fn the_search_equals_brute_force() {
         Box::new(two_chains(2, 1)),
         Box::new(scalar_types()),
     ];
-    let (mut compared, mut returned) = (0, 0);
+    let mut compared = 0;
     for (number, facts) in problems.iter().enumerate() {
         let n = facts.clients() as u64;
         let settings = settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]);
@@ -173,8 +173,7 @@ fn the_search_equals_brute_force() {
                     let run = MethodRun { method, clients, local_steps, step_size };
                     let errors = errors(facts.as_ref(), &run, &settings.start, ROUNDS).unwrap();
                     for (best, &target) in best.iter_mut().zip(&settings.targets) {
-                        let Some((held, first)) = passages(&errors, target) else { continue };
-                        returned += usize::from(held != first);
+                        let Some((held, _)) = passages(&errors, target) else { continue };
                         let key = (held as u64, errors[held], step_size);
                         if best.is_none_or(|best| key < best) {
                             *best = Some(key);
@@ -198,7 +197,6 @@ fn the_search_equals_brute_force() {
         }
     }
     assert!(compared > 400, "{compared} optima are compared");
-    assert!(returned > 0, "some errors rise above their target again");
 }
 
 /// One dimension, two clients of curvatures of their own.
@@ -293,4 +291,45 @@ fn what_cannot_be_computed_is_refused() {
     let wide = quadratic::Settings { dimension: 20, noise: 1.0, ..sample::quadratic(4) };
     let many = refused(&sample::build(&wide, 1));
     assert!(matches!(many, Refusal::Size { .. }), "{many}");
+}
+
+/// An error that is below its target and rises above it later has not reached it yet: noise in a
+/// direction of fast decay appears before the start's error in one of slow decay is gone.
+#[test]
+fn targets_are_held() {
+    let settings = quadratic::Settings {
+        dimension: 2,
+        spectrum: Spectrum { from: 0.05, to: 1.5 },
+        gradient_heterogeneity: 0.5,
+        noise: 0.7,
+        ..sample::quadratic(2)
+    };
+    let facts = sample::build(&settings, 3);
+    let (mut compared, mut early, mut late) = (0, 0, 0);
+    for direction in 0..12 {
+        let angle = f64::from(direction) * std::f64::consts::PI / 12.0;
+        for (local_steps, step_size) in [(1, 0.01), (4, 0.01), (20, 0.05)] {
+            // Above the stationary variance σ²γ/(2λN), below where noise adds less than decays.
+            let radius = libm::sqrt(1.5 * 0.49 * step_size / (2.0 * 0.05 * 2.0));
+            let start = [radius * libm::cos(angle), radius * libm::sin(angle)];
+            let start = facts.optimum().iter().zip(start).map(|(x, y)| x + y).collect();
+            let start = StartError::Point(start);
+            let targets: Vec<f64> =
+                (0..40).map(|i| radius * (0.95 + 0.0025 * f64::from(i))).collect();
+            for method in [Method::FedAvg, Method::Scaffold, Method::RichardsonRomberg] {
+                let run = MethodRun { method, clients: 2, local_steps, step_size };
+                let errors = errors(&facts, &run, &start, 6000).unwrap();
+                let found = rounds_to(&facts, &run, &start, &targets).unwrap();
+                for (found, &target) in found.into_iter().zip(&targets) {
+                    let passage = passages(&errors, target);
+                    assert_eq!(found, passage.map(|(held, _)| held as u64), "{run:?}, {target}");
+                    let Some((held, first)) = passage else { continue };
+                    compared += 1;
+                    early += usize::from(held != first && held <= 64);
+                    late += usize::from(held != first && held > 64);
+                }
+            }
+        }
+    }
+    assert!(early > 0 && late > 0, "{early} and {late} of {compared} rise again");
 }

@@ -78,7 +78,8 @@ class Plot {
     const scales = axis => [["linear", `${axis} linear`], ["log", `${axis} log`]];
     choice(rest, "scaleX", "scale of the x axis", scales("x"));
     choice(rest, "scaleY", "scale of the y axis", scales("y"));
-    const runs = figure.cells.some(c => c.runs.length), bands = Object.entries(BANDS).filter(([name]) => name !== "sem" || figure.band === "sem");
+    // Exact values have no runs, and so no bands.
+    const runs = figure.cells.some(c => c.runs.length), exact = figure.cells.every(c => !c.n), bands = Object.entries(BANDS).filter(([name]) => exact ? name === "none" : name !== "sem" || figure.band === "sem");
     choice(rest, "band", "band", bands.map(([name]) => name === "runs" && !runs ? [name, "every run (too many for a page)", true] : [name, SHORT_BANDS[name]]));
     choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${symbols(view).join(", ")}`]));
     if (figure.views.some(v => v.groups.length > 1)) choice(rest, "range", "range of the y axis", [["common", "common y"], ["own", "own y"]]);
@@ -467,7 +468,7 @@ class Plot {
     const number = v => v === undefined || Number.isNaN(v) ? "" : String(+v.toPrecision(8));
     const rows = [["panel", "curve", "role", this.view.x, "y", "low", "high", "n", "band"]];
     for (const panel of this.panels) for (const line of panel.lines.filter(l => this.visible(l))) {
-      line.x.forEach((x, i) => rows.push([panel.title, line.label, line.role, number(x), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), line.n?.[i] || "", line.role === "measured" ? this.view.band : ""]));
+      line.x.forEach((x, i) => rows.push([panel.title, line.label, line.n && !line.n[i] ? "exact" : line.role, number(x), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), line.n?.[i] || "", line.role === "measured" ? this.view.band : ""]));
       if (this.view.band === "runs") line.runs.forEach((run, r) => run.x.forEach((x, i) => rows.push([panel.title, line.label, `replicate ${r}`, number(x), number(run.y[i]), "", "", 1, ""])));
     }
     return rows.map(row => row.map(v => quote(String(v))).join(",")).join("\n") + "\n";

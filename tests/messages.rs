@@ -296,3 +296,57 @@ of = {}
 reaching = { target = 0.0, cost = \"seconds\" }
 ";
 }
+
+/// A frontier alone, without runs.
+const FRONTIER: &str = r#"title = "t"
+seed = 1
+replicates = 1
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }
+
+[[frontier]]
+id = "least"
+clients = [2, 10]
+targets = [0.5, 0.2]
+step-size = { from = 1e-3, to = 1.0, points = 10 }
+gradient-cap = 2.0
+"#;
+
+macro_rules! frontier_snapshots {
+    ($($name:ident: $from:literal => $to:literal;)*) => {
+        $(#[test] fn $name() {
+            let text = edited(FRONTIER, &[($from, $to)]);
+            insta::assert_snapshot!(stringify!($name), messages(&text, &[]));
+        })*
+    };
+}
+
+frontier_snapshots! {
+    frontier_of_curved_problem: "problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }" =>
+        "problem.logistic = { dimension = 2, clients = 2, records = 20, data = { noisy = { spread = 1.0 } }, l2 = 0.1 }";
+    frontier_of_markovian_noise: "problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }" =>
+        "problem.garnet = { states = 6, actions = 2, branching = 3, features = 2, discount = 0.9, clients = 2, heterogeneity = { independent = {} }, noise = { markov = { burn-in = 5 } } }";
+    frontier_above_the_start: "targets = [0.5, 0.2]" => "targets = { from = 0.1, to = 1.5, points = 3 }";
+    frontier_of_half_types: "clients = [2, 10]" => "clients = [2, 5]";
+    frontier_without_cap: "gradient-cap = 2.0\n" => "";
+    frontier_cap_below_one: "gradient-cap = 2.0" => "gradient-cap = 0.5";
+    frontier_of_one_step_size: "{ from = 1e-3, to = 1.0, points = 10 }" => "{ from = 1.0, to = 1.0, points = 1 }";
+    frontier_with_unknown_key: "{ from = 1e-3, to = 1.0, points = 10 }" => "{ from = 1e-3, to = 1.0, ponts = 10 }";
+    frontier_of_unknown_algorithm: "clients = [2, 10]" => "algorithms = [\"fedavgg\"]";
+    frontier_start_of_no_runs: "gradient-cap = 2.0" => "gradient-cap = 2.0\nstart = \"runs\"";
+    frontier_over_an_axis: "dimension = 2," => "dimension = [2, 3],";
+    frontier_claims: "gradient-cap = 2.0" => "gradient-cap = 2.0
+[[claim.frontier-slope]]
+id = \"a\"
+statement = \"s\"
+frontier = \"lest\"
+of = { algorithm = \"sgd\" }
+value = -1.0
+margin = 0.1
+[[claim.frontier-less]]
+id = \"b\"
+statement = \"s\"
+of = { algorithm = \"scaffold-rr\", clients = [3] }
+than = \"scaffold-rr\"
+";
+    nothing_to_run: "[[frontier]]" => "[[frontie]]";
+}

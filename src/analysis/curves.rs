@@ -79,7 +79,7 @@ fn fixed_in_panels(
 /// settings except those that are `fixed` in every panel, the strongest for the largest value, or
 /// the algorithm where a family has several without settings; the dash pattern shows which
 /// algorithm of its family it is. Where colour and marker are taken, the next free marker follows.
-fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
+pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
     let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
     for curve in &*curves {
         let own = of_family.entry(curve.family).or_default();

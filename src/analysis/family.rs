@@ -7,16 +7,16 @@ pub const FAMILIES: usize = 8;
 /// The family of algorithms that belong to no other.
 const OTHERS: usize = FAMILIES - 1;
 
-/// The family of an algorithm, by its kind in manifests.
+/// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {
     match kind {
         "fedavg" | "fedlsa" => 0,
         "richardson-romberg" => 1,
-        "scaffold" | "scafflsa" => 2,
+        "scaffold" | "scafflsa" | "scaffold-rr" => 2,
         "fedlin" => 3,
         "scaffnew" => 4,
         "fedprox" => 5,
-        "minibatch-sgd" | "centralised-lsa" => 6,
+        "sgd" | "minibatch-sgd" | "centralised-lsa" => 6,
         _ => OTHERS,
     }
 }
@@ -29,7 +29,7 @@ pub const FAMILY_NAMES: [&str; FAMILIES] = [
     "FedLin",
     "Scaffnew",
     "FedProx",
-    "mini-batch SGD, centralised LSA",
+    "SGD, mini-batch SGD, centralised LSA",
     "others",
 ];
 
@@ -39,9 +39,12 @@ mod tests {
 
     #[test]
     fn both_names_of_an_algorithm_have_one_colour() {
-        for (one, other) in
-            [("fedavg", "fedlsa"), ("scaffold", "scafflsa"), ("minibatch-sgd", "centralised-lsa")]
-        {
+        for (one, other) in [
+            ("fedavg", "fedlsa"),
+            ("scaffold", "scafflsa"),
+            ("minibatch-sgd", "centralised-lsa"),
+            ("sgd", "minibatch-sgd"),
+        ] {
             assert_eq!(family(one), family(other));
             assert_ne!(family(one), OTHERS);
         }

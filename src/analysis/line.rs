@@ -147,6 +147,8 @@ pub enum Reference {
 pub enum Line {
     /// The means over the runs of a curve's cells.
     Measured(Curve),
+    /// Exact values that belong to no cell.
+    Exact(Curve),
     /// A prediction for the curve, or a published bound ([`Prediction::is_bound`]).
     Predicted(Curve, Prediction),
     /// A ring around the point of a curve that tuning selected.
@@ -159,7 +161,7 @@ impl Line {
     /// Its name in legends and files.
     pub fn name(&self) -> String {
         match self {
-            Self::Measured(curve) => curve.name(),
+            Self::Measured(curve) | Self::Exact(curve) => curve.name(),
             Self::Predicted(curve, prediction) => {
                 format!("{} {}", words_before(*prediction), curve.name())
             }
@@ -173,6 +175,7 @@ impl Line {
     pub fn role(&self) -> &'static str {
         match self {
             Self::Measured(_) => "measured",
+            Self::Exact(_) => "exact",
             Self::Predicted(..) => "theory",
             Self::Selected(_) => "selected",
             Self::Reference(_) => "reference",
@@ -182,7 +185,7 @@ impl Line {
     /// Its style. A prediction has the colour and the marker of its curve.
     pub fn style(&self) -> Style {
         match self {
-            Self::Measured(curve) | Self::Selected(curve) => curve.style,
+            Self::Measured(curve) | Self::Exact(curve) | Self::Selected(curve) => curve.style,
             Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
             Self::Reference(_) => {
                 Style { dash: Dash::Thin(REFERENCE), ..Style::solid(Color::Neutral) }
@@ -190,17 +193,18 @@ impl Line {
         }
     }
 
-    /// Whether it shows results of runs.
+    /// Whether it is a curve of its own: results of runs, or exact values without any.
     pub fn is_measured(&self) -> bool {
-        matches!(self, Self::Measured(_))
+        matches!(self, Self::Measured(_) | Self::Exact(_))
     }
 
     /// The curve that it belongs to.
     pub fn curve(&self) -> Option<&Curve> {
         match self {
-            Self::Measured(curve) | Self::Predicted(curve, _) | Self::Selected(curve) => {
-                Some(curve)
-            }
+            Self::Measured(curve)
+            | Self::Exact(curve)
+            | Self::Predicted(curve, _)
+            | Self::Selected(curve) => Some(curve),
             Self::Reference(_) => None,
         }
     }
@@ -285,6 +289,8 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::Book51 => 10,
         Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
+        // No figure has contractions beside it.
+        Prediction::PublishedPower => 11,
         // Claims are tested on these; no figure draws them.
         Prediction::Stationary | Prediction::FirstOrderPrinted | Prediction::RrCorollary1 => 11,
     })
@@ -294,6 +300,7 @@ fn dash(prediction: Prediction) -> Dash {
 pub fn words_before(prediction: Prediction) -> String {
     match prediction {
         Prediction::ExactBias => "exact bias of".into(),
+        Prediction::PublishedPower => "published power for".into(),
         Prediction::Contraction | Prediction::ContractionPrinted => {
             format!("{} for", legend_text(prediction))
         }

@@ -13,6 +13,7 @@ mod downsample;
 pub mod family;
 mod figure;
 pub mod first_order;
+pub mod frontier;
 mod line;
 mod line_figure;
 mod map;
@@ -98,8 +99,16 @@ pub struct Experiment<'a> {
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
+    /// The settings that are best.
+    pub best: BestSettings<'a>,
+}
+
+/// The settings that were chosen for the least error or cost.
+pub struct BestSettings<'a> {
     /// What was selected, where settings are tuned.
     pub tuning: Option<TuningResult>,
+    /// The frontiers of the manifest.
+    pub frontiers: Vec<frontier::ComputedFrontier<'a>>,
 }
 
 /// A cell without results.
@@ -185,6 +194,7 @@ const AT_ONCE: usize = 4096;
 /// # Errors
 /// If results are damaged, or were computed by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
+    let frontiers = frontier::frontiers(plan, store)?;
     let needs = Needs::of_plan(plan);
     let (mut cells, missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
@@ -209,7 +219,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, (by, at), &rankings);
-    let mut figures = figures(plan, &cells, &shown, &theory, &rankings);
+    let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
     let candidates = TuningCells::read(plan, store)?;
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
     let further = tuning::figures(plan, &candidates, &taken);
@@ -219,14 +229,10 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     drop(rankings);
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
-    let claims = claims::judge(plan, &cells, &theory);
+    let claims = claims::judge(plan, &cells, &theory, &frontiers);
     let bounds = bounds::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
-    let mut not_computed = theory.not_computed();
-    not_computed.extend(problems.not_computed());
-    if !not_computed.is_empty() {
-        not_computed.push(theory::bounds_of_cost());
-    }
+    let not_computed = not_computed(&theory, &problems);
     drop(theory);
     drop(prepared);
     let unplanned = unplanned::find(plan, store)?;
@@ -242,8 +248,18 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         not_computed,
         unplanned,
         standings,
-        tuning,
+        best: BestSettings { tuning, frontiers },
     })
+}
+
+/// What is not computed at this size, one sentence each.
+fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<String> {
+    let mut sentences = theory.not_computed();
+    sentences.extend(problems.not_computed());
+    if !sentences.is_empty() {
+        sentences.push(theory::bounds_of_cost());
+    }
+    sentences
 }
 
 /// Refuses results of several versions: for the same manifest they may compute other numbers.
@@ -384,7 +400,7 @@ pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>,
     let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
-    Ok(claims::judge(plan, &cells, &theory))
+    Ok(claims::judge(plan, &cells, &theory, &frontier::frontiers(plan, store)?))
 }
 
 /// Reads the cells again that were chosen for a figure of more curves than it can draw.
@@ -466,6 +482,7 @@ fn figures<'a>(
     shown: &FigureCells,
     theory: &Theory<'_>,
     rankings: &Rankings<'a>,
+    frontiers: &[frontier::ComputedFrontier<'_>],
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
     let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
@@ -479,7 +496,8 @@ fn figures<'a>(
     let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
     let stability = table.stability.iter().zip(&shown.stability);
     let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
-    let all = lines.chain(winners).chain(stability).zip(ids);
+    let of_frontiers = frontiers.iter().flat_map(frontier::figures);
+    let all = lines.chain(winners).chain(stability).chain(of_frontiers).zip(ids);
     let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
     plan.figures.iter().map(|place| all[*place].clone()).collect()
 }

@@ -149,10 +149,14 @@ impl Frame<'_> {
                 .filter_map(|n| n.parse::<f64>().ok())
                 .map(|n| (n * f64::from(FINE)).to_string())
                 .collect();
+            let role = match &series.line {
+                // Drawn like the curves of runs.
+                Line::Exact(_) => "measured",
+                line => line.role(),
+            };
             write!(
                 out,
-                "\n<g class=\"series {}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{layer}\n</g>",
-                series.line.role(),
+                "\n<g class=\"series {role}\" data-label=\"{}\" data-color=\"{}\" stroke-dasharray=\"{}\">\n{layer}\n</g>",
                 escape(&series.line.name()),
                 color_name(style.color),
                 fine.join(" ")

@@ -29,7 +29,7 @@ use driftbench_runner::files;
 use driftbench_runner::manifest::Source;
 use driftbench_runner::manifest::document::{Diagnostic, Rejected, parse};
 use driftbench_runner::plan::{Cell, Plan, place_of};
-use driftbench_runner::runner::{BadCell, Prepared, prepare_knowing};
+use driftbench_runner::runner::{BadCell, Prepared, prepare_frontiers, prepare_knowing};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
@@ -260,9 +260,12 @@ const MOST_MANIFEST: u64 = 16 << 20;
 /// The most threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// Builds the instances of these cells, or reports every error at its place in the manifest.
+/// Builds the instances of these cells, or reports every error at its place in the manifest, also
+/// those of its frontiers.
 fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
-    prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells).map_err(|bad| {
+    let prepared = prepare_frontiers(plan)
+        .and_then(|_| prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells));
+    prepared.map_err(|bad| {
         let found = bad.into_iter().map(|BadCell { path, message }| {
             let named = |part: &&str| part.parse::<usize>().is_err();
             let key = path.rsplit('.').find(named).unwrap_or_default();

@@ -26,6 +26,8 @@ pub struct ClaimText {
     pub estimate: String,
     pub p: String,
     pub n: usize,
+    /// Whether it was tested on exact numbers alone.
+    pub exact: bool,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
     /// Each cell or pair: name, estimate, verdict by itself.
@@ -64,6 +66,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         estimate: interval(claim.estimate),
         p: probability(decision.p),
         n: claim.n,
+        exact: claim.n == 0 && decision.verdict != Verdict::NotTested,
         remarks: remarks(claim),
         parts: parts(claim, files),
         chart: interval_chart::svg(claim.estimate, claim.region, claim.is_ratio),

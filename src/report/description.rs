@@ -21,6 +21,8 @@
 //! - `smallest("id")` and `largest("id")` are the smallest and the largest estimate among these cells
 //!   or rounds, with three digits and without interval, and `supported("id")` is for how many of them
 //!   the claim holds by itself, as in "112 of 113";
+//! - `least("fedavg", clients=10, target=0.01)` is the fewest communications of an algorithm on the
+//!   frontier, `least(…, of="local-steps")` the number of local steps there, and so on;
 //! - `holds("id")`, `refuted("id")` and `undecided("id")` are empty, and the whole text is not shown
 //!   unless the claim of this id is supported, refuted or inconclusive.
 //!
@@ -30,11 +32,13 @@
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
 use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
+use crate::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
-use driftbench_core::words::readable;
-use driftbench_runner::manifest::{Metric, Oracle, Quantity};
+use driftbench_core::words::{readable, thousands};
+use driftbench_runner::manifest::frontier::{Frontier, FrontierQuantity};
+use driftbench_runner::manifest::{Metric, Oracle, Prices, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
@@ -83,6 +87,62 @@ impl CellFacts {
             diverged: (cell.runs.diverged, cell.runs.count),
             lacks: Arc::default(),
             lacks_bias: None,
+        }
+    }
+}
+
+/// What a text may name of a frontier: an algorithm at N and ε.
+struct FrontierFacts {
+    algorithm: &'static str,
+    /// N; `None` where it is that of the problem, before the problem is built.
+    clients: Option<u64>,
+    target: f64,
+    /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
+    /// target is not reached.
+    cost: Option<(FrontierCost, Option<Prices>)>,
+}
+
+impl FrontierFacts {
+    /// The points of a frontier that is not computed yet.
+    fn planned(frontier: &Frontier) -> Vec<Self> {
+        let clients = match frontier.clients.as_slice() {
+            [] => vec![None],
+            some => some.iter().copied().map(Some).collect(),
+        };
+        let mut all = Vec::new();
+        for algorithm in frontier.algorithms.iter().map(|a| a.method().name()) {
+            for clients in &clients {
+                let at = |target| Self { algorithm, clients: *clients, target, cost: None };
+                all.extend(frontier.all_targets().into_iter().map(at));
+            }
+        }
+        all
+    }
+
+    /// The points of a frontier that figures show.
+    fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
+        let fact = |best: &FrontierPoint| Self {
+            algorithm: best.algorithm.method().name(),
+            clients: Some(best.clients),
+            target: best.target,
+            cost: best.cost.map(|cost| (cost, frontier.prices)),
+        };
+        frontier.algorithms.iter().flat_map(|a| frontier.points(*a)).map(fact).collect()
+    }
+
+    /// Whether it is the point that a text names, whose target may have fewer digits.
+    fn is_at(&self, algorithm: &str, clients: Option<u64>, target: f64) -> bool {
+        self.algorithm == algorithm
+            && clients.is_none_or(|n| self.clients.is_none_or(|own| own == n))
+            && (self.target / target - 1.0).abs() < 0.01
+    }
+
+    fn text(&self, quantity: FrontierQuantity) -> String {
+        let Some((cost, prices)) = &self.cost else { return UNKNOWN.to_owned() };
+        match cost.quantity(quantity, prices.as_ref()) {
+            Some(x) if x == libm::round(x) && x < 1e6 => thousands(x as usize),
+            Some(x) => readable(x, 3),
+            None => UNKNOWN.to_owned(),
         }
     }
 }
@@ -139,6 +199,8 @@ struct Known {
     cells: Vec<CellFacts>,
     /// The claims by their ids.
     claims: BTreeMap<String, ClaimFacts>,
+    /// The points of frontiers.
+    frontiers: Vec<FrontierFacts>,
     /// Whether a claim has another verdict than the text says.
     fails: AtomicBool,
 }
@@ -168,7 +230,8 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>,
     let claim = |claim: &JudgedClaim<'_>| (claim.common.id.clone(), ClaimFacts::judged(claim));
     let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
     let claims = experiment.claims.iter().map(claim).collect();
-    fill(text, Known { cells, claims, ..Known::default() })
+    let frontiers = experiment.best.frontiers.iter().flat_map(FrontierFacts::computed).collect();
+    fill(text, Known { cells, claims, frontiers, ..Known::default() })
 }
 
 /// Whether a text can be filled from results of this plan.
@@ -190,7 +253,8 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let cells = plan.cells.iter().map(planned).collect();
     let claims = plan.manifest.claim.all().into_iter();
     let claims = claims.map(|(_, claim)| (claim.id.clone(), ClaimFacts::of_parts(&[]))).collect();
-    fill(text, Known { cells, claims, ..Known::default() }).map(|_| ())
+    let frontiers = manifest.frontier.iter().flat_map(FrontierFacts::planned).collect();
+    fill(text, Known { cells, claims, frontiers, ..Known::default() }).map(|_| ())
 }
 
 const NO_LIMIT: &str = "the limit is not known: the field is not linear";
@@ -204,7 +268,7 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, smallest, largest, weakest, supported, holds, refuted, undecided";
+const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, smallest, largest, weakest, supported, least, holds, refuted, undecided";
 
 /// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
 /// take any amount of memory.
@@ -251,6 +315,7 @@ fn fill(text: &str, known: Known) -> Result<Option<String>, String> {
     let known = Arc::new(known);
     add_values(&mut env, &known);
     add_facts(&mut env, &known);
+    add_frontiers(&mut env, &known);
     let filled = env.render_str(text, ()).map_err(|e| {
         let message = e.detail().map_or(e.to_string(), str::to_owned);
         match e.kind() {
@@ -372,7 +437,8 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
 /// The number of clients at which the squared bias of the cell `many` is as large as the variance of
 /// the cell `few` divided among the clients.
 fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
-    let of = |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
+    let of =
+        |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
     let clients = match by_id(facts, few)?.cell.settings.get("clients") {
         Some(Setting::Number(clients)) => Some(*clients),
         _ => None,
@@ -388,6 +454,30 @@ fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error
     };
     // Where no limit is known, the recorded squares are around θ* and contain the bias.
     Ok(readable(clients * (square - own * own) / (bias * bias), 2))
+}
+
+/// Offers the function for points of frontiers.
+fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
+    let known = all.clone();
+    env.add_function("least", move |algorithm: String, options: Kwargs| -> Result<String, Error> {
+        let (clients, target): (Option<u64>, f64) =
+            (options.get("clients")?, options.get("target")?);
+        let named: Option<String> = options.get("of")?;
+        options.assert_all_used()?;
+        let named = named.as_deref().unwrap_or(FrontierQuantity::default().name());
+        let Some(quantity) = FrontierQuantity::ALL.into_iter().find(|q| q.name() == named) else {
+            let all = FrontierQuantity::ALL.map(FrontierQuantity::name).join(", ");
+            return Err(invalid(format!("\"{named}\" is no quantity (allowed: {all})")));
+        };
+        let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target));
+        let found = found.ok_or_else(|| {
+            let clients = clients.map_or_else(String::new, |n| format!(", clients = {n}"));
+            let message =
+                format!("no frontier has the point {algorithm}{clients}, target = {target}");
+            invalid(message)
+        })?;
+        Ok(found.text(quantity))
+    });
 }
 
 /// The claim of this id.

@@ -6,6 +6,7 @@
 use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
+use crate::analysis::frontier::label;
 use crate::analysis::{Experiment, Separation, Standing, unique, when_text};
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
@@ -102,7 +103,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
             "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
         ),
     };
-    let headline = match experiment.tuning.is_some() {
+    let headline = match experiment.best.tuning.is_some() {
         true => format!("Each tuned, {headline}"),
         false => headline,
     };
@@ -150,7 +151,9 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
     let own = cells.map(|c| (c.label.clone(), family(c.identity.algorithm.kind())));
     let known = KNOWN.iter().map(|(name, kind)| ((*name).to_owned(), family(kind)));
-    let mut all = unique(own.chain(known));
+    let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
+    let of_frontiers = frontiers.map(|a| (label(*a).to_owned(), family(a.method().name())));
+    let mut all = unique(own.chain(known).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
     all
 }

@@ -6,6 +6,7 @@
 
 use super::claims::{self, ClaimText};
 use super::finding::ColoredText;
+use super::guide::{self, GuideProblem};
 use super::view::Page;
 use crate::analysis::family::{FAMILY_NAMES, family};
 use crate::analysis::{Experiment, Figure};
@@ -20,6 +21,8 @@ use std::collections::BTreeSet;
 pub struct IndexEntry {
     card: Card,
     claims: Vec<ClaimText>,
+    /// The problems with a frontier.
+    guide: Vec<GuideProblem>,
 }
 
 /// An experiment on a card.
@@ -49,6 +52,9 @@ impl IndexEntry {
         let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
         let source = manifest.source.as_deref().unwrap_or_default();
         let kinds = plan.cells.iter().map(|cell| &cell.identity);
+        let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
+        let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
+        let of_frontiers = frontiers.map(|algorithm| algorithm.method().name());
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
         let card = Card {
@@ -60,11 +66,18 @@ impl IndexEntry {
             keys: keys(source),
             thumbnail: drawn.map(thumbnail).unwrap_or_default(),
             counts: page.claims.counts,
-            problems: kinds.clone().map(|identity| identity.problem.kind()).collect(),
-            algorithms: kinds.map(|identity| identity.algorithm.kind()).collect(),
+            problems: kinds
+                .clone()
+                .map(|identity| identity.problem.kind())
+                .chain(problem)
+                .collect(),
+            algorithms: kinds
+                .map(|identity| identity.algorithm.kind())
+                .chain(of_frontiers)
+                .collect(),
             cells: (plan.cells.len(), experiment.missing.len()),
         };
-        Self { card, claims: page.claims.list }
+        Self { card, claims: page.claims.list, guide: guide::problems(experiment) }
     }
 
     /// Whether the experiment tests the program: it is in a folder `smoke`.
@@ -128,6 +141,15 @@ struct DisputeCard {
     bar: Bar,
     /// Whether a claim of a side is refuted.
     has_refuted: bool,
+}
+
+/// The problems with a frontier of the experiments of the index; those of smoke experiments only
+/// where there are no others.
+pub fn guide(entries: &[IndexEntry]) -> Vec<GuideProblem> {
+    let others = entries.iter().filter(|entry| !entry.is_smoke());
+    let shown: Vec<&IndexEntry> = others.collect();
+    let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
+    shown.into_iter().flat_map(|entry| entry.guide.iter().cloned()).collect()
 }
 
 /// The gallery of the experiments of the index, and that of smoke experiments where they have a
@@ -289,7 +311,7 @@ mod tests {
     }
 
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
-        IndexEntry { card: card(name, question), claims: Vec::new() }
+        IndexEntry { card: card(name, question), claims: Vec::new(), guide: Vec::new() }
     }
 
     /// The names of the cards of a gallery, by group.

@@ -11,6 +11,8 @@ mod description;
 pub mod diff;
 mod finding;
 mod formula;
+mod frontier;
+mod guide;
 mod index;
 mod interval_chart;
 mod latex;
@@ -41,7 +43,7 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
-use owned::{FIGURE_ENDS, Owned, PAGES, is_figure, is_table};
+use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -162,7 +164,13 @@ impl Writer {
         for (file, text) in &page.files {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        let tables = page.files.iter().map(|(file, _)| file.clone()).collect();
+        let mut tables: BTreeSet<String> =
+            page.files.iter().map(|(file, _)| file.clone()).collect();
+        if !experiment.best.frontiers.is_empty() {
+            let text = frontier::csv(&experiment.best.frontiers);
+            self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
+            tables.insert(FRONTIER.to_owned());
+        }
         sweep(&self.owned, &folder, is_table, &tables)?;
         self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
         for (file, text) in compare::record::files(&compare::results::side_experiment(experiment)) {
@@ -199,6 +207,8 @@ impl Writer {
         entries: Vec<IndexEntry>,
         failed: &[(String, String)],
     ) -> Result<(), Error> {
+        let guide = index::guide(&entries);
+        let guide = (!guide.is_empty()).then(|| Value::from(Serde(guide)));
         let (all, smoke) = index::galleries(entries);
         let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
         let failed = Value::from(Serde(failed));
@@ -207,11 +217,12 @@ impl Writer {
             let (template, shown) = match file {
                 "README.md" => ("index.md", &all),
                 "smoke.md" | "smoke.html" => (file, &smoke),
+                "which-algorithm.md" | "which-algorithm.html" => (file, &guide),
                 _ => (file, &all),
             };
             if shown.is_some() {
-                let values =
-                    context! { gallery => shown, smoke => smoke.clone(), failed => failed.clone() };
+                let (smoke, guide, failed) = (smoke.clone(), guide.clone(), failed.clone());
+                let values = context! { gallery => shown, smoke, guide, failed };
                 let text = self.pages.render(template, values)?;
                 self.owned.write(&path, text.as_bytes())?;
             } else if self.owned.has(&path) && path.exists() {
@@ -267,12 +278,42 @@ fn sweep(
 }
 
 const TABLES: &str = include_str!("../../templates/tables.js");
+const GUIDE: &str = include_str!("../../templates/guide.js");
 const INDEX: &str = include_str!("../../templates/index.js");
 const FIGURES: &str = concat!(
     include_str!("../../templates/figures.js"),
     include_str!("../../templates/plots.js"),
     include_str!("../../templates/maps.js")
 );
+
+/// The templates of pages, by name.
+const TEMPLATES: [(&str, &str); 25] = [
+    ("parts.md", include_str!("../../templates/parts.md")),
+    ("report.md", include_str!("../../templates/report.md")),
+    ("report.css", include_str!("../../templates/report.css")),
+    ("report.html", include_str!("../../templates/report.html")),
+    ("index.md", include_str!("../../templates/index.md")),
+    ("index.html", include_str!("../../templates/index.html")),
+    ("index.css", include_str!("../../templates/index.css")),
+    ("gallery.html", include_str!("../../templates/gallery.html")),
+    ("gallery.md", include_str!("../../templates/gallery.md")),
+    ("smoke.md", include_str!("../../templates/smoke.md")),
+    ("smoke.html", include_str!("../../templates/smoke.html")),
+    ("which-algorithm.md", include_str!("../../templates/which-algorithm.md")),
+    ("which-algorithm.html", include_str!("../../templates/which-algorithm.html")),
+    ("guide.css", include_str!("../../templates/guide.css")),
+    ("claims.md", include_str!("../../templates/claims.md")),
+    ("claims.html", include_str!("../../templates/claims.html")),
+    ("disagreements.md", include_str!("../../templates/disagreements.md")),
+    ("disagreements.html", include_str!("../../templates/disagreements.html")),
+    ("diff.md", include_str!("../../templates/diff.md")),
+    ("diff.html", include_str!("../../templates/diff.html")),
+    ("diff.css", include_str!("../../templates/diff.css")),
+    ("style.css", include_str!("../../templates/style.css")),
+    ("figure.css", include_str!("../../templates/figure.css")),
+    ("figure.html", include_str!("../../templates/figure.html")),
+    ("parts.html", include_str!("../../templates/parts.html")),
+];
 
 struct Pages(Environment<'static>);
 
@@ -289,6 +330,11 @@ impl Pages {
         env.add_filter("unbroken", |text: &str| notation::unbroken(text));
         env.add_filter("prose", markdown::prose);
         env.add_filter("code", markdown::code);
+        env.add_filter("json", |value: Value| {
+            let text = serde_json::to_string(&value).unwrap_or_default();
+            // Nothing in it ends the script element.
+            Value::from_safe_string(text.replace('<', "\\u003c"))
+        });
         env.add_filter("fenced", markdown::fenced);
         let inks = |paper: usize| -> Vec<String> {
             (0..FAMILIES).map(|family| style::hex(style::ink(family)[paper])).collect()
@@ -302,31 +348,9 @@ impl Pages {
         // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
         env.add_global("index_js", Value::from_safe_string(INDEX.into()));
+        env.add_global("guide_js", Value::from_safe_string(GUIDE.into()));
         env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
-        for (name, text) in [
-            ("parts.md", include_str!("../../templates/parts.md")),
-            ("report.md", include_str!("../../templates/report.md")),
-            ("report.css", include_str!("../../templates/report.css")),
-            ("report.html", include_str!("../../templates/report.html")),
-            ("index.md", include_str!("../../templates/index.md")),
-            ("index.html", include_str!("../../templates/index.html")),
-            ("index.css", include_str!("../../templates/index.css")),
-            ("gallery.html", include_str!("../../templates/gallery.html")),
-            ("gallery.md", include_str!("../../templates/gallery.md")),
-            ("smoke.md", include_str!("../../templates/smoke.md")),
-            ("smoke.html", include_str!("../../templates/smoke.html")),
-            ("claims.md", include_str!("../../templates/claims.md")),
-            ("claims.html", include_str!("../../templates/claims.html")),
-            ("disagreements.md", include_str!("../../templates/disagreements.md")),
-            ("disagreements.html", include_str!("../../templates/disagreements.html")),
-            ("diff.md", include_str!("../../templates/diff.md")),
-            ("diff.html", include_str!("../../templates/diff.html")),
-            ("diff.css", include_str!("../../templates/diff.css")),
-            ("style.css", include_str!("../../templates/style.css")),
-            ("figure.css", include_str!("../../templates/figure.css")),
-            ("figure.html", include_str!("../../templates/figure.html")),
-            ("parts.html", include_str!("../../templates/parts.html")),
-        ] {
+        for (name, text) in TEMPLATES {
             env.add_template(name, text).expect("the templates are part of the program");
         }
         Self(env)

@@ -111,7 +111,7 @@ impl Owned {
 }
 
 /// The pages about all experiments.
-pub const PAGES: [&str; 8] = [
+pub const PAGES: [&str; 10] = [
     "README.md",
     "index.html",
     "claims.md",
@@ -120,6 +120,8 @@ pub const PAGES: [&str; 8] = [
     "disagreements.html",
     "smoke.md",
     "smoke.html",
+    "which-algorithm.md",
+    "which-algorithm.html",
 ];
 
 /// How the second paragraph of a Markdown page about all experiments begins.
@@ -177,12 +179,15 @@ pub fn is_figure(name: &str) -> bool {
     FIGURE_ENDS.iter().any(|end| name.ends_with(end))
 }
 
+/// The table of the frontiers of an experiment.
+pub const FRONTIER: &str = "frontier.csv";
+
 /// Whether a file has the name of a table of a page.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
-    table.is_some_and(|t| {
-        ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-")
-    })
+    let fixed =
+        |t: &str| ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-");
+    name == FRONTIER || table.is_some_and(fixed)
 }
 
 /// Whether a file has the name of one in the folder of an experiment's page.

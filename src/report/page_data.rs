@@ -101,6 +101,12 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
     for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
         figure["cells"] = json!(cells);
     }
+    let without_cells = experiment.figures.iter().filter(|figure| figure.exploration.is_none());
+    for figure in without_cells {
+        if let Body::Plot(plot) = &figure.body {
+            figures.push(exact_figure(figure, plot, &mut numbers));
+        }
+    }
     let styles = json!({
         "palette": style::PALETTE.to_vec(),
         "dashes": style::DASHES,
@@ -210,8 +216,6 @@ fn figure_data(
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> Value {
-    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
-    let kinds = kinds.map(|entry| (entry.name(), entry.style().dash.index()));
     json!({
         "id": figure.id,
         "title": figure.title,
@@ -232,38 +236,107 @@ fn figure_data(
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
         "theory": predictions(plot, &exploration.cells, numbers),
-        // The predictions in the legend: name, and dash pattern.
-        "kinds": kinds.collect::<Vec<_>>(),
+        "kinds": kinds(plot),
         // Slopes of reference lines.
         "references": exploration.slopes,
     })
 }
 
+/// A figure of exact values, which belong to no cell: each curve of each panel takes the place of
+/// a cell without runs.
+fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
+    let (mut cells, mut theory, mut groups): (Vec<Value>, Vec<Value>, Vec<Value>) =
+        Default::default();
+    let (mut curves, mut curve_of_cell): (Vec<&Curve>, Vec<usize>) = Default::default();
+    for panel in &plot.panels {
+        let first = cells.len();
+        for series in &panel.series {
+            let Some(curve) = series.line.curve() else { continue };
+            let y = numbers.add(series.points.iter().map(|p| p.y));
+            let place = curves.iter().position(|known| *known == curve).unwrap_or_else(|| {
+                curves.push(curve);
+                curves.len() - 1
+            });
+            if let Some(prediction) = series.line.prediction() {
+                let of = curve_of_cell[first..].iter().position(|of| *of == place);
+                theory.extend(of.map(|of| {
+                    json!({
+                        "cell": first + of,
+                        "words": words_before(prediction),
+                        "dash": series.line.style().dash.index(),
+                        "rows": null,
+                        "y": y,
+                    })
+                }));
+                continue;
+            }
+            let (x, none) = (numbers.add(series.points.iter().map(|p| p.x)), numbers.add([]));
+            let name = format!("{}, {}", curve.name(), panel.title);
+            cells.push(json!({
+                "id": name, "name": name, "n": 0, "diverged": 0, "half": 0.0, "x": { "x": x },
+                "mean": y, "sd": none, "low": none, "high": none, "runs": [],
+            }));
+            curve_of_cell.push(place);
+        }
+        groups.push(json!((&panel.title, (first..cells.len()).collect::<Vec<_>>())));
+    }
+    json!({
+        "id": figure.id,
+        "title": figure.title,
+        "rounds": true,
+        "x": "x",
+        "xs": [("x", &plot.x)],
+        "y": plot.y,
+        "scale_x": plot.scale_x,
+        "scale_y": plot.scale_y,
+        "band": "none",
+        "layout": chart::layout(figure),
+        "large": figure.large,
+        "cells": cells,
+        "views": [{
+            "panels": "clients",
+            "groups": groups,
+            "curves": curves.iter().map(|curve| curve_data(curve)).collect::<Vec<_>>(),
+            "of": curve_of_cell,
+        }],
+        "theory": theory,
+        "kinds": kinds(plot),
+        "references": [],
+    })
+}
+
+/// The predictions in the legend: name, and dash pattern.
+fn kinds(plot: &Plot) -> Vec<(String, usize)> {
+    let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
+    kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
+}
+
+fn curve_data(curve: &Curve) -> Value {
+    let Style { color, dash, marker } = curve.style;
+    let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
+    let mut data = json!({
+        // The parts of the name, for places that have room for one of them.
+        "algorithm": curve.algorithm,
+        "settings": settings.join(", "),
+        "family": curve.family,
+        "color": color_index(color),
+        "dash": dash.index(),
+        "mark": marker,
+    });
+    // The name, unless it is that of the parts.
+    if curve.exact {
+        data["label"] = json!(curve.name());
+    }
+    data
+}
+
 /// Panels and their curves, as the analysis has assigned them.
 fn view_data(view: &View) -> Value {
-    let curve = |curve: &Curve| {
-        let Style { color, dash, marker } = curve.style;
-        let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
-        let mut data = json!({
-            // The parts of the name, for places that have room for one of them.
-            "algorithm": curve.algorithm,
-            "settings": settings.join(", "),
-            "family": curve.family,
-            "color": color_index(color),
-            "dash": dash.index(),
-            "mark": marker,
-        });
-        // The name, unless it is that of the parts.
-        if curve.exact {
-            data["label"] = json!(curve.name());
-        }
-        data
-    };
     json!({
         "panels": view.panels.join(","),
         // Title, and indices of the cells.
         "groups": view.groups,
-        "curves": view.curves.iter().map(curve).collect::<Vec<_>>(),
+        "curves": view.curves.iter().map(curve_data).collect::<Vec<_>>(),
         // The curve of each cell.
         "of": view.curve_of_cell,
     })

@@ -7,11 +7,11 @@ use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::tuning::{self, PageTuning};
-use super::{finding, page_data};
+use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
-    when_text,
+    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details,
+    problems, when_text,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;
@@ -75,6 +75,7 @@ pub struct Tables {
     pub missing: TextTable,
     pub bounds: TextTable,
     pub first_order: TextTable,
+    pub frontier: TextTable,
 }
 
 #[derive(Serialize)]
@@ -111,6 +112,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
         first_order: claims::first_order(&experiment.first_order, &mut files),
+        frontier: frontier::table(&experiment.best.frontiers),
     };
     Ok(Page {
         experiment: json!({
@@ -162,7 +164,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             svg: chart::svg(figure)?,
-            live: figure.exploration.is_some(),
+            live: matches!(figure.body, Body::Plot(_)),
         })
     });
     figures.collect()

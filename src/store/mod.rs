@@ -13,6 +13,7 @@ mod columns;
 mod data;
 mod experiments;
 pub mod export;
+mod frontiers;
 pub mod git;
 mod lock;
 pub mod merge;

@@ -37,6 +37,22 @@ fn same_series(a: &Value, b: &Value, from: [f64; 4], to: [f64; 4]) {
     }
 }
 
+/// Compares the two drawings of a figure of the open page.
+#[track_caller]
+pub fn same_figure(page: &Page, folder: &str, id: &str) {
+    let file = page.bench.read(&format!("reports/{folder}/figures/{id}.svg"));
+    let (one, other) = (page.ask("drawing(arguments[0])", json!([file])), page.picture(id));
+    let (a, b) = (list(&one["panels"]), list(&other["panels"]));
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert_eq!(a["title"], b["title"], "{id}");
+        let (from, to) = (area(a), area(b));
+        let (a, b) = (list(&a["series"]), list(&b["series"]));
+        assert_eq!(a.len(), b.len(), "{id}");
+        a.iter().zip(b).for_each(|(a, b)| same_series(a, b, from, to));
+    }
+}
+
 /// In a wide and in a narrow window the script draws what the static drawing shows.
 #[test]
 fn both_drawings_agree() {
@@ -45,17 +61,7 @@ fn both_drawings_agree() {
         page.browser.size(wide, 900);
         settle(&page);
         for id in ["curves", "one", "points"] {
-            let file = page.bench.read(&format!("reports/browser/page/figures/{id}.svg"));
-            let (one, other) = (page.ask("drawing(arguments[0])", json!([file])), page.picture(id));
-            let (a, b) = (list(&one["panels"]), list(&other["panels"]));
-            assert_eq!(a.len(), b.len());
-            for (a, b) in a.iter().zip(b) {
-                assert_eq!(a["title"], b["title"], "{id}");
-                let (from, to) = (area(a), area(b));
-                let (a, b) = (list(&a["series"]), list(&b["series"]));
-                assert_eq!(a.len(), b.len(), "{id}");
-                a.iter().zip(b).for_each(|(a, b)| same_series(a, b, from, to));
-            }
+            same_figure(&page, "browser/page", id);
         }
     }
 }

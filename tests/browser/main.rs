@@ -8,6 +8,7 @@ mod controls;
 mod drawings;
 mod driver;
 mod files;
+mod frontier;
 mod gallery;
 mod legend;
 mod names;

@@ -2,6 +2,7 @@
 //! was tested.
 
 use super::text::with_reason;
+use crate::analysis::frontier::ComputedFrontier;
 use crate::analysis::theory::Theory;
 use crate::analysis::{CellResult, setting_text};
 use crate::stats::verdict::Evidence;
@@ -18,6 +19,8 @@ pub struct Judge<'a> {
     pub cells: &'a [CellResult<'a>],
     /// What theory predicts for them.
     pub theory: &'a Theory<'a>,
+    /// The frontiers of the manifest.
+    pub frontiers: &'a [ComputedFrontier<'a>],
 }
 
 /// What a claim was tested on, part by part.

@@ -6,6 +6,7 @@
 
 mod comparison;
 mod costs;
+mod frontiers;
 mod judge;
 mod pairs;
 mod ratios;
@@ -16,6 +17,7 @@ mod tests;
 mod text;
 
 use super::CellResult;
+use super::frontier::ComputedFrontier;
 use super::theory::Theory;
 use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
@@ -106,8 +108,9 @@ pub fn judge<'a>(
     plan: &'a Plan,
     cells: &[CellResult<'_>],
     theory: &Theory<'_>,
+    frontiers: &[ComputedFrontier<'_>],
 ) -> Vec<JudgedClaim<'a>> {
-    let judge = Judge { plan, cells, theory };
+    let judge = Judge { plan, cells, theory, frontiers };
     let tested = judge.test_all();
     let stated = plan.manifest.claim.all();
     assert!(
@@ -148,6 +151,9 @@ impl Judge<'_> {
         for c in &table.reaches {
             all.push((&c.common, self.if_complete(&c.of, None, self.reaches(c))));
         }
+        all.extend(table.frontier_slope.iter().map(|c| (&c.common, self.frontier_slope(c))));
+        all.extend(table.frontier_constant.iter().map(|c| (&c.common, self.frontier_constant(c))));
+        all.extend(table.frontier_less.iter().map(|c| (&c.common, self.frontier_less(c))));
         all
     }
 }

@@ -99,7 +99,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let moments = plan.cells.iter().filter(|cell| claims_need_moments(plan, cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
-    judge(plan, &results, &theory)
+    judge(plan, &results, &theory, &[])
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {

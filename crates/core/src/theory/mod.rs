@@ -7,6 +7,7 @@ pub mod bounds;
 pub mod deterministic;
 pub mod effort;
 pub mod expansion;
+pub mod frontier;
 pub mod heterogeneity;
 pub mod lanczos;
 pub mod linear;

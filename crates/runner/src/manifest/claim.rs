@@ -1,6 +1,7 @@
 //! `[[claim.<kind>]]`: statements that are tested against the results. Claims
 //! change no number; a report gives a verdict on each.
 
+use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys};
 use super::{AtCost, Quantity, TimeAverage};
 use driftbench_core::flattened::Flattened;
 use schemars::JsonSchema;
@@ -48,6 +49,12 @@ pub type Slope = Flattened<ClaimKeys, SlopeKeys>;
 pub type Matches = Flattened<ClaimKeys, MatchesKeys>;
 /// `[[claim.reaches]]`
 pub type Reaches = Flattened<ClaimKeys, ReachesKeys>;
+/// `[[claim.frontier-slope]]`
+pub type FrontierSlope = Flattened<ClaimKeys, FrontierSlopeKeys>;
+/// `[[claim.frontier-constant]]`
+pub type FrontierConstant = Flattened<ClaimKeys, FrontierConstantKeys>;
+/// `[[claim.frontier-less]]`
+pub type FrontierLess = Flattened<ClaimKeys, FrontierLessKeys>;
 
 /// The mean of a metric is at most (`less`) or at least (`at-least`) `factor` times that of
 /// other cells, a prediction or a number. Cells of both sides are paired by the label and the
@@ -181,6 +188,12 @@ pub struct ClaimTables {
     pub matches: Vec<Matches>,
     /// The cost to reach a target.
     pub reaches: Vec<Reaches>,
+    /// The slope of a frontier over the target.
+    pub frontier_slope: Vec<FrontierSlope>,
+    /// A frontier against powers of N and ε.
+    pub frontier_constant: Vec<FrontierConstant>,
+    /// A frontier below another.
+    pub frontier_less: Vec<FrontierLess>,
 }
 
 impl ClaimTables {
@@ -198,6 +211,9 @@ impl ClaimTables {
             .chain(with_paths("slope", &self.slope))
             .chain(with_paths("matches", &self.matches))
             .chain(with_paths("reaches", &self.reaches))
+            .chain(with_paths("frontier-slope", &self.frontier_slope))
+            .chain(with_paths("frontier-constant", &self.frontier_constant))
+            .chain(with_paths("frontier-less", &self.frontier_less))
             .collect()
     }
 }
@@ -299,6 +315,9 @@ pub enum Prediction {
     Contraction,
     /// The same with (1 − γμ)^{2Ht}, as SLIDES print it for the distance instead of its square.
     ContractionPrinted,
+    /// A published power of ε beside a frontier, which figures draw and no claim names.
+    #[serde(skip)]
+    PublishedPower,
 }
 
 impl Prediction {
@@ -336,6 +355,7 @@ impl Prediction {
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",
+            Self::PublishedPower => "the published power of ε",
         }
     }
 }
@@ -428,5 +448,10 @@ impl<'de> Visitor<'de> for Any {
     }
     fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Scalar, A::Error> {
         Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Scalar::Any)
+    }
+    fn visit_map<A: de::MapAccess<'de>>(self, _table: A) -> Result<Scalar, A::Error> {
+        const MESSAGE: &str =
+            "expected a number, a string, true or false, or a list of them, not a table";
+        Err(de::Error::custom(MESSAGE))
     }
 }

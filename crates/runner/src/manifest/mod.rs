@@ -9,6 +9,7 @@ mod cost;
 mod deserialize;
 pub mod document;
 pub mod figure;
+pub mod frontier;
 pub mod metric;
 mod pass;
 pub mod read;
@@ -53,7 +54,9 @@ pub struct Manifest {
     /// `limit(a)` (around the exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
     /// `ratio_limit(a, b)` are values at the last round, with 95 % confidence intervals;
     /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are those of another quantity.
-    /// `diverged(a)` is the number of runs that diverged.
+    /// `diverged(a)` is the number of runs that diverged. `least("fedavg", clients=10,
+    /// target=0.01)` is the fewest communications of an algorithm of a frontier, and
+    /// `least(…, of="local-steps")` another number of that point.
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
     /// Seed of all random streams.
@@ -80,9 +83,9 @@ pub struct Manifest {
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
     /// The start θ_0 of all runs.
-    pub start: Start,
+    pub start: Option<Start>,
     /// The length of a run.
-    pub budget: Budget,
+    pub budget: Option<Budget>,
     /// What is recorded of a run.
     #[serde(default)]
     pub record: Record,
@@ -93,7 +96,11 @@ pub struct Manifest {
     /// At which cost the page ranks the algorithms; by default each after its last round.
     pub compare: Option<Compare>,
     /// `[[algorithm.<kind>]]`.
+    #[serde(default)]
     pub algorithm: algorithm::AlgorithmTables,
+    /// `[[frontier]]`.
+    #[serde(default)]
+    pub frontier: Vec<frontier::Frontier>,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
     pub figure: figure::FigureTables,

@@ -20,6 +20,8 @@ pub fn markdown() -> String {
         let value = page.resolve(&schema["properties"][table]);
         page.section(&format!("`[{table}]`"), description(value), value, &[]);
     }
+    let frontier = page.resolve(&schema["properties"]["frontier"]["items"]);
+    page.section("`[[frontier]]`", description(frontier), frontier, &[]);
     page.kinds("figure", "[[figure.<kind>]]");
     page.kinds("claim", "[[claim.<kind>]]");
     page.shared_values();
@@ -34,9 +36,9 @@ This page lists every key of a manifest: its type, its range and default, an exa
 meaning. Keys without a default are required, unless the type says `optional`. Unknown keys are
 errors. Writing out a default changes no cell.
 
-A manifest has one `[problem.<kind>]`, one `[start]`, one `[budget]` and at least one
-`[[algorithm.<kind>]]`; `[record]`, `[prices]`, `[compare]`, `[[figure.<kind>]]` and
-`[[claim.<kind>]]` are optional.
+A manifest has one `[problem.<kind>]`, and one `[start]`, one `[budget]` and at least one
+`[[algorithm.<kind>]]`, or a `[[frontier]]`, which needs no runs; `[record]`, `[prices]`,
+`[compare]`, `[[figure.<kind>]]` and `[[claim.<kind>]]` are optional.
 
 Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
 instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
@@ -59,8 +61,18 @@ Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlas
 ";
 
 /// The tables that have sections of their own.
-const TABLES: [&str; 9] =
-    ["problem", "algorithm", "figure", "claim", "start", "budget", "record", "prices", "compare"];
+const TABLES: [&str; 10] = [
+    "problem",
+    "algorithm",
+    "figure",
+    "claim",
+    "start",
+    "budget",
+    "record",
+    "prices",
+    "compare",
+    "frontier",
+];
 
 /// The fewest names of a choice that is listed once for all keys that have it.
 const MANY_NAMES: usize = 3;
@@ -200,6 +212,11 @@ impl<'a> ReferencePage<'a> {
                 let items = self.resolve(items);
                 entries(items, "oneOf").for_each(|choice| self.member(choice, &path));
             }
+            let tables: Vec<&Value> =
+                entries(target, "anyOf").map(|choice| self.resolve(choice)).collect();
+            for table in tables {
+                self.keys(table, &format!("{path}."), &[]);
+            }
             if target.get("oneOf").is_some() {
                 self.keys(target, &path, &[]);
             } else {
@@ -313,6 +330,10 @@ impl<'a> ReferencePage<'a> {
             let target = &self.schema["$defs"][&name];
             let is_choice = target.get("oneOf").is_some() || target.get("enum").is_some();
             return if is_choice { "a choice".into() } else { self.kind(target) };
+        }
+        if value.get("anyOf").is_some() {
+            let kinds: Vec<String> = entries(value, "anyOf").map(|one| self.kind(one)).collect();
+            return kinds.join(" or ");
         }
         match value.get("type").and_then(Value::as_str) {
             Some("integer") => "whole number".into(),

@@ -2,8 +2,8 @@
 //! and keys that contradict each other.
 
 use super::costs::unrecorded;
-use super::figures::{PLAIN_NAMES, figure_ids, is_plain_name};
-use super::places::Checker;
+use super::figures::figure_ids;
+use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::selection::selected;
 use super::{Cell, Setting, short};
 use crate::manifest::Quantity;

@@ -1,7 +1,8 @@
 //! The figures of a manifest: what is wrong with them, and the default figure.
 
 use super::costs::unrecorded;
-use super::places::Checker;
+use super::frontier::frontier_figures;
+use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::settings::symbol;
 use super::{Cell, Setting, SettingKey, short, shows};
 use crate::manifest::document::nearest;
@@ -65,9 +66,16 @@ impl<'a> CheckedFigure<'a> {
     }
 }
 
-/// Ids and paths of all figures of a manifest, in the order of their kinds.
+/// Ids and paths of all figures of a manifest, in the order of their kinds; those of frontiers
+/// last.
 pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
-    CheckedFigure::all(manifest).into_iter().map(|figure| (figure.id, figure.path)).collect()
+    let figures = CheckedFigure::all(manifest).into_iter().map(|f| (f.id, f.path));
+    figures.chain(frontier_figures(manifest)).collect()
+}
+
+/// Whether a manifest asks for figures of cells.
+pub fn has_figures(manifest: &Manifest) -> bool {
+    !CheckedFigure::all(manifest).is_empty()
 }
 
 /// Notes what is wrong with the figures.
@@ -83,6 +91,8 @@ pub fn check_figures(checker: &mut Checker<'_>) {
         figures.iter().for_each(|figure| checker.separate_squares(figure));
     }
     let mut ids = HashSet::new();
+    let of_frontiers: Vec<String> = frontier_figures(manifest).map(|(id, _)| id).collect();
+    ids.extend(&of_frontiers);
     for figure in &figures {
         checker.id(figure, ids.insert(&figure.id));
         checker.rest(figure);
@@ -207,14 +217,6 @@ impl Checker<'_> {
         self.require(some, &path, "`columns` must be 1 or more, not 0");
     }
 }
-
-/// Whether a name can be an id of a figure or a claim.
-pub fn is_plain_name(id: &str) -> bool {
-    !id.is_empty() && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-/// What such names consist of.
-pub const PLAIN_NAMES: &str = "lower-case letters, digits, -";
 
 /// The most curves of a panel, and the most panels, up to which another setting has separate
 /// panels.

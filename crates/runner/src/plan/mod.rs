@@ -7,6 +7,7 @@ mod cells;
 mod claims;
 mod costs;
 mod figures;
+mod frontier;
 mod grid;
 mod places;
 mod selection;
@@ -29,6 +30,7 @@ use driftbench_core::federated::Cost;
 use driftbench_core::problem::Fault;
 use driftbench_core::{algorithm, problem};
 pub use figures::figure_ids;
+pub use frontier::FRONTIER_FIGURES;
 use places::Checker;
 pub use places::place_of;
 pub use selection::{selected, shows};
@@ -56,6 +58,8 @@ pub struct Plan {
     pub manifest: Manifest,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
+    /// The problem of the frontiers, if there are any, with the hashes of its files.
+    pub frontier_problem: Option<problem::Spec>,
     /// The order of the figures in the manifest, as indices into [`figure_ids`].
     pub figures: Vec<usize>,
     /// The order of the claims in the manifest, as indices into those of its table.
@@ -262,10 +266,14 @@ impl Plan {
         let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
         let cells = cells::cells(&root, &manifest, &axes, &mut hashes);
         let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
+        let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
+        let frontier_problem =
+            frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
         found.extend(validate::check_labels(&root, &manifest));
         let mut checker = Checker::new(&root, &manifest, &cells);
         figures::check_figures(&mut checker);
         claims::check_claims(&mut checker);
+        frontier::check_frontiers(&mut checker);
         checker.tune(&cells);
         if let Some(compare) = manifest.compare {
             checker.at_cost("compare.at", compare.at, Quantity::SqError, cells.iter());
@@ -275,7 +283,7 @@ impl Plan {
             return Err(reject(found));
         }
         let source = Source { files: hashes.known, ..source };
-        if figure_ids(&manifest).is_empty() {
+        if !figures::has_figures(&manifest) && !cells.is_empty() {
             let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
             manifest.figure = figures::default_figures(&cells, &tuned);
         }
@@ -283,7 +291,8 @@ impl Plan {
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
-        Ok(Self { experiment, source, manifest, cells, figures, claims, tuning })
+
+        Ok(Self { experiment, source, manifest, cells, frontier_problem, figures, claims, tuning })
     }
 
     /// The data files beside the manifest.

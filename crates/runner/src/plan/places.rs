@@ -37,6 +37,14 @@ pub fn diagnostic_under(
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
+/// Whether a name can be an id of a figure, a frontier or a claim.
+pub fn is_plain_name(id: &str) -> bool {
+    !id.is_empty() && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// What such names consist of.
+pub const PLAIN_NAMES: &str = "lower-case letters, digits, -";
+
 /// Checks a manifest, and notes what is wrong.
 pub struct Checker<'a> {
     pub root: &'a Node,

@@ -122,8 +122,14 @@ pub fn check_manifest(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
         format!("`replicates` must be at most {MAX_REPLICATES} (a stream each), not {replicates}");
     checker.require(replicates <= MAX_REPLICATES, "replicates", message);
     checker.instances(manifest);
-    let message = "there is no algorithm: write at least one [[algorithm.<kind>]]";
-    checker.require(!manifest.algorithm.entries().is_empty(), "algorithm", message);
+    let has_algorithms = !manifest.algorithm.entries().is_empty();
+    let message =
+        "there is no algorithm: write at least one [[algorithm.<kind>]], or a [[frontier]]";
+    checker.require(has_algorithms || !manifest.frontier.is_empty(), "algorithm", message);
+    let runs_need = [("start", manifest.start.is_some()), ("budget", manifest.budget.is_some())];
+    for (key, is_written) in runs_need.into_iter().filter(|_| has_algorithms) {
+        checker.require(is_written, key, format!("the manifest lacks the key `{key}`"));
+    }
     checker.record(&manifest.record);
     if let Some(prices) = manifest.prices {
         checker.prices(prices);

@@ -5,6 +5,7 @@
 
 mod average;
 pub mod cost;
+mod frontier;
 mod measure;
 pub mod memory;
 pub mod predict;
@@ -18,6 +19,7 @@ use crate::trace::{Outcome, Trace};
 use driftbench_core::algorithm::{Instance, Spec};
 use driftbench_core::federated::{Conditions, Run};
 use driftbench_core::kernel::squared_distance;
+pub use frontier::{PreparedFrontier, prepare_frontiers};
 use measure::Meter;
 pub use prepare::{BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing};
 use sanity::Sanity;

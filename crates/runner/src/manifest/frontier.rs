@@ -1,0 +1,405 @@
+//! `[[frontier]]`: for each algorithm the fewest communications that bring the exact error down to
+//! a target and hold it there, over step sizes and local steps. Frontiers change no run.
+
+use driftbench_core::theory::frontier::Method;
+use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A frontier: algorithms on the manifest's problem, each at its best step size and number of
+/// local steps, for each number of clients and target. It needs a linear problem with independent
+/// draws, one instance of it, and no axes of `problem`, `start` and `oracle`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Frontier {
+    /// Name of the frontier; those of its figures begin with it.
+    #[schemars(example = &"quadratic")]
+    pub id: String,
+    /// Heading of its first figure; by default made from what is drawn.
+    #[schemars(example = &"Communications to reach an error")]
+    pub title: Option<String>,
+    /// The algorithms.
+    #[serde(default = "usual_algorithms")]
+    pub algorithms: Vec<FrontierAlgorithm>,
+    /// Numbers of clients; by default that of the problem. Each type of clients has the same share
+    /// of them as in the problem.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_CLIENTS)]
+    pub clients: Vec<u64>,
+    /// The errors ε to be reached, root mean squares of ‖θ_T − θ*‖: a list, or numbers of equal
+    /// ratio.
+    #[schemars(example = EXAMPLE_TARGETS)]
+    pub targets: ListOr<f64, EqualRatios>,
+    /// The step sizes γ that are tried.
+    #[schemars(example = serde_json::json!({ "from": 1e-5, "to": 1.6, "points": 100 }))]
+    pub step_size: EqualRatios,
+    /// The numbers of local steps H that are tried: a list, or powers of a ratio. For mini-batch
+    /// SGD they are batches, for Scaffnew the mean number of local steps of a round, 1/p.
+    #[serde(default = "usual_local_steps")]
+    #[schemars(example = serde_json::json!({ "up-to": 65_536, "ratio": 2.0 }))]
+    pub local_steps: ListOr<u64, Powers>,
+    /// The most oracle calls of a client, as a multiple of those of SGD for the same number of
+    /// clients and target, 1 or more. Without prices it is required, since the fewest
+    /// communications alone need steps without end.
+    #[schemars(range(min = 1.0), example = 2.0)]
+    pub gradient_cap: Option<f64>,
+    /// The start.
+    #[serde(default)]
+    pub start: FrontierStart,
+    /// The root mean square of ‖θ_0 − θ*‖ of the isotropic start, above 0; 1 by default.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 3.0)]
+    pub radius: Option<f64>,
+}
+
+/// Examples for the documentation.
+const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
+const EXAMPLE_TARGETS: [f64; 2] = [0.1, 0.01];
+
+/// An algorithm of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontierAlgorithm {
+    /// One local step with a batch of one draw, then a communication.
+    Sgd,
+    /// One local step with a batch of H draws, then a communication.
+    MinibatchSgd,
+    /// H local steps, then a communication.
+    Fedavg,
+    /// FedAvg with control variates, under full participation.
+    Scaffold,
+    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
+    RichardsonRomberg,
+    /// Two runs of Scaffold, likewise.
+    ScaffoldRr,
+    /// Local steps with control variates until a coin says to communicate.
+    Scaffnew,
+}
+
+impl FrontierAlgorithm {
+    /// The method that it is in theory.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Sgd => Method::Sgd,
+            Self::MinibatchSgd => Method::MinibatchSgd,
+            Self::Fedavg => Method::FedAvg,
+            Self::Scaffold => Method::Scaffold,
+            Self::RichardsonRomberg => Method::RichardsonRomberg,
+            Self::ScaffoldRr => Method::ScaffoldRichardsonRomberg,
+            Self::Scaffnew => Method::Scaffnew,
+        }
+    }
+}
+
+fn usual_algorithms() -> Vec<FrontierAlgorithm> {
+    use FrontierAlgorithm::*;
+    vec![Sgd, MinibatchSgd, Fedavg, RichardsonRomberg, Scaffold]
+}
+
+/// The start of a frontier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontierStart {
+    /// A random point in a direction that is uniform, so that no direction is favoured.
+    #[default]
+    Isotropic,
+    /// That of the runs, `[start]`.
+    Runs,
+}
+
+/// A number of a frontier that claims are about, each at the best step size and number of local
+/// steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontierQuantity {
+    /// Communications of a client.
+    #[default]
+    Communications,
+    /// Oracle calls of a client.
+    Gradients,
+    /// Bytes sent by all.
+    Bytes,
+    /// Seconds of the simulated wall clock.
+    Seconds,
+    /// The number of local steps H.
+    LocalSteps,
+    /// The step size γ.
+    StepSize,
+}
+
+impl FrontierQuantity {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Communications,
+        Self::Gradients,
+        Self::Bytes,
+        Self::Seconds,
+        Self::LocalSteps,
+        Self::StepSize,
+    ];
+
+    /// Its name in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Communications => "communications",
+            Self::Gradients => "gradients",
+            Self::Bytes => "bytes",
+            Self::Seconds => "seconds",
+            Self::LocalSteps => "local-steps",
+            Self::StepSize => "step-size",
+        }
+    }
+
+    /// Its name on pages.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Communications => "communications",
+            Self::Gradients => "oracle calls of a client",
+            Self::Bytes => "bytes",
+            Self::Seconds => "seconds",
+            Self::LocalSteps => "H",
+            Self::StepSize => "γ",
+        }
+    }
+}
+
+/// Points of a frontier: an algorithm at some numbers of clients and targets.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierPoints {
+    /// The algorithm.
+    pub algorithm: FrontierAlgorithm,
+    /// The numbers of clients; all by default.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_CLIENTS)]
+    pub clients: Vec<u64>,
+    /// Only targets of at most this.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub largest_target: Option<f64>,
+    /// Only targets of at least this.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
+    pub smallest_target: Option<f64>,
+}
+
+/// The slope of the logarithm of a number of a frontier over that of the target is `value`, up to
+/// `margin`, for each number of clients. The numbers are exact, so that the verdict needs no
+/// interval.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierSlopeKeys {
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// The points.
+    #[schemars(example = serde_json::json!({ "algorithm": "fedavg" }))]
+    pub of: FrontierPoints,
+    /// The number.
+    #[serde(default)]
+    pub quantity: FrontierQuantity,
+    /// The slope that is claimed.
+    #[schemars(example = -1.0)]
+    pub value: f64,
+    /// How far the slope may be from it, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub margin: f64,
+}
+
+/// A number of a frontier, multiplied by powers of N, ε and log(r/ε), with r the root mean square
+/// of ‖θ_0 − θ*‖, is the same at all points up to a factor: the largest is at most `factor` times
+/// the smallest.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierConstantKeys {
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// The points.
+    #[schemars(example = serde_json::json!({ "algorithm": "fedavg" }))]
+    pub of: FrontierPoints,
+    /// The number.
+    #[serde(default)]
+    pub quantity: FrontierQuantity,
+    /// The power of N.
+    #[serde(default)]
+    #[schemars(example = 1.0)]
+    pub clients_power: f64,
+    /// The power of ε.
+    #[serde(default)]
+    #[schemars(example = 1.0)]
+    pub target_power: f64,
+    /// The power of log(r/ε).
+    #[serde(default)]
+    #[schemars(example = -1.0)]
+    pub logarithm_power: f64,
+    /// The factor, above 1.
+    #[schemars(extend("exclusiveMinimum" = 1.0), example = 1.5)]
+    pub factor: f64,
+}
+
+/// A number of a frontier is at most `factor` times that of another algorithm, for each number of
+/// clients and target that both reach.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierLessKeys {
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// The points.
+    #[schemars(example = serde_json::json!({ "algorithm": "scaffold" }))]
+    pub of: FrontierPoints,
+    /// The algorithm that it is compared with.
+    pub than: FrontierAlgorithm,
+    /// The number.
+    #[serde(default)]
+    pub quantity: FrontierQuantity,
+    /// The factor, above 0.
+    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
+    pub factor: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Numbers of equal ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EqualRatios {
+    /// One end, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
+    pub from: f64,
+    /// The other end, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub to: f64,
+    /// How many numbers, with both ends.
+    #[schemars(range(min = 2), example = 10)]
+    pub points: u64,
+}
+
+impl EqualRatios {
+    /// The numbers, from `from` to `to`.
+    pub fn values(&self) -> Vec<f64> {
+        let last = self.points.saturating_sub(1).max(1);
+        let ratio = libm::log(self.to / self.from);
+        let value = |i: u64| match i {
+            0 => self.from,
+            i if i == last => self.to,
+            i => self.from * libm::exp(ratio * i as f64 / last as f64),
+        };
+        (0..self.points).map(value).collect()
+    }
+}
+
+/// The whole numbers closest to the powers of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Powers {
+    /// The largest, 1 or more.
+    #[schemars(range(min = 1), example = 65_536)]
+    pub up_to: u64,
+    /// The ratio, above 1.
+    #[serde(default = "two")]
+    #[schemars(extend("exclusiveMinimum" = 1.0), example = 2.0)]
+    pub ratio: f64,
+}
+
+fn two() -> f64 {
+    2.0
+}
+
+fn usual_local_steps() -> ListOr<u64, Powers> {
+    ListOr::Table(Powers { up_to: 65_536, ratio: 2.0 })
+}
+
+impl Powers {
+    /// The numbers from 1 to `up-to`, which is one of them.
+    pub fn values(&self) -> Vec<u64> {
+        let mut all = vec![1];
+        let mut power = self.ratio;
+        while libm::round(power) < self.up_to as f64 {
+            all.push(libm::round(power) as u64);
+            power *= self.ratio;
+        }
+        all.push(self.up_to);
+        all.dedup();
+        all
+    }
+}
+
+/// A list of values, or a table that describes one.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ListOr<L, T> {
+    /// The values.
+    List(Vec<L>),
+    /// What describes them.
+    Table(T),
+}
+
+impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for ListOr<L, T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ListOrVisitor(PhantomData))
+    }
+}
+
+struct ListOrVisitor<L, T>(PhantomData<(L, T)>);
+
+impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for ListOrVisitor<L, T> {
+    type Value = ListOr<L, T>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers, or a table")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::List)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(table)).map(ListOr::Table)
+    }
+}
+
+impl Frontier {
+    /// The targets, the largest first.
+    pub fn all_targets(&self) -> Vec<f64> {
+        let mut all = match &self.targets {
+            ListOr::List(list) => list.clone(),
+            ListOr::Table(range) => range.values(),
+        };
+        all.sort_by(|a, b| b.total_cmp(a));
+        all
+    }
+
+    /// The numbers of local steps, the smallest first.
+    pub fn all_local_steps(&self) -> Vec<u64> {
+        let mut all = match &self.local_steps {
+            ListOr::List(list) => list.clone(),
+            ListOr::Table(powers) => powers.values(),
+        };
+        all.sort_unstable();
+        all
+    }
+
+    /// The root mean square distance of an isotropic start from θ*; `None` of another start.
+    pub fn isotropic_radius(&self) -> Option<f64> {
+        (self.start == FrontierStart::Isotropic).then(|| self.radius.unwrap_or(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_equal_ratio_have_both_ends() {
+        let all = EqualRatios { from: 1.0, to: 0.01, points: 3 }.values();
+        assert!(all[0] == 1.0 && (all[1] - 0.1).abs() < 1e-15 && all[2] == 0.01, "{all:?}");
+        let powers = |up_to, ratio| Powers { up_to, ratio }.values();
+        assert_eq!(powers(16, 2.0), [1, 2, 4, 8, 16]);
+        assert_eq!(powers(10, 2.0), [1, 2, 4, 8, 10]);
+        assert_eq!(powers(1, 2.0), [1]);
+        // Ratios close to 1 give whole numbers several times.
+        assert_eq!(powers(4, 1.3), [1, 2, 3, 4]);
+    }
+}

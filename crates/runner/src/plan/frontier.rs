@@ -1,0 +1,278 @@
+//! What is wrong with frontiers, and with claims about them, as far as it shows before the problem
+//! is built.
+
+use super::places::{Checker, PLAIN_NAMES, diagnostic_under, is_plain_name};
+use super::{Hashes, short};
+use crate::manifest::axis::{Choice, GridAxis};
+use crate::manifest::frontier::{
+    EqualRatios, Frontier, FrontierAlgorithm, FrontierPoints, FrontierQuantity, FrontierStart,
+    ListOr, Powers,
+};
+use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
+use driftbench_core::problem;
+use std::collections::BTreeSet;
+
+/// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
+const MOST_NUMBERS: u64 = 10_000;
+
+/// The figures of a frontier: the end of the id of each.
+pub const FRONTIER_FIGURES: [&str; 5] = ["", "-map", "-local-steps", "-step-size", "-pareto"];
+
+/// Ids and paths of the figures of all frontiers.
+pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
+    let frontiers = manifest.frontier.iter().enumerate();
+    frontiers.flat_map(|(i, frontier)| {
+        let figure = move |end: &&str| (format!("{}{end}", frontier.id), format!("frontier.{i}"));
+        FRONTIER_FIGURES.iter().map(figure)
+    })
+}
+
+/// The problem of the frontiers, with the hashes of its files; `None` without frontiers.
+///
+/// # Errors
+/// What is wrong with its settings.
+pub fn frontier_problem(
+    root: &Node,
+    manifest: &Manifest,
+    axes: &[GridAxis],
+    hashes: &mut Hashes,
+) -> Result<Option<problem::Spec>, Vec<Diagnostic>> {
+    if manifest.frontier.is_empty() {
+        return Ok(None);
+    }
+    let mut spec = manifest.problem.clone();
+    let mut faults = hashes.resolve(&mut spec);
+    faults.extend(spec.check());
+    let base = format!("problem.{}", spec.kind());
+    let fault = |fault: &problem::Fault| {
+        let space = if fault.message.starts_with(':') { "" } else { " " };
+        let message = format!("`{}`{space}{}", fault.key, fault.message);
+        diagnostic_under(root, &format!("{base}.{}", fault.key), &Choice::new(), message)
+    };
+    // The cells report the faults of their problems.
+    let has_cells = !manifest.algorithm.entries().is_empty();
+    let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();
+    let of_start = manifest.frontier.iter().any(|f| f.start == FrontierStart::Runs);
+    let is_fixed = |axis: &&GridAxis| {
+        let top = axis.path.split('.').next().unwrap_or_default();
+        axis.len > 1 && (["problem", "oracle"].contains(&top) || (of_start && top == "start"))
+    };
+    for axis in axes.iter().filter(is_fixed) {
+        let key = short(&axis.path);
+        let message = format!("a frontier is of one problem: `{key}` must have one value");
+        found.push(diagnostic_under(root, &axis.path, &Choice::new(), message));
+    }
+    if found.is_empty() { Ok(Some(spec)) } else { Err(found) }
+}
+
+/// Notes what is wrong with the frontiers of a manifest and with the claims about them.
+pub fn check_frontiers(checker: &mut Checker<'_>) {
+    let manifest = checker.manifest;
+    let mut ids = BTreeSet::new();
+    for (i, frontier) in manifest.frontier.iter().enumerate() {
+        let path = format!("frontier.{i}");
+        if !is_plain_name(&frontier.id) {
+            let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
+            checker.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
+        } else if !ids.insert(&frontier.id) {
+            let message = format!("two frontiers are called \"{}\"", frontier.id);
+            checker.fault(&format!("{path}.id"), message);
+        }
+        checker.frontier(&path, frontier);
+    }
+    if let Some(path) = manifest.frontier.first().map(|_| "frontier.0") {
+        let kind = manifest.problem.kind();
+        let message = format!(
+            "a frontier needs a linear problem with independent draws, whose moments close: `{kind}` is not linear"
+        );
+        checker.require(manifest.problem.linear(), path, message);
+        let message = "a frontier is of one instance: leave out `instances`";
+        checker.require(manifest.instances.is_none(), "instances", message);
+        let message = "a frontier is of one instance: `instance` must be \"fixed\"";
+        checker.require(manifest.instance == InstanceMode::Fixed, "instance", message);
+    }
+    checker.frontier_claims();
+}
+
+impl<'a> Checker<'a> {
+    fn frontier(&mut self, path: &str, frontier: &Frontier) {
+        let at = |key: &str| format!("{path}.{key}");
+        let algorithms = &frontier.algorithms;
+        let message = "`algorithms` must name at least one algorithm";
+        self.require(!algorithms.is_empty(), &at("algorithms"), message);
+        self.distinct_numbers(&at("algorithms"), algorithms, |a| a.method().name().to_owned());
+        self.distinct_numbers(&at("clients"), &frontier.clients, u64::to_string);
+        let message = "`clients` must be 1 or more, not 0";
+        self.require(!frontier.clients.contains(&0), &at("clients"), message);
+        match &frontier.targets {
+            ListOr::List(list) => self.positive_list(&at("targets"), list),
+            ListOr::Table(range) => self.equal_ratios(&at("targets"), range),
+        }
+        self.equal_ratios(&at("step-size"), &frontier.step_size);
+        match &frontier.local_steps {
+            ListOr::List(list) => {
+                let message = "`local-steps` must be numbers of 1 or more, at least one";
+                let holds = !list.is_empty() && !list.contains(&0);
+                self.require(holds, &at("local-steps"), message);
+                self.distinct_numbers(&at("local-steps"), list, u64::to_string);
+            }
+            ListOr::Table(powers) => self.powers(&at("local-steps"), powers),
+        }
+        self.cap(&at("gradient-cap"), path, frontier);
+        self.frontier_start(path, frontier);
+    }
+
+    fn cap(&mut self, at: &str, path: &str, frontier: &Frontier) {
+        match frontier.gradient_cap {
+            Some(cap) => {
+                let message = format!(
+                    "`gradient-cap` must be a finite number, 1 or more (the oracle calls of SGD), not {cap}"
+                );
+                self.require(cap.is_finite() && cap >= 1.0, at, message);
+            }
+            None => {
+                let message = "write `gradient-cap`, or prices with a `call` above 0 in [prices]: the fewest communications alone need steps without end, since H → ∞ and γ → 0 approach a flow without noise";
+                let is_priced = self.manifest.prices.is_some_and(|prices| prices.call > 0.0);
+                self.require(is_priced, path, message);
+            }
+        }
+    }
+
+    fn frontier_start(&mut self, path: &str, frontier: &Frontier) {
+        let at = format!("{path}.radius");
+        let Some(radius) = frontier.isotropic_radius() else {
+            let message = "`radius` is of the isotropic start, and `start` is \"runs\"";
+            self.require(frontier.radius.is_none(), &at, message);
+            let message = "`start = \"runs\"` is the start of [start], which is not written";
+            self.require(self.manifest.start.is_some(), &format!("{path}.start"), message);
+            return;
+        };
+        let message = format!("`radius` must be a finite number above 0, not {radius}");
+        self.require(radius.is_finite() && radius > 0.0, &at, message);
+        let largest = largest_target(frontier);
+        let message = format!(
+            "every target must be below the error of the start, whose root mean square (`radius`) is {radius}, and {largest} is not"
+        );
+        self.require(largest < radius, &format!("{path}.targets"), message);
+    }
+
+    fn distinct_numbers<T>(&mut self, path: &str, list: &[T], text: impl Fn(&T) -> String) {
+        let mut seen = BTreeSet::new();
+        for (i, text) in list.iter().map(text).enumerate() {
+            let message = format!("`{text}` is listed twice");
+            self.require(seen.insert(text), &format!("{path}.{i}"), message);
+        }
+    }
+
+    fn positive_list(&mut self, path: &str, list: &[f64]) {
+        let key = short(path);
+        let holds = !list.is_empty() && list.iter().all(|x| x.is_finite() && *x > 0.0);
+        let message = format!("`{key}` must be finite numbers above 0, at least one");
+        self.require(holds, path, message);
+        self.distinct_numbers(path, list, f64::to_string);
+    }
+
+    fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
+        let key = short(path);
+        let sound = |x: f64| x.is_finite() && x > 0.0;
+        let message = format!("`from` and `to` of `{key}` must be two finite numbers above 0");
+        let holds = sound(range.from) && sound(range.to) && range.from != range.to;
+        self.require(holds, path, message);
+        let message =
+            format!("`points` of `{key}` must be from 2 to {MOST_NUMBERS}, not {}", range.points);
+        self.require((2..=MOST_NUMBERS).contains(&range.points), path, message);
+    }
+
+    fn powers(&mut self, path: &str, powers: &Powers) {
+        let message = "`up-to` of `local-steps` must be 1 or more, not 0";
+        self.require(powers.up_to > 0, path, message);
+        let ratio = powers.ratio;
+        // Above 1.01 there are fewer than ten thousand numbers.
+        let message = format!("`ratio` of `local-steps` must be at least 1.01, not {ratio}");
+        self.require(ratio.is_finite() && ratio >= 1.01, path, message);
+    }
+
+    fn frontier_claims(&mut self) {
+        let table = &self.manifest.claim;
+        for (i, claim) in table.frontier_slope.iter().enumerate() {
+            let path = format!("claim.frontier-slope.{i}");
+            self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
+            let message = format!("`value` must be a finite number, not {}", claim.value);
+            self.require(claim.value.is_finite(), &format!("{path}.value"), message);
+            self.above(&format!("{path}.margin"), claim.margin, 0.0);
+        }
+        for (i, claim) in table.frontier_constant.iter().enumerate() {
+            let path = format!("claim.frontier-constant.{i}");
+            self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
+            self.above(&format!("{path}.factor"), claim.factor, 1.0);
+            let powers = [claim.clients_power, claim.target_power, claim.logarithm_power];
+            let message = "the powers must be finite numbers";
+            self.require(powers.iter().all(|p| p.is_finite()), &path, message);
+        }
+        for (i, claim) in table.frontier_less.iter().enumerate() {
+            let path = format!("claim.frontier-less.{i}");
+            let found = self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
+            self.above(&format!("{path}.factor"), claim.factor, 0.0);
+            if let Some(frontier) = found {
+                self.has_algorithm(&format!("{path}.than"), frontier, claim.than);
+            }
+            let message = "an algorithm would be compared with itself";
+            self.require(claim.of.algorithm != claim.than, &format!("{path}.than"), message);
+        }
+    }
+
+    fn above(&mut self, path: &str, value: f64, least: f64) {
+        let key = short(path);
+        let message = format!("`{key}` must be a finite number above {least}, not {value}");
+        self.require(value.is_finite() && value > least, path, message);
+    }
+
+    fn has_algorithm(&mut self, path: &str, frontier: &Frontier, wanted: FrontierAlgorithm) {
+        let name = wanted.method().name();
+        let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.method().name()).collect();
+        if !frontier.algorithms.contains(&wanted) {
+            let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
+            self.note(path, message, |d| d.allowing(known.join(", ")));
+        }
+    }
+
+    /// Checks the points of a claim; the frontier that it is about.
+    fn frontier_claim(
+        &mut self,
+        path: &str,
+        id: &Option<String>,
+        of: &FrontierPoints,
+        quantity: FrontierQuantity,
+    ) -> Option<&'a Frontier> {
+        let all = &self.manifest.frontier;
+        let is_named = |f: &&Frontier| id.as_ref().is_none_or(|id| f.id == *id);
+        let Some(frontier) = all.iter().find(is_named) else {
+            let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
+            let message = match id {
+                Some(id) => format!("no frontier is called \"{id}\""),
+                None => "there is no frontier: write [[frontier]]".to_owned(),
+            };
+            let id = id.as_deref().unwrap_or_default();
+            self.note(&format!("{path}.frontier"), message, |d| d.naming(id, &known));
+            return None;
+        };
+        self.has_algorithm(&format!("{path}.of.algorithm"), frontier, of.algorithm);
+        for clients in &of.clients {
+            let known = frontier.clients.contains(clients) || frontier.clients.is_empty();
+            let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
+            self.require(known, &format!("{path}.of.clients"), message);
+        }
+        let is_priced = quantity != FrontierQuantity::Seconds || self.manifest.prices.is_some();
+        let message = "`seconds` needs prices: write a table [prices]";
+        self.require(is_priced, &format!("{path}.quantity"), message);
+        Some(frontier)
+    }
+}
+
+/// The largest target of a frontier.
+fn largest_target(frontier: &Frontier) -> f64 {
+    match &frontier.targets {
+        ListOr::List(list) => list.iter().copied().fold(0.0, f64::max),
+        ListOr::Table(range) => range.from.max(range.to),
+    }
+}

@@ -1,0 +1,138 @@
+//! What a frontier needs before it is computed: the instance of its problem, and the search that
+//! the manifest describes.
+
+use super::prepare::BadCell;
+use crate::files::sha256;
+use crate::manifest::frontier::{Frontier, FrontierStart};
+use crate::manifest::{Oracle, Start};
+use crate::plan::Plan;
+use driftbench_core::algorithm::{Boxed, Instance};
+use driftbench_core::problem::Form;
+use driftbench_core::theory::frontier::{self, Method, Refusal, Search, StartError, StepSizes};
+use std::sync::Arc;
+
+/// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
+/// 1.5, six of them find the fewest rounds to 0.01 %.
+const REFINEMENTS: u32 = 6;
+
+/// A frontier of a manifest, ready to be computed.
+pub struct PreparedFrontier<'a> {
+    /// What the manifest asks for.
+    pub frontier: &'a Frontier,
+    /// The instance of the problem.
+    pub instance: Arc<dyn Instance>,
+    /// What is searched for. SGD is among the methods where the cap is relative to it.
+    pub search: Search,
+    /// A hash of what determines the numbers: the instance and the search.
+    pub key: String,
+}
+
+impl PreparedFrontier<'_> {
+    /// The root mean square of ‖θ_0 − θ*‖.
+    pub fn radius(&self) -> f64 {
+        match &self.search.start {
+            StartError::Isotropic { mean_square } => mean_square.sqrt(),
+            StartError::Point(start) => {
+                let apart = start.iter().zip(self.instance.optimum()).map(|(x, y)| x - y);
+                apart.map(|x| x * x).sum::<f64>().sqrt()
+            }
+        }
+    }
+}
+
+/// The frontiers of a manifest. Nothing is computed yet, and every reason why one cannot be is
+/// known.
+///
+/// # Errors
+/// The paths of settings, and what is wrong with them.
+pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<BadCell>> {
+    let manifest = &plan.manifest;
+    let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
+    let form = if manifest.oracle == Oracle::Exact { Form::Exact } else { Form::Own };
+    let built = problem.build(manifest.seed, &plan.folder(), form, Boxed).map_err(|fault| {
+        let path = format!("problem.{}.{}", problem.kind(), fault.key);
+        vec![BadCell { path, message: fault.message }]
+    })?;
+    let instance: Arc<dyn Instance> = Arc::from(built);
+    let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
+    let prepare = |(i, frontier): (usize, &'_ Frontier)| {
+        let path = format!("frontier.{i}");
+        let search = search(plan, frontier, &*instance)?;
+        frontier::check_search(&*instance, &search).map_err(|refusal| bad(&path, &refusal))?;
+        let key = format!("{} {:?} {text} {search:?}", manifest.seed, manifest.oracle);
+        Ok((search, sha256(key.as_bytes())))
+    };
+    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    for (i, frontier) in manifest.frontier.iter().enumerate() {
+        match prepare((i, frontier)) {
+            Ok((search, key)) => {
+                all.push(PreparedFrontier { frontier, instance: instance.clone(), search, key });
+            }
+            Err(bad) => wrong.push(bad),
+        }
+    }
+    if wrong.is_empty() { Ok(all) } else { Err(wrong) }
+}
+
+/// What the manifest asks for, as theory searches for it.
+fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
+    let mut methods: Vec<Method> = frontier.algorithms.iter().map(|a| a.method()).collect();
+    if frontier.gradient_cap.is_some() && !methods.contains(&Method::Sgd) {
+        methods.push(Method::Sgd);
+    }
+    let clients = match frontier.clients.as_slice() {
+        [] => vec![instance.clients() as u64],
+        some => some.to_vec(),
+    };
+    let range = frontier.step_size;
+    Ok(Search {
+        methods,
+        clients,
+        targets: frontier.all_targets(),
+        local_steps: frontier.all_local_steps(),
+        step_sizes: StepSizes {
+            from: range.from.min(range.to),
+            to: range.from.max(range.to),
+            points: range.points as usize,
+        },
+        refinements: REFINEMENTS,
+        start: start(plan, frontier, instance)?,
+    })
+}
+
+fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<StartError, BadCell> {
+    if let Some(radius) = frontier.isotropic_radius() {
+        return Ok(StartError::Isotropic { mean_square: radius * radius });
+    }
+    debug_assert_eq!(frontier.start, FrontierStart::Runs);
+    let d = instance.dim();
+    let bad = |key: &str, message: String| BadCell { path: format!("start.{key}"), message };
+    match &plan.manifest.start {
+        Some(Start::Offset(offset)) => {
+            Ok(StartError::Point(instance.optimum().iter().map(|x| x + offset).collect()))
+        }
+        Some(Start::Point(point)) if point.len() == d => Ok(StartError::Point(point.clone())),
+        Some(Start::Point(point)) => {
+            Err(bad("point", format!("must have d = {d} numbers, not {}", point.len())))
+        }
+        Some(Start::Zero(_)) | None => Ok(StartError::Point(vec![0.0; d])),
+        Some(Start::Limit(_)) => {
+            let message = "differs between the algorithms of a frontier, which have one start";
+            Err(bad("limit", message.to_owned()))
+        }
+    }
+}
+
+/// A refusal at the setting that it is about.
+fn bad(path: &str, refusal: &Refusal) -> BadCell {
+    let path = match refusal {
+        Refusal::Clients { .. } => format!("{path}.clients"),
+        Refusal::Target { .. } => format!("{path}.targets"),
+        Refusal::Start { .. } => format!("{path}.start"),
+        Refusal::Size { .. } => format!("{path}.algorithms"),
+        Refusal::MomentsDoNotClose | Refusal::UnequalShares | Refusal::Setting(_) => {
+            path.to_owned()
+        }
+    };
+    BadCell { path, message: refusal.to_string() }
+}

@@ -1,0 +1,144 @@
+//! Pages of frontiers: figures that belong to no cells, and the page that looks up the best
+//! algorithm.
+
+use crate::drawings::{same_figure, settle};
+use crate::driver::Browser;
+use crate::support::Bench;
+use crate::{Page, list, number};
+use serde_json::{Value, json};
+
+/// The reports of a frontier, with the page from N and ε to an algorithm open.
+fn opened(file: &str) -> Option<Page> {
+    let browser = Browser::start()?;
+    let bench = Bench::new();
+    bench.write("experiments/x/frontier.toml", include_str!("frontier.toml"));
+    bench.compute(&["experiments/x/frontier.toml"]);
+    bench.report();
+    let page = Page { browser, bench };
+    page.browser.open(&page.path(file), "");
+    settle(&page);
+    Some(page)
+}
+
+#[test]
+fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
+    let Some(page) = opened("x/frontier/report.html") else { return };
+    for wide in [1400, 390] {
+        page.browser.size(wide, 900);
+        settle(&page);
+        for id in ["least", "least-local-steps", "least-step-size", "least-pareto"] {
+            same_figure(&page, "x/frontier", id);
+        }
+    }
+    page.browser.size(1400, 900);
+    settle(&page);
+    let controls = "[...document.querySelectorAll('#least select')].map(s => s.name)";
+    let names = page.ask(controls, json!([]));
+    assert!(!list(&names).contains(&json!("band")), "{names}");
+    let rows = page.csv("least");
+    let roles: Vec<&str> = rows[1..].iter().map(|row| row[2].as_str()).collect();
+    assert!(roles.contains(&"exact") && !roles.contains(&"measured"), "{roles:?}");
+    let console = page.browser.log("browser");
+    assert!(console.is_empty(), "{console:?}");
+}
+
+/// Sets a field of the form, as a reader does.
+fn set(page: &Page, name: &str, value: &str) {
+    let change = "const field = document.querySelector('.ask').elements[arguments[0]]; field.value = arguments[1]; field.dispatchEvent(new Event('input', { bubbles: true }));";
+    page.browser.run(change, json!([name, value]));
+}
+
+/// The rows of the table of algorithms: the label and the numbers beside it.
+fn table(page: &Page) -> Vec<(String, Vec<f64>)> {
+    let texts = "[...document.querySelectorAll('.best tbody tr')].map(tr => [...tr.cells].map(td => td.textContent))";
+    let rows = page.ask(texts, json!([]));
+    let text = |v: &Value| v.as_str().unwrap().to_owned();
+    let plain = |v: &Value| text(v).replace(['\u{2009}', '\u{a0}', '\u{202f}', ' '], "");
+    let numbers = |v: &Value| plain(v).parse::<f64>().unwrap_or(f64::NAN);
+    list(&rows).iter().map(|r| (text(&r[0]), list(r)[1..].iter().map(numbers).collect())).collect()
+}
+
+#[test]
+fn the_page_answers_as_the_table_does() {
+    let Some(page) = opened("which-algorithm.html") else { return };
+    let csv = page.bench.rows("reports/x/frontier/frontier.csv");
+    let labels = [
+        ("sgd", "SGD"),
+        ("fedavg", "FedAvg"),
+        ("richardson-romberg", "FedAvg-RR"),
+        ("scaffold", "Scaffold"),
+    ];
+    let mut compared = 0;
+    // Targets are listed from the smallest on.
+    for (n, clients) in ["2", "10"].iter().enumerate() {
+        for (e, target) in ["0.1", "0.22360679774997896", "0.5"].iter().enumerate() {
+            set(&page, "clients", &n.to_string());
+            set(&page, "target", &e.to_string());
+            for (label, numbers) in table(&page) {
+                let (name, _) = labels.iter().find(|(_, own)| *own == label).unwrap();
+                let is_it = |row: &&std::collections::HashMap<String, String>| {
+                    row["algorithm"] == *name
+                        && row["clients"] == *clients
+                        && (row["target"].parse::<f64>().unwrap() / target.parse::<f64>().unwrap()
+                            - 1.0)
+                            .abs()
+                            < 1e-9
+                        && row["minimises"] == "communications"
+                };
+                let row =
+                    csv.iter().find(is_it).unwrap_or_else(|| panic!("{name} {clients} {target}"));
+                let expected = [
+                    &row["local_steps"],
+                    &row["rounds"],
+                    &row["communications"],
+                    &row["gradients"],
+                ];
+                let expected: Vec<f64> = expected.iter().map(|x| x.parse().unwrap()).collect();
+                assert_eq!(numbers[1..5], expected, "{label}, N = {clients}, ε = {target}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 12, "{compared}");
+    // At prices at which only oracle calls count, fewer calls are never worse.
+    set(&page, "aim", "seconds");
+    for (name, value) in [("latency", "0"), ("bandwidth", ""), ("call", "1")] {
+        set(&page, name, value);
+    }
+    let seconds = table(&page);
+    assert!(seconds.windows(2).all(|pair| pair[0].1[4] <= pair[1].1[4]), "{seconds:?}");
+    set(&page, "call", "0");
+    assert!(
+        page.text("document.querySelector('.answer').textContent").contains("must take some time")
+    );
+    let console = page.browser.log("browser");
+    assert!(console.is_empty(), "{console:?}");
+}
+
+/// On a telephone nothing is wider than the window.
+#[test]
+fn the_page_of_answers_fits() {
+    let Some(page) = opened("which-algorithm.html") else { return };
+    for wide in [390, 900, 1600] {
+        page.browser.size(wide, 844);
+        page.browser.open(&page.path("which-algorithm.html"), "");
+        let excess = "document.documentElement.scrollWidth - innerWidth";
+        assert!(number(&page.ask(excess, json!([]))) <= 0.0, "{wide}");
+    }
+}
+
+#[test]
+fn axe_finds_nothing_on_pages_of_frontiers() {
+    let Some(axe) = crate::access::axe() else { return };
+    let Some(page) = opened("which-algorithm.html") else { return };
+    for file in ["which-algorithm.html", "x/frontier/report.html"] {
+        for (wide, scheme) in [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")] {
+            page.browser.size(wide, 844);
+            page.browser.media("screen", scheme);
+            page.browser.open(&page.path(file), "");
+            settle(&page);
+            let found = crate::access::violations(&page.browser, &axe);
+            assert!(found.is_empty(), "{file}, {wide} px, {scheme}: {found:#?}");
+        }
+    }
+}

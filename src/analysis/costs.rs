@@ -62,27 +62,21 @@ fn range_text(range: Range) -> String {
 }
 
 /// What the algorithms that are compared at these grid points have paid, as sentences: one number
-/// or range for all if they have paid the same at each grid point, else those of each algorithm.
-/// Cells whose runs end before the cost is reached are named.
+/// or range for all if they have paid the same at each grid point, else those of each algorithm at
+/// the grid points where they have not. Cells whose runs end before the cost is reached are named.
 pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
-    let mut each: Vec<(&str, Range)> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut differing = 0;
+    let (mut all, mut unequal, mut differing) = (PaidByLabel::default(), PaidByLabel::default(), 0);
     for point in points {
-        let known: Vec<(&str, [f64; 2])> = point
-            .iter()
-            .filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)))
-            .collect();
-        differing += usize::from(known.iter().any(|(_, cost)| *cost != known[0].1));
-        for (label, cost) in known {
-            let cost = cost.map(|x| (x, x));
-            let place = *places.entry(label).or_insert(each.len());
-            match each.get_mut(place) {
-                Some((_, range)) => *range = wider(*range, cost),
-                None => each.push((label, cost)),
-            }
+        let known =
+            point.iter().filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)));
+        let known: Vec<(&str, [f64; 2])> = known.collect();
+        known.iter().for_each(|(label, cost)| all.add(label, *cost));
+        if known.iter().any(|(_, cost)| *cost != known[0].1) {
+            differing += 1;
+            known.iter().for_each(|(label, cost)| unequal.add(label, *cost));
         }
     }
+    let each = if differing > 0 { unequal.each } else { all.each };
     let costs = costs_text(&each, (differing, points.len()), at);
     let cells = points.iter().flat_map(|point| point.iter());
     let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
@@ -99,7 +93,26 @@ pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> Stri
     }
 }
 
-/// What each algorithm has paid; of so many grid points of all the costs differ.
+/// What the algorithms have paid, in the order of their first cells.
+#[derive(Default)]
+struct PaidByLabel<'a> {
+    each: Vec<(&'a str, Range)>,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> PaidByLabel<'a> {
+    fn add(&mut self, label: &'a str, cost: [f64; 2]) {
+        let cost = cost.map(|x| (x, x));
+        let place = *self.places.entry(label).or_insert(self.each.len());
+        match self.each.get_mut(place) {
+            Some((_, range)) => *range = wider(*range, cost),
+            None => self.each.push((label, cost)),
+        }
+    }
+}
+
+/// What each algorithm has paid at the grid points where the costs differ, which are so many of
+/// all; at all where none differ.
 fn costs_text(
     each: &[(&str, Range)],
     (differing, points): (usize, usize),

@@ -354,7 +354,7 @@ fn clients_compute_their_corrections_from_what_they_receive() {
     for (terms, vectors) in cases {
         assert_eq!(terms.vectors_per_client(4), vectors);
         let mut run = sample::launch(&weighted, &terms, &[1.0; 3], 0);
-        let mut known = vec![0.0; 12];
+        let mut known = [0.0; 12];
         let mut gap = 0.0_f64;
         for _ in 0..5 {
             let before = run.estimate().to_vec();

@@ -148,8 +148,8 @@ impl ErrorCurve {
         }
         let Some(stationary) = self.stationary() else { return out };
         let least = -ROUNDING * errors[0];
-        let targets: Vec<Target> =
-            squares.iter().enumerate().map(|(at, &most)| Target { at, least, most }).collect();
+        let targets: Vec<ErrorTarget> =
+            squares.iter().enumerate().map(|(at, &most)| ErrorTarget { at, least, most }).collect();
         let (mut early, mut late) = (Vec::new(), Vec::new());
         for target in targets.into_iter().filter(|target| !target.is_missed(stationary)) {
             match errors.iter().rposition(|&error| target.is_missed(error)) {
@@ -176,7 +176,7 @@ impl ErrorCurve {
     fn descend(
         &mut self,
         (base, states): (u64, &PairStates),
-        targets: &[Target],
+        targets: &[ErrorTarget],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
@@ -198,7 +198,7 @@ impl ErrorCurve {
         for (top, target) in tops.iter().zip(targets) {
             out[target.at] = out[target.at].filter(|_| *top < MOST_LEVELS);
         }
-        let (targets, tops): (Vec<Target>, Vec<usize>) =
+        let (targets, tops): (Vec<ErrorTarget>, Vec<usize>) =
             targets.iter().zip(tops).filter(|(_, top)| *top < MOST_LEVELS).unzip();
         let Some(&highest) = tops.iter().max() else { return };
         let mut rounds: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
@@ -232,7 +232,7 @@ impl ErrorCurve {
     fn check_returns(
         &mut self,
         (rounds, columns): (&[u64], &PairStates),
-        targets: &[Target],
+        targets: &[ErrorTarget],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
@@ -269,7 +269,7 @@ impl ErrorCurve {
 
 /// A target and its place among all.
 #[derive(Clone, Copy)]
-struct Target {
+struct ErrorTarget {
     at: usize,
     /// Errors below this are no rounding errors but divergence.
     least: f64,
@@ -277,7 +277,7 @@ struct Target {
     most: f64,
 }
 
-impl Target {
+impl ErrorTarget {
     /// Whether an error is above the target, or is no number.
     fn is_missed(&self, error: f64) -> bool {
         !(error >= self.least && error <= self.most)

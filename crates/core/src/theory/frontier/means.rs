@@ -1,10 +1,10 @@
-//! The means of a round: how E u evolves for each run, with u as in [`super::round`].
+//! The means of a round: how E u evolves for each run, with u as in `round.rs`.
 
 use super::local::ClientType;
 use crate::linalg::Matrix;
 
 /// The runs of a method.
-pub struct Runs<'a> {
+pub struct MethodRuns<'a> {
     /// The weights of their estimates.
     pub weights: &'static [f64],
     /// γH of each.
@@ -48,7 +48,7 @@ pub struct RoundMeans {
 
 impl RoundMeans {
     /// The means of rounds whose local steps have these ends.
-    pub fn new(types: &[ClientType], ends: Vec<Vec<Matrix>>, runs: &Runs<'_>) -> Self {
+    pub fn new(types: &[ClientType], ends: Vec<Vec<Matrix>>, runs: &MethodRuns<'_>) -> Self {
         let proportions: Vec<f64> = types.iter().map(|t| t.proportion).collect();
         let d = types[0].field.len();
         let start = |g| begin_of_type(&proportions, d, runs.corrected, g);

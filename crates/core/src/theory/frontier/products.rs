@@ -55,9 +55,16 @@ impl Products {
     }
 }
 
-/// a b, on one thread: its bits do not depend on the number of threads.
+/// a b, on one thread: its bits do not depend on the number of threads. Entries whose products
+/// with each other could be subnormal numbers, which are slow, become 0.
 pub fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    const LEAST: f64 = 1e-150;
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    for column in out.col_iter_mut() {
+        for x in column.iter_mut().filter(|x| x.abs() < LEAST) {
+            *x = 0.0;
+        }
+    }
     out
 }

@@ -7,7 +7,7 @@
 use super::bounds::{NoiselessError, StationaryBound};
 use super::curve::{Crossing, ErrorCurve};
 use super::local::{ClientType, LocalPowers, StepCount};
-use super::means::{RoundMeans, Runs};
+use super::means::{MethodRuns, RoundMeans};
 use super::products::Products;
 use super::round::RoundMoments;
 use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
@@ -73,7 +73,7 @@ impl<'a> Rounds<'a> {
         let count = self.method.steps_and_batch(local_steps).0;
         let lengths: Vec<f64> = self.steps.iter().map(|step| step * count.mean() as f64).collect();
         let (weights, corrected) = (self.method.weights(), self.method.corrected());
-        let runs = Runs { weights, lengths: &lengths, corrected };
+        let runs = MethodRuns { weights, lengths: &lengths, corrected };
         RoundMeans::new(&self.problem.types, self.powers.ends(count), &runs)
     }
 

@@ -31,14 +31,14 @@
 //! *Invariant*: a text that [`check`] accepts can be filled from any results of its plan, in time
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
+use super::frontier::FrontierFacts;
 use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
-use crate::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
-use driftbench_core::words::{readable, thousands};
-use driftbench_runner::manifest::frontier::{Frontier, FrontierQuantity};
-use driftbench_runner::manifest::{Metric, Oracle, Prices, Quantity};
+use driftbench_core::words::readable;
+use driftbench_runner::manifest::frontier::FrontierQuantity;
+use driftbench_runner::manifest::{Metric, Oracle, Quantity};
 use driftbench_runner::plan::{Cell, Plan, Setting, unrecorded};
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
@@ -87,62 +87,6 @@ impl CellFacts {
             diverged: (cell.runs.diverged, cell.runs.count),
             lacks: Arc::default(),
             lacks_bias: None,
-        }
-    }
-}
-
-/// What a text may name of a frontier: an algorithm at N and ε.
-struct FrontierFacts {
-    algorithm: &'static str,
-    /// N; `None` where it is that of the problem, before the problem is built.
-    clients: Option<u64>,
-    target: f64,
-    /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
-    /// target is not reached.
-    cost: Option<(FrontierCost, Option<Prices>)>,
-}
-
-impl FrontierFacts {
-    /// The points of a frontier that is not computed yet.
-    fn planned(frontier: &Frontier) -> Vec<Self> {
-        let clients = match frontier.clients.as_slice() {
-            [] => vec![None],
-            some => some.iter().copied().map(Some).collect(),
-        };
-        let mut all = Vec::new();
-        for algorithm in frontier.algorithms.iter().map(|a| a.method().name()) {
-            for clients in &clients {
-                let at = |target| Self { algorithm, clients: *clients, target, cost: None };
-                all.extend(frontier.all_targets().into_iter().map(at));
-            }
-        }
-        all
-    }
-
-    /// The points of a frontier that figures show.
-    fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
-        let fact = |best: &FrontierPoint| Self {
-            algorithm: best.algorithm.method().name(),
-            clients: Some(best.clients),
-            target: best.target,
-            cost: best.cost.map(|cost| (cost, frontier.prices)),
-        };
-        frontier.algorithms.iter().flat_map(|a| frontier.points(*a)).map(fact).collect()
-    }
-
-    /// Whether it is the point that a text names, whose target may have fewer digits.
-    fn is_at(&self, algorithm: &str, clients: Option<u64>, target: f64) -> bool {
-        self.algorithm == algorithm
-            && clients.is_none_or(|n| self.clients.is_none_or(|own| own == n))
-            && (self.target / target - 1.0).abs() < 0.01
-    }
-
-    fn text(&self, quantity: FrontierQuantity) -> String {
-        let Some((cost, prices)) = &self.cost else { return UNKNOWN.to_owned() };
-        match cost.quantity(quantity, prices.as_ref()) {
-            Some(x) if x == libm::round(x) && x < 1e6 => thousands(x as usize),
-            Some(x) => readable(x, 3),
-            None => UNKNOWN.to_owned(),
         }
     }
 }
@@ -434,28 +378,6 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     });
 }
 
-/// The number of clients at which the squared bias of the cell `many` is as large as the variance of
-/// the cell `few` divided among the clients.
-fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
-    let of =
-        |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
-    let clients = match by_id(facts, few)?.cell.settings.get("clients") {
-        Some(Setting::Number(clients)) => Some(*clients),
-        _ => None,
-    };
-    let known = [
-        clients,
-        of(few, Quantity::Variance)?,
-        of(few, Quantity::Bias)?,
-        of(many, Quantity::Bias)?,
-    ];
-    let [Some(clients), Some(square), Some(own), Some(bias)] = known else {
-        return Ok(UNKNOWN.into());
-    };
-    // Where no limit is known, the recorded squares are around θ* and contain the bias.
-    Ok(readable(clients * (square - own * own) / (bias * bias), 2))
-}
-
 /// Offers the function for points of frontiers.
 fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
     let known = all.clone();
@@ -476,8 +398,30 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
                 format!("no frontier has the point {algorithm}{clients}, target = {target}");
             invalid(message)
         })?;
-        Ok(found.text(quantity))
+        Ok(found.text(quantity).unwrap_or_else(|| UNKNOWN.to_owned()))
     });
+}
+
+/// The number of clients at which the squared bias of the cell `many` is as large as the variance of
+/// the cell `few` divided among the clients.
+fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
+    let of =
+        |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
+    let clients = match by_id(facts, few)?.cell.settings.get("clients") {
+        Some(Setting::Number(clients)) => Some(*clients),
+        _ => None,
+    };
+    let known = [
+        clients,
+        of(few, Quantity::Variance)?,
+        of(few, Quantity::Bias)?,
+        of(many, Quantity::Bias)?,
+    ];
+    let [Some(clients), Some(square), Some(own), Some(bias)] = known else {
+        return Ok(UNKNOWN.into());
+    };
+    // Where no limit is known, the recorded squares are around θ* and contain the bias.
+    Ok(readable(clients * (square - own * own) / (bias * bias), 2))
 }
 
 /// The claim of this id.

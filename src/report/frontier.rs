@@ -1,4 +1,4 @@
-//! Frontiers as tables: that of a page, and `frontier.csv`.
+//! Frontiers as tables, that of a page and `frontier.csv`, and in the texts of a manifest.
 //!
 //! *Invariant*: numbers have the digits that give the same bits when they are read.
 
@@ -9,6 +9,8 @@ use crate::analysis::frontier::{
     ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint, label,
 };
 use driftbench_core::words::{readable, thousands};
+use driftbench_runner::manifest::Prices;
+use driftbench_runner::manifest::frontier::{Frontier, FrontierQuantity};
 use std::fmt::Write;
 
 /// The points of all frontiers that figures show.
@@ -96,4 +98,60 @@ pub fn csv(frontiers: &[ComputedFrontier<'_>]) -> String {
         }
     }
     out
+}
+
+/// What a text may name of a frontier: an algorithm at N and ε.
+pub struct FrontierFacts {
+    algorithm: &'static str,
+    /// N; `None` where it is that of the problem, before the problem is built.
+    clients: Option<u64>,
+    target: f64,
+    /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
+    /// target is not reached.
+    cost: Option<(FrontierCost, Option<Prices>)>,
+}
+
+impl FrontierFacts {
+    /// The points of a frontier that is not computed yet.
+    pub fn planned(frontier: &Frontier) -> Vec<Self> {
+        let clients = match frontier.clients.as_slice() {
+            [] => vec![None],
+            some => some.iter().copied().map(Some).collect(),
+        };
+        let mut all = Vec::new();
+        for algorithm in frontier.algorithms.iter().map(|a| a.method().name()) {
+            for clients in &clients {
+                let at = |target| Self { algorithm, clients: *clients, target, cost: None };
+                all.extend(frontier.all_targets().into_iter().map(at));
+            }
+        }
+        all
+    }
+
+    /// The points of a frontier that figures show.
+    pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
+        let fact = |best: &FrontierPoint| Self {
+            algorithm: best.algorithm.method().name(),
+            clients: Some(best.clients),
+            target: best.target,
+            cost: best.cost.map(|cost| (cost, frontier.prices)),
+        };
+        frontier.algorithms.iter().flat_map(|a| frontier.points(*a)).map(fact).collect()
+    }
+
+    /// Whether it is the point that a text names, whose target may have fewer digits.
+    pub fn is_at(&self, algorithm: &str, clients: Option<u64>, target: f64) -> bool {
+        self.algorithm == algorithm
+            && clients.is_none_or(|n| self.clients.is_none_or(|own| own == n))
+            && (self.target / target - 1.0).abs() < 0.01
+    }
+
+    /// A quantity as text; `None` where it is not known.
+    pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
+        let (cost, prices) = self.cost.as_ref()?;
+        Some(match cost.quantity(quantity, prices.as_ref())? {
+            x if x == libm::round(x) && x < 1e6 => thousands(x as usize),
+            x => readable(x, 3),
+        })
+    }
 }

@@ -18,7 +18,7 @@ pub struct Frontier {
     /// Name of the frontier; those of its figures begin with it.
     #[schemars(example = &"quadratic")]
     pub id: String,
-    /// Heading of its first figure; by default made from what is drawn.
+    /// Heading of its first figure; made from what is drawn if it is left out.
     #[schemars(example = &"Communications to reach an error")]
     pub title: Option<String>,
     /// The algorithms.
@@ -49,7 +49,7 @@ pub struct Frontier {
     /// The start.
     #[serde(default)]
     pub start: FrontierStart,
-    /// The root mean square of ‖θ_0 − θ*‖ of the isotropic start, above 0; 1 by default.
+    /// The root mean square of ‖θ_0 − θ*‖ of the isotropic start, above 0; 1 if it is left out.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 3.0)]
     pub radius: Option<f64>,
 }

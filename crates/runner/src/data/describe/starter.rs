@@ -157,21 +157,21 @@ impl Starter<'_> {
         self.test || self.records.clients.is_none()
     }
 
-    /// The tables of a tuned comparison at equal gradients of a client.
+    /// The tables of a tuned comparison at equal communications.
     fn tuned(&self) -> String {
         let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
         let mut out = format!(
-            "[budget]\ngradients = 2000\n\n[tune]\nover = \"step-size\"\nrange = [{low}, {high}]\nat = {{ gradients = 2000 }}\n"
+            "[budget]\ncommunications = 100\n\n[tune]\nover = [\"step-size\", \"local-steps\"]\nrange = {{ step-size = [{low}, {high}] }}\nvalues = {{ local-steps = [1, 10, 50] }}\nat = {{ communications = 100 }}\n"
         );
-        for (algorithm, more) in [
+        for (algorithm, keys) in [
             ("fedavg", ""),
             ("fedprox", "proximal = 1.0\n"),
             ("richardson-romberg", ""),
             ("scaffold", ""),
         ] {
-            let _ = write!(out, "\n[[algorithm.{algorithm}]]\nlocal-steps = [1, 10, 50]\n{more}");
+            let _ = write!(out, "\n[[algorithm.{algorithm}]]\n{keys}");
         }
-        out.push_str("\n[[figure.convergence]]\nx = \"gradients\"\nband = \"ci95\"\npanels = [\"local-steps\"]");
+        out.push_str("\n[[figure.convergence]]\nband = \"ci95\"");
         out
     }
 }

@@ -187,6 +187,13 @@ impl Figure {
         }
     }
 
+    /// Whether the page's script can draw it: curves of cells, or of exact values.
+    pub fn is_redrawn(&self) -> bool {
+        let Body::Plot(plot) = &self.body else { return false };
+        let exact = |series: &Series| series.points.iter().all(|point| point.n == 0);
+        self.exploration.is_some() || plot.series().all(exact)
+    }
+
     /// Whether it shows a point or a square.
     pub fn has_content(&self) -> bool {
         match &self.body {

@@ -7,7 +7,8 @@ use super::description;
 use super::number_text::interval;
 use crate::analysis::family::family;
 use crate::analysis::frontier::label;
-use crate::analysis::{Experiment, Separation, Standing, unique, when_text};
+use crate::analysis::{Experiment, Separation, Standing, Standings, unique, when_text};
+use crate::stats::Ratio;
 use driftbench_core::words::{count, readable};
 use serde::Serialize;
 
@@ -77,10 +78,9 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         let tied = unique(rows.iter().flat_map(|row| row.leaders.iter().cloned()));
         let all_tied = !rows.is_empty() && rows.iter().all(|row| row.leaders.len() > 1);
         return match tied.as_slice() {
-            [one, other] if all_tied => (
-                format!("{one} and {other} are not separated"),
-                places(rows.len(), standings.compared),
-            ),
+            [one, other] if all_tied => {
+                (format!("{one} and {other} are not separated"), places(standings))
+            }
             _ => leaders_everywhere(experiment).unwrap_or_else(|| (title.clone(), String::new())),
         };
     };
@@ -135,7 +135,7 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
     };
     Some((
         format!("{tuned}{} and {last} {lowest}{where_}, and are not separated", head.join(", ")),
-        places(standings.rows.len(), standings.compared),
+        places(standings),
     ))
 }
 
@@ -154,8 +154,21 @@ fn lead(row: &Standing) -> f64 {
     larger.map_or(0.0, |(_, rival)| rival.ratio.estimate)
 }
 
-fn places(rows: usize, compared: usize) -> String {
-    format!("In {} with {}.", count(rows, "setting"), count(compared, "comparison"))
+/// In how many settings algorithms are compared; of one setting how close the next is to the best.
+fn places(standings: &Standings) -> String {
+    match standings.rows.as_slice() {
+        [Standing { leaders, next: Some((next, rival)), n, unit, .. }] if !leaders.is_empty() => {
+            let Ratio { estimate, low, high, .. } = rival.ratio;
+            let (ratio, pairs) =
+                (interval(estimate, (low, high)), count(*n, &format!("paired {unit}")));
+            format!("{next}’s mean is {ratio} times {}’s over {pairs}.", leaders[0])
+        }
+        rows => format!(
+            "In {} with {}.",
+            count(rows.len(), "setting"),
+            count(standings.compared, "comparison")
+        ),
+    }
 }
 
 /// The setting of a grid point, as the beginning of a sentence.

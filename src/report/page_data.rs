@@ -101,7 +101,8 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
     for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
         figure["cells"] = json!(cells);
     }
-    let without_cells = experiment.figures.iter().filter(|figure| figure.exploration.is_none());
+    let exact = |figure: &&Figure| figure.exploration.is_none() && figure.is_redrawn();
+    let without_cells = experiment.figures.iter().filter(exact);
     for figure in without_cells {
         if let Body::Plot(plot) = &figure.body {
             figures.push(exact_figure(figure, plot, &mut numbers));

@@ -164,7 +164,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             title: figure.title.clone(),
             caption: figure.caption.clone(),
             svg: chart::svg(figure)?,
-            live: matches!(figure.body, Body::Plot(_)),
+            live: figure.is_redrawn(),
         })
     });
     figures.collect()

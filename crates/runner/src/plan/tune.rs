@@ -634,7 +634,8 @@ impl Plan {
     pub fn all_cells(&self) -> impl Iterator<Item = &Cell> {
         let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
         let of_groups = groups.flat_map(|group| {
-            group.candidates.iter().map(|candidate| &candidate.cell).chain(&group.shared)
+            let candidates = group.candidates.iter().map(|candidate| &candidate.cell);
+            candidates.chain(&group.evaluation).chain(&group.shared)
         });
         self.cells.iter().chain(of_groups)
     }

@@ -20,6 +20,9 @@ pub struct Args {
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
+    /// Print a manifest that compares four algorithms, each with the step size that is best for it
+    #[arg(long)]
+    tune: bool,
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -32,7 +35,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let described =
         |mark: &str| lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>();
     match manifest {
-        Ok(manifest) => {
+        Ok(manifests) => {
+            let manifest = if args.tune { manifests.tuned } else { manifests.plain };
             print(&format!("# {path}\n{}\n{manifest}", described("# ")))?;
             Ok(Code::Done)
         }

@@ -81,14 +81,12 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
                 format!("{one} and {other} are not separated"),
                 places(rows.len(), standings.compared),
             ),
-            _ => (title.clone(), String::new()),
+            _ => leaders_everywhere(experiment).unwrap_or_else(|| (title.clone(), String::new())),
         };
     };
     let (leader, (next, rival)) = (&row.leaders[0], row.next.as_ref().expect("a rival"));
     let alone = settings_of(leader);
-    // One more digit close to 1, which else would say "1.0 times".
-    let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
-    let times = readable(rival.ratio.estimate, digits);
+    let larger = larger(rival.ratio.estimate);
     let most = if alone > 1 { "up to " } else { "" };
     let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
     let others: Vec<String> =
@@ -98,9 +96,9 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         Some(_) => format!("is lowest {}", when_text(standings.at)),
     };
     let headline = match rows.len() {
-        1 => format!("{leader} {lowest}: {next}’s error is {times} times as large"),
+        1 => format!("{leader} {lowest}: {next}’s error is {larger}"),
         all => format!(
-            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{times} times as large"
+            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{larger}"
         ),
     };
     let headline = match experiment.best.tuning.is_some() {
@@ -115,6 +113,39 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     let at = setting(row);
     let paired = count(row.n, &format!("paired {}", row.unit));
     (headline, format!("{at}the ratio is {ratio} over {paired}.{rest}"))
+}
+
+/// A headline of those that are among the best in every setting, where some others are not: none is
+/// separated from all others, but these are separated from the rest somewhere.
+fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
+    let standings = &experiment.standings;
+    let (first, others) = standings.rows.split_first()?;
+    let everywhere = |leader: &&String| others.iter().all(|row| row.leaders.contains(leader));
+    let best: Vec<String> = first.leaders.iter().filter(everywhere).cloned().collect();
+    let behind = standings.rows.iter().any(|row| row.rivals + 1 > row.leaders.len());
+    let (last, head) = best.split_last().filter(|(_, head)| behind && !head.is_empty())?;
+    let tuned = if experiment.best.tuning.is_some() { "Each tuned, " } else { "" };
+    let where_ = match standings.rows.len() {
+        1 => String::new(),
+        all => format!(" in all {all} settings"),
+    };
+    let lowest = match standings.at {
+        None => "end lowest".to_owned(),
+        Some(_) => format!("are lowest {}", when_text(standings.at)),
+    };
+    Some((
+        format!("{tuned}{} and {last} {lowest}{where_}, and are not separated", head.join(", ")),
+        places(standings.rows.len(), standings.compared),
+    ))
+}
+
+/// How much larger a mean is than another, in words: in per cent where they are close, where "1.00
+/// times" would say nothing.
+fn larger(ratio: f64) -> String {
+    match ratio < 1.1 {
+        true => format!("{} % larger", readable(100.0 * (ratio - 1.0), 2)),
+        false => format!("{} times as large", readable(ratio, 2)),
+    }
 }
 
 /// How many times larger the next mean is than the smallest.

@@ -35,8 +35,16 @@ const MISSING: &str = "values are missing, and nothing is filled in";
 pub struct Description {
     /// The lines.
     pub lines: Vec<String>,
-    /// The manifest, or why there is none.
-    pub manifest: Result<String, String>,
+    /// Manifests to start from, or why there are none.
+    pub manifest: Result<StarterManifests, String>,
+}
+
+/// Manifests to start from.
+pub struct StarterManifests {
+    /// Of two algorithms with one step size.
+    pub plain: String,
+    /// Of several algorithms, each with the step size that is best for it.
+    pub tuned: String,
 }
 
 /// Records whose columns are divided into features, label and others.
@@ -280,7 +288,8 @@ impl FileRecords<'_> {
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, path, &classes, (&moments, &constant));
-        let manifest = starter.map(|starter| starter.text());
+        let manifest =
+            starter.map(|s| StarterManifests { plain: s.text(false), tuned: s.text(true) });
         Ok(Description { lines, manifest })
     }
 

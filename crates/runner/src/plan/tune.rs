@@ -603,6 +603,10 @@ impl Plan {
             points.entry(point(group)).or_default().push(i);
         }
         for places in points.into_values() {
+            // What is added to the candidates of one may change what is best for all.
+            if !places.iter().all(|place| groups[*place].is_complete()) {
+                continue;
+            }
             let first = &groups[places[0]];
             let product = |values: &[Option<f64>]| {
                 let loss = |place: &usize| {
@@ -619,7 +623,7 @@ impl Plan {
             for place in places {
                 let group = &groups[place];
                 let shared = group.candidates.iter().find(|c| c.values == best);
-                let shared = shared.filter(|_| group.is_complete()).map(|c| self.evaluation(c));
+                let shared = shared.map(|c| self.evaluation(c));
                 groups[place].shared = shared;
             }
         }

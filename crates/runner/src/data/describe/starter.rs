@@ -90,12 +90,17 @@ impl<'a> Starter<'a> {
         })
     }
 
-    /// The text of the manifest.
-    pub fn text(&self) -> String {
+    /// The text of the manifest; of a tuned comparison if that is wanted.
+    pub fn text(&self, tuned: bool) -> String {
         let (kind, quoted) = (self.kind, |text: &str| toml::Value::from(text).to_string());
         let mut out = format!(
-            "title = {}\nseed = 1\nreplicates = 3\n\n[problem.{kind}]\nl2 = {L2}\n\n[problem.{kind}.dataset]\nfile = {}\n",
-            quoted(&format!("FedAvg and Scaffold on {}", self.path)),
+            "title = {}\nseed = 1\nreplicates = 3\n{}\n[problem.{kind}]\nl2 = {L2}\n\n[problem.{kind}.dataset]\nfile = {}\n",
+            match tuned {
+                true => quoted(&format!("Which algorithm is best on {}?", self.path)),
+                false => quoted(&format!("FedAvg and Scaffold on {}", self.path)),
+            },
+            // The records are split anew for each instance.
+            if tuned && self.is_drawn() { "instances = 10\n" } else { "" },
             quoted(self.path)
         );
         let mut line = |text: String| {
@@ -127,6 +132,11 @@ impl<'a> Starter<'a> {
         metrics.extend(self.test.then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
+        if tuned {
+            line(format!("[start]\nzero = true\n\n[record]\npoints = 20\nmetrics = {metrics:?}\n"));
+            line(self.tuned());
+            return out;
+        }
         line(format!(
             "[start]\nzero = true\n\n[budget]\nrounds = 200\n\n[record]\npoints = 50\nmetrics = {metrics:?}\n"
         ));
@@ -137,6 +147,31 @@ impl<'a> Starter<'a> {
         line("[[figure.convergence]]\ny = \"sq-error\"\n".into());
         let last = metrics[metrics.len() - 1];
         line(format!("[[figure.convergence]]\ny = \"{last}\""));
+        out
+    }
+}
+
+impl Starter<'_> {
+    /// Whether another seed gives another instance: the clients or the test set are drawn.
+    fn is_drawn(&self) -> bool {
+        self.test || self.records.clients.is_none()
+    }
+
+    /// The tables of a tuned comparison at equal communications.
+    fn tuned(&self) -> String {
+        let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
+        let mut out = format!(
+            "[budget]\ncommunications = 100\n\n[tune]\nover = [\"step-size\", \"local-steps\"]\nrange = {{ step-size = [{low}, {high}] }}\nvalues = {{ local-steps = [1, 10, 50] }}\nat = {{ communications = 100 }}\n"
+        );
+        for (algorithm, keys) in [
+            ("fedavg", ""),
+            ("fedprox", "proximal = 1.0\n"),
+            ("richardson-romberg", ""),
+            ("scaffold", ""),
+        ] {
+            let _ = write!(out, "\n[[algorithm.{algorithm}]]\n{keys}");
+        }
+        out.push_str("\n[[figure.convergence]]\nband = \"ci95\"");
         out
     }
 }

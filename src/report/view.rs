@@ -10,8 +10,8 @@ use super::tuning::{self, PageTuning};
 use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    Body, CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details,
-    problems, when_text,
+    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
+    when_text,
 };
 use crate::chart;
 use crate::stats::verdict::Verdict;

@@ -6,6 +6,9 @@ use super::{Drawing, FINE, centred, font, font_size, inner};
 use crate::analysis::{Map, Square};
 use plotters::prelude::*;
 
+/// The height of a line of text.
+const LINE: f64 = 13.0;
+
 /// The inside of a map; `x` and `y` name its axes.
 pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
     let mut svg = String::new();
@@ -34,8 +37,9 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             .y_desc(y)
             .draw()?;
         let each = f64::from((wide - 70) / nx.max(1) as u32) - 4.0;
+        let tall = f64::from(high.saturating_sub(48)) / map.y.len().max(1) as f64;
         for square in &map.squares {
-            draw_square(&mut chart, square, each)?;
+            draw_square(&mut chart, square, (each, tall))?;
         }
         for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
@@ -49,7 +53,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
 fn draw_square(
     chart: &mut Chart<'_, '_>,
     square: &Square,
-    wide: f64,
+    (wide, tall): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (x, y) = (square.x as f64, square.y as f64);
     let ink = RGBColor(20, 20, 20);
@@ -60,8 +64,20 @@ fn draw_square(
         let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
-    for (i, line) in square.lines().into_iter().enumerate() {
-        let at = (x + 0.5, y + 0.72 - 0.22 * i as f64);
+    let mut lines = square.lines();
+    let mut top = 0.72;
+    if tall < LINE * lines.len() as f64 + 4.0 {
+        // There is room for one line.
+        let end = |line: &String| {
+            if line.starts_with('×') || line.starts_with("and ") { " " } else { ", " }
+        };
+        let rest: String = lines.iter().skip(1).map(|line| end(line).to_owned() + line).collect();
+        lines.truncate(1);
+        lines.iter_mut().for_each(|line| line.push_str(&rest));
+        top = 0.5;
+    }
+    for (i, line) in lines.into_iter().enumerate() {
+        let at = (x + 0.5, y + top - 0.22 * i as f64);
         let letters = (wide / font::width(&line, 1.0, false)).clamp(6.0, 11.0) as u32;
         chart.draw_series([Text::new(line, at, centred(letters, ink))])?;
     }

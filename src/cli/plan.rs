@@ -61,12 +61,8 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let set_up = set_up(begin.elapsed());
     let clients: ClientCounts =
         sample.iter().map(|p| (Arc::as_ptr(&p.cell.identity.problem), p.clients())).collect();
-    let mut out = format!(
-        "{}: {} of {}\n",
-        plan.experiment,
-        count(plan.cells.len(), "cell"),
-        runs_of_each(plan)
-    );
+    let (cells, runs) = (count(plan.cells.len(), "cell"), runs_of_each(plan));
+    let mut out = format!("{}: {cells} of {runs}\n", plan.experiment);
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0_u64);
     let mut labels = Labels::default();
     for (cell, status) in plan.cells.iter().zip(&status) {
@@ -93,14 +89,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if many && !all {
         labels.write(&mut out);
     }
-    if let Some((fresh, more)) = plan.expected_following() {
-        let _ = writeln!(
-            out,
-            "then, where candidates are best at the border, up to {}; and fresh runs of what is selected, up to {}",
-            count(more, "further candidate"),
-            count(fresh, "cell")
-        );
-    }
+    out.push_str(&what_follows(plan));
     out.push_str(&set_up);
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
@@ -116,6 +105,15 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
         ),
     };
     Ok(out)
+}
+
+/// What is run after the candidates of a tuned experiment, at most.
+fn what_follows(plan: &Plan) -> String {
+    let Some((fresh, more)) = plan.expected_following() else { return String::new() };
+    let (more, fresh) = (count(more, "further candidate"), count(fresh, "cell"));
+    format!(
+        "then, where candidates are best at the border, up to {more}; and fresh runs of what is selected, up to {fresh}\n"
+    )
 }
 
 /// The runs of each cell, in words.

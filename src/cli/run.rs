@@ -320,6 +320,7 @@ impl Session<'_> {
         if cells.is_empty() {
             if !self.how.quiet && failed.is_empty() && before == 0 {
                 match share.len() {
+                    0 => {}
                     1 => eprintln!("{name}: the one cell is done"),
                     all => eprintln!("{name}: all {all} cells are done"),
                 }

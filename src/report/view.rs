@@ -6,7 +6,7 @@ use super::formula;
 use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use super::tuning::{self, PageTuning};
+use super::tuning;
 use super::{finding, frontier, page_data};
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
@@ -37,10 +37,8 @@ pub struct Page {
     pub finding: Finding,
     pub figures: Vec<PageFigure>,
     pub claims: PageClaims,
-    /// The ranking, what its runs have cost, and the number of comparisons in its table and in maps.
+    /// The ranking, what was selected where settings are tuned, what the runs have cost, and the number of comparisons in its table and in maps.
     pub ranking: Value,
-    /// What was selected, where settings are tuned.
-    pub tuning: Option<PageTuning>,
     pub tables: Tables,
     pub problems: Problems,
     pub formulas: Value,
@@ -145,7 +143,6 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
         ranking: ranking(&experiment, &mut files),
-        tuning: tuning::section(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
         formulas: json!({
@@ -201,6 +198,7 @@ fn mean_error(standings: &Standings) -> &'static str {
 fn ranking(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Value {
     let standings = &experiment.standings;
     json!({
+        "tuning": tuning::section(experiment, files),
         "table": ranking_table(standings, files),
         "matrix": RankingMatrix::new(standings, MOST_ROWS),
         "error": mean_error(standings),

@@ -28,7 +28,21 @@ pub fn json() -> Value {
         axes(&mut schema["$defs"][&name], &mut varied);
         done.push(name);
     }
+    let tables = properties_of(&schema["$defs"]["AlgorithmTables"]);
+    for name in tables {
+        // `[tune]` may provide what else is required.
+        if let Some(table) = schema["$defs"][&name].as_object_mut() {
+            table.remove("required");
+        }
+    }
     schema
+}
+
+/// The definitions of the items of a table's arrays.
+fn properties_of(table: &Value) -> Vec<String> {
+    let properties = table["properties"].as_object();
+    let items = properties.into_iter().flat_map(|all| all.values());
+    items.filter_map(|value| definition(&value["items"])).collect()
 }
 
 /// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands

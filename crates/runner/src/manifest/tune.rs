@@ -18,7 +18,7 @@ pub struct Tune {
     /// The setting that is tuned, or a list of several, of which all combinations are candidates.
     /// An algorithm that does not have one of them goes without it.
     #[schemars(example = &"step-size")]
-    pub over: Names,
+    pub over: SettingNames,
     /// The smallest and the largest candidate, between which there are as many as `ratio` asks
     /// for; of several settings a table with a range for each.
     #[schemars(example = EXAMPLE_RANGE)]
@@ -70,14 +70,14 @@ fn extend() -> u64 {
 /// One name or several.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
-pub enum Names {
+pub enum SettingNames {
     /// A name.
     One(String),
     /// A list of names.
     Several(Vec<String>),
 }
 
-impl Names {
+impl SettingNames {
     /// All of them.
     pub fn all(&self) -> &[String] {
         match self {
@@ -97,19 +97,20 @@ pub enum PerSetting {
     Each(BTreeMap<String, Vec<f64>>),
 }
 
-impl<'de> Deserialize<'de> for Names {
+impl<'de> Deserialize<'de> for SettingNames {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct OneOrSeveral;
         impl<'de> Visitor<'de> for OneOrSeveral {
-            type Value = Names;
+            type Value = SettingNames;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a setting, or a list of names")
             }
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Names, E> {
-                Ok(Names::One(name.to_owned()))
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<SettingNames, E> {
+                Ok(SettingNames::One(name.to_owned()))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Names, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Names::Several)
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<SettingNames, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(list))
+                    .map(SettingNames::Several)
             }
         }
         from.deserialize_any(OneOrSeveral)

@@ -310,7 +310,7 @@ fn the_contract_columns_and_metadata_are_there() {
     assert_eq!((value("version").as_str(), value("dirty").as_str()), ("0", "false"));
     let frame = reader.finish().unwrap();
     let names: Vec<&str> = frame.get_column_names().into_iter().map(|n| n.as_str()).collect();
-    let expected = "experiment cell problem algorithm label clients step_size local_steps \
+    let expected = "experiment cell problem algorithm label clients step_size local_steps instance \
         replicate round local_step communications oracle_calls sequential_calls vectors_sent \
         bytes_sent sq_error theta outcome";
     assert_eq!(names.join(" "), expected);

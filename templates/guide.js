@@ -51,9 +51,9 @@ function show() {
       const name = document.createElement("strong");
       name.className = `family-${cost.algorithm.family}`;
       name.textContent = cost.algorithm.label;
-      answer.append(i ? " or " : "", name, ` (${settings(cost)})`);
+      answer.append(i ? " or " : "", name, ` (${settings(cost)}${tied.length > 1 ? `, ${readable(cost.calls)} oracle calls of a client` : ""})`);
     });
-    answer.append(`: ${readable(first.value)} ${unit}${aim.name === "seconds" ? `, ${readable(first.communications)} communications` : ""} and ${readable(first.calls)} oracle calls of a client.`);
+    answer.append(`: ${readable(first.value)} ${unit}${aim.name === "seconds" ? `, ${readable(first.communications)} communications` : ""}${tied.length > 1 ? "" : ` and ${readable(first.calls)} oracle calls of a client`}.`);
     if (next) answer.append(` ${next.algorithm.label} needs ${readable(next.value / first.value)} times as many ${unit}.`);
   }
   for (const cost of all) {
@@ -67,7 +67,7 @@ function show() {
   for (const td of section.querySelectorAll("td")) {
     const [i, j] = [+td.dataset.clients, +td.dataset.target], [top, ...others] = ranked(problem, i, j, aim), tied = top ? [top, ...others.filter(cost => cost.value === top.value)] : [];
     td.className = `${tied.length === 1 ? `won-${top.algorithm.family}` : ""}${i === n && j === e ? " chosen" : ""}`;
-    const texts = top ? [tied.map(cost => cost.algorithm.label).join(" or "), readable(top.value), settings(top)] : ["none", "not reached", ""];
+    const texts = top ? [tied.map(cost => cost.algorithm.label).join(" or "), readable(top.value), (tied.length > 1 ? `${top.algorithm.label}: ` : "") + settings(top)] : ["none", "not reached", ""];
     texts.forEach((text, k) => { td.children[k].textContent = text; });
   }
 }

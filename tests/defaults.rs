@@ -125,6 +125,16 @@ fn ids(folder: &std::path::Path, parts: &[(&str, String)]) -> Result<Vec<String>
     Ok(plan.cells.into_iter().map(|cell| cell.id).collect())
 }
 
+/// Adds what an algorithm needs beyond what its schema requires, since it may be tuned.
+fn complete(table: &mut Value, needs_steps: bool) {
+    if needs_steps {
+        table["local-steps"] = json!(10);
+    }
+    if table.get("step-size").is_none() {
+        table["step-size"] = json!(0.1);
+    }
+}
+
 #[test]
 fn a_default_that_is_written_out_changes_no_id() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,9 +171,7 @@ fn a_default_that_is_written_out_changes_no_id() {
         let needs = schema.resolved(items)["properties"].get("local-steps").is_some();
         for (a, b, at) in schema.pairs(items, &format!("algorithm.{kind}")) {
             let [a, b] = [a, b].map(|mut table| {
-                if needs {
-                    table["local-steps"] = json!(10);
-                }
+                complete(&mut table, needs);
                 format!("{{ {kind} = [{}] }}", toml(&table))
             });
             let steps = ("problem", format!("{{ quadratic = {QUADRATIC} }}"));

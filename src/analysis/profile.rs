@@ -32,22 +32,25 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let (mut panels, mut farthest) = (Vec::new(), 1.0_f64);
-    for (title, places) in &view.groups {
+    let ratios_of = |places: &Vec<usize>| {
         let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
-        let ratios = ratios(&group, by, at);
-        let last = largest(&ratios);
-        farthest = farthest.max(last);
-        let series = places.iter().zip(&ratios).map(|(place, ratios)| {
+        ratios(&group, by, at)
+    };
+    let ratios: Vec<Vec<Vec<f64>>> =
+        view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
+    // All curves go on to the same factor.
+    let farthest = ratios.iter().map(|of| largest(of)).fold(1.0, f64::max);
+    let panel = |((title, places), ratios): (&(String, Vec<usize>), &Vec<Vec<f64>>)| {
+        let series = places.iter().zip(ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
-            let points = steps(ratios, last);
             Series {
                 cells: vec![all[*place].cell.id.clone()],
-                ..Series::new(Line::Measured(curve.clone()), points)
+                ..Series::new(Line::Measured(curve.clone()), steps(ratios, farthest))
             }
         });
-        panels.push(Panel { title: title.clone(), series: series.collect() });
-    }
+        Panel { title: title.clone(), series: series.collect() }
+    };
+    let panels = view.groups.iter().zip(&ratios).map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
     let plot = Plot {
         panels,

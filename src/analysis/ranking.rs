@@ -303,15 +303,20 @@ impl Standings {
 /// The settings that all algorithms have, and the grid points of their values with several cells.
 pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
-    let all_have = |name: &&str| {
+    // A batch of the problem is another setting than that of mini-batch SGD.
+    let table = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+    let all_have = |path: &&&String| {
         let has_setting = |label: &&str| {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
-            own.any(|c| c.cell.settings.get(name).is_some())
+            own.any(|c| {
+                c.cell.settings.path(short(path)).is_some_and(|own| table(own) == table(path))
+            })
         };
         labels.iter().all(has_setting)
     };
-    let varied = cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
-    let axes = panels::unique(varied).into_iter().filter(all_have).map(str::to_owned);
+    let varied: Vec<&String> = panels::unique(cells.iter().flat_map(|c| &*c.cell.varied));
+    let axes = varied.iter().filter(all_have).map(|path| short(path));
+    let axes = panels::unique(axes).into_iter().map(str::to_owned);
     let axes: Vec<String> = axes.collect();
     if labels.len() < 2 {
         return (axes, Vec::new());

@@ -1,7 +1,7 @@
 //! Which settings are selected by the results of their candidates (`[tune]`).
 
 use super::on_each;
-use super::runs::{Runs, TraceNeeds};
+use super::runs::{NoSample, Runs, TraceNeeds};
 use crate::stats::mean;
 use crate::store::Store;
 use driftbench_runner::files::Error;
@@ -24,10 +24,15 @@ pub fn follow(plan: Plan, store: &Store) -> Result<Plan, Error> {
         tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
         let runs = Runs::new(stored.traces, on_each(cell), &needs, &prices);
         let sample = match tune.at {
-            None => runs.finals(tune.metric),
-            Some(at) => runs.at(tune.metric, at).ok().map(|sample| sample.values.clone()),
+            None => runs.finals(tune.metric).ok_or(NoSample::Diverged),
+            Some(at) => runs.at(tune.metric, at).map(|sample| sample.values.clone()),
         };
-        Ok(Some(sample.map_or(f64::INFINITY, |sample| loss(tune.metric, mean(&sample)))))
+        Ok(Some(match sample {
+            Ok(sample) => loss(tune.metric, mean(&sample)),
+            // Under a coin a run may end before the cost: it is not compared.
+            Err(NoSample::Ended) => f64::NAN,
+            Err(_) => f64::INFINITY,
+        }))
     })
 }
 

@@ -3,18 +3,18 @@
 
 use super::costs::when_text;
 use super::curves::views;
-use super::figure::{Body, Figure, Panel, Plot, Series};
+use super::figure::{Body, Figure, Panel, Plot, Series, View};
 use super::line::{LegendEntry, Line};
 use super::line_figure::{ordered, point, x_value};
 use super::runs::TraceNeeds;
-use super::{CellResult, Experiment, panels, read_cells, setting_text};
+use super::{CellResult, Experiment, panels, ranking, read_cells, setting_text};
 use crate::stats::{Ratio, Summary};
 use crate::store::Store;
 use driftbench_runner::files::Error;
 use driftbench_runner::manifest::Quantity;
 use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
 use driftbench_runner::manifest::tune::{Tune, TunedSetting};
-use driftbench_runner::plan::{Cell, Edge, Plan, Tuning, TuningGroup, short};
+use driftbench_runner::plan::{Cell, Plan, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
@@ -106,13 +106,20 @@ impl TuningResult {
                 Some((values_of(tuning, cell), ratio))
             };
             let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
+            let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
+            let ended = ended.then(|| "runs end before the cost".to_owned());
             let finals = group.winner().and_then(|w| of(&read.candidates, &w.cell.id));
             let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
             Some(TunedRow {
                 label: group.label.clone(),
                 values: axes.iter().map(|name| value(name).unwrap_or_default()).collect(),
                 selected: group.winner().map(|winner| winner.values.clone()),
-                edges: group.edges.iter().map(|edge| edge_in_words(*edge, &keys)).collect(),
+                edges: group
+                    .edges
+                    .iter()
+                    .map(|edge| edge_in_words(*edge, &keys))
+                    .chain(ended)
+                    .collect(),
                 tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
                 fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
                 shared: group.shared.as_ref().and_then(ratio),
@@ -138,12 +145,12 @@ fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
     tuning.settings.iter().map(|setting| of(&setting.key)).collect()
 }
 
-fn edge_in_words(edge: Edge, keys: &[&str]) -> String {
+fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
     let key = keys[edge.setting()];
     match edge {
-        Edge::Smallest(_) => format!("smallest {key}"),
-        Edge::Largest(_) => format!("largest {key}"),
-        Edge::Divergence(_) => format!("next larger {key} diverges"),
+        TuningEdge::Smallest(_) => format!("smallest {key}"),
+        TuningEdge::Largest(_) => format!("largest {key}"),
+        TuningEdge::Divergence(_) => format!("next larger {key} diverges"),
     }
 }
 
@@ -164,13 +171,12 @@ pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Fig
         let cells: Vec<&CellResult<'_>> =
             read.candidates.iter().filter(|c| kept.contains(c.cell.id.as_str())).collect();
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
-        let all = cells.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
-        let axes = panels::unique(all).into_iter().filter(|n| !keys.contains(n));
-        let mut axes: Vec<String> = axes.map(str::to_owned).collect();
+        let (mut axes, _) = ranking::grid_points(&cells);
+        axes.retain(|name| !keys.contains(&name.as_str()));
         while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
             axes.pop();
         }
-        let mut figure = losses(&axes, setting, tune, &cells, &winners);
+        let mut figure = losses(&axes, (setting, &keys), tune, &cells, &winners);
         figure.caption.push_str(&caption(tuning, number));
         figure.id = free_id(&setting.key, taken);
         figures.push(figure);
@@ -193,8 +199,12 @@ fn caption(tuning: &Tuning, number: usize) -> String {
     };
     let values = &tuning.settings[number];
     let ratio = values.ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times apart"));
+    let more = match values.ratio {
+        Some(_) => "; where the best stood at the end of the range, further ones were added",
+        None => "",
+    };
     format!(
-        "{others} A ring marks what is selected, from the same {} candidates{ratio} for all algorithms; where the best stood at the end of the range, further ones were added.",
+        "{others} A ring marks what is selected, from the same {} candidates{ratio} for all algorithms{more}.",
         values.values.len()
     )
 }
@@ -217,44 +227,61 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|(_, id)| id).collect()
 }
 
+/// The curves of a panel: the losses of the candidates at these places, and rings around those that
+/// are selected.
+fn loss_curves(
+    view: &View,
+    places: &[usize],
+    key: &str,
+    tune: &Tune,
+    cells: &[&CellResult<'_>],
+    winners: &HashSet<&str>,
+) -> Vec<Series> {
+    let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+    for place in places {
+        of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
+    }
+    let (mut series, mut rings) = (Vec::new(), Vec::new());
+    for (curve, cells) in of_curve {
+        let curve = &view.curves[curve];
+        let at = |cell: &&CellResult<'_>| {
+            let sample = cell.sample(tune.metric, tune.at).ok()?;
+            let point = point(x_value(cell, key)?, &sample, Band::Ci95);
+            Some((cell.cell.id.clone(), point))
+        };
+        let (ids, points) = ordered(cells.iter().filter_map(at).collect());
+        let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+        rings.extend(ringed.map(|(id, point)| Series {
+            cells: vec![id.clone()],
+            ..Series::new(Line::Selected(curve.clone()), vec![*point])
+        }));
+        series.push(Series {
+            diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
+            cells: ids,
+            ..Series::new(Line::Measured(curve.clone()), points)
+        });
+    }
+    series.extend(rings);
+    series
+}
+
 /// The losses of these candidates over a setting, with a ring around those that are selected.
 fn losses(
     axes: &[String],
-    setting: &TunedSetting,
+    (setting, keys): (&TunedSetting, &[&str]),
     tune: &Tune,
     cells: &[&CellResult<'_>],
     winners: &HashSet<&str>,
 ) -> Figure {
-    let view = views(axes, &[&setting.key], cells).remove(0);
-    let mut panels = Vec::new();
-    for (title, places) in &view.groups {
-        let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
-        for place in places {
-            of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
-        }
-        let (mut series, mut rings) = (Vec::new(), Vec::new());
-        for (curve, cells) in of_curve {
-            let curve = &view.curves[curve];
-            let at = |cell: &&CellResult<'_>| {
-                let sample = cell.sample(tune.metric, tune.at).ok()?;
-                let point = point(x_value(cell, &setting.key)?, &sample, Band::Ci95);
-                Some((cell.cell.id.clone(), point))
-            };
-            let (ids, points) = ordered(cells.iter().filter_map(at).collect());
-            let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
-            rings.extend(ringed.map(|(id, point)| Series {
-                cells: vec![id.clone()],
-                ..Series::new(Line::Selected(curve.clone()), vec![*point])
-            }));
-            series.push(Series {
-                diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
-                cells: ids,
-                ..Series::new(Line::Measured(curve.clone()), points)
-            });
-        }
-        series.extend(rings);
-        panels.push(Panel { title: title.clone(), series });
-    }
+    // A curve is of the best values of the other tuned settings, which its name does not say.
+    let mut known = vec![setting.key.as_str()];
+    known.extend(keys.iter().filter(|key| **key != setting.key));
+    let view = views(axes, &known, cells).remove(0);
+    let panel = |(title, places): &(String, Vec<usize>)| Panel {
+        title: title.clone(),
+        series: loss_curves(&view, places, &setting.key, tune, cells, winners),
+    };
+    let panels = view.groups.iter().map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
     let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
     let plot = Plot {
@@ -272,7 +299,11 @@ fn losses(
         super::sample_in_words(cells)
     );
     let common = FigureKeys {
-        title: Some(format!("{} of each candidate", tune.metric.formula())),
+        title: Some(format!(
+            "{} of each candidate, over {}",
+            tune.metric.formula(),
+            setting_text::symbol(&setting.key)
+        )),
         ..FigureKeys::default()
     };
     Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))

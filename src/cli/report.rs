@@ -1,6 +1,7 @@
 //! `report`: writes reports from results.
 
 use super::{Code, Failure, memory};
+use crate::analysis::frontier::are_known;
 use crate::analysis::{Experiment, analyse, tuned};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
@@ -137,6 +138,12 @@ pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written,
         let plan = followed.as_ref().unwrap_or(plan);
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
+        if !are_known(plan, store) {
+            let name = &plan.experiment;
+            eprintln!(
+                "{name}: its frontiers are computed, which may take minutes, and kept for later reports"
+            );
+        }
         let experiment = analyse(plan, store)?;
         Ok((writer.page(&experiment)?, contradictions(&experiment)))
     };

@@ -263,6 +263,14 @@ impl Session<'_> {
             let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
             next.cells = cells.cloned().collect();
             if next.cells.is_empty() {
+                let groups = next.tuning.iter().flat_map(|tuning| &tuning.groups);
+                let open = groups.filter(|group| !group.is_complete()).count();
+                if open > 0 && self.how.shard.is_some() && !self.how.quiet {
+                    eprintln!(
+                        "{}: what follows from the candidates is run when all are there: merge the shards and run again",
+                        plan.experiment
+                    );
+                }
                 break;
             }
             let plans = std::slice::from_ref(&next);

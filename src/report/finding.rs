@@ -109,6 +109,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
+    let rest = rest + &at_the_border(experiment);
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
     let at = setting(row);
     let paired = count(row.n, &format!("paired {}", row.unit));
@@ -137,6 +138,18 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
         format!("{tuned}{} and {last} {lowest}{where_}, and are not separated", head.join(", ")),
         places(standings),
     ))
+}
+
+/// That selected candidates stand at the border of what was tried, so that the ranking may change.
+fn at_the_border(experiment: &Experiment<'_>) -> String {
+    let Some(tuning) = &experiment.best.tuning else { return String::new() };
+    match tuning.rows.iter().filter(|row| !row.edges.is_empty()).count() {
+        0 => String::new(),
+        some => format!(
+            " {some} of {} selected candidates stand at the border of what was tried.",
+            tuning.rows.len()
+        ),
+    }
 }
 
 /// How much larger a mean is than another, in words: in per cent where they are close, where "1.00

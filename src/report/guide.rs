@@ -103,8 +103,12 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
         Some((algorithm, best.cost?))
     };
     let mut all: Vec<_> = frontier.algorithms.iter().filter_map(|a| point(*a)).collect();
-    all.sort_by(|a, b| value(&a.1).total_cmp(&value(&b.1)));
-    let Some((_, least)) = all.first().copied() else {
+    // As the page's script orders them: of equals that with the fewest oracle calls first.
+    let order = |a: &FrontierCost, b: &FrontierCost| {
+        value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
+    };
+    all.sort_by(|a, b| order(&a.1, &b.1));
+    let Some((first, least)) = all.first().copied() else {
         let (label, value) = ("none".to_owned(), "not reached".to_owned());
         return GuideSquare { label, family: None, value, settings: String::new() };
     };
@@ -114,8 +118,12 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
         [(one, _)] => Some(family(one.method().name())),
         _ => None,
     };
-    let settings =
-        format!("H = {}, γ = {}", thousands(least.local_steps as usize), short(least.step_size));
+    let of = if all.len() > 1 { format!("{}: ", label(first)) } else { String::new() };
+    let settings = format!(
+        "{of}H = {}, γ = {}",
+        thousands(least.local_steps as usize),
+        short(least.step_size)
+    );
     let value = readable(value(&least), 3);
     GuideSquare { label: names.join(" or "), family, value, settings }
 }

@@ -94,7 +94,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
         false => "with fresh noise",
     };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small, since it is the smallest of several.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
         found.metric.formula(),
         count(runs as usize, "run"),
     )];
@@ -107,7 +107,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
     let border = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
     if border > 0 {
         all.push(format!(
-            "{} of {} selected candidates stand at the border of what was tried, or beside a candidate that diverged, so that a better value may be outside.",
+            "{} of {} selected candidates stand at the border of what was tried, or beside a candidate that diverged, so that a better value may be outside: widen `range` or `values`.",
             border,
             found.rows.len()
         ));

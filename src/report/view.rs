@@ -22,6 +22,7 @@ use driftbench_runner::manifest::{Quantity, Source};
 use driftbench_runner::plan::{Cell, Plan};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The page of an experiment.
 #[derive(Serialize)]
@@ -125,7 +126,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
                 Some(several) if several > 1 => "instances, each with the mean of its runs",
                 _ => "runs",
             },
-            "cells": plan.cells.len(),
+            "cells": planned_cells(plan),
             "missing": experiment.missing.len(),
         }),
         manifest: json!({
@@ -152,6 +153,14 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         data: data(experiment)?,
         files,
     })
+}
+
+/// The cells of an experiment; of a tuned one its candidates and those that follow from them.
+fn planned_cells(plan: &Plan) -> usize {
+    match plan.tuning {
+        None => plan.cells.len(),
+        Some(_) => plan.all_cells().map(|cell| &cell.id).collect::<BTreeSet<_>>().len(),
+    }
 }
 
 fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {

@@ -60,6 +60,10 @@ pub fn compare(drawing: &Drawing) -> usize {
     }
     for (i, line) in lines.iter().enumerate() {
         let label = &line.label;
+        if line.role == "selected" {
+            // A ring around a point of a curve that has a key.
+            continue;
+        }
         if line.role == "theory" {
             // It has the colour of its curve, and a dash of the legend.
             let measured = lines.iter().filter(|other| other.role == "measured");

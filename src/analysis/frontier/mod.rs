@@ -245,6 +245,13 @@ pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<ComputedFronti
     each.collect()
 }
 
+/// Whether the frontiers of a plan are kept from an earlier report, if it has some.
+pub fn are_known(plan: &Plan, store: &Store) -> bool {
+    plan.manifest.frontier.is_empty()
+        || prepare_frontiers(plan)
+            .is_ok_and(|all| all.iter().all(|one| kept::known(store, &one.key).is_some()))
+}
+
 impl<'a> ComputedFrontier<'a> {
     /// A frontier from the fewest rounds that theory found.
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {

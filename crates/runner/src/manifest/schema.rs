@@ -31,8 +31,8 @@ pub fn json() -> Value {
     let tables = properties_of(&schema["$defs"]["AlgorithmTables"]);
     for name in tables {
         // `[tune]` may provide what else is required.
-        if let Some(table) = schema["$defs"][&name].as_object_mut() {
-            table.remove("required");
+        if let Some(required) = schema["$defs"][&name]["required"].as_array_mut() {
+            required.retain(|key| key != "step-size");
         }
     }
     schema

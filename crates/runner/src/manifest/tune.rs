@@ -31,12 +31,12 @@ pub struct Tune {
     #[serde(default = "ratio")]
     #[schemars(extend("exclusiveMinimum" = 1.0), example = 1.5)]
     pub ratio: f64,
-    /// The number of runs of each candidate (on each instance); by default `replicates` of the
+    /// The number of runs of each candidate (on each instance), in place of `replicates` of the
     /// manifest.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: Option<u64>,
-    /// The number of fresh runs of what was selected; by default 20, and with several instances
-    /// `replicates`, on as many fresh instances.
+    /// The number of fresh runs of what was selected, in place of 20, or with several instances of
+    /// `replicates` on as many fresh instances.
     #[schemars(range(min = 1), example = 20)]
     pub evaluate: Option<u64>,
     /// The quantity by whose mean candidates are compared, if it is recorded: the smallest is
@@ -44,7 +44,7 @@ pub struct Tune {
     #[serde(default)]
     pub metric: Quantity,
     /// The cost at which candidates are compared, such as `{ communications = 500 }`, and at which the
-    /// page ranks the algorithms; by default each is compared after its last round.
+    /// page ranks the algorithms; without it each is compared after its last round.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
     /// How often candidates are added where the best is the smallest or the largest of its range,

@@ -39,7 +39,7 @@ pub use settings::{Setting, SettingKey, Settings, short};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-pub use tune::{Candidate, Edge, Tuning, TuningGroup};
+pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.

@@ -53,7 +53,7 @@ pub struct TuningGroup {
     /// runs of every candidate diverged.
     pub selected: Option<usize>,
     /// Why a better one may be outside of the candidates.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<TuningEdge>,
     /// How often candidates were added.
     pub extended: u64,
     /// Fresh runs of the selected one.
@@ -69,13 +69,14 @@ pub struct Candidate {
     pub cell: Cell,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The mean over its runs; infinite if one diverged, `None` if it was not run.
+    /// The mean over its runs; infinite if one diverged, NaN if one ends before the cost at which
+    /// candidates are compared, `None` if it was not run.
     pub loss: Option<f64>,
 }
 
 /// Where the selected candidate stands at the border of what was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum TuningEdge {
     /// It has the smallest value of the setting of this number.
     Smallest(usize),
     /// It has the largest.
@@ -84,7 +85,7 @@ pub enum Edge {
     Divergence(usize),
 }
 
-impl Edge {
+impl TuningEdge {
     /// The number of the setting.
     pub fn setting(self) -> usize {
         match self {
@@ -122,25 +123,26 @@ impl TuningGroup {
     }
 
     /// The edges of a setting at which the selected candidate stands.
-    fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<Edge> {
+    fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<TuningEdge> {
         let values = self.values(setting);
         if values.len() < 2 {
             return Vec::new();
         }
         let Some(winner) = self.winner() else {
             // Where everything diverged a smaller value may not.
-            return vec![Edge::Smallest(setting)];
+            let diverged = self.candidates.iter().all(|c| c.loss == Some(f64::INFINITY));
+            return diverged.then_some(TuningEdge::Smallest(setting)).into_iter().collect();
         };
         let Some(own) = winner.values[setting] else { return Vec::new() };
         let mut edges = Vec::new();
         // There is no whole number below 1 to be tried.
         if own == values[0] && !(tuned.whole && own <= 1.0) {
-            edges.push(Edge::Smallest(setting));
+            edges.push(TuningEdge::Smallest(setting));
         }
         match self.above(winner, setting) {
-            None if Some(&own) == values.last() => edges.push(Edge::Largest(setting)),
+            None if Some(&own) == values.last() => edges.push(TuningEdge::Largest(setting)),
             Some(above) if above.loss == Some(f64::INFINITY) => {
-                edges.push(Edge::Divergence(setting));
+                edges.push(TuningEdge::Divergence(setting));
             }
             _ => {}
         }
@@ -168,9 +170,9 @@ impl TuningGroup {
             let (first, last) = (known[0], known[known.len() - 1]);
             let powers = (1..=ADDED).map(|power| libm::pow(ratio, power as f64));
             let more: Vec<f64> = match edge {
-                Edge::Smallest(_) => powers.map(|power| first / power).collect(),
-                Edge::Largest(_) => powers.map(|power| last * power).collect(),
-                Edge::Divergence(_) => {
+                TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
+                TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
+                TuningEdge::Divergence(_) => {
                     let winner = self.winner();
                     let above = winner.and_then(|winner| self.above(winner, i));
                     let pair = winner.zip(above).map(|(a, b)| (a.values[i], b.values[i]));

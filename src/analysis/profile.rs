@@ -10,7 +10,6 @@ use crate::stats::{mean, standard_deviation};
 use driftbench_core::words::count;
 use driftbench_runner::manifest::figure::{FigureKeys, Scale};
 use driftbench_runner::manifest::{AtCost, Quantity};
-use std::collections::HashMap;
 
 /// Instances below which a profile shows too few steps to be read.
 const FEWEST: usize = 10;
@@ -91,16 +90,15 @@ fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Ve
     let runs = cells.iter().map(|c| c.runs.by_instance(by, at));
     let runs: Vec<Option<Vec<&[f64]>>> = runs.collect();
     let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
-    let mut ratios = vec![vec![f64::INFINITY; instances]; cells.len()];
+    let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
     for i in 0..instances {
-        let known: HashMap<usize, &[f64]> =
-            runs.iter().enumerate().filter_map(|(c, r)| Some((c, *r.as_ref()?.get(i)?))).collect();
-        let best = known.values().min_by(|a, b| mean(a).total_cmp(&mean(b)));
-        let Some(best) = best.copied() else { continue };
-        for (cell, own) in known {
-            let ratio = mean(own) / mean(best);
-            let tied = libm::log(ratio) <= TIE * log_error(own, best);
-            ratios[cell][i] = if tied { 1.0 } else { ratio };
+        let own: Vec<Option<&[f64]>> = runs.iter().map(|r| r.as_ref()?.get(i).copied()).collect();
+        let best = own.iter().flatten().min_by(|a, b| mean(a).total_cmp(&mean(b))).copied();
+        for (own, ratios) in own.into_iter().zip(&mut ratios) {
+            ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| {
+                let ratio = mean(own) / mean(best);
+                if libm::log(ratio) <= TIE * log_error(own, best) { 1.0 } else { ratio }
+            }));
         }
     }
     ratios

@@ -143,7 +143,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         finding: finding::finding(experiment)?,
         figures: figures(experiment)?,
         claims: PageClaims { counts: claims::counts(&list), list },
-        ranking: ranking(&experiment, &mut files),
+        ranking: ranking(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
         formulas: json!({

@@ -8,7 +8,7 @@ use super::grid::{self, Grid, setting_path};
 use super::places::find_node;
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{AlgorithmEntry, GridPoint, VaryingTables, Visited};
-use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, rounds, tune, validate};
+use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, candidates, rounds, validate};
 use crate::files::hex;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
@@ -122,7 +122,7 @@ impl CellMaker<'_> {
         let identity = Identity {
             numerics: NUMERICS,
             seed: self.manifest.seed,
-            replicates: tune::replicates(self.manifest),
+            replicates: candidates::replicates(self.manifest),
             instances: self.manifest.instances.unwrap_or(1),
             fresh: false,
             oracle,

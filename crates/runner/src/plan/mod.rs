@@ -3,6 +3,7 @@
 //! *Invariant*: a cell id is a hash of what determines the numbers and of nothing else;
 //! whitespace, key order, titles, labels and figures do not change it.
 
+mod candidates;
 mod cells;
 mod claims;
 mod costs;
@@ -257,7 +258,9 @@ impl Plan {
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
-        let tuning = tune::expand(&mut root).map_err(|found| Rejected::new(&source, found))?;
+        let tuned = candidates::expand(&mut root);
+        let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
+        let tuning = tuned.map(|settings| Tuning { settings, groups: Vec::new() });
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };

@@ -1,0 +1,251 @@
+//! The candidates of tuned settings: what `[tune]` says of them, and their place as axes in the
+//! algorithms' tables.
+
+use super::Cell;
+use super::places::{Checker, place_of};
+use crate::manifest::axis::Choice;
+use crate::manifest::document::{Diagnostics, KeyValue, Value, put};
+use crate::manifest::read::exhaust;
+use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
+use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use driftbench_core::algorithm::{SettingsOfKind, Spec};
+use driftbench_core::rng::MAX_REPLICATES;
+use std::marker::PhantomData;
+
+/// Candidates of one setting.
+const MOST_CANDIDATES: usize = 1000;
+
+/// A number to three digits, so that candidates are short; or the nearest whole one.
+pub fn rounded(x: f64, whole: bool) -> f64 {
+    if whole {
+        return libm::round(x);
+    }
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
+
+/// So many numbers from `low` to `high` that successive ones have at most this ratio.
+fn geometric(low: f64, high: f64, ratio: f64, whole: bool) -> Vec<f64> {
+    let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
+    let number = |i: usize| low * libm::pow(high / low, i as f64 / steps);
+    let inner = (1..steps as usize).map(|i| rounded(number(i), whole));
+    let mut all: Vec<f64> = std::iter::once(low).chain(inner).chain([high]).collect();
+    all.dedup();
+    all
+}
+
+/// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn expand(root: &mut Node) -> Result<Option<Vec<TunedSetting>>, Vec<Diagnostic>> {
+    let Some(node) = root.find("tune") else { return Ok(None) };
+    let mut found = Diagnostics::default();
+    let none = Choice::new();
+    let (tune, _) = exhaust(node, "tune", &none, PhantomData::<Tune>, &mut found);
+    // What is wrong with the table itself is found again when the manifest is read.
+    let Some(tune) = tune else { return Ok(None) };
+    let settings = tuned_settings(root, &tune)?;
+    for setting in &settings {
+        put_candidates(root, &setting.key, &setting.values)?;
+    }
+    Ok(Some(settings))
+}
+
+fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic> {
+    vec![Diagnostic::new(place_of(root, path, &Choice::new()), path, message)]
+}
+
+/// The settings that are tuned with their candidates.
+fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Diagnostic>> {
+    let names = tune.over.all();
+    if names.is_empty() {
+        return Err(fault(root, "tune.over", "`over` names no setting"));
+    }
+    let mut settings = Vec::new();
+    for (i, key) in names.iter().enumerate() {
+        if names[..i].contains(key) {
+            return Err(fault(root, "tune.over", format!("`{key}` is listed twice")));
+        }
+        let of = |table: &Option<PerSetting>| match table {
+            Some(PerSetting::One(list)) if names.len() == 1 => Some(list.clone()),
+            Some(PerSetting::Each(lists)) => lists.get(key).cloned(),
+            _ => None,
+        };
+        settings.push(match (of(&tune.range), of(&tune.values)) {
+            (Some(range), None) => from_range(root, tune, key, &range)?,
+            (None, Some(values)) => from_values(root, key, values)?,
+            (Some(_), Some(_)) => {
+                let message = format!("`range` and `values` exclude each other: `{key}` has both");
+                return Err(fault(root, "tune.values", message));
+            }
+            (None, None) => {
+                let example = match names.len() {
+                    1 => "range = [1e-3, 1.0]".to_owned(),
+                    _ => format!("range = {{ {key} = [1e-3, 1.0] }}"),
+                };
+                let message = format!("`{key}` has no candidates: write `{example}`, or `values`");
+                return Err(fault(root, "tune.over", message));
+            }
+        });
+    }
+    for (name, table) in [("range", &tune.range), ("values", &tune.values)] {
+        let Some(PerSetting::Each(lists)) = table else { continue };
+        if let Some(other) = lists.keys().find(|key| !names.contains(key)) {
+            let path = format!("tune.{name}.{other}");
+            return Err(fault(root, &path, format!("`{other}` is not among `over`")));
+        }
+    }
+    Ok(settings)
+}
+
+/// Where the list of a setting stands: `tune.range`, or below it.
+fn path_of_list(root: &Node, name: &str, key: &str) -> String {
+    let own = format!("tune.{name}.{key}");
+    if root.find(&own).is_some() { own } else { format!("tune.{name}") }
+}
+
+fn from_range(
+    root: &Node,
+    tune: &Tune,
+    key: &str,
+    range: &[f64],
+) -> Result<TunedSetting, Vec<Diagnostic>> {
+    let path = path_of_list(root, "range", key);
+    let (low, high) = match range {
+        [low, high] if *low > 0.0 && low < high && high.is_finite() => (*low, *high),
+        _ => {
+            let message = "must be two numbers above 0, the smaller first: such as [1e-3, 1.0]";
+            return Err(fault(root, &path, message));
+        }
+    };
+    if !(tune.ratio > 1.0 && tune.ratio.is_finite()) {
+        let message = format!("`ratio` must be a number above 1, not {}", tune.ratio);
+        return Err(fault(root, "tune.ratio", message));
+    }
+    let whole = are_whole(root, &path);
+    let values = geometric(low, high, tune.ratio, whole);
+    if values.len() > MOST_CANDIDATES {
+        let message =
+            format!("makes {} candidates; at most {MOST_CANDIDATES} are allowed", values.len());
+        return Err(fault(root, &path, message));
+    }
+    let ratio = libm::pow(high / low, 1.0 / (values.len() - 1) as f64);
+    Ok(TunedSetting { key: key.to_owned(), values, ratio: Some(ratio), whole })
+}
+
+fn from_values(
+    root: &Node,
+    key: &str,
+    mut values: Vec<f64>,
+) -> Result<TunedSetting, Vec<Diagnostic>> {
+    let path = path_of_list(root, "values", key);
+    values.sort_by(f64::total_cmp);
+    let written = values.len();
+    values.dedup();
+    if written < 2 || values.len() < written {
+        return Err(fault(root, &path, "must be at least two different candidates"));
+    }
+    Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
+}
+
+/// Whether all numbers of a list were written as integers.
+fn are_whole(root: &Node, path: &str) -> bool {
+    let Some(Value::Array(items)) = root.find(path).map(|node| &node.value) else { return false };
+    items.iter().all(|item| matches!(item.value, Value::Integer(_)))
+}
+
+/// Puts the candidates of a setting into every algorithm's table that has such a key.
+pub fn put_candidates(root: &mut Node, key: &str, values: &[f64]) -> Result<(), Vec<Diagnostic>> {
+    let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
+    let whole = are_whole(root, &path_of_list(root, "range", key))
+        || are_whole(root, &path_of_list(root, "values", key));
+    let number = |x: &f64| match whole {
+        true => Value::Integer(Some(*x as i64)),
+        false => Value::Float(*x),
+    };
+    let items = values.iter().map(|x| Node::new(place.clone(), number(x))).collect();
+    let list = Node::new(place.clone(), Value::Array(items));
+    let mut found = 0;
+    for path in entries(root) {
+        let own = format!("{path}.{key}");
+        if root.find(&own).is_some() {
+            let message = format!(
+                "`{key}` is tuned, so that it has no value here: remove it, or the setting from `over` of [tune]"
+            );
+            return Err(fault(root, &own, message));
+        }
+        if accepts(root, &path, key, &list) {
+            put(root, &own, &list);
+            found += 1;
+        }
+    }
+    if found == 0 {
+        let message = format!("no algorithm of this manifest has a setting `{key}`");
+        return Err(fault(root, "tune.over", message));
+    }
+    Ok(())
+}
+
+/// The paths of all algorithms' tables.
+fn entries(root: &Node) -> Vec<String> {
+    let Some(Value::Table(kinds)) = root.find("algorithm").map(|node| &node.value) else {
+        return Vec::new();
+    };
+    let of_kind = |entry: &KeyValue| {
+        let count = match &entry.node.value {
+            Value::Array(items) => items.len(),
+            _ => 0,
+        };
+        let kind = entry.key.clone();
+        (0..count).map(move |i| format!("algorithm.{kind}.{i}")).collect::<Vec<_>>()
+    };
+    kinds.iter().flat_map(of_kind).collect()
+}
+
+/// Whether an algorithm's table has such a key.
+fn accepts(root: &Node, path: &str, key: &str, list: &Node) -> bool {
+    let mut tried = root.clone();
+    put(&mut tried, &format!("{path}.{key}"), list);
+    let Some(node) = tried.find(path) else { return false };
+    let kind = path.split('.').nth(1).unwrap_or_default();
+    let Some(kind) = Spec::KINDS.iter().find(|known| **known == kind) else { return false };
+    let mut found = Diagnostics::default();
+    exhaust(node, path, &Choice::new(), SettingsOfKind(kind), &mut found);
+    let unknown = format!("unknown key `{key}`");
+    !found.into_vec().iter().any(|diagnostic| diagnostic.message == unknown)
+}
+
+impl<'a> Checker<'a> {
+    /// What is wrong with `[tune]` beside its candidates.
+    pub fn tune(&mut self, cells: &'a [Cell]) {
+        let Some(tune) = self.manifest.tune.clone() else { return };
+        if let Some(at) = tune.at {
+            self.at_cost("tune.at", at, tune.metric, cells.iter());
+        }
+        let most = MAX_REPLICATES / 2;
+        for (key, number) in [("replicates", tune.replicates), ("evaluate", tune.evaluate)] {
+            let Some(number) = number else { continue };
+            let runs = number.saturating_mul(self.manifest.instances.unwrap_or(1));
+            let path = format!("tune.{key}");
+            self.require(number > 0, &path, format!("`{key}` must be 1 or more, not 0"));
+            let message = format!("`{key}` makes {runs} runs; at most {most} are allowed");
+            self.require(runs <= most, &path, message);
+        }
+        let recorded = tune.metric.metric().is_none_or(|metric| {
+            self.manifest.record.metrics.contains(&metric)
+                || metric == crate::manifest::Metric::SqErrorLimit
+        });
+        let name = tune.metric.name();
+        let message = format!("`{name}` is not recorded: add it to `record.metrics`");
+        self.require(recorded, "tune.metric", message);
+        let averaged = tune.metric.average().is_none();
+        let message = format!("`{name}` is no quantity of single runs");
+        self.require(averaged, "tune.metric", message);
+    }
+}
+
+/// The number of runs of each candidate on each instance.
+pub fn replicates(manifest: &Manifest) -> u64 {
+    let tuned = manifest.tune.as_ref().and_then(|tune| tune.replicates);
+    tuned.unwrap_or(manifest.replicates)
+}

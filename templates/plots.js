@@ -468,7 +468,7 @@ class Plot {
     const number = v => v === undefined || Number.isNaN(v) ? "" : String(+v.toPrecision(8));
     const rows = [["panel", "curve", "role", this.view.x, "y", "low", "high", "n", "band"]];
     for (const panel of this.panels) for (const line of panel.lines.filter(l => this.visible(l))) {
-      line.x.forEach((x, i) => rows.push([panel.title, line.label, line.n && !line.n[i] ? "exact" : line.role, number(x), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), line.n?.[i] || "", line.role === "measured" ? this.view.band : ""]));
+      line.x.forEach((x, i) => rows.push([panel.title, line.label, line.role === "measured" && line.n && !line.n[i] ? "exact" : line.role, number(x), number(line.y[i]), number(line.low?.[i]), number(line.high?.[i]), line.n?.[i] || "", line.role === "measured" ? this.view.band : ""]));
       if (this.view.band === "runs") line.runs.forEach((run, r) => run.x.forEach((x, i) => rows.push([panel.title, line.label, `replicate ${r}`, number(x), number(run.y[i]), "", "", 1, ""])));
     }
     return rows.map(row => row.map(v => quote(String(v))).join(",")).join("\n") + "\n";

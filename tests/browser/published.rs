@@ -19,7 +19,12 @@ fn reports() -> Bench {
     let files = files_below(&root().join("experiments"));
     files.iter().for_each(|file| bench.write(&name(file), fs::read(file).unwrap()));
     for manifest in files.iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
-        bench.compute(&[&name(manifest), "--replicates", "2"]);
+        let manifest = name(manifest);
+        let mut arguments = vec![manifest.as_str(), "--replicates", "2"];
+        if bench.read(&manifest).contains("\ninstances = ") {
+            arguments.extend(["--set", "instances=2"]);
+        }
+        bench.compute(&arguments);
     }
     // Cut short, claims may be refuted.
     let output = bench.run(&["report", "--quiet"]);

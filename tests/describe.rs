@@ -32,9 +32,8 @@ fn runs(file: &str, bytes: &[u8], arguments: &[&str]) -> (Bench, String) {
     bench.write("start.toml", &output.out);
     bench.compute(&["start.toml"]);
     bench.report();
-    let finals = bench.read("reports/start/summary.csv");
-    for line in finals.lines().skip(1) {
-        assert_eq!(line.split(',').nth(3), Some("0"), "runs diverged: {line}");
+    for row in bench.rows("reports/start/summary.csv") {
+        assert_eq!(row["diverged"], "0", "{row:?}");
     }
     (bench, output.out)
 }
@@ -43,6 +42,19 @@ fn runs(file: &str, bytes: &[u8], arguments: &[&str]) -> (Bench, String) {
 fn has(text: &str, lines: &[&str]) {
     for line in lines {
         assert!(text.lines().any(|have| have == *line), "no line {line:?} in\n{text}");
+    }
+}
+
+/// Four algorithms, each with settings selected among the same candidates.
+#[test]
+fn a_tuned_comparison_runs_as_it_is_printed() {
+    let (bench, _) = runs("records.csv", table().as_bytes(), &["--label", "grade", "--tune"]);
+    let rows = bench.rows("reports/start/tuned.csv");
+    let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str()).collect();
+    assert_eq!(labels, ["FedAvg", "FedProx", "Richardson-Romberg", "Scaffold"]);
+    for row in &rows {
+        let number = |name: &str| row[name].parse::<f64>().unwrap();
+        assert!(number("selected_step-size") > 0.0 && number("low") < number("high"), "{row:?}");
     }
 }
 

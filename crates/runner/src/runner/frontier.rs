@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
 /// 1.5, six of them find the fewest rounds to 0.01 %.
 const REFINEMENTS: u32 = 6;
+/// The largest d at which step sizes are refined between those of the grid: beyond it each takes as
+/// long as the whole grid.
+const MOST_REFINED: usize = 4;
 
 /// A frontier of a manifest, ready to be computed.
 pub struct PreparedFrontier<'a> {
@@ -95,7 +98,7 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<S
             to: range.from.max(range.to),
             points: range.points as usize,
         },
-        refinements: REFINEMENTS,
+        refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
         start: start(plan, frontier, instance)?,
     })
 }

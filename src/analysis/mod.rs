@@ -221,6 +221,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let standings = Standings::new(axes, &rows, (by, at), &rankings);
     let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
     let candidates = TuningCells::read(plan, store)?;
+    one_version(plan, &candidates.candidates)?;
     let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
     let further = tuning::figures(plan, &candidates, &taken);
     figures.splice(figures.len().min(1)..figures.len().min(1), further);

@@ -55,7 +55,8 @@ pub struct TunedRow {
 
 /// The candidates of a plan with their results, and fresh runs of what is best for all.
 pub struct TuningCells<'a> {
-    candidates: Vec<CellResult<'a>>,
+    /// Those by which settings were selected.
+    pub candidates: Vec<CellResult<'a>>,
     shared: Vec<CellResult<'a>>,
 }
 

@@ -23,6 +23,11 @@ pub struct ClaimKeys {
     /// Where it is claimed.
     #[schemars(example = &"RR, section 7")]
     pub source: Option<String>,
+    /// The statements of the registered sources that it is about, by name: the page says whether
+    /// its cells meet their conditions.
+    #[serde(default)]
+    #[schemars(example = ["RR Theorem 1"])]
+    pub statements: Vec<String>,
     /// Id of the figure that shows it.
     #[schemars(example = &"fig1")]
     pub figure: Option<String>,

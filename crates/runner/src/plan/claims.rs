@@ -10,6 +10,7 @@ use crate::manifest::Quantity;
 use crate::manifest::claim::{
     ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Selection, Slope, When,
 };
+use driftbench_core::sources::{statement, statements};
 use std::collections::BTreeSet;
 
 /// Notes what is wrong with the claims.
@@ -137,7 +138,27 @@ impl Checker<'_> {
                 let message = format!("no figure is called \"{figure}\"");
                 self.note(&format!("{path}.figure"), message, |d| d.naming(figure, &known));
             }
+            self.statements(&path, common);
             self.expectation(&path, common);
+        }
+    }
+
+    fn statements(&mut self, path: &str, common: &ClaimKeys) {
+        for (i, name) in common.statements.iter().enumerate() {
+            let twice = common.statements[..i].contains(name);
+            let message = || format!("\"{name}\" is named twice");
+            self.require(!twice, &format!("{path}.statements.{i}"), message());
+            if statement(name).is_none() {
+                let source = name.split(' ').next().unwrap_or_default();
+                let of_source = statements().filter(|known| known.source() == source);
+                let mut known: Vec<&str> = of_source.map(|known| known.name).collect();
+                if known.is_empty() {
+                    known = statements().map(|known| known.name).collect();
+                }
+                let message = format!("no statement is called \"{name}\"");
+                let place = format!("{path}.statements.{i}");
+                self.note(&place, message, |d| d.naming(name, &known));
+            }
         }
     }
 

@@ -3,7 +3,14 @@
 //! *Invariant*: the entries are those of the section *Sources* in docs/GLOSSARY.md (a test of
 //! `report::view` compares them).
 
+mod book;
+mod rr;
+mod scafflsa;
+mod slides;
+mod statement;
+
 use serde::Serialize;
+pub use statement::{Condition, Statement, statement, statements};
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,0 +1,88 @@
+//! The statements of SLIDES.
+
+use super::statement::Condition::{self, *};
+use super::statement::Statement;
+
+const FEDAVG: &[Condition] = &[StronglyConvex, ConvexDraws];
+const SCAFFOLD: &[Condition] = &[StronglyConvex, ConvexDraws, PathTimesSmoothness];
+
+/// The statements, in the order of the talk.
+pub const STATEMENTS: &[Statement] = &[
+    Statement::new(
+        "SLIDES bias over H",
+        "When the number of local iterations increases, FedAvg's bias increases.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES contraction of FedAvg",
+        "W₂ of FedAvg's iterates from the stationary distribution falls by (1 − γμ)^H in each round.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES covariance of FedAvg",
+        "FedAvg's stationary covariance is (γ/N) AC + O(γ^(3/2)H): linear speed-up, and the variance scales in γ.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES bias of FedAvg",
+        "FedAvg's bias is (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f AC + O(γ^(3/2)H).",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES no heterogeneity bias",
+        "FedAvg's heterogeneity bias vanishes where all Hessians at θ* are equal, or all gradients.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES Richardson-Romberg",
+        "The combination 2θ^(γ) − θ^(2γ) of two runs of FedAvg corrects the bias.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES numerical illustration",
+        "FedAvg, Scaffold and Richardson-Romberg are compared in a figure.",
+        FEDAVG,
+    ),
+    Statement::new(
+        "SLIDES contraction of Scaffold",
+        "If γHL ≤ 1, W₂ of Scaffold's iterates and control variates from the stationary distribution falls by (1 − γμ)^H in each round.",
+        SCAFFOLD,
+    ),
+    Statement::new(
+        "SLIDES covariance of Scaffold",
+        "Scaffold's stationary covariance is (γ/N) AC + O(γ^(3/2)): close to FedAvg's, linear speed-up, and the variance scales in γ.",
+        SCAFFOLD,
+    ),
+    Statement::new(
+        "SLIDES bias of Scaffold",
+        "Scaffold's bias is −(γ/2N) A⁻¹∇³f AC + O(γ^(3/2)): no heterogeneity bias, but it is still biased.",
+        SCAFFOLD,
+    ),
+    Statement::new("SLIDES Cov(θ, θ)", "Σ^x = (γ/N) AC + O(γ²H + γ^(3/2)).", SCAFFOLD),
+    Statement::new(
+        "SLIDES Cov(θ, ξ_c)",
+        "Σ^(x,ξ)_c = (γ/N) AC (H_c − A) + (γ/N)(C_c − C) + O(γ²H + γ^(3/2)).",
+        SCAFFOLD,
+    ),
+    Statement::new(
+        "SLIDES Cov(ξ_c, ξ_c)",
+        "Σ^ξ_(c,c) = (1 − 2/N) C_c/H + C/(NH) + O(γ).",
+        SCAFFOLD,
+    ),
+    Statement::new("SLIDES Cov(ξ_c, ξ_c')", "Σ^ξ_(c,c') = (C − C_c − C_c')/(NH) + O(γ).", SCAFFOLD),
+    Statement::new(
+        "SLIDES rate of Scaffold",
+        "E‖x_T − x*‖² ≲ (1 − γμ/4)^(HT) (…) + γσ²/(Nμ) + γ^(3/2)Qσ³/μ^(5/2) + γ³HQ²σ⁴/μ³.",
+        SCAFFOLD,
+    ),
+    Statement::new(
+        "SLIDES gradients per client",
+        "As long as N is not too large, E‖x_T − x*‖² ≤ ε² takes Õ(σ²/(Nμ²ε²) log(1/ε)) gradients per client.",
+        SCAFFOLD,
+    ),
+    Statement::new(
+        "SLIDES tailored algorithms",
+        "Scaffold is still biased: there is a need for algorithms tailored for federated learning and stochasticity.",
+        SCAFFOLD,
+    ),
+];

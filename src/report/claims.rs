@@ -7,7 +7,7 @@ use crate::analysis::bounds::BoundRow;
 use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
 use crate::analysis::name;
-use crate::stats::verdict::{Doubt, Verdict};
+use crate::stats::verdict::{Doubt, Region, Verdict};
 use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +30,13 @@ pub struct ClaimText {
     pub exact: bool,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
+    /// Of a supported claim, what would have been refuted; empty of others.
+    pub resolution: String,
+    /// Whether nothing that was tested has a sampling error.
+    pub resolved_exactly: bool,
+    /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
+    /// words, and in a sentence.
+    pub conditions: Vec<(&'static str, &'static str, String)>,
     /// Each cell or pair: name, estimate, verdict by itself.
     pub parts: TextTable,
     /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
@@ -68,8 +75,23 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         n: claim.n,
         exact: claim.n == 0 && decision.verdict != Verdict::NotTested,
         remarks: remarks(claim),
+        resolution: decision.resolution.map(resolution).unwrap_or_default(),
+        resolved_exactly: claim.parts.iter().all(|part| part.estimate.is_exact()),
+        conditions: (claim.conditions.iter())
+            .map(|found| (found.statement.name, found.summary(), found.sentence()))
+            .collect(),
         parts: parts(claim, files),
         chart: interval_chart::svg(claim.estimate, claim.region, claim.is_ratio),
+    }
+}
+
+/// The numbers that would have been refuted.
+fn resolution((low, high): Region) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("below {} or above {}", short(low), short(high)),
+        (true, false) => format!("below {}", short(low)),
+        (false, true) => format!("above {}", short(high)),
+        (false, false) => String::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod log_means;
 pub mod paired;
+pub mod resolution;
 pub mod verdict;
 
 use log_means::LogMeans;

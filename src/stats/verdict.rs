@@ -23,6 +23,8 @@ pub struct Evidence {
     pub region: Region,
     /// Sample size.
     pub n: usize,
+    /// How many numbers the parameter has; the distance of a vector is compared in all directions.
+    pub dimensions: usize,
     /// What the sample does not show of its distribution.
     pub doubt: Doubt,
 }
@@ -67,6 +69,7 @@ impl Evidence {
             refute: f64::from(u8::from(holds)),
             region: (f64::NAN, f64::NAN),
             n: 1,
+            dimensions: 1,
             doubt: Doubt::None,
         }
     }
@@ -132,7 +135,8 @@ impl Evidence {
         let nan = f64::NAN;
         let interval = (nan, nan);
         let (support, refute, region, doubt) = (1.0, 1.0, (nan, nan), Doubt::None);
-        Self { estimate, error: nan, interval, support, refute, region, n, doubt }
+        let dimensions = 1;
+        Self { estimate, error: nan, interval, support, refute, region, n, dimensions, doubt }
     }
 
     /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
@@ -172,9 +176,7 @@ impl Evidence {
             }
             _ => 1.0,
         };
-        let radius = fisher
-            .as_ref()
-            .map_or(f64::NAN, |fisher| (fisher.inverse_cdf(0.95) / scale).sqrt() * error);
+        let radius = scheffe_radius(d, n, 0.05).map_or(f64::NAN, |radius| radius * error);
         Self {
             estimate,
             error,
@@ -183,6 +185,7 @@ impl Evidence {
             refute: tail(estimate - margin),
             region: (f64::NEG_INFINITY, margin),
             n,
+            dimensions: d,
             doubt: match n < VERY_FEW {
                 _ if skewed => Doubt::Skewed,
                 true => Doubt::Few,
@@ -232,6 +235,14 @@ impl Evidence {
     pub fn p(&self) -> f64 {
         (2.0 * self.support.min(self.refute)).min(1.0)
     }
+}
+
+/// The radius of Scheffé's region of n vectors of d numbers, in units of the standard error;
+/// `None` unless n > d.
+pub fn scheffe_radius(d: usize, n: usize, level: f64) -> Option<f64> {
+    let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten()?;
+    let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
+    Some((fisher.inverse_cdf(1.0 - level) / scale).sqrt())
 }
 
 /// Skewness over √n of vectors beyond which Scheffé's region is too small.
@@ -303,6 +314,9 @@ impl Verdict {
     }
 }
 
+/// The standard normal quantile of a power of 80 %.
+pub const POWER_QUANTILE: f64 = 0.8416;
+
 /// Family-wise level of the verdicts of an experiment.
 pub const LEVEL: f64 = 0.05;
 
@@ -321,7 +335,7 @@ pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
         return None;
     }
     let student = StudentsT::new(0.0, 1.0, evidence.n as f64 - 1.0).ok()?;
-    let reach = student.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + 0.8416;
+    let reach = student.inverse_cdf(1.0 - LEVEL / (2.0 * together.max(1) as f64)) + POWER_QUANTILE;
     let ratio = reach * evidence.error / distance;
     let n = (evidence.n as f64 * ratio * ratio).ceil();
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))

@@ -44,7 +44,7 @@ impl Judge<'_> {
             selection_text(&claim.of),
             target_text(&claim.reaching)
         );
-        Tested { parts, formula, unit: None }
+        Tested { parts, formula, unit: None, conditions: Vec::new() }
     }
 
     /// Adds a cell for which no bound gives a cost.
@@ -141,6 +141,7 @@ pub fn slope_of_cost(
         refute: (2.0 * beyond).min(1.0),
         region,
         n,
+        dimensions: 1,
         doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
     })
 }
@@ -266,6 +267,7 @@ impl CostCurve {
             refute: refute.min(1.0),
             region: (f64::NEG_INFINITY, limit),
             n: self.n,
+            dimensions: 1,
             doubt: self.doubt,
         }
     }

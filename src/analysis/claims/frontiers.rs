@@ -109,7 +109,7 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, unit: None }
+        Tested { parts, formula, unit: None, conditions: Vec::new() }
     }
 
     /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
@@ -140,7 +140,7 @@ impl<'a> Judge<'a> {
             points_text(&claim.of),
             claim.factor
         );
-        Tested { parts, formula, unit: None }
+        Tested { parts, formula, unit: None, conditions: Vec::new() }
     }
 
     /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
@@ -173,7 +173,7 @@ impl<'a> Judge<'a> {
             points_text(&claim.of),
             label(claim.than)
         );
-        Tested { parts, formula, unit: Some(1.0) }
+        Tested { parts, formula, unit: Some(1.0), conditions: Vec::new() }
     }
 }
 

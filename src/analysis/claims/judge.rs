@@ -1,13 +1,14 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
+use super::conditions::{self, StatementConditions};
 use super::text::with_reason;
 use crate::analysis::frontier::ComputedFrontier;
 use crate::analysis::theory::Theory;
 use crate::analysis::{CellResult, setting_text};
 use crate::stats::verdict::Evidence;
 use driftbench_core::words::joined;
-use driftbench_runner::manifest::claim::{Prediction, Scalar, Selection};
+use driftbench_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
 use driftbench_runner::plan::{Plan, Setting, selected, short};
 use std::collections::BTreeSet;
 
@@ -59,6 +60,8 @@ pub struct Tested {
     /// Estimates that are logarithms are shown as their exponential times this unit: a ratio, or a
     /// mean in units of the value that it is compared with. `None` if they are shown as they are.
     pub unit: Option<f64>,
+    /// Whether its cells meet the conditions of the statements that it is about.
+    pub conditions: Vec<StatementConditions>,
 }
 
 /// The keys of a selection that have one value.
@@ -76,13 +79,19 @@ pub fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
 }
 
 impl<'a> Judge<'a> {
-    /// The same, or nothing tested if some of the cells that are meant have no results yet.
-    pub fn if_complete(
+    /// The same with the conditions of the claim's statements, or nothing tested if some of the
+    /// cells that are meant have no results yet.
+    pub fn complete(
         &self,
+        common: &ClaimKeys,
         left: &Selection,
         right: Option<&Selection>,
         tested: Tested,
     ) -> Tested {
+        let mut cells = self.chosen(left);
+        cells.extend(right.map(|right| self.chosen(right)).unwrap_or_default());
+        let conditions = conditions::of_cells(self.theory, &common.statements, &cells);
+        let tested = Tested { conditions, ..tested };
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
         let is_meant = |cell| selected(cell, left) || right.is_some_and(|r| selected(cell, r));

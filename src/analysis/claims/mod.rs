@@ -5,6 +5,7 @@
 //! support.
 
 mod comparison;
+mod conditions;
 mod costs;
 mod frontiers;
 mod judge;
@@ -19,11 +20,13 @@ mod text;
 use super::CellResult;
 use super::frontier::ComputedFrontier;
 use super::theory::Theory;
+use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
+pub use conditions::StatementConditions;
 use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use driftbench_runner::plan::Plan;
-use judge::{Judge, Tested};
+use judge::{Judge, Parts, Tested};
 
 /// A claim with its verdict.
 #[derive(Clone, Debug)]
@@ -51,6 +54,8 @@ pub struct JudgedClaim<'a> {
     pub outside: Vec<String>,
     /// What could not be tested, and why: while there is any, the claim is not supported.
     pub untested: Vec<String>,
+    /// The statements that it is about, and whether its cells meet their conditions.
+    pub conditions: Vec<StatementConditions>,
 }
 
 /// The verdict on a claim and what it rests on.
@@ -64,6 +69,9 @@ pub struct Decision {
     pub together: usize,
     /// The replicates that would decide an inconclusive claim, if they can be estimated.
     pub needed: Option<u64>,
+    /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
+    /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
+    pub resolution: Option<Region>,
     /// What the runs do not show of the distribution of the errors.
     pub doubt: Doubt,
 }
@@ -75,6 +83,14 @@ pub struct Estimate {
     pub value: f64,
     /// Ends of its 95 % interval.
     pub interval: (f64, f64),
+}
+
+impl Estimate {
+    /// Whether it has no sampling error.
+    pub fn is_exact(&self) -> bool {
+        let (low, high) = self.interval;
+        low == self.value && high == self.value
+    }
 }
 
 /// A cell or a pair of cells that a claim was tested on.
@@ -136,24 +152,44 @@ impl Judge<'_> {
     fn test_all(&self) -> Vec<(&ClaimKeys, Tested)> {
         let table = &self.plan.manifest.claim;
         let mut all = Vec::new();
+        let of_frontiers = |keys: &ClaimKeys, tested| {
+            let conditions = conditions::of_cells(self.theory, &keys.statements, &[]);
+            Tested { conditions, ..tested }
+        };
+        let complete = |keys, left, right, tested| self.complete(keys, left, right, tested);
         for c in &table.less {
-            all.push((&c.common, self.if_complete(&c.left, c.right.as_ref(), self.less(c))));
+            all.push((&c.common, complete(&c.common, &c.left, c.right.as_ref(), self.less(c))));
         }
         for c in &table.at_least {
-            all.push((&c.common, self.if_complete(&c.left, c.right.as_ref(), self.at_least(c))));
+            all.push((&c.common, complete(&c.common, &c.left, c.right.as_ref(), self.at_least(c))));
         }
         for c in &table.slope {
-            all.push((&c.common, self.if_complete(&c.of, None, self.slope(c))));
+            all.push((&c.common, complete(&c.common, &c.of, None, self.slope(c))));
         }
         for c in &table.matches {
-            all.push((&c.common, self.if_complete(&c.of, c.right.as_ref(), self.matches(c))));
+            all.push((&c.common, complete(&c.common, &c.of, c.right.as_ref(), self.matches(c))));
         }
         for c in &table.reaches {
-            all.push((&c.common, self.if_complete(&c.of, None, self.reaches(c))));
+            all.push((&c.common, complete(&c.common, &c.of, None, self.reaches(c))));
         }
-        all.extend(table.frontier_slope.iter().map(|c| (&c.common, self.frontier_slope(c))));
-        all.extend(table.frontier_constant.iter().map(|c| (&c.common, self.frontier_constant(c))));
-        all.extend(table.frontier_less.iter().map(|c| (&c.common, self.frontier_less(c))));
+        all.extend(
+            table
+                .frontier_slope
+                .iter()
+                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_slope(c)))),
+        );
+        all.extend(
+            table
+                .frontier_constant
+                .iter()
+                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_constant(c)))),
+        );
+        all.extend(
+            table
+                .frontier_less
+                .iter()
+                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_less(c)))),
+        );
         all
     }
 }
@@ -166,8 +202,9 @@ fn judged<'a>(
     evidence: Option<(Evidence, (Verdict, f64))>,
     together: usize,
 ) -> JudgedClaim<'a> {
-    let Tested { parts, formula, unit } = tested;
+    let Tested { parts, formula, unit, conditions } = tested;
     let shown = |x: f64| unit.map_or(x, |unit| unit * libm::exp(x));
+    let shown_end = |x: f64| if x.is_finite() { shown(x) } else { x };
     let estimate = |e: &Evidence| Estimate {
         value: shown(e.estimate),
         interval: (shown(e.interval.0), shown(e.interval.1)),
@@ -179,6 +216,10 @@ fn judged<'a>(
     let (verdict, p) = evidence.map_or((Verdict::NotTested, f64::NAN), |(_, verdict)| verdict);
     let is_open = |_: &_| verdict == Verdict::Inconclusive;
     let nothing = Estimate { value: f64::NAN, interval: nan };
+    let of_supported = || match verdict {
+        Verdict::Supported => widest(&parts, together),
+        _ => None,
+    };
     JudgedClaim {
         common,
         formula,
@@ -187,6 +228,7 @@ fn judged<'a>(
             p,
             together,
             needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
+            resolution: of_supported().map(|(low, high)| (shown_end(low), shown_end(high))),
             doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         },
         estimate: evidence.map_or(nothing, |(e, _)| estimate(&e)),
@@ -203,5 +245,19 @@ fn judged<'a>(
             .collect(),
         outside: parts.outside,
         untested: parts.untested,
+        conditions,
     }
+}
+
+/// The resolution of the parts that resolve least; `None` where one is not known, or nothing is
+/// compared with a region.
+fn widest(parts: &Parts, together: usize) -> Option<Region> {
+    let tested: Vec<&Evidence> = parts.tested.iter().map(|(_, evidence)| evidence).collect();
+    let each = tested.iter().filter(|evidence| !evidence.region.0.is_nan());
+    let each = each.map(|evidence| resolution(evidence, tested.len(), together));
+    let both = |a: Option<Region>, b: Option<Region>| {
+        let ((low, high), (lower, higher)) = (a?, b?);
+        Some((low.min(lower), high.max(higher)))
+    };
+    each.reduce(both).flatten()
 }

@@ -54,7 +54,7 @@ impl Judge<'_> {
                 by = by.words(),
                 of = selection_text(&claim.of)
             );
-            return Tested { parts, formula, unit: None };
+            return Tested { parts, formula, unit: None, conditions: Vec::new() };
         }
         let formula =
             |c: &MeanComparison<'_>| format!("{}, {margin_text}", c.formula("equals", 1.0));
@@ -77,7 +77,7 @@ impl Judge<'_> {
             Against::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
             Against::Value(value) => (self.compare_cells(comparison, region), value),
         };
-        Tested { parts, formula: formula(comparison), unit: Some(unit) }
+        Tested { parts, formula: formula(comparison), unit: Some(unit), conditions: Vec::new() }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.

@@ -41,7 +41,7 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, unit: None }
+        Tested { parts, formula, unit: None, conditions: Vec::new() }
     }
 
     /// The cells of a claim by what distinguishes them beside the setting of the slope, in their

@@ -16,7 +16,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Theory<'_> {
-    fn constants(&self, prepared: &Prepared<'_>) -> Option<Rc<Constants>> {
+    /// The constants of a cell's instance; `None` if they are not known or too costly.
+    pub fn constants(&self, prepared: &Prepared<'_>) -> Option<Rc<Constants>> {
         let scenario = &prepared.scenarios[0];
         let facts: &dyn Facts = &*scenario.instance;
         let key: *const () = Arc::as_ptr(&scenario.instance).cast();

@@ -1,6 +1,6 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::{Facts, Problem, RecordsOf};
+use super::{DrawSmoothness, Facts, Problem, RecordsOf};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -63,6 +63,16 @@ impl Facts for Exact {
     }
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
         self.0.curvature(client, m)
+    }
+    fn convexity(&self) -> Option<f64> {
+        self.0.convexity()
+    }
+    /// Means of draws are as smooth as these; of linear fields the Jacobians say it.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        match self.0.draw_smoothness() {
+            DrawSmoothness::Unbounded => DrawSmoothness::Unknown,
+            known => known,
+        }
     }
     fn draws(&self) -> usize {
         self.0.draws()

@@ -4,9 +4,9 @@
 use super::affine::{Affine, batch_covariance, batch_noise, batch_trace, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::{ClientRecords, Dataset, Records};
-use super::{Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, generic};
+use super::{DrawSmoothness, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, generic};
 use crate::kernel::records::{Link, RecordTables};
-use crate::kernel::{Cohort, InstructionSet, axpy};
+use crate::kernel::{Cohort, InstructionSet, axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -95,13 +95,15 @@ impl super::Settings for Settings {
         };
         let test = test.map(of_test).transpose()?;
         let tables = RecordTables::new(d, self.l2, Link::Linear { targets }, &sets);
-        Ok(LeastSquares { batch: self.batch, tables, clients, shares, test, mean })
+        Ok(LeastSquares { batch: self.batch, l2: self.l2, tables, clients, shares, test, mean })
     }
 }
 
 /// An instance.
 pub struct LeastSquares {
     batch: usize,
+    /// λ.
+    l2: f64,
     tables: RecordTables,
     /// E xxᵀ + λI and E y x of each client.
     clients: Vec<Affine>,
@@ -170,6 +172,11 @@ impl Facts for LeastSquares {
     }
     fn linear(&self) -> bool {
         true
+    }
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let rows = (0..self.clients.len()).flat_map(|c| self.tables.rows(c).iter());
+        let longest = rows.map(|x| dot(x, x)).fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.l2 + longest)
     }
     fn batch(&self) -> u64 {
         self.batch as u64

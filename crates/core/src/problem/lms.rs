@@ -5,7 +5,7 @@
 use super::affine::half_square;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
-use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
@@ -161,6 +161,10 @@ impl Facts for Lms {
     }
     fn linear(&self) -> bool {
         true
+    }
+    /// Gaussian regressors have no bound.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        DrawSmoothness::Unbounded
     }
     /// Of the mean of ½ E(hᵀθ − y)², whose gradient is the field.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {

@@ -137,6 +137,15 @@ pub trait Facts: Send + Sync {
     fn curvature(&self, _client: usize, _m: &Matrix) -> Option<Vec<f64>> {
         self.linear().then(|| vec![0.0; self.dim()])
     }
+    /// The strong convexity of every f_c at every θ, a lower bound of the eigenvalues of Hessians;
+    /// `None` if it is not known, or if fields are linear and the Jacobians say it.
+    fn convexity(&self) -> Option<f64> {
+        None
+    }
+    /// How smooth the losses of single draws are.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        DrawSmoothness::Unknown
+    }
     /// The most terms in exact means over a client's draws: its records, pairs of states
     /// or atoms. It enters only the estimates of theory's effort.
     fn draws(&self) -> usize {
@@ -171,6 +180,17 @@ pub trait Facts: Send + Sync {
     fn virtual_optimum(&self) -> Option<&[f64]> {
         None
     }
+}
+
+/// Whether the losses of single draws are convex and smooth with one constant (RR A1(b)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DrawSmoothness {
+    /// They are, with this L.
+    AtMost(f64),
+    /// Some draws are not convex, or no constant serves all.
+    Unbounded,
+    /// It is not known, or fields are no gradients.
+    Unknown,
 }
 
 /// The default size of a batch.

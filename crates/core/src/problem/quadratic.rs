@@ -9,7 +9,7 @@
 use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -181,6 +181,15 @@ impl Facts for Quadratic {
     }
     fn linear(&self) -> bool {
         true
+    }
+    /// A Gaussian factor may be negative, and has no bound.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        if self.multiplicative > 0.0 {
+            return DrawSmoothness::Unbounded;
+        }
+        let norms = self.clients.iter().map(|client| client.matrix.spectral_norm());
+        let largest = norms.reduce(|a, b| Some(a?.max(b?))).flatten();
+        largest.map_or(DrawSmoothness::Unknown, DrawSmoothness::AtMost)
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean.matrix, theta, self.optimum()))

@@ -59,6 +59,8 @@ pub enum Condition {
     Stable,
     /// H ≤ min(a/(32γC_A²), 1/γ, 1/(γa)) and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3).
     FewLocalSteps,
+    /// Every client takes part in every round, with the weight 1/N.
+    AllClients,
     /// What the program cannot check, in words.
     Unknown(&'static str),
 }
@@ -120,6 +122,7 @@ impl Condition {
             Self::Normalised => "μ_k = μ/E_k".into(),
             Self::Stable => "η ≤ 2/L and ηa ≤ 1/2".into(),
             Self::FewLocalSteps => "H ≤ min(a/(32ηC_A²), 1/η, 1/(ηa)) and ηC_A ≤ 1".into(),
+            Self::AllClients => "every client takes part with the same weight".into(),
             Self::Unknown(words) => words.into(),
         }
     }

@@ -4,8 +4,10 @@
 //! and simulation share no code whose errors could cancel.
 
 pub mod bounds;
+pub mod conditions;
 pub mod deterministic;
 pub mod effort;
+pub mod errata;
 pub mod expansion;
 pub mod frontier;
 pub mod heterogeneity;

@@ -13,7 +13,8 @@ use super::arrays::Files;
 use super::minimise::{self, Minimiser};
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{
-    Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share, generic,
+    DrawSmoothness, Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share,
+    generic,
 };
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
@@ -456,6 +457,15 @@ impl Facts for Logistic {
             axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
         }
         Some(sum)
+    }
+    fn convexity(&self) -> Option<f64> {
+        Some(self.loss.l2)
+    }
+    /// σ' is at most 1/4.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let rows = (0..self.held.len()).flat_map(|set| self.tables.rows(set).iter());
+        let longest = rows.map(|row| dot(row, row)).fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.loss.l2 + longest / 4.0)
     }
     fn draws(&self) -> usize {
         (0..self.held.len()).map(|set| self.tables.rows(set).len()).max().unwrap_or(1)

@@ -10,7 +10,7 @@ use crate::kernel::{Cohort, Rows, SparseRow, SparseRows, SparseSteps, dot, squar
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
 use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use crate::problem::{Facts, Fault, Given, Problem, RecordsOf};
+use crate::problem::{DrawSmoothness, Facts, Fault, Given, Problem, RecordsOf};
 use crate::rng::Stream;
 
 /// An instance.
@@ -209,6 +209,15 @@ impl Facts for SparseLogistic {
         let dense = self.sets[client].to_dense();
         let rows = Rows::new(&dense, self.d, self.d);
         Some(noise(self.loss.batch, s, rows, self.at_optimum(client)))
+    }
+    fn convexity(&self) -> Option<f64> {
+        Some(self.loss.l2)
+    }
+    /// σ' is at most 1/4.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let square = |row: SparseRow<'_>| row.values.iter().fold(0.0, |sum, x| sum + x * x);
+        let longest = self.sets.iter().flat_map(|set| set.iter().map(square)).fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.loss.l2 + longest / 4.0)
     }
     /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {

@@ -10,7 +10,7 @@ pub mod synthetic;
 
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{Facts, Fault, Given, Problem, RecordsOf};
+use super::{DrawSmoothness, Facts, Fault, Given, Problem, RecordsOf};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, axpy, difference, dot, fold_sum, squared_distance};
 use crate::linalg::Matrix;
@@ -319,6 +319,15 @@ impl Facts for Softmax {
         let mean = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
         let mean = mean.times(s).times(&mean.transpose());
         Some(second.plus(-1.0, &mean).scaled(1.0 / self.batch as f64))
+    }
+    fn convexity(&self) -> Option<f64> {
+        Some(self.l2)
+    }
+    /// The eigenvalues of diag(p) − ppᵀ are at most 1/2.
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let rows = (0..self.held.len()).flat_map(|client| self.tables.rows(client).iter());
+        let longest = rows.map(|x| dot(x, x)).fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.l2 + longest / 2.0)
     }
     /// E c ⊗ x with c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x.
     fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {

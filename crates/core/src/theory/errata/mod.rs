@@ -1,0 +1,90 @@
+//! Errors in the sources: what is printed, what holds, and an instance that shows the difference.
+//!
+//! *Invariant*: a counterexample is computed exactly, from its definition alone, and its test
+//! shows that what is printed fails on it and that the correction holds.
+
+mod richardson_romberg;
+mod slides;
+
+/// How much depends on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gravity {
+    /// A stated result is wrong, or weaker than its proof allows.
+    Result,
+    /// A step of a proof or a remark is wrong, and the results stand.
+    Step,
+    /// A slip of notation, which the context corrects.
+    Slip,
+}
+
+/// An error in a source.
+#[derive(Clone, Copy, Debug)]
+pub struct Erratum {
+    /// The key of the publication.
+    pub source: &'static str,
+    /// Where it stands, with the version where versions differ.
+    pub place: &'static str,
+    /// How much depends on it.
+    pub gravity: Gravity,
+    /// What is printed.
+    pub printed: &'static str,
+    /// What holds.
+    pub holds: &'static str,
+    /// What follows for a reader or an author.
+    pub consequence: &'static str,
+    /// Exact numbers of an instance; empty where runs or the text show it.
+    pub counterexample: fn() -> Vec<Counterexample>,
+    /// Claims that show it, as `experiment#claim`.
+    pub claims: &'static [&'static str],
+}
+
+/// A number of an instance, as printed and as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counterexample {
+    /// The instance and the number.
+    pub what: &'static str,
+    /// By the printed expression.
+    pub printed: f64,
+    /// The exact number, or that of the corrected expression.
+    pub holds: f64,
+}
+
+/// For errors that the text or runs show.
+fn none() -> Vec<Counterexample> {
+    Vec::new()
+}
+
+/// All errors, source by source.
+pub fn errata() -> impl Iterator<Item = &'static Erratum> {
+    richardson_romberg::ERRATA.iter().chain(slides::ERRATA)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::SOURCES;
+    use std::collections::HashSet;
+
+    #[test]
+    fn errata_have_a_source_and_a_place_of_their_own() {
+        let mut places = HashSet::new();
+        for erratum in errata() {
+            assert!(SOURCES.iter().any(|source| source.key == erratum.source), "{erratum:?}");
+            assert!(places.insert((erratum.source, erratum.place)), "{} twice", erratum.place);
+            for text in [erratum.printed, erratum.holds, erratum.consequence] {
+                assert!(text.ends_with(['.', ')']), "{text}");
+            }
+        }
+    }
+
+    /// Each number contradicts what is printed.
+    #[test]
+    fn counterexamples_differ_from_what_is_printed() {
+        for erratum in errata() {
+            for Counterexample { what, printed, holds } in (erratum.counterexample)() {
+                let apart = (printed - holds).abs();
+                assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a sample would have refuted: how far outside the region of a claim a parameter has to be
+//! for the sample to refute the claim four times out of five.
+
+use super::student_95;
+use super::verdict::{Evidence, LEVEL, POWER_QUANTILE, Region, scheffe_radius};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The region of a claim, widened by what the sample leaves open: a parameter beyond it would
+/// have been refuted with power 80 % at least, on a claim of so many parts that is tested together with so
+/// many claims. An end that the claim leaves open stays infinite. `None` where nothing is known of
+/// the sampling error.
+pub fn resolution(evidence: &Evidence, parts: usize, together: usize) -> Option<Region> {
+    let (low, high) = evidence.region;
+    if low.is_nan() || high.is_nan() {
+        return None;
+    }
+    if evidence.error == 0.0 {
+        return Some((low, high));
+    }
+    let sides = [low, high].into_iter().filter(|end| end.is_finite()).count().max(1);
+    // The p-value of a verdict is twice the smaller of two, and Holm's correction multiplies the
+    // least of a family by the number of its claims.
+    let level = LEVEL / (2 * together.max(1) * parts.max(1) * sides) as f64;
+    let Evidence { estimate, interval, n, .. } = *evidence;
+    let beyond = |half: f64| -> Option<f64> {
+        let reach = match evidence.dimensions {
+            0 | 1 => {
+                let student = StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?;
+                let error = half / student_95(n);
+                error * (student.inverse_cdf(1.0 - level) + POWER_QUANTILE)
+            }
+            d => {
+                let (radius, error) = (scheffe_radius(d, n, level)?, evidence.error);
+                error * (radius + POWER_QUANTILE)
+            }
+        };
+        reach.is_finite().then_some(reach)
+    };
+    // A parameter above the region is refuted by the lower limit of its estimate.
+    let above = if high.is_finite() { beyond(estimate - interval.0)? } else { 0.0 };
+    let below = if low.is_finite() { beyond(interval.1 - estimate)? } else { 0.0 };
+    Some((low - below, high + above))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::log_means::LogMeans;
+    use crate::stats::verdict::{Verdict, verdicts};
+    use driftbench_core::rng::Stream;
+
+    /// How often a sample of what is at the resolution of another is refuted.
+    fn power(trials: usize, n: usize, region: Region, sample: impl Fn(&mut Stream) -> f64) -> f64 {
+        let mut rng = Stream::shared_instance(11);
+        let mut draw =
+            |scale: f64| -> Vec<f64> { (0..n).map(|_| scale * sample(&mut rng)).collect() };
+        let evidence = |values: &[f64]| {
+            Evidence::from_log_means(&LogMeans::new(&[(1.0, values)]).unwrap(), region)
+        };
+        let mut refuted = 0;
+        for _ in 0..trials {
+            let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1).unwrap();
+            let there = evidence(&draw(high.exp()));
+            refuted += usize::from(verdicts(&[there])[0].0 == Verdict::Refuted);
+        }
+        refuted as f64 / trials as f64
+    }
+
+    #[test]
+    fn what_is_at_the_resolution_is_refuted_four_times_out_of_five() {
+        let narrow = power(600, 40, (-0.1, 0.1), |rng| (1.0 + 0.1 * rng.gaussian()).abs());
+        assert!((0.74..0.88).contains(&narrow), "{narrow}");
+        let skewed =
+            power(600, 40, (f64::NEG_INFINITY, 0.2), |rng| libm::exp(0.3 * rng.gaussian() - 0.045));
+        assert!((0.7..0.9).contains(&skewed), "{skewed}");
+    }
+
+    #[test]
+    fn vectors_at_the_resolution_are_refuted() {
+        let mut rng = Stream::shared_instance(12);
+        let target = [3.0, 0.0, 4.0];
+        let mut draw = |away: f64| -> Vec<Vec<f64>> {
+            (0..40)
+                .map(|_| {
+                    let truth = [3.0, away, 4.0];
+                    truth.iter().map(|t| t + rng.gaussian()).collect()
+                })
+                .collect()
+        };
+        let refuted = (0..600).filter(|_| {
+            let near = Evidence::from_vectors(&draw(0.0), &target, 0.1);
+            let (_, high) = resolution(&near, 1, 1).unwrap();
+            let far = Evidence::from_vectors(&draw(5.0 * high), &target, 0.1);
+            verdicts(&[far])[0].0 == Verdict::Refuted
+        });
+        let share = refuted.count() as f64 / 600.0;
+        assert!(share >= 0.76, "{share}");
+    }
+
+    #[test]
+    fn exact_numbers_resolve_the_region_itself() {
+        assert_eq!(resolution(&Evidence::exact(1.0, (0.5, 1.5)), 3, 9), Some((0.5, 1.5)));
+        assert_eq!(resolution(&Evidence::undecided(1.0, 1), 1, 1), None);
+        let one_sided = Evidence::student(0.0, 1.0, 30, (f64::NEG_INFINITY, 3.0));
+        let (low, high) = resolution(&one_sided, 1, 1).unwrap();
+        assert!(low == f64::NEG_INFINITY && (5.5..6.5).contains(&high), "{high}");
+        let (_, further) = resolution(&one_sided, 10, 10).unwrap();
+        assert!(further > high + 1.0);
+    }
+}

@@ -10,6 +10,7 @@ pub mod compare;
 mod costs;
 mod curves;
 mod downsample;
+pub mod errata;
 pub mod family;
 mod figure;
 pub mod first_order;

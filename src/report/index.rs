@@ -5,6 +5,7 @@
 //! program and have a page of their own, with counts of their own, unless there are no others.
 
 use super::claims::{self, ClaimText};
+use super::coverage::{Coverage, Errata};
 use super::finding::ColoredText;
 use super::guide::{self, GuideProblem};
 use super::view::Page;
@@ -150,6 +151,12 @@ pub fn guide(entries: &[IndexEntry]) -> Vec<GuideProblem> {
     let shown: Vec<&IndexEntry> = others.collect();
     let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
     shown.into_iter().flat_map(|entry| entry.guide.iter().cloned()).collect()
+}
+
+/// Which statements of the sources claims measure, and the errors in the sources.
+pub fn sources(entries: &[IndexEntry]) -> (Option<Coverage>, Option<Errata>) {
+    let claims: Vec<ClaimText> = entries.iter().flat_map(|e| e.claims.iter().cloned()).collect();
+    (Coverage::new(&claims), Errata::new(&claims))
 }
 
 /// The gallery of the experiments of the index, and that of smoke experiments where they have a

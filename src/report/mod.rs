@@ -7,6 +7,7 @@
 //! *Invariant*: everything that comes from a manifest is escaped.
 
 mod claims;
+mod coverage;
 mod description;
 pub mod diff;
 mod finding;
@@ -208,6 +209,9 @@ impl Writer {
         failed: &[(String, String)],
     ) -> Result<(), Error> {
         let guide = index::guide(&entries);
+        let (coverage, errata) = index::sources(&entries);
+        let coverage = coverage.map(|coverage| Value::from(Serde(coverage)));
+        let errata = errata.map(|errata| Value::from(Serde(errata)));
         let guide = (!guide.is_empty()).then(|| Value::from(Serde(guide)));
         let (all, smoke) = index::galleries(entries);
         let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
@@ -218,11 +222,14 @@ impl Writer {
                 "README.md" => ("index.md", &all),
                 "smoke.md" | "smoke.html" => (file, &smoke),
                 "which-algorithm.md" | "which-algorithm.html" => (file, &guide),
+                "coverage.md" | "coverage.html" => (file, &coverage),
+                "errata.md" | "errata.html" => (file, &errata),
                 _ => (file, &all),
             };
             if shown.is_some() {
                 let (smoke, guide, failed) = (smoke.clone(), guide.clone(), failed.clone());
-                let values = context! { gallery => shown, smoke, guide, failed };
+                let (coverage, errata) = (coverage.clone(), errata.clone());
+                let values = context! { gallery => shown, smoke, guide, coverage, errata, failed };
                 let text = self.pages.render(template, values)?;
                 self.owned.write(&path, text.as_bytes())?;
             } else if self.owned.has(&path) && path.exists() {
@@ -287,7 +294,7 @@ const FIGURES: &str = concat!(
 );
 
 /// The templates of pages, by name.
-const TEMPLATES: [(&str, &str); 25] = [
+const TEMPLATES: [(&str, &str); 29] = [
     ("parts.md", include_str!("../../templates/parts.md")),
     ("report.md", include_str!("../../templates/report.md")),
     ("report.css", include_str!("../../templates/report.css")),
@@ -304,6 +311,10 @@ const TEMPLATES: [(&str, &str); 25] = [
     ("guide.css", include_str!("../../templates/guide.css")),
     ("claims.md", include_str!("../../templates/claims.md")),
     ("claims.html", include_str!("../../templates/claims.html")),
+    ("coverage.md", include_str!("../../templates/coverage.md")),
+    ("coverage.html", include_str!("../../templates/coverage.html")),
+    ("errata.md", include_str!("../../templates/errata.md")),
+    ("errata.html", include_str!("../../templates/errata.html")),
     ("disagreements.md", include_str!("../../templates/disagreements.md")),
     ("disagreements.html", include_str!("../../templates/disagreements.html")),
     ("diff.md", include_str!("../../templates/diff.md")),

@@ -111,13 +111,17 @@ impl Owned {
 }
 
 /// The pages about all experiments.
-pub const PAGES: [&str; 10] = [
+pub const PAGES: [&str; 14] = [
     "README.md",
     "index.html",
     "claims.md",
     "claims.html",
     "disagreements.md",
     "disagreements.html",
+    "coverage.md",
+    "coverage.html",
+    "errata.md",
+    "errata.html",
     "smoke.md",
     "smoke.html",
     "which-algorithm.md",

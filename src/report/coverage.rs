@@ -1,0 +1,157 @@
+//! The pages on the sources: which of their statements claims measure, with what verdicts, and the
+//! errors that were found in them.
+
+use super::claims::ClaimText;
+use super::number_text::short;
+use crate::analysis::errata::{ShownErratum, errata};
+use crate::stats::verdict::Verdict;
+use driftbench_core::sources::{SOURCES, Statement, statements};
+use driftbench_core::words::joined;
+use serde::Serialize;
+
+/// The statements of the sources, each with the claims on it.
+#[derive(Serialize)]
+pub struct Coverage {
+    sources: Vec<CoveredSource>,
+    statements: usize,
+    /// Statements with a claim.
+    measured: usize,
+}
+
+/// The statements of a source.
+#[derive(Serialize)]
+struct CoveredSource {
+    key: &'static str,
+    name: String,
+    rows: Vec<CoveredStatement>,
+}
+
+/// A statement with the claims on it.
+#[derive(Serialize)]
+struct CoveredStatement {
+    place: &'static str,
+    says: &'static str,
+    /// Its conditions.
+    conditions: String,
+    claims: Vec<StatementClaim>,
+    /// Tests of the program that check it.
+    tests: &'static [&'static str],
+    /// Why no claim measures it.
+    reason: &'static str,
+}
+
+/// A claim on a statement, or on an error.
+#[derive(Clone, Serialize)]
+struct StatementClaim {
+    page: String,
+    id: String,
+    statement: String,
+    verdict: Verdict,
+    verdict_text: String,
+    estimate: String,
+    /// Whether its cells meet the conditions of the statement.
+    inside: &'static str,
+}
+
+/// An error in a source with the claims that show it.
+#[derive(Serialize)]
+struct ErratumText {
+    #[serde(flatten)]
+    shown: ShownErratum,
+    /// Number, as printed, exact.
+    rows: Vec<[String; 3]>,
+    /// The claims that show it, with their verdicts.
+    shown_by: Vec<StatementClaim>,
+}
+
+/// The errors of a source.
+#[derive(Serialize)]
+struct ErrataOfSource {
+    key: &'static str,
+    name: String,
+    errata: Vec<ErratumText>,
+}
+
+/// The errors in the sources.
+#[derive(Serialize)]
+pub struct Errata {
+    sources: Vec<ErrataOfSource>,
+    count: usize,
+}
+
+fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
+    let conditions = claim.conditions.iter().find(|(name, ..)| *name == statement);
+    StatementClaim {
+        page: claim.page.clone(),
+        id: claim.stated.id.clone(),
+        statement: claim.stated.statement.clone(),
+        verdict: claim.verdict,
+        verdict_text: claim.verdict_text.clone(),
+        estimate: claim.estimate.clone(),
+        inside: conditions.map_or("", |(_, summary, _)| summary),
+    }
+}
+
+impl Coverage {
+    /// The statements of all sources; `None` unless a claim names one.
+    pub fn new(claims: &[ClaimText]) -> Option<Self> {
+        claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
+        let row = |statement: &Statement| {
+            let name = statement.name;
+            let on = claims.iter().filter(|c| c.stated.statements.iter().any(|s| s == name));
+            let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
+            CoveredStatement {
+                place: statement.place(),
+                says: statement.says,
+                conditions: joined(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+                claims: on.map(|claim| claim_on(claim, name)).collect(),
+                tests: statement.tests,
+                reason: statement.reason,
+            }
+        };
+        let of = |key: &str| statements().filter(move |s| s.source() == key).map(row).collect();
+        let sources: Vec<CoveredSource> = SOURCES
+            .iter()
+            .map(|source| CoveredSource {
+                key: source.key,
+                name: source.authors_and_year(),
+                rows: of(source.key),
+            })
+            .collect();
+        let rows = || sources.iter().flat_map(|source| &source.rows);
+        let (statements, measured) =
+            (rows().count(), rows().filter(|row| !row.claims.is_empty()).count());
+        Some(Self { sources, statements, measured })
+    }
+}
+
+impl Errata {
+    /// The errors, with the verdicts of the claims that show them; `None` unless a claim names a
+    /// statement of a source.
+    pub fn new(claims: &[ClaimText]) -> Option<Self> {
+        claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
+        let text = |shown: ShownErratum| {
+            let named = |name: &&str| {
+                let (page, id) = name.split_once('#')?;
+                let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
+                Some(claim_on(claim, ""))
+            };
+            let row = |(what, printed, holds): &(&str, f64, f64)| {
+                [(*what).to_owned(), short(*printed), short(*holds)]
+            };
+            let rows = shown.numbers.iter().map(row).collect();
+            ErratumText { shown_by: shown.claims.iter().filter_map(named).collect(), rows, shown }
+        };
+        let all = errata();
+        let count = all.len();
+        let mut texts: Vec<ErratumText> = all.into_iter().map(text).collect();
+        let sources = SOURCES.iter().map(|source| {
+            let (own, others) =
+                texts.drain(..).partition(|text: &ErratumText| text.shown.source == source.key);
+            texts = others;
+            ErrataOfSource { key: source.key, name: source.authors_and_year(), errata: own }
+        });
+        let sources = sources.filter(|source| !source.errata.is_empty()).collect();
+        Some(Self { sources, count })
+    }
+}

@@ -6,7 +6,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report site test browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -28,6 +28,9 @@ site: build ## Write the reports and documents as a static site into site/ (SITE
 
 test: ## Run the tests
 	$(CARGO) test --release --locked
+
+mutations: reproduce ## Judge all claims on wrong results: none may stay supported under all (after `make reproduce`)
+	DRIFTBENCH_RESULTS=$(abspath $(RESULTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
 
 browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm once)
 	AXE=$$(.ci/axe) DRIFTBENCH_BROWSER=1 $(CARGO) test --release --locked --test browser

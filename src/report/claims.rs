@@ -110,7 +110,12 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let (verdict, parts) = (claim.decision.verdict, claim.parts.len());
     if parts > 1 {
         let weakest = if claim.weakest.is_empty() { "one of them" } else { &claim.weakest };
-        remarks.push(format!("must hold for each of {parts}; the estimate is for {weakest}"));
+        let part = claim.parts.iter().find(|part| part.name == claim.weakest);
+        let margin = part.filter(|_| regions_differ(claim)).map_or(String::new(), |part| {
+            format!(", where it may be at most {}", short(part.region.1))
+        });
+        remarks
+            .push(format!("must hold for each of {parts}; the estimate is for {weakest}{margin}"));
     }
     if let Some(reason) = &claim.common.reason {
         remarks.push(format!("expected to be {}: {reason}", expected(claim)));
@@ -151,13 +156,26 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
+/// Whether each part has a region of its own, as where a margin grows with a setting.
+fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
+    claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
+}
+
 fn parts(claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
+    let differ = regions_differ(claim);
     let row = |p: &ClaimPart| {
         let name = if p.name.is_empty() { "–" } else { &p.name };
-        vec![name.to_owned(), interval(p.estimate), p.verdict.name().to_owned()]
+        let mut row = vec![name.to_owned(), interval(p.estimate), p.verdict.name().to_owned()];
+        if differ {
+            row.insert(2, short(p.region.1));
+        }
+        row
     };
-    let heads = ["cell", "estimate, 95 % interval", "by itself"];
+    let mut heads = vec!["cell", "estimate, 95 % interval", "by itself"];
+    if differ {
+        heads.insert(2, "at most");
+    }
     let name = format!("claim-{}", claim.common.id);
     TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
 }

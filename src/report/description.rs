@@ -512,6 +512,7 @@ mod tests {
         let part = |name: &str, value: f64, verdict| ClaimPart {
             name: name.into(),
             estimate: Estimate { value, interval: (value, value) },
+            region: (0.0, 5.0),
             verdict,
         };
         let parts = [

@@ -196,11 +196,11 @@ impl Evidence {
 
     /// Of a claim that holds where all parts hold: it has the support of the part with the least
     /// support, and any part refutes it (Bonferroni). The estimate is that of the part with the
-    /// least support. Where further parts could not be tested the claim has no support.
+    /// least support, of several such parts that nearest to the end of its region. Where further parts could not be tested the claim has no support.
     pub fn all(parts: &[Self], untested: bool) -> Option<Self> {
         let weakest = parts.iter().max_by(|a, b| {
-            (a.support, b.refute)
-                .partial_cmp(&(b.support, a.refute))
+            (a.support, b.refute, b.distance())
+                .partial_cmp(&(b.support, a.refute, a.distance()))
                 .unwrap_or(std::cmp::Ordering::Equal)
         })?;
         let least = parts.iter().map(|e| e.refute).fold(1.0, f64::min);

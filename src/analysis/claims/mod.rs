@@ -9,6 +9,8 @@ mod conditions;
 mod costs;
 mod frontiers;
 mod judge;
+#[cfg(test)]
+mod mutations;
 mod pairs;
 mod ratios;
 mod sample;
@@ -100,6 +102,8 @@ pub struct ClaimPart {
     pub name: String,
     /// The estimate.
     pub estimate: Estimate,
+    /// The numbers for which the claim holds there.
+    pub region: Region,
     /// The verdict on the part by itself (at the level 5 %, not adjusted).
     pub verdict: Verdict,
 }
@@ -240,6 +244,7 @@ fn judged<'a>(
             .map(|(name, e)| ClaimPart {
                 name: name.clone(),
                 estimate: estimate(e),
+                region: (shown_end(e.region.0), shown_end(e.region.1)),
                 verdict: e.alone(),
             })
             .collect(),

@@ -5,6 +5,7 @@ use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio, samples};
 use super::text::selection_text;
 use crate::analysis::CellResult;
+use crate::analysis::setting_text::symbol;
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region};
 use driftbench_core::words::joined;
@@ -42,7 +43,8 @@ impl Judge<'_> {
         let percent = 100.0 * claim.margin;
         let margin_text = match growth {
             Some((over, order)) => format!(
-                "up to {percent} % at the smallest {over}, growing with it to the power {order}"
+                "up to {percent} % at the smallest {0}, growing as {0}^{order}",
+                symbol(over)
             ),
             None => format!("up to {percent} %"),
         };

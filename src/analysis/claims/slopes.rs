@@ -5,6 +5,7 @@ use super::judge::{Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::analysis::CellResult;
+use crate::analysis::setting_text::symbol;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use driftbench_runner::manifest::claim::Slope;
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ impl<'a> Judge<'a> {
         };
         let formula = format!(
             "slope of log({what}) over log({}) of {}{} is {} ± {}",
-            claim.over,
+            symbol(&claim.over),
             selection_text(&claim.of),
             time_text(claim.at),
             claim.value,

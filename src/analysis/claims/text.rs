@@ -9,7 +9,7 @@ use driftbench_runner::plan::Setting;
 pub fn target_text(reaching: &Reaching) -> String {
     match &reaching.per {
         None => number_text(reaching.target),
-        Some(per) => format!("{} × {per}", number_text(reaching.target)),
+        Some(per) => format!("{} {}", number_text(reaching.target), setting_text::symbol(per)),
     }
 }
 

@@ -1,0 +1,72 @@
+//! The published experiments against the registry of what the sources state: no statement without
+//! a claim, a test or a reason, and no reference to a claim that does not exist.
+
+use driftbench::manifest::Source;
+use driftbench::plan::Plan;
+use driftbench::theory::errata::errata;
+use driftbench_core::sources::statements;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        match entry.unwrap().path() {
+            path if path.is_dir() => collect(&path, files),
+            path if path.extension().is_some_and(|end| end == "toml") => files.push(path),
+            _ => {}
+        }
+    }
+}
+
+/// The claims of all manifests, as `experiment#claim`, with the statements that they name.
+fn claims() -> BTreeMap<String, Vec<String>> {
+    let (root, mut files, mut all) = (Path::new("experiments"), Vec::new(), BTreeMap::new());
+    collect(root, &mut files);
+    for file in files {
+        let name = file.strip_prefix(root).unwrap().with_extension("");
+        let name = name.to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        let source = Source { name: file.to_str().unwrap().into(), text, ..Source::default() };
+        let plan = Plan::new(name.clone(), source).unwrap_or_else(|e| panic!("{e}"));
+        for (_, keys) in plan.manifest.claim.all() {
+            all.insert(format!("{name}#{}", keys.id), keys.statements.clone());
+        }
+    }
+    all
+}
+
+#[test]
+fn every_statement_of_the_sources_has_a_claim_a_test_or_a_reason() {
+    let named: BTreeSet<String> = claims().into_values().flatten().collect();
+    let mut empty = Vec::new();
+    for statement in statements() {
+        for test in statement.tests {
+            let (file, function) = test.split_once(": ").expect("a file and a function");
+            let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
+            assert!(text.contains(&format!("fn {function}()")), "{file} has no test {function}");
+        }
+        let has_claim = named.contains(statement.name);
+        let excused = !statement.tests.is_empty() || !statement.reason.is_empty();
+        assert!(
+            !(has_claim && !statement.reason.is_empty()),
+            "{} has a claim, and a reason why it has none",
+            statement.name
+        );
+        if !has_claim && !excused {
+            empty.push(statement.name);
+        }
+    }
+    assert!(empty.is_empty(), "without a claim, a test or a reason: {empty:#?}");
+}
+
+#[test]
+fn errata_refer_to_claims_that_exist() {
+    let known = claims();
+    let missing: Vec<&str> = errata()
+        .flat_map(|erratum| erratum.claims)
+        .copied()
+        .filter(|claim| !known.contains_key(*claim))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -9,7 +9,7 @@ use super::judge::{Judge, number};
 use super::*;
 use crate::analysis::frontier::{self, FrontierCost};
 use crate::analysis::needs::{self, Needs};
-use crate::analysis::theory::MomentsCache;
+use crate::analysis::theory::{MomentsCache, exact_bias};
 use crate::analysis::{Runs, on_each, tuned};
 use crate::store::Store;
 use driftbench_runner::manifest::claim::Selection;
@@ -58,6 +58,10 @@ enum Wrong {
     Slow,
     /// Control variates and extrapolation do nothing.
     Plain,
+    /// An algorithm without them has the results of one with them.
+    Corrected,
+    /// There is no noise: errors are the squared exact bias.
+    WithoutNoise,
 }
 
 /// A manifest with the results of its cells.
@@ -152,7 +156,7 @@ impl<'a> Target<'a> {
     fn all(plan: &'a Plan) -> Vec<Self> {
         use Wrong::*;
         let table = &plan.manifest.claim;
-        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain];
+        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected, WithoutNoise];
         let target = |of, right, over, own: &[Wrong]| Self {
             of,
             right,
@@ -244,12 +248,30 @@ impl<'a> Target<'a> {
                 });
                 copied(pairs.collect())
             }
-            Wrong::Plain => {
-                let plain = |cell: &&CellResult<'_>| {
-                    let other = cells.iter().find(|other| is_plain_of(other.cell, cell.cell))?;
+            Wrong::Plain | Wrong::Corrected => {
+                let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
+                    Wrong::Plain => is_plain_of(other.cell, cell.cell),
+                    _ => is_plain_of(cell.cell, other.cell),
+                };
+                let swapped = |cell: &&CellResult<'_>| {
+                    let other = cells.iter().find(|other| is_other(other, cell))?;
                     Some((cell.cell.id.clone(), other.cell.id.clone()))
                 };
-                copied(own.iter().filter_map(plain).collect())
+                copied(own.iter().filter_map(swapped).collect())
+            }
+            Wrong::WithoutNoise => {
+                let bias = |cell: &CellResult<'_>| {
+                    let mut all = subject.prepared.iter();
+                    exact_bias(all.find(|prepared| prepared.cell.id == cell.cell.id)?)
+                };
+                each(&|cell, trace| match bias(cell) {
+                    Some(bias) => {
+                        let mut trace = trace.clone();
+                        trace.sq_error.iter_mut().for_each(|x| *x = bias);
+                        trace
+                    }
+                    None => trace.clone(),
+                })
             }
         };
         let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
@@ -314,6 +336,23 @@ fn exchanged<'a>(
     frontiers
 }
 
+/// The frontiers with twice the costs of an algorithm.
+fn doubled<'a>(
+    frontiers: &[ComputedFrontier<'a>],
+    algorithm: FrontierAlgorithm,
+) -> Vec<ComputedFrontier<'a>> {
+    let twice = tilted(frontiers, |_, _| 2.0);
+    let mut frontiers = frontiers.to_vec();
+    for (frontier, twice) in frontiers.iter_mut().zip(&twice) {
+        for (best, twice) in frontier.best.iter_mut().zip(&twice.best) {
+            if best.algorithm == algorithm {
+                best.cost = twice.cost;
+            }
+        }
+    }
+    frontiers
+}
+
 /// A claim, its verdict, and its verdicts under what may be wrong.
 type Row = (String, Verdict, Vec<(String, Verdict)>);
 
@@ -348,7 +387,8 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let constants = table.frontier_constant.iter().map(|c| (&c.common.id, powers()));
     let less = table.frontier_less.iter().map(|c| {
         let both = exchanged(&subject.frontiers, (c.of.algorithm, c.than));
-        (&c.common.id, vec![("Exchanged", both)])
+        let twice = doubled(&subject.frontiers, c.of.algorithm);
+        (&c.common.id, vec![("Exchanged", both), ("Doubled", twice)])
     });
     for (id, changes) in slopes.chain(constants).chain(less) {
         let place = place(id);

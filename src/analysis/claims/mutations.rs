@@ -12,7 +12,7 @@ use crate::analysis::needs::{self, Needs};
 use crate::analysis::theory::{MomentsCache, exact_bias};
 use crate::analysis::{Runs, on_each, tuned};
 use crate::store::Store;
-use driftbench_runner::manifest::claim::Selection;
+use driftbench_runner::manifest::claim::{Prediction, Selection};
 use driftbench_runner::manifest::frontier::FrontierAlgorithm;
 use driftbench_runner::manifest::{Prices, Source};
 use driftbench_runner::plan::Cell;
@@ -156,7 +156,7 @@ impl<'a> Target<'a> {
     fn all(plan: &'a Plan) -> Vec<Self> {
         use Wrong::*;
         let table = &plan.manifest.claim;
-        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected, WithoutNoise];
+        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected];
         let target = |of, right, over, own: &[Wrong]| Self {
             of,
             right,
@@ -168,7 +168,10 @@ impl<'a> Target<'a> {
             target(&c.left, right, None, if right.is_some() { &[Exchanged][..] } else { own })
         };
         let less = table.less.iter().map(|c| sided(c, &[Doubled]));
-        let at_least = table.at_least.iter().map(|c| sided(c, &[Halved]));
+        let at_least = table.at_least.iter().map(|c| match c.prediction {
+            Some(Prediction::ExactBias) => sided(c, &[Halved, WithoutNoise]),
+            _ => sided(c, &[Halved]),
+        });
         let tilts = [Ignored, Reversed, TiltedUp, TiltedDown];
         let slopes = table.slope.iter().map(|c| target(&c.of, None, Some(&c.over), &tilts));
         let matches = table.matches.iter().map(|c| {

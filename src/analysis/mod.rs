@@ -17,6 +17,7 @@ pub mod first_order;
 pub mod frontier;
 mod line;
 mod line_figure;
+mod looks;
 mod map;
 mod needs;
 mod panels;
@@ -39,7 +40,7 @@ mod wrong;
 use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
-use claims::JudgedClaim;
+use claims::{JudgedClaim, JudgedClaims};
 pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
@@ -58,6 +59,8 @@ pub use line::{
 };
 use line_figure::LineFigure;
 pub use line_figure::x_value;
+use looks::LooksOfPlan;
+pub use looks::{has_cells, planned_looks};
 pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
@@ -89,7 +92,7 @@ pub struct Experiment<'a> {
     /// The heterogeneity of the problems.
     pub problems: problems::Instances,
     /// The claims of the manifest with their verdicts.
-    pub claims: Vec<JudgedClaim<'a>>,
+    pub claims: JudgedClaims<'a>,
     /// The values of published bounds for the cells.
     pub bounds: Vec<bounds::BoundRow<'a>>,
     /// Where the first order of measured biases holds.
@@ -231,12 +234,14 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     drop(rankings);
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
-    let claims = claims::judge(plan, &cells, &theory, &frontiers);
+    let looks = LooksOfPlan::new(plan, store)?;
+    let claims = claims::judge(plan, plan, &cells, &theory, &frontiers, looks.level());
     let bounds = bounds::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
     let not_computed = not_computed(&theory, &problems);
     drop(theory);
     drop(prepared);
+    let claims = looks.judge(plan, store, claims)?;
     let unplanned = unplanned::find(plan, store)?;
     Ok(Experiment {
         plan,
@@ -394,7 +399,23 @@ fn cells_per_task(cells: usize) -> usize {
 ///
 /// # Errors
 /// If results are damaged.
-pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>, Error> {
+pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<JudgedClaims<'a>, Error> {
+    let looks = LooksOfPlan::new(plan, store)?;
+    let last = judged_once(plan, plan, store, looks.level())?;
+    looks.judge(plan, store, last)
+}
+
+/// The same at one look of this level, on the cells of a plan that differs from the one that
+/// states the claims in the number of replicates alone.
+///
+/// # Errors
+/// If results are damaged.
+pub fn judged_once<'a>(
+    stated: &'a Plan,
+    plan: &Plan,
+    store: &Store,
+    level: f64,
+) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let (cells, _) = results(plan, store, &Needs::of_claims(plan))?;
     let by_claims = |cell: &&Cell| needs::claims_need_theory(plan, cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
@@ -402,7 +423,8 @@ pub fn judged<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<JudgedClaim<'a>>,
     let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
-    Ok(claims::judge(plan, &cells, &theory, &frontier::frontiers(plan, store)?))
+    let frontiers = frontier::frontiers(plan, store)?;
+    Ok(claims::judge(stated, plan, &cells, &theory, &frontiers, level))
 }
 
 /// Reads the cells again that were chosen for a figure of more curves than it can draw.

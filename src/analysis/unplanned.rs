@@ -1,6 +1,7 @@
 //! Cells in the results of an experiment that its page leaves out, because they are of runs with
 //! another number of replicates, another seed or other settings.
 
+use super::looks::{has_cells, planned_looks};
 use crate::store::Store;
 use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::Error;
@@ -11,7 +12,12 @@ use std::collections::{BTreeSet, HashSet};
 /// The cells in the results of an experiment that are not in its plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnplannedCells {
-    /// Numbers of replicates of cells that differ in nothing else from those of the page.
+    /// The replicates of the page.
+    pub shown: u64,
+    /// Fewer replicates at which verdicts were seen, at a level that knows of no further look.
+    pub seen: BTreeSet<u64>,
+    /// Other numbers of replicates of cells that differ in nothing else from those of the page,
+    /// except those of looks that were planned.
     pub replicates: BTreeSet<u64>,
     /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
     pub seeds: BTreeSet<i64>,
@@ -29,7 +35,9 @@ pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
     // An experiment that was never run has no folder.
     let mut ids = if plan.cells.is_empty() { Vec::new() } else { store.ids(name)? };
     ids.retain(|id| !planned.contains(id.as_str()));
-    let mut found = UnplannedCells::default();
+    let shown = plan.manifest.replicates;
+    let seen = seen(plan, store)?;
+    let mut found = UnplannedCells { shown, seen, ..UnplannedCells::default() };
     if ids.is_empty() {
         return Ok(found);
     }
@@ -52,7 +60,18 @@ pub fn find(plan: &Plan, store: &Store) -> Result<UnplannedCells, Error> {
             None => found.others += 1,
         }
     }
+    found.account_for_looks(plan, store)?;
     Ok(found)
+}
+
+/// The numbers of replicates, fewer than a plan's, at which pages showed verdicts on its cells.
+fn seen(plan: &Plan, store: &Store) -> Result<BTreeSet<u64>, Error> {
+    let mut all = store.shown_verdicts(&plan.experiment)?;
+    all.retain(|shown| {
+        let is_earlier = shown.replicates < plan.manifest.replicates;
+        is_earlier && has_cells(plan, shown.replicates, &shown.cells)
+    });
+    Ok(all.into_iter().map(|shown| shown.replicates).collect())
 }
 
 /// A cell's settings, apart from its seed and its number of replicates.
@@ -72,9 +91,43 @@ impl RunSettings {
 }
 
 impl UnplannedCells {
-    /// A warning that the same cells were run with other numbers of replicates or other seeds;
-    /// empty if they were not.
+    /// Looks that were planned are no further sets; those before replicates that were added beyond
+    /// the plan have been seen.
+    fn account_for_looks(&mut self, plan: &Plan, store: &Store) -> Result<(), Error> {
+        if let Some(looks) = planned_looks(plan, store)? {
+            self.replicates.retain(|replicates| looks.until(*replicates).is_none());
+        }
+        for planned in store.planned_looks(&plan.experiment)? {
+            let looks = planned.looks;
+            if looks.until(self.shown).is_none() && has_cells(plan, looks.first, &planned.cells) {
+                let taken = self.replicates.iter().filter(|r| looks.until(**r).is_some());
+                self.seen.extend(taken.filter(|r| **r < self.shown));
+            }
+        }
+        self.replicates.retain(|replicates| !self.seen.contains(replicates));
+        Ok(())
+    }
+
+    /// A warning that replicates were added after verdicts had been seen, and that the same cells
+    /// were run with other numbers of replicates or other seeds; empty if neither is so.
     pub fn warning(&self) -> String {
+        let warnings = [self.added(), self.other_sets()];
+        let warnings: Vec<String> = warnings.into_iter().filter(|w| !w.is_empty()).collect();
+        warnings.join(" ")
+    }
+
+    /// The warning about added replicates.
+    fn added(&self) -> String {
+        let Some(last) = self.seen.last() else { return String::new() };
+        let seen = listed(self.seen.iter().map(u64::to_string));
+        format!(
+            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); driftbench run --until-decided adds replicates at a level that does.",
+            self.shown
+        )
+    }
+
+    /// The warning about other numbers of replicates and other seeds.
+    fn other_sets(&self) -> String {
         let replicates = self.replicates.iter().map(u64::to_string);
         let seeds = self.seeds.iter().map(i64::to_string);
         let sets = [

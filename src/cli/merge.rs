@@ -143,6 +143,15 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
             difference(&first.source, &second.source)
         ));
     }
+    for (experiment, [(a, first), (b, second)]) in sources.different_looks()? {
+        wrong.push(format!(
+            "error: {experiment}: {} planned looks at verdicts up to {} replicates and {} up to {}, which merged would be more looks than either planned: run one of them again with another seed (--set seed=…)",
+            name(a),
+            first.most,
+            name(b),
+            second.most
+        ));
+    }
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 

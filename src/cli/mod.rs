@@ -3,6 +3,7 @@
 mod check;
 mod confirm;
 mod data;
+mod decide;
 mod diff;
 mod digest;
 mod export;
@@ -14,6 +15,7 @@ mod plan;
 mod progress;
 mod report;
 mod reproduce;
+mod reuse;
 mod run;
 mod schema;
 pub mod shard;

@@ -1,6 +1,7 @@
 //! `report`: writes reports from results.
 
 use super::{Code, Failure, memory};
+use crate::analysis::claims::JudgedClaim;
 use crate::analysis::frontier::are_known;
 use crate::analysis::{Experiment, analyse, tuned};
 use crate::chart::export::{COLUMN, TEXT};
@@ -145,10 +146,19 @@ pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written,
             );
         }
         let experiment = analyse(plan, store)?;
+        if shows_unplanned_verdicts(&experiment) {
+            store.note_shown(plan);
+        }
         Ok((writer.page(&experiment)?, contradictions(&experiment)))
     };
     let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
     done.map_err(|e| unreported(plan.experiment.clone(), &e))
+}
+
+/// Whether a page shows verdicts that rest on runs, at a level that knows of no further look.
+fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
+    let rests_on_runs = |claim: &JudgedClaim<'_>| claim.n > 0;
+    experiment.claims.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
 /// Writes the pages of these plans, several in parallel, and the index.

@@ -2,7 +2,8 @@
 
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
+use super::reuse::EarlierReplicates;
+use super::{Code, Failure, Manifests, confirm, decide, memory, names, pool, prepared, shard};
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store};
@@ -22,6 +23,13 @@ pub struct Args {
     manifests: Manifests,
     #[command(flatten)]
     how: How,
+    /// Add replicates until every claim is supported or refuted: the claims are judged at the
+    /// manifest's replicates, at twice as many, and so on, at levels that add up to 5 %
+    #[arg(long, conflicts_with_all = ["only", "shard"])]
+    until_decided: bool,
+    /// The most replicates of --until-decided [default: 16 times the manifest's]
+    #[arg(long, value_name = "R", requires = "until_decided")]
+    max_replicates: Option<u64>,
 }
 
 /// Options of `run`, which `reproduce` has too.
@@ -58,6 +66,9 @@ pub struct How {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let mut plans = args.manifests.plans()?;
+    if args.until_decided {
+        return decide::run(plans, &args.how, args.max_replicates);
+    }
     if args.how.only.is_some() {
         // A list may name cells that follow from results.
         let store = Store::open(&args.how.out)?;
@@ -107,6 +118,15 @@ pub struct PreparedRun<'a> {
 impl<'a> PreparedRun<'a> {
     /// Builds every instance before anything is written, so that bad input costs nothing.
     pub fn prepare(plans: &'a [Plan], how: &'a How) -> Result<Self, Failure> {
+        Self::prepare_with(plans, how, None)
+    }
+
+    /// The same where an earlier run of the command handles signals already.
+    pub fn prepare_with(
+        plans: &'a [Plan],
+        how: &'a How,
+        interrupt: Option<Interrupt>,
+    ) -> Result<Self, Failure> {
         let store = Store::open(&how.out)?;
         check_names(plans, &store, &how.out)?;
         let pool = pool(how.threads)?;
@@ -117,10 +137,11 @@ impl<'a> PreparedRun<'a> {
             plans.iter().zip(&chosen).map(missing).collect()
         });
         memory::fits(&missing, threads, how.memory)?;
-        if !how.yes {
-            confirm::confirm(&missing, threads)?;
-        }
-        let interrupt = Interrupt::listen()?;
+        let confirm = || if how.yes { Ok(()) } else { confirm::confirm(&missing, threads) };
+        let interrupt = match interrupt {
+            Some(interrupt) => interrupt.immediately(confirm).map(|()| interrupt)?,
+            None => confirm().and_then(|()| Interrupt::listen())?,
+        };
         let waiting: VecDeque<Task<'_>> = interrupt.immediately(|| {
             let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
                 let missing = pool.install(|| prepared(plan, &missing))?;
@@ -128,8 +149,17 @@ impl<'a> PreparedRun<'a> {
             });
             build.collect::<Result<_, Failure>>()
         })?;
-        let session = Session { store, how, pool, by: Provenance::now(), interrupt };
+        let (by, earlier) = (Provenance::now(), EarlierReplicates::default());
+        let session = Session { store, how, pool, by, interrupt, earlier };
         Ok(Self { session, waiting })
+    }
+
+    /// The same run, in which runs of earlier cells are not run again, unless it is forced.
+    pub fn reusing(mut self, earlier: EarlierReplicates) -> Self {
+        if !self.session.how.force {
+            self.session.earlier = earlier;
+        }
+        self
     }
 
     /// The work on each experiment, as far as it is known before their locks are held.
@@ -145,6 +175,11 @@ impl<'a> PreparedRun<'a> {
     /// Handles signals as long as the run exists.
     pub fn interrupt(&self) -> &Interrupt {
         &self.session.interrupt
+    }
+
+    /// Hands over the handling of signals.
+    pub fn into_interrupt(self) -> Interrupt {
+        self.session.interrupt
     }
 
     /// Runs the cells.
@@ -238,6 +273,7 @@ struct Session<'a> {
     pool: rayon::ThreadPool,
     by: Provenance,
     interrupt: Interrupt,
+    earlier: EarlierReplicates,
 }
 
 impl Session<'_> {
@@ -317,6 +353,7 @@ impl Session<'_> {
             let gone: Vec<&Cell> = share.iter().filter(is_gone).copied().collect();
             cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
         }
+        self.earlier.leave_out(plan, store, &mut cells);
         follower.begins(Workload {
             experiment: name,
             cells: before + share.len(),
@@ -383,7 +420,7 @@ impl Session<'_> {
         let writer = BatchWriter::new(&self.store, plan, &self.by)?;
         let observer = Observers { progress: &progress, follower, writer: &writer };
         let threads = self.pool.current_num_threads();
-        let store_cell = |done| writer.add(done);
+        let store_cell = |done| writer.add(self.earlier.complete(plan, &self.store, done)?);
         let run = || self.pool.install(|| runner::run(cells, threads, &observer, store_cell));
         let done = || before + writer.stored();
         let last = || {
@@ -411,6 +448,10 @@ impl Session<'_> {
 
     fn print_others(&self, plan: &Plan) {
         let name = &plan.experiment;
+        if self.earlier.has(name) {
+            // The cells of earlier looks are not left out: claims are judged on them too.
+            return;
+        }
         if plan.tuning.as_ref().is_some_and(|tuning| tuning.groups.is_empty()) {
             // Which cells follow from the candidates is not known yet.
             return;

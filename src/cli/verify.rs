@@ -107,6 +107,11 @@ fn stored_plans(
                 continue;
             }
         };
+        let planned = store.planned_looks(&name).map(drop);
+        let shown = store.shown_verdicts(&name).map(drop);
+        for e in [planned, shown].into_iter().filter_map(Result::err) {
+            findings.add_wrong(e);
+        }
         match Plan::new(experiment.name.clone(), experiment.source()) {
             Ok(plan) => match store.ids(&name) {
                 Ok(ids) => plans.push((tuned::all_stages(plan, store)?, ids)),

@@ -17,6 +17,7 @@ mod guide;
 mod index;
 mod interval_chart;
 mod latex;
+mod looks;
 mod markdown;
 mod matrix;
 mod notation;

@@ -3,23 +3,26 @@
 use super::claims::{self, ClaimText};
 use super::finding::Finding;
 use super::formula;
+use super::looks;
 use super::matrix::RankingMatrix;
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
+use crate::analysis::claims::TakenLooks;
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
     when_text,
 };
 use crate::chart;
+use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, mean};
 use driftbench_core::sources::{self, Citation};
 use driftbench_core::words::{quoted, shell_word, thousands};
 use driftbench_runner::manifest::{Quantity, Source};
-use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::plan::{Cell, Plan, sets_replicates};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -65,6 +68,9 @@ pub struct PageClaims {
     pub list: Vec<ClaimText>,
     /// How many have each verdict.
     pub counts: Vec<(Verdict, usize)>,
+    /// At which looks they were judged, where replicates were added in planned looks; empty
+    /// otherwise.
+    pub looks: String,
 }
 
 #[derive(Serialize)]
@@ -101,11 +107,13 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let manifest = &plan.manifest;
     let source = manifest.source.as_deref().unwrap_or_default();
     let mut files = Vec::new();
-    let list: Vec<ClaimText> = experiment
+    let mut list: Vec<ClaimText> = experiment
         .claims
         .iter()
         .map(|claim| claims::claim(&plan.experiment, claim, &mut files))
         .collect();
+    let looks = experiment.claims.looks.as_ref();
+    looks::add_remarks(looks, &mut list);
     let tables = Tables {
         finals: finals(experiment),
         missing: missing(experiment),
@@ -131,7 +139,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         }),
         manifest: json!({
             "file": plan.source.name,
-            "command": command(&plan.source),
+            "command": command(&plan.source, looks),
             "text": plan.source.text,
             "settings": shared_settings(plan),
         }),
@@ -142,7 +150,11 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         }),
         finding: finding::finding(experiment)?,
         figures: figures(experiment)?,
-        claims: PageClaims { counts: claims::counts(&list), list },
+        claims: PageClaims {
+            counts: claims::counts(&list),
+            looks: looks.map(looks::sentence).unwrap_or_default(),
+            list,
+        },
         ranking: ranking(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
@@ -177,9 +189,17 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
 }
 
 /// The command that runs a manifest again, for a shell.
-fn command(source: &Source) -> String {
-    let sets = source.overrides.iter().map(|set| format!(" --set {}", quoted(set)));
-    format!("driftbench run {}{}", shell_word(&source.name), sets.collect::<String>())
+fn command(source: &Source, looks: Option<&TakenLooks>) -> String {
+    let file = shell_word(&source.name);
+    let sets = source.overrides.iter();
+    let sets = sets.filter(|set| looks.is_none() || !sets_replicates(set));
+    let sets: String = sets.map(|set| format!(" --set {}", quoted(set))).collect();
+    match looks.map(|looks| looks.planned) {
+        None => format!("driftbench run {file}{sets}"),
+        Some(Looks { first, most }) => format!(
+            "driftbench run {file}{sets} --replicates {first} --until-decided --max-replicates {most}"
+        ),
+    }
 }
 
 /// The data of the page's script, without `<`, so that nothing in it ends the element.

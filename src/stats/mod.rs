@@ -1,6 +1,7 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
 pub mod log_means;
+pub mod looks;
 pub mod paired;
 pub mod resolution;
 pub mod verdict;

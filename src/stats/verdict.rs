@@ -219,12 +219,12 @@ impl Evidence {
 
     /// The verdict on this evidence by itself.
     pub fn alone(&self) -> Verdict {
-        self.verdict(self.p())
+        self.verdict(self.p(), LEVEL)
     }
 
-    /// The verdict with this adjusted p-value.
-    fn verdict(&self, p: f64) -> Verdict {
-        match p <= LEVEL {
+    /// The verdict with this adjusted p-value at this level.
+    fn verdict(&self, p: f64, level: f64) -> Verdict {
+        match p <= level {
             true if self.support <= self.refute => Verdict::Supported,
             true => Verdict::Refuted,
             false => Verdict::Inconclusive,
@@ -320,10 +320,11 @@ pub const POWER_QUANTILE: f64 = 0.8416;
 /// Family-wise level of the verdicts of an experiment.
 pub const LEVEL: f64 = 0.05;
 
-/// Verdicts over claims that are tested together, with Holm's adjusted p-values.
-pub fn verdicts(evidence: &[Evidence]) -> Vec<(Verdict, f64)> {
+/// Verdicts over claims that are tested together at this family-wise level, with Holm's adjusted
+/// p-values.
+pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<(Verdict, f64)> {
     let p: Vec<f64> = evidence.iter().map(Evidence::p).collect();
-    evidence.iter().zip(holm(&p)).map(|(evidence, p)| (evidence.verdict(p), p)).collect()
+    evidence.iter().zip(holm(&p)).map(|(evidence, p)| (evidence.verdict(p, level), p)).collect()
 }
 
 /// Replicates that would decide an inconclusive claim four times out of five if
@@ -430,7 +431,7 @@ mod tests {
             let family: Vec<Evidence> = (0..10)
                 .map(|_| of_mean(&sample(&mut rng, 10, 0.0), (f64::NEG_INFINITY, 0.0)))
                 .collect();
-            verdicts(&family).iter().any(|(v, _)| *v != Verdict::Inconclusive)
+            verdicts(&family, LEVEL).iter().any(|(v, _)| *v != Verdict::Inconclusive)
         });
         assert!(mistakes < 0.05 + 0.021, "{mistakes}");
     }
@@ -441,11 +442,11 @@ mod tests {
         let mut rng = Stream::shared_instance(7);
         let region = (f64::NEG_INFINITY, 0.0);
         let first = Evidence::student(-0.3, 1.0 / 20f64.sqrt(), 20, region);
-        assert_eq!(verdicts(&[first])[0].0, Verdict::Inconclusive);
+        assert_eq!(verdicts(&[first], LEVEL)[0].0, Verdict::Inconclusive);
         let n = needed(&first, 1).unwrap() as usize;
         let decided = share(1000, || {
             let e = of_mean(&sample(&mut rng, n, -0.3), region);
-            verdicts(&[e])[0].0 == Verdict::Supported
+            verdicts(&[e], LEVEL)[0].0 == Verdict::Supported
         });
         assert!((0.76..0.88).contains(&decided), "{decided} with {n}");
     }
@@ -454,9 +455,12 @@ mod tests {
     fn exact_numbers_are_decided() {
         let yes = Evidence::student(1.0, 0.0, 5, (0.5, 1.5));
         let no = Evidence::exact(2.0, (0.5, 1.5));
-        assert_eq!(verdicts(&[yes, no]), [(Verdict::Supported, 0.0), (Verdict::Refuted, 0.0)]);
+        assert_eq!(
+            verdicts(&[yes, no], LEVEL),
+            [(Verdict::Supported, 0.0), (Verdict::Refuted, 0.0)]
+        );
         let one = of_mean(&[1.0], (0.5, 1.5));
-        assert_eq!(verdicts(&[one])[0].0, Verdict::Inconclusive);
+        assert_eq!(verdicts(&[one], LEVEL)[0].0, Verdict::Inconclusive);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().refute, 0.0);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().estimate, 2.0);
         assert_eq!(Evidence::all(&[yes], true).unwrap().support, 1.0, "a part is untested");

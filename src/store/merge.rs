@@ -7,10 +7,14 @@
 use super::batch::Batch;
 use super::packs::open_packs;
 use super::paths::{file_name, is_cell};
-use super::{FailedRecord, Store, StoredExperiment};
+use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
+use crate::stats::looks::Looks;
 use driftbench_runner::files::Error;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
+
+/// An experiment, and two folders with the looks that each has planned for the same cells.
+pub type DifferentLooks<'a> = (&'a str, [(usize, Looks); 2]);
 
 /// A cell, by its experiment and its id.
 pub type CellKey = (String, String);
@@ -171,6 +175,29 @@ impl<'a> MergeSources<'a> {
         different
     }
 
+    /// Experiments for whose cells two folders planned different looks, with the folders.
+    ///
+    /// # Errors
+    /// If a record of looks is not as it was written.
+    pub fn different_looks(&self) -> Result<Vec<DifferentLooks<'_>>, Error> {
+        let mut different = Vec::new();
+        for (name, stored) in &self.experiments {
+            let mut known: Vec<(usize, PlannedLooks)> = Vec::new();
+            for (folder, _) in stored {
+                for planned in self.folders[*folder].planned_looks(name)? {
+                    let other = known.iter().find(|(_, other)| other.cells == planned.cells);
+                    match other.map(|(first, other)| (*first, other.looks)) {
+                        Some((first, looks)) if looks != planned.looks => {
+                            different.push((&**name, [(first, looks), (*folder, planned.looks)]));
+                        }
+                        _ => known.push((*folder, planned)),
+                    }
+                }
+            }
+        }
+        Ok(different)
+    }
+
     /// The experiment of the preferred folder, if it has it.
     fn preferred_of<'s>(
         &self,
@@ -218,6 +245,7 @@ impl<'a> MergeSources<'a> {
             }
             for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
                 to.copy_data_files_from(&self.folders[*folder], experiment)?;
+                to.copy_looks(&self.folders[*folder], name)?;
             }
             // Damaged packs of the first folder are quarantined here, and damaged cells when
             // they are copied.

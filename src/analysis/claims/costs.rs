@@ -284,7 +284,7 @@ fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::verdict::{Verdict, verdicts};
+    use crate::stats::verdict::{LEVEL, Verdict, verdicts};
     use driftbench_core::rng::Stream;
 
     /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
@@ -316,7 +316,7 @@ mod tests {
             let mut rate = |target: f64, wrong: Verdict| {
                 let hits = (0..trials).filter(|_| {
                     let evidence = curve(&mut rng, n, target).within(15.0);
-                    verdicts(&[evidence])[0].0 == wrong
+                    verdicts(&[evidence], LEVEL)[0].0 == wrong
                 });
                 hits.count() as f64 / f64::from(trials)
             };
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn clear_cases_are_decided() {
         let mut rng = Stream::shared_instance(3);
-        let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)]);
-        let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)]);
+        let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)], LEVEL);
+        let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)], LEVEL);
         assert_eq!((easy[0].0, hard[0].0), (Verdict::Supported, Verdict::Refuted));
     }
 }

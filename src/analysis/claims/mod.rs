@@ -9,6 +9,7 @@ mod conditions;
 mod costs;
 mod frontiers;
 mod judge;
+mod looks;
 #[cfg(test)]
 mod mutations;
 mod pairs;
@@ -29,6 +30,7 @@ pub use conditions::StatementConditions;
 use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
 use driftbench_runner::plan::Plan;
 use judge::{Judge, Parts, Tested};
+pub use looks::{JudgedClaims, TakenLooks};
 
 /// A claim with its verdict.
 #[derive(Clone, Debug)]
@@ -123,23 +125,26 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// The claims of a manifest, judged together, in the order of the manifest.
+/// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
+/// `stated` has the same manifest as the plan of the cells, which may have other replicates.
 pub fn judge<'a>(
-    plan: &'a Plan,
+    stated: &'a Plan,
+    plan: &Plan,
     cells: &[CellResult<'_>],
     theory: &Theory<'_>,
     frontiers: &[ComputedFrontier<'_>],
+    level: f64,
 ) -> Vec<JudgedClaim<'a>> {
     let judge = Judge { plan, cells, theory, frontiers };
     let tested = judge.test_all();
-    let stated = plan.manifest.claim.all();
+    let stated = stated.manifest.claim.all();
     assert!(
         stated.iter().map(|(_, keys)| &keys.id).eq(tested.iter().map(|(keys, _)| &keys.id)),
         "claims are tested in the order of `ClaimTables::all`"
     );
     let evidence: Vec<Option<Evidence>> = tested.iter().map(|(_, t)| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
-    let mut found = verdicts(&family).into_iter();
+    let mut found = verdicts(&family, level).into_iter();
     let tested = tested.into_iter().map(|(_, tested)| tested);
     let judged = stated.into_iter().zip(tested).zip(evidence).map(|(((_, keys), t), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));

@@ -155,6 +155,11 @@ impl Identity {
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
     }
 
+    /// The content id of a cell that differs in the number of replicates alone.
+    pub fn id_with(&self, replicates: u64) -> String {
+        cell_id(&Self { replicates, ..self.clone() }.canonical().to_string())
+    }
+
     /// The runs of all instances together.
     pub fn runs(&self) -> u64 {
         self.instances.saturating_mul(self.replicates)
@@ -298,6 +303,17 @@ impl Plan {
         Ok(Self { experiment, source, manifest, cells, frontier_problem, figures, claims, tuning })
     }
 
+    /// The plan of the same manifest with another number of replicates.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the manifest at that number.
+    pub fn with_replicates(&self, replicates: u64) -> Result<Self, Rejected> {
+        let mut source = self.source.clone();
+        source.overrides.retain(|set| !sets_replicates(set));
+        source.overrides.push(format!("replicates={replicates}"));
+        Self::new(self.experiment.clone(), source)
+    }
+
     /// The data files beside the manifest.
     pub fn folder(&self) -> DataFolder {
         folder(&self.source)
@@ -310,6 +326,11 @@ fn tree_cells(root: &Node, source: &Source) -> Result<Vec<Cell>, Rejected> {
     let (manifest, axes) = read(root).map_err(reject)?;
     let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
     cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
+}
+
+/// Whether an override of a manifest is of the number of replicates.
+pub fn sets_replicates(set: &str) -> bool {
+    set.split_once('=').is_some_and(|(key, _)| key.trim() == "replicates")
 }
 
 /// The order of these paths in a manifest's text, as indices.

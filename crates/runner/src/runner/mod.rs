@@ -75,9 +75,9 @@ pub struct Done<'a> {
     pub cell: &'a Cell,
     /// N.
     pub clients: usize,
-    /// A trace per run, those on the first instance first.
+    /// A trace per run that was missing, those on the first instance first.
     pub traces: Vec<Trace>,
-    /// Summed over replicates.
+    /// Summed over these runs.
     pub elapsed: Duration,
     /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
     pub optimum_error: Option<f64>,
@@ -141,9 +141,10 @@ impl<'a> Queue<'a> {
     fn new(cells: &'a [Prepared<'a>]) -> Self {
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
-        let runs = |i: usize| cells[i].cell.identity.runs();
-        let tasks = order.iter().flat_map(|&i| (0..runs(i)).map(move |r| (i, r)));
-        let partial = |i| Partial { missing: runs(i) as usize, ..Partial::default() };
+        let runs = |i: usize| cells[i].first_run..cells[i].cell.identity.runs();
+        let tasks = order.iter().flat_map(|&i| runs(i).map(move |r| (i, r)));
+        let missing = |i: usize| cells[i].missing_runs() as usize;
+        let partial = |i| Partial { missing: missing(i), ..Partial::default() };
         let progress = (0..cells.len()).map(|i| Mutex::new(partial(i)));
         Self {
             cells,
@@ -178,9 +179,9 @@ impl<'a> Queue<'a> {
         match reason {
             Ok(trace) => {
                 if progress.traces.is_empty() {
-                    progress.traces.resize(prepared.cell.identity.runs() as usize, None);
+                    progress.traces.resize(prepared.missing_runs() as usize, None);
                 }
-                progress.traces[run as usize] = Some(trace);
+                progress.traces[(run - prepared.first_run) as usize] = Some(trace);
             }
             Err(reason) if !progress.failed => {
                 progress.failed = true;

@@ -38,6 +38,9 @@ pub struct Prepared<'a> {
     pub scenarios: Vec<Arc<Scenario>>,
     /// The rounds that are recorded.
     pub recorded: Arc<[u64]>,
+    /// The number of the first run that is missing: results have those before it, which are not
+    /// run again. Usually 0.
+    pub first_run: u64,
 }
 
 impl Prepared<'_> {
@@ -58,9 +61,16 @@ impl Prepared<'_> {
         errors.reduce(f64::max)
     }
 
-    /// Local steps of all clients of all replicates.
+    /// The runs that are missing.
+    pub fn missing_runs(&self) -> u64 {
+        self.cell.identity.runs().saturating_sub(self.first_run)
+    }
+
+    /// Local steps of all clients of all runs that are missing.
     pub fn client_steps(&self) -> u64 {
-        self.cell.identity.client_steps(self.clients())
+        let Identity { rounds, .. } = self.cell.identity;
+        let of_a_run = self.cell.identity.steps_per_round(self.clients()).saturating_mul(rounds);
+        of_a_run.saturating_mul(self.missing_runs())
     }
 }
 
@@ -249,7 +259,7 @@ pub fn prepare_knowing<'a>(
             };
             let scenarios = shared.keys(cell, form(cell)).map(scenario);
             let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
-            Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell) })
+            Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
         .collect();
     let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);

@@ -1,0 +1,263 @@
+//! `run --until-decided`: adds replicates until every claim is supported or refuted.
+//!
+//! *Invariant*: the looks at the verdicts are planned and recorded before the first of them, and
+//! which are taken follows from the results: a command that was interrupted and is called again
+//! takes the same looks, with the same verdicts and the same bits.
+
+use super::interrupt::Interrupt;
+use super::reuse::EarlierReplicates;
+use super::run::{How, PreparedRun};
+use super::{Code, Failure, memory, pool};
+use crate::analysis::claims::JudgedClaim;
+use crate::analysis::{has_cells, judged_once, planned_looks};
+use crate::stats::looks::{Look, Looks};
+use crate::store::{PlannedLooks, Status, Store, cells_hash};
+use driftbench_core::rng::MAX_REPLICATES;
+use driftbench_core::words::count;
+use driftbench_runner::plan::{Cell, Plan};
+use driftbench_runner::runner::Silent;
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+/// The looks at the claims of an experiment, some of which may be open.
+struct OpenLooks {
+    planned: Looks,
+    all: Vec<Look>,
+    /// The look that is next.
+    next: usize,
+    /// Whether each claim is decided.
+    decided: Vec<bool>,
+    /// Whether the looks are recorded in the results.
+    is_recorded: bool,
+}
+
+/// Runs these plans, and adds replicates up to `most` for each cell while claims are open.
+pub fn run(plans: Vec<Plan>, how: &How, most: Option<u64>) -> Result<Code, Failure> {
+    let store = Store::open(&how.out)?;
+    let pool = pool(how.threads)?;
+    let (mut plans, mut open) = planned(plans, &store, most)?;
+    let (mut code, mut interrupt) = (Code::Done, None::<Interrupt>);
+    while !plans.is_empty() {
+        for (plan, looks) in plans.iter_mut().zip(&mut open) {
+            looks.skip_stored(plan, how, &pool)?;
+        }
+        let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
+            Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
+        });
+        let earlier = EarlierReplicates::new(earlier);
+        let mut prepared = PreparedRun::prepare_with(&plans, how, interrupt)?.reusing(earlier);
+        store.create()?;
+        for (plan, looks) in plans.iter().zip(&mut open) {
+            looks.record(plan, &store, how.quiet)?;
+        }
+        code = code.and(prepared.execute(&Silent)?);
+        if code == Code::Interrupted {
+            return Ok(code);
+        }
+        let listening = prepared.into_interrupt();
+        let mut still_open = Vec::new();
+        for (plan, mut looks) in plans.into_iter().zip(open) {
+            let look = || looks.take(&plan, how, &pool);
+            if listening.immediately(look)? {
+                still_open.push((looks.advance(&plan)?, looks));
+            }
+        }
+        (plans, open) = still_open.into_iter().unzip();
+        interrupt = Some(listening);
+    }
+    Ok(code)
+}
+
+/// The plans at their first looks, or all reasons why there are none.
+fn planned(
+    plans: Vec<Plan>,
+    store: &Store,
+    most: Option<u64>,
+) -> Result<(Vec<Plan>, Vec<OpenLooks>), Failure> {
+    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    for plan in plans {
+        match OpenLooks::new(plan, store, most) {
+            Ok(planned) => all.push(planned),
+            Err(failure) => wrong.push(failure.message),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(all.into_iter().unzip()),
+        false => Err(Failure::input(wrong.join("\n"))),
+    }
+}
+
+/// Why claims of a plan are not decided by more replicates of its cells, whatever the results.
+fn unsuitable(plan: &Plan) -> Option<&'static str> {
+    if plan.manifest.claim.all().is_empty() {
+        return Some("has no claims that could be decided");
+    }
+    if plan.tuning.is_some() {
+        return Some(
+            "has [tune], whose fresh runs follow from the candidates' results: more replicates might select others",
+        );
+    }
+    let several = plan.manifest.instances.is_some_and(|instances| instances > 1);
+    several.then_some(
+        "has several instances, which are the sample: more replicates on each add none to it",
+    )
+}
+
+impl OpenLooks {
+    /// The looks of a plan, with the plan of the first: those that its results record, or new
+    /// ones.
+    fn new(plan: Plan, store: &Store, most: Option<u64>) -> Result<(Plan, Self), Failure> {
+        let (file, first) = (&plan.source.name, plan.manifest.replicates);
+        let refuse = |why: String| Failure::input(format!("error: {file}: {why}"));
+        if let Some(why) = unsuitable(&plan) {
+            return Err(refuse(format!("--until-decided: the manifest {why}")));
+        }
+        if most.is_some_and(|most| most > MAX_REPLICATES) {
+            return Err(refuse(format!("--max-replicates must be at most {MAX_REPLICATES}")));
+        }
+        let recorded = planned_looks(&plan, store)?;
+        let planned = match (recorded, most) {
+            (Some(Looks { most: planned, .. }), Some(most)) if most != planned => {
+                return Err(refuse(format!(
+                    "--max-replicates {most}: looks up to {planned} replicates were planned before verdicts were seen, and a plan that follows verdicts has no level; go on without the option, or run with another seed (--set seed=…)"
+                )));
+            }
+            (Some(planned), _) => planned,
+            (None, Some(most)) if most < first => {
+                return Err(refuse(format!(
+                    "--max-replicates {most} is below the manifest's replicates, {first}"
+                )));
+            }
+            (None, most) => {
+                refuse_other_looks(&plan, store).map_err(refuse)?;
+                let by_default = first.saturating_mul(Looks::GROWTH).min(MAX_REPLICATES);
+                Looks { first, most: most.unwrap_or(by_default) }
+            }
+        };
+        // What is wrong at the last look is reported before the first.
+        plan.with_replicates(planned.most).map_err(Failure::input)?;
+        let plan = match planned.first == first {
+            true => plan,
+            false => plan.with_replicates(planned.first).map_err(Failure::input)?,
+        };
+        let decided = vec![false; plan.manifest.claim.all().len()];
+        let (all, is_recorded) = (planned.all(), recorded.is_some());
+        Ok((plan, Self { planned, all, next: 0, decided, is_recorded }))
+    }
+
+    /// Records the looks in the results, before anything is judged.
+    fn record(&mut self, plan: &Plan, store: &Store, quiet: bool) -> Result<(), Failure> {
+        if self.is_recorded {
+            return Ok(());
+        }
+        let name = &plan.experiment;
+        let shown = store.shown_verdicts(name)?;
+        let mut seen = shown.iter().filter(|s| has_cells(plan, s.replicates, &s.cells));
+        if let Some(seen) = seen.next().filter(|_| !quiet) {
+            eprintln!(
+                "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with another seed (--set seed=…) the looks are the first",
+                seen.replicates
+            );
+        }
+        let planned = PlannedLooks { cells: cells_hash(plan), looks: self.planned };
+        store.plan_looks(name, planned)?;
+        self.is_recorded = true;
+        Ok(())
+    }
+
+    /// Takes the looks whose cells have all their results, as after an interruption, except the
+    /// last that is needed: the run of that one stores its plan as that of the experiment.
+    fn skip_stored(
+        &mut self,
+        plan: &mut Plan,
+        how: &How,
+        pool: &ThreadPool,
+    ) -> Result<(), Failure> {
+        while self.is_recorded && !how.force && self.next + 1 < self.all.len() {
+            let store = Store::open(&how.out)?;
+            let is_done = |cell: &Cell| store.status(&plan.experiment, &cell.id) == Status::Done;
+            if !pool.install(|| plan.cells.par_iter().all(is_done)) {
+                break;
+            }
+            let open = self.judge(plan, how, pool)?;
+            if open == 0 {
+                break;
+            }
+            self.print(plan, open, how);
+            *plan = self.advance(plan)?;
+        }
+        Ok(())
+    }
+
+    /// Judges the claims at the look that is next, whose cells were run. Whether another look
+    /// follows.
+    fn take(&mut self, plan: &Plan, how: &How, pool: &ThreadPool) -> Result<bool, Failure> {
+        let open = self.judge(plan, how, pool)?;
+        self.print(plan, open, how);
+        Ok(open > 0 && self.next + 1 < self.all.len())
+    }
+
+    /// Judges the claims and returns how many are open.
+    fn judge(&mut self, plan: &Plan, how: &How, pool: &ThreadPool) -> Result<usize, Failure> {
+        // A new store: an open one remembers the packs that it has seen.
+        let store = Store::open_existing(&how.out)?;
+        let cells: Vec<&Cell> = plan.cells.iter().collect();
+        memory::fits_instances(plan, &cells)?;
+        let level = self.all[self.next].level;
+        let claims = pool.install(|| judged_once(plan, plan, &store, level))?;
+        let is_open = |(claim, decided): (&JudgedClaim<'_>, &mut bool)| {
+            *decided |= claim.is_decided();
+            !*decided && claim.is_open()
+        };
+        Ok(claims.iter().zip(&mut self.decided).map(is_open).filter(|open| *open).count())
+    }
+
+    /// The plan of the look after this one, which is next from now on.
+    fn advance(&mut self, plan: &Plan) -> Result<Plan, Failure> {
+        self.next += 1;
+        plan.with_replicates(self.all[self.next].replicates).map_err(Failure::input)
+    }
+
+    /// Prints how many claims are open at this look, and what comes next.
+    fn print(&self, plan: &Plan, open: usize, how: &How) {
+        if how.quiet {
+            return;
+        }
+        let (name, looks, look) = (&plan.experiment, self.all.len(), self.all[self.next]);
+        let at = format!(
+            "{name}: look {} of at most {looks}, at {}",
+            self.next + 1,
+            count(look.replicates as usize, "replicate")
+        );
+        let claims = count(self.decided.len(), "claim");
+        let undecided = self.decided.iter().filter(|decided| !**decided).count();
+        let are = if open == 1 { "is" } else { "are" };
+        let next = self.all.get(self.next + 1).map(|next| next.replicates);
+        match (open, next) {
+            (0, _) if undecided == 0 => eprintln!("{at}: every claim is decided"),
+            (0, _) => eprintln!(
+                "{at}: {undecided} of {claims} cannot be decided by more replicates; the others are decided"
+            ),
+            (_, Some(next)) => {
+                let more = count((next - look.replicates) as usize, "replicate");
+                eprintln!(
+                    "{at}: {open} of {claims} {are} open; {more} more of each cell come next"
+                );
+            }
+            (_, None) => eprintln!("{at}: {open} of {claims} {are} open, and no more are planned"),
+        }
+    }
+}
+
+/// Refuses new looks at cells for which looks at other numbers of replicates were planned.
+fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), String> {
+    let recorded = store.planned_looks(&plan.experiment).map_err(|e| e.to_string())?;
+    let same = |p: &&PlannedLooks| has_cells(plan, p.looks.first, &p.cells);
+    match recorded.iter().find(same).map(|planned| planned.looks) {
+        None => Ok(()),
+        Some(Looks { first, most }) => Err(format!(
+            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none is at {}: go on with --replicates {first}, or run with another seed (--set seed=…)",
+            plan.manifest.replicates
+        )),
+    }
+}

@@ -1,0 +1,73 @@
+//! Looks at growing numbers of replicates as pages state them.
+
+use super::claims::ClaimText;
+use crate::analysis::claims::TakenLooks;
+use crate::stats::looks::Look;
+use driftbench_core::words::{count, readable};
+
+/// A level in per cent.
+fn percent(level: f64) -> String {
+    format!("{} %", readable(100.0 * level, 3))
+}
+
+/// "10, 20 and 40".
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// How replicates were added, and what became of the level of the verdicts.
+pub fn sentence(looks: &TakenLooks) -> String {
+    let TakenLooks { planned, taken, decided } = looks;
+    let all = planned.all();
+    let each = |text: fn(&Look) -> String| listed(&taken.iter().map(text).collect::<Vec<_>>());
+    let at = each(|look| look.replicates.to_string());
+    let levels = each(|look| percent(look.level));
+    let judged = match taken.len() {
+        1 => format!("They were judged at {at} replicates, at the family-wise level {levels}"),
+        _ => format!("They were judged at {at} replicates, at the family-wise levels {levels}"),
+    };
+    let plan = match all.len() {
+        1 => "This look was planned as the only one".to_owned(),
+        looks => format!(
+            "At most {looks} looks were planned before the first, up to {} replicates, and the levels of all add up to 5 %, so that adding replicates until all claims are decided leaves the probability of a wrong verdict at most 5 %",
+            planned.most
+        ),
+    };
+    let of_look = |(i, look): (usize, &Look)| {
+        let claims = decided.iter().filter(|at| **at == Some(i)).count();
+        let claims_were = format!("{} {}", count(claims, "claim"), was(claims));
+        let look = look.replicates;
+        (claims > 0).then(|| format!("{claims_were} decided at {look} replicates"))
+    };
+    let mut ends: Vec<String> = taken.iter().enumerate().filter_map(of_look).collect();
+    let open = decided.iter().filter(|at| at.is_none()).count();
+    if open > 0 {
+        ends.push(format!("{} {} not decided", count(open, "claim"), was(open)));
+    }
+    format!(
+        "{judged}. {plan}. A claim keeps the verdict, the estimate and the p-value of the look that decided it: {}.",
+        listed(&ends)
+    )
+}
+
+fn was(number: usize) -> &'static str {
+    if number == 1 { "was" } else { "were" }
+}
+
+/// Adds to each decided claim the look that decided it.
+pub fn add_remarks(looks: Option<&TakenLooks>, claims: &mut [ClaimText]) {
+    let Some(TakenLooks { planned, taken, decided }) = looks else { return };
+    let planned = planned.all().len();
+    for (claim, at) in claims.iter_mut().zip(decided) {
+        let Some((at, look)) = at.and_then(|at| Some((at, taken.get(at)?))) else { continue };
+        let (replicates, level) = (look.replicates, percent(look.level));
+        claim.remarks.push(format!(
+            "decided at look {} of at most {planned}, at {replicates} replicates, where the family-wise level was {level}",
+            at + 1
+        ));
+    }
+}

@@ -1,0 +1,88 @@
+//! Looks at growing samples: when claims are judged, and the level that each look may spend.
+//!
+//! *Invariant*: the levels of all looks add up to [`LEVEL`], whenever the looks end. By the union
+//! bound the probability of a wrong verdict at any look is then at most the level, whatever the
+//! dependence between looks and between claims (`examples/sequential_size.rs` measures it).
+
+use super::verdict::LEVEL;
+use serde::{Deserialize, Serialize};
+
+/// Looks that were planned before the first: at r, 2r, 4r, … replicates, and at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looks {
+    /// Replicates at the first look.
+    pub first: u64,
+    /// Replicates at the last look.
+    pub most: u64,
+}
+
+/// A look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Replicates of each cell.
+    pub replicates: u64,
+    /// The family-wise level of the verdicts of this look.
+    pub level: f64,
+}
+
+impl Looks {
+    /// How many times as many replicates as at the first look there are at most by default.
+    pub const GROWTH: u64 = 16;
+
+    /// All looks. Their numbers of replicates double, since then all runs together are at most
+    /// twice those of the last look even where nothing can be reused. Each look spends the level in
+    /// proportion to the replicates that it adds (Lan and DeMets 1983, linear spending), so that
+    /// about half of the level is left for the last one.
+    pub fn all(&self) -> Vec<Look> {
+        let (mut looks, mut before, mut next) = (Vec::new(), 0, self.first.max(1));
+        while before < self.most {
+            let replicates = next.min(self.most);
+            let level = LEVEL * ((replicates - before) as f64 / self.most as f64);
+            looks.push(Look { replicates, level });
+            (before, next) = (replicates, replicates.saturating_mul(2));
+        }
+        looks
+    }
+
+    /// The looks up to the one at so many replicates; `None` if there is none.
+    pub fn until(&self, replicates: u64) -> Option<Vec<Look>> {
+        let mut looks = self.all();
+        let last = looks.iter().position(|look| look.replicates == replicates)?;
+        looks.truncate(last + 1);
+        Some(looks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicates_double_and_levels_add_up() {
+        let replicates = |first, most| -> Vec<u64> {
+            Looks { first, most }.all().iter().map(|look| look.replicates).collect()
+        };
+        assert_eq!(replicates(10, 160), [10, 20, 40, 80, 160]);
+        assert_eq!(replicates(10, 100), [10, 20, 40, 80, 100]);
+        assert_eq!(replicates(10, 10), [10]);
+        assert_eq!(replicates(1, 3), [1, 2, 3]);
+        assert_eq!(replicates(0, 2), [1, 2], "a record that nobody writes must not hang");
+        assert_eq!(replicates(10, 4), [4]);
+        assert_eq!(replicates(10, 0), []);
+        for (first, most) in [(10, 160), (10, 100), (7, 7), (1, 1 << 24), (3, 1000)] {
+            let looks = Looks { first, most }.all();
+            let sum: f64 = looks.iter().map(|look| look.level).sum();
+            assert!((sum - LEVEL).abs() < 1e-15, "{first} {most}: {sum}");
+            assert!(looks.iter().all(|look| look.level > 0.0));
+        }
+        assert_eq!(Looks { first: 7, most: 7 }.all()[0].level, LEVEL, "one look has all of it");
+    }
+
+    #[test]
+    fn looks_end_where_the_results_do() {
+        let looks = Looks { first: 10, most: 100 };
+        assert_eq!(looks.until(40).map(|looks| looks.len()), Some(3));
+        assert_eq!(looks.until(100), Some(looks.all()));
+        assert_eq!((looks.until(50), looks.until(160)), (None, None));
+    }
+}

@@ -1,0 +1,136 @@
+//! What an experiment's results record of looks at their verdicts: `looks.toml`, the looks that
+//! `run --until-decided` planned before the first of them, and `shown.toml`, at how many
+//! replicates pages showed verdicts.
+//!
+//! *Invariant*: a record belongs to a set of cells, which it names by a hash of their ids; the same
+//! manifest with another number of replicates, seed or grid has other cells. An entry is never
+//! changed, and a record that is not as it was written is an error.
+
+use super::Store;
+use super::checksum::{read_checked, with_checksum};
+use crate::stats::looks::Looks;
+use driftbench_runner::files::{Error, error, sha256, write_synced};
+use driftbench_runner::plan::{Cell, Plan};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The file of planned looks.
+const LOOKS: &str = "looks.toml";
+/// The file of numbers of replicates at which verdicts were shown.
+const SHOWN: &str = "shown.toml";
+
+/// Looks that were planned, before the first, for cells of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedLooks {
+    /// The hash of the cells of the first look.
+    pub cells: String,
+    /// The looks.
+    #[serde(flatten)]
+    pub looks: Looks,
+}
+
+/// Verdicts that a page showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownVerdicts {
+    /// The hash of the cells.
+    pub cells: String,
+    /// The replicates of each.
+    pub replicates: u64,
+}
+
+/// The contents of such a file.
+#[derive(Serialize, Deserialize)]
+struct Entries<T> {
+    entry: Vec<T>,
+}
+
+/// The hash of the cells of a plan, whatever their order; of candidates where settings are tuned,
+/// which do not depend on results.
+pub fn cells_hash(plan: &Plan) -> String {
+    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+    let candidates = groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
+    let mut cells: Vec<&Cell> = candidates.collect();
+    if cells.is_empty() {
+        cells = plan.cells.iter().collect();
+    }
+    let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    sha256(ids.join("\n").as_bytes())[..16].to_owned()
+}
+
+impl Store {
+    /// The looks that were planned for cells of an experiment.
+    ///
+    /// # Errors
+    /// If the record is not as it was written.
+    pub fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error> {
+        self.entries(experiment, LOOKS)
+    }
+
+    /// At how many replicates verdicts of an experiment were shown.
+    ///
+    /// # Errors
+    /// If the record is not as it was written.
+    pub fn shown_verdicts(&self, experiment: &str) -> Result<Vec<ShownVerdicts>, Error> {
+        self.entries(experiment, SHOWN)
+    }
+
+    /// Records the looks that are planned for cells of an experiment.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn plan_looks(&self, experiment: &str, planned: PlannedLooks) -> Result<(), Error> {
+        self.add_entries(experiment, LOOKS, vec![planned])
+    }
+
+    /// Records that verdicts on the cells of a plan are shown, if it can be written: results may
+    /// be read-only.
+    pub fn note_shown(&self, plan: &Plan) {
+        let replicates = plan.manifest.replicates;
+        let shown = ShownVerdicts { cells: cells_hash(plan), replicates };
+        let _ = self.add_entries(&plan.experiment, SHOWN, vec![shown]);
+    }
+
+    /// Adds the records of an experiment in another folder.
+    pub(super) fn copy_looks(&self, from: &Self, experiment: &str) -> Result<(), Error> {
+        self.add_entries(experiment, LOOKS, from.planned_looks(experiment)?)?;
+        self.add_entries(experiment, SHOWN, from.shown_verdicts(experiment)?)
+    }
+
+    fn entries_file(&self, experiment: &str, name: &str) -> PathBuf {
+        self.folder(experiment).join(name)
+    }
+
+    fn entries<T: DeserializeOwned>(&self, experiment: &str, name: &str) -> Result<Vec<T>, Error> {
+        self.refuse_links(experiment)?;
+        let path = self.entries_file(experiment, name);
+        let found = read_checked::<Entries<T>>(&path).map_err(|e| {
+            let remedy = "without this file nothing is known of earlier looks at the verdicts";
+            error(&e.path, format!("{}; {remedy}", e.message))
+        })?;
+        Ok(found.map_or_else(Vec::new, |found| found.entry))
+    }
+
+    /// Adds what is new to a file; nothing is written where nothing is new.
+    fn add_entries<T>(&self, experiment: &str, name: &str, new: Vec<T>) -> Result<(), Error>
+    where
+        T: Serialize + DeserializeOwned + PartialEq,
+    {
+        let mut entry: Vec<T> = self.entries(experiment, name)?;
+        let known = entry.len();
+        for new in new {
+            if !entry.contains(&new) {
+                entry.push(new);
+            }
+        }
+        if entry.len() == known {
+            return Ok(());
+        }
+        self.make_folder(experiment)?;
+        let path = self.entries_file(experiment, name);
+        let text = with_checksum(&Entries { entry }).map_err(|e| error(&path, e))?;
+        write_synced(&path, text.as_bytes())
+    }
+}

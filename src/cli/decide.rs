@@ -6,7 +6,7 @@
 
 use super::interrupt::Interrupt;
 use super::reuse::EarlierReplicates;
-use super::run::{How, PreparedRun};
+use super::run::{Args, How, PreparedRun};
 use super::{Code, Failure, memory, pool};
 use crate::analysis::claims::JudgedClaim;
 use crate::analysis::{has_cells, judged_once, planned_looks};
@@ -31,11 +31,12 @@ struct OpenLooks {
     is_recorded: bool,
 }
 
-/// Runs these plans, and adds replicates up to `most` for each cell while claims are open.
-pub fn run(plans: Vec<Plan>, how: &How, most: Option<u64>) -> Result<Code, Failure> {
+/// Runs the missing cells, and adds replicates while claims are open.
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let (plans, how) = (args.manifests.plans()?, &args.how);
     let store = Store::open(&how.out)?;
     let pool = pool(how.threads)?;
-    let (mut plans, mut open) = planned(plans, &store, most)?;
+    let (mut plans, mut open) = planned(plans, &store, args.max_replicates)?;
     let (mut code, mut interrupt) = (Code::Done, None::<Interrupt>);
     while !plans.is_empty() {
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
@@ -256,7 +257,7 @@ fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), String> {
     match recorded.iter().find(same).map(|planned| planned.looks) {
         None => Ok(()),
         Some(Looks { first, most }) => Err(format!(
-            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none is at {}: go on with --replicates {first}, or run with another seed (--set seed=…)",
+            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none of them is at {}: go on with --replicates {first}, or run with another seed (--set seed=…)",
             plan.manifest.replicates
         )),
     }

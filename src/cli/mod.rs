@@ -138,6 +138,7 @@ impl From<files::Error> for Failure {
 /// A [`Failure`] with the message and the exit code.
 pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
     match cli.command {
+        Subcommands::Run(args) if args.until_decided => decide::run(&args),
         Subcommands::Run(args) => run::run(&args),
         Subcommands::Report(args) => report::run(&args),
         Subcommands::Watch(args) => watch::run(&args),

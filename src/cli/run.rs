@@ -3,7 +3,7 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::reuse::EarlierReplicates;
-use super::{Code, Failure, Manifests, confirm, decide, memory, names, pool, prepared, shard};
+use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store};
@@ -20,16 +20,16 @@ use std::sync::Once;
 #[command(after_help = "Example: driftbench run experiments/scafflsa/fig1-high.toml --threads 2")]
 pub struct Args {
     #[command(flatten)]
-    manifests: Manifests,
+    pub(super) manifests: Manifests,
     #[command(flatten)]
-    how: How,
+    pub how: How,
     /// Add replicates until every claim is supported or refuted: the claims are judged at the
     /// manifest's replicates, at twice as many, and so on, at levels that add up to 5 %
     #[arg(long, conflicts_with_all = ["only", "shard"])]
-    until_decided: bool,
+    pub until_decided: bool,
     /// The most replicates of --until-decided [default: 16 times the manifest's]
     #[arg(long, value_name = "R", requires = "until_decided")]
-    max_replicates: Option<u64>,
+    pub max_replicates: Option<u64>,
 }
 
 /// Options of `run`, which `reproduce` has too.
@@ -66,9 +66,6 @@ pub struct How {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let mut plans = args.manifests.plans()?;
-    if args.until_decided {
-        return decide::run(plans, &args.how, args.max_replicates);
-    }
     if args.how.only.is_some() {
         // A list may name cells that follow from results.
         let store = Store::open(&args.how.out)?;

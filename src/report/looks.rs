@@ -33,7 +33,7 @@ pub fn sentence(looks: &TakenLooks) -> String {
     let plan = match all.len() {
         1 => "This look was planned as the only one".to_owned(),
         looks => format!(
-            "At most {looks} looks were planned before the first, up to {} replicates, and the levels of all add up to 5 %, so that adding replicates until all claims are decided leaves the probability of a wrong verdict at most 5 %",
+            "At most {looks} looks were planned before the first, up to {} replicates, and the levels of all add up to 5 %, so that replicates may be added until all claims are decided and the probability of a wrong verdict is still at most 5 %",
             planned.most
         ),
     };

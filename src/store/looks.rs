@@ -41,7 +41,7 @@ pub struct ShownVerdicts {
 
 /// The contents of such a file.
 #[derive(Serialize, Deserialize)]
-struct Entries<T> {
+struct LookEntries<T> {
     entry: Vec<T>,
 }
 
@@ -106,7 +106,7 @@ impl Store {
     fn entries<T: DeserializeOwned>(&self, experiment: &str, name: &str) -> Result<Vec<T>, Error> {
         self.refuse_links(experiment)?;
         let path = self.entries_file(experiment, name);
-        let found = read_checked::<Entries<T>>(&path).map_err(|e| {
+        let found = read_checked::<LookEntries<T>>(&path).map_err(|e| {
             let remedy = "without this file nothing is known of earlier looks at the verdicts";
             error(&e.path, format!("{}; {remedy}", e.message))
         })?;
@@ -130,7 +130,7 @@ impl Store {
         }
         self.make_folder(experiment)?;
         let path = self.entries_file(experiment, name);
-        let text = with_checksum(&Entries { entry }).map_err(|e| error(&path, e))?;
+        let text = with_checksum(&LookEntries { entry }).map_err(|e| error(&path, e))?;
         write_synced(&path, text.as_bytes())
     }
 }

@@ -242,7 +242,6 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     drop(theory);
     drop(prepared);
     let claims = looks.judge(plan, store, claims)?;
-    let unplanned = unplanned::find(plan, store)?;
     Ok(Experiment {
         plan,
         cells,
@@ -253,7 +252,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         bounds,
         first_order,
         not_computed,
-        unplanned,
+        unplanned: unplanned::find(plan, store)?,
         standings,
         best: BestSettings { tuning, frontiers },
     })

@@ -107,13 +107,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let manifest = &plan.manifest;
     let source = manifest.source.as_deref().unwrap_or_default();
     let mut files = Vec::new();
-    let mut list: Vec<ClaimText> = experiment
-        .claims
-        .iter()
-        .map(|claim| claims::claim(&plan.experiment, claim, &mut files))
-        .collect();
-    let looks = experiment.claims.looks.as_ref();
-    looks::add_remarks(looks, &mut list);
+    let claims = page_claims(experiment, &mut files);
     let tables = Tables {
         finals: finals(experiment),
         missing: missing(experiment),
@@ -139,7 +133,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         }),
         manifest: json!({
             "file": plan.source.name,
-            "command": command(&plan.source, looks),
+            "command": command(&plan.source, experiment.claims.looks.as_ref()),
             "text": plan.source.text,
             "settings": shared_settings(plan),
         }),
@@ -150,11 +144,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         }),
         finding: finding::finding(experiment)?,
         figures: figures(experiment)?,
-        claims: PageClaims {
-            counts: claims::counts(&list),
-            looks: looks.map(looks::sentence).unwrap_or_default(),
-            list,
-        },
+        claims,
         ranking: ranking(experiment, &mut files),
         tables,
         problems: problems(&experiment.problems),
@@ -165,6 +155,17 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         data: data(experiment)?,
         files,
     })
+}
+
+/// The claims of a page.
+fn page_claims(experiment: &Experiment<'_>, files: &mut Vec<File>) -> PageClaims {
+    let name = &experiment.plan.experiment;
+    let all = experiment.claims.iter();
+    let mut list: Vec<ClaimText> = all.map(|claim| claims::claim(name, claim, files)).collect();
+    let looks = experiment.claims.looks.as_ref();
+    looks::add_remarks(looks, &mut list);
+    let sentence = looks.map(looks::sentence).unwrap_or_default();
+    PageClaims { counts: claims::counts(&list), looks: sentence, list }
 }
 
 /// The cells of an experiment; of a tuned one its candidates and those that follow from them.

@@ -2,14 +2,19 @@
 //! for the sample to refute the claim four times out of five.
 
 use super::student_95;
-use super::verdict::{Evidence, LEVEL, POWER_QUANTILE, Region, scheffe_radius};
+use super::verdict::{Evidence, POWER_QUANTILE, Region, scheffe_radius};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The region of a claim, widened by what the sample leaves open: a parameter beyond it would
 /// have been refuted with power 80 % at least, on a claim of so many parts that is tested together with so
-/// many claims. An end that the claim leaves open stays infinite. `None` where nothing is known of
+/// many claims at this family-wise level. An end that the claim leaves open stays infinite. `None` where nothing is known of
 /// the sampling error.
-pub fn resolution(evidence: &Evidence, parts: usize, together: usize) -> Option<Region> {
+pub fn resolution(
+    evidence: &Evidence,
+    parts: usize,
+    together: usize,
+    level: f64,
+) -> Option<Region> {
     let (low, high) = evidence.region;
     if low.is_nan() || high.is_nan() {
         return None;
@@ -20,7 +25,7 @@ pub fn resolution(evidence: &Evidence, parts: usize, together: usize) -> Option<
     let sides = [low, high].into_iter().filter(|end| end.is_finite()).count().max(1);
     // The p-value of a verdict is twice the smaller of two, and Holm's correction multiplies the
     // least of a family by the number of its claims.
-    let level = LEVEL / (2 * together.max(1) * parts.max(1) * sides) as f64;
+    let level = level / (2 * together.max(1) * parts.max(1) * sides) as f64;
     let Evidence { estimate, interval, n, .. } = *evidence;
     let beyond = |half: f64| -> Option<f64> {
         let reach = match evidence.dimensions {
@@ -46,7 +51,7 @@ pub fn resolution(evidence: &Evidence, parts: usize, together: usize) -> Option<
 mod tests {
     use super::*;
     use crate::stats::log_means::LogMeans;
-    use crate::stats::verdict::{Verdict, verdicts};
+    use crate::stats::verdict::{LEVEL, Verdict, verdicts};
     use driftbench_core::rng::Stream;
 
     /// How often a sample of what is at the resolution of another is refuted.
@@ -59,9 +64,9 @@ mod tests {
         };
         let mut refuted = 0;
         for _ in 0..trials {
-            let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1).unwrap();
+            let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1, LEVEL).unwrap();
             let there = evidence(&draw(high.exp()));
-            refuted += usize::from(verdicts(&[there])[0].0 == Verdict::Refuted);
+            refuted += usize::from(verdicts(&[there], LEVEL)[0].0 == Verdict::Refuted);
         }
         refuted as f64 / trials as f64
     }
@@ -89,9 +94,9 @@ mod tests {
         };
         let refuted = (0..600).filter(|_| {
             let near = Evidence::from_vectors(&draw(0.0), &target, 0.1);
-            let (_, high) = resolution(&near, 1, 1).unwrap();
+            let (_, high) = resolution(&near, 1, 1, LEVEL).unwrap();
             let far = Evidence::from_vectors(&draw(5.0 * high), &target, 0.1);
-            verdicts(&[far])[0].0 == Verdict::Refuted
+            verdicts(&[far], LEVEL)[0].0 == Verdict::Refuted
         });
         let share = refuted.count() as f64 / 600.0;
         assert!(share >= 0.76, "{share}");
@@ -99,12 +104,12 @@ mod tests {
 
     #[test]
     fn exact_numbers_resolve_the_region_itself() {
-        assert_eq!(resolution(&Evidence::exact(1.0, (0.5, 1.5)), 3, 9), Some((0.5, 1.5)));
-        assert_eq!(resolution(&Evidence::undecided(1.0, 1), 1, 1), None);
+        assert_eq!(resolution(&Evidence::exact(1.0, (0.5, 1.5)), 3, 9, LEVEL), Some((0.5, 1.5)));
+        assert_eq!(resolution(&Evidence::undecided(1.0, 1), 1, 1, LEVEL), None);
         let one_sided = Evidence::student(0.0, 1.0, 30, (f64::NEG_INFINITY, 3.0));
-        let (low, high) = resolution(&one_sided, 1, 1).unwrap();
+        let (low, high) = resolution(&one_sided, 1, 1, LEVEL).unwrap();
         assert!(low == f64::NEG_INFINITY && (5.5..6.5).contains(&high), "{high}");
-        let (_, further) = resolution(&one_sided, 10, 10).unwrap();
+        let (_, further) = resolution(&one_sided, 10, 10, LEVEL).unwrap();
         assert!(further > high + 1.0);
     }
 }

@@ -148,7 +148,7 @@ pub fn judge<'a>(
     let tested = tested.into_iter().map(|(_, tested)| tested);
     let judged = stated.into_iter().zip(tested).zip(evidence).map(|(((_, keys), t), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        Some(judged(keys, t, evidence, family.len()))
+        Some(judged(keys, t, evidence, (family.len(), level)))
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
@@ -209,7 +209,7 @@ fn judged<'a>(
     common: &'a ClaimKeys,
     tested: Tested,
     evidence: Option<(Evidence, (Verdict, f64))>,
-    together: usize,
+    (together, level): (usize, f64),
 ) -> JudgedClaim<'a> {
     let Tested { parts, formula, unit, conditions } = tested;
     let shown = |x: f64| unit.map_or(x, |unit| unit * libm::exp(x));
@@ -226,7 +226,7 @@ fn judged<'a>(
     let is_open = |_: &_| verdict == Verdict::Inconclusive;
     let nothing = Estimate { value: f64::NAN, interval: nan };
     let of_supported = || match verdict {
-        Verdict::Supported => widest(&parts, together),
+        Verdict::Supported => widest(&parts, together, level),
         _ => None,
     };
     JudgedClaim {
@@ -261,10 +261,10 @@ fn judged<'a>(
 
 /// The resolution of the parts that resolve least; `None` where one is not known, or nothing is
 /// compared with a region.
-fn widest(parts: &Parts, together: usize) -> Option<Region> {
+fn widest(parts: &Parts, together: usize, level: f64) -> Option<Region> {
     let tested: Vec<&Evidence> = parts.tested.iter().map(|(_, evidence)| evidence).collect();
     let each = tested.iter().filter(|evidence| !evidence.region.0.is_nan());
-    let each = each.map(|evidence| resolution(evidence, tested.len(), together));
+    let each = each.map(|evidence| resolution(evidence, tested.len(), together, level));
     let both = |a: Option<Region>, b: Option<Region>| {
         let ((low, high), (lower, higher)) = (a?, b?);
         Some((low.min(lower), high.max(higher)))

@@ -230,10 +230,10 @@ fn what_was_interrupted_between_looks_goes_on() {
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let decide = "--until-decided";
-    let tuned = MANIFEST.replace("step-size = 0.05", "step-size = [0.05, 0.2]");
-    let tuned = tuned.replace("step-size = 0.1\n", "step-size = [0.1, 0.2]\n")
+    let untuned = [("step-size = 0.05\n", ""), ("step-size = 0.1", "server-step = 0.9")];
+    let tuned = edited(MANIFEST, &untuned)
         + &at_most("easy", 5.0)
-        + "[tune]\nover = [\"step-size\"]\nmetric = \"sq-error\"\n";
+        + "[tune]\nover = \"step-size\"\nvalues = [0.05, 0.2]\n";
     let several = edited(&two_claims(), &[("replicates = 5", "replicates = 5\ninstances = 3")]);
     let text = two_claims();
     for (name, text, options) in [

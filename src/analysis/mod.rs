@@ -235,7 +235,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     drop(rows);
     let problems = problems::instances(plan, &prepared)?;
     let looks = LooksOfPlan::new(plan, store)?;
-    let claims = claims::judge(plan, plan, &cells, &theory, &frontiers, looks.level());
+    let claims = claims::judge_look(plan, plan, &cells, &theory, &frontiers, looks.level());
     let bounds = bounds::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
     let not_computed = not_computed(&theory, &problems);
@@ -423,7 +423,7 @@ pub fn judged_once<'a>(
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
     let frontiers = frontier::frontiers(plan, store)?;
-    Ok(claims::judge(stated, plan, &cells, &theory, &frontiers, level))
+    Ok(claims::judge_look(stated, plan, &cells, &theory, &frontiers, level))
 }
 
 /// Reads the cells again that were chosen for a figure of more curves than it can draw.

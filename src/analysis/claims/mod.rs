@@ -127,7 +127,7 @@ impl JudgedClaim<'_> {
 
 /// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
 /// `stated` has the same manifest as the plan of the cells, which may have other replicates.
-pub fn judge<'a>(
+pub fn judge_look<'a>(
     stated: &'a Plan,
     plan: &Plan,
     cells: &[CellResult<'_>],
@@ -152,6 +152,17 @@ pub fn judge<'a>(
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
+}
+
+/// The same at one look, where the plan of the cells states the claims.
+#[cfg(test)]
+fn judge<'a>(
+    plan: &'a Plan,
+    cells: &[CellResult<'_>],
+    theory: &Theory<'_>,
+    frontiers: &[ComputedFrontier<'_>],
+) -> Vec<JudgedClaim<'a>> {
+    judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
 }
 
 impl Judge<'_> {

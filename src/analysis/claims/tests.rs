@@ -5,7 +5,6 @@ use crate::analysis::Runs;
 use crate::analysis::needs::{Needs, claims_need_moments};
 use crate::analysis::theory::MomentsCache;
 use crate::analysis::wrong::{self, Mutation};
-use crate::stats::verdict::LEVEL;
 use driftbench_runner::manifest::{Prices, Source};
 use driftbench_runner::runner::prepare;
 use std::sync::Arc;
@@ -100,7 +99,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let moments = plan.cells.iter().filter(|cell| claims_need_moments(plan, cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
-    judge(plan, plan, &results, &theory, &[], LEVEL)
+    judge(plan, &results, &theory, &[])
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {

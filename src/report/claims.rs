@@ -19,21 +19,13 @@ pub struct ClaimText {
     pub stated: ClaimKeys,
     /// Name of the experiment.
     pub page: String,
-    pub formula: String,
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
     pub verdict_text: String,
-    pub estimate: String,
-    pub p: String,
-    pub n: usize,
-    /// Whether it was tested on exact numbers alone.
-    pub exact: bool,
+    #[serde(flatten)]
+    pub tested: TestText,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
-    /// Of a supported claim, what would have been refuted; empty of others.
-    pub resolution: String,
-    /// Whether nothing that was tested has a sampling error.
-    pub resolved_exactly: bool,
     /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
     /// words, and in a sentence.
     pub conditions: Vec<(&'static str, &'static str, String)>,
@@ -42,6 +34,21 @@ pub struct ClaimText {
     /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
     /// tested.
     pub chart: String,
+}
+
+/// What was tested, and what the test says.
+#[derive(Clone, Serialize)]
+pub struct TestText {
+    pub formula: String,
+    pub estimate: String,
+    pub p: String,
+    pub n: usize,
+    /// Whether it was tested on exact numbers alone.
+    pub exact: bool,
+    /// Of a supported claim, what would have been refuted; empty of others.
+    pub resolution: String,
+    /// Whether nothing that was tested has a sampling error.
+    pub resolved_exactly: bool,
 }
 
 /// The sides of a disagreement.
@@ -64,19 +71,21 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
-        formula: claim.formula.clone(),
         verdict: decision.verdict,
         verdict_text: match is_surprising {
             true => verdict.to_owned(),
             false => format!("{verdict}, as expected"),
         },
-        estimate: interval(claim.estimate),
-        p: probability(decision.p),
-        n: claim.n,
-        exact: claim.n == 0 && decision.verdict != Verdict::NotTested,
+        tested: TestText {
+            formula: claim.formula.clone(),
+            estimate: interval(claim.estimate),
+            p: probability(decision.p),
+            n: claim.n,
+            exact: claim.n == 0 && decision.verdict != Verdict::NotTested,
+            resolution: decision.resolution.map(resolution).unwrap_or_default(),
+            resolved_exactly: claim.parts.iter().all(|part| part.estimate.is_exact()),
+        },
         remarks: remarks(claim),
-        resolution: decision.resolution.map(resolution).unwrap_or_default(),
-        resolved_exactly: claim.parts.iter().all(|part| part.estimate.is_exact()),
         conditions: (claim.conditions.iter())
             .map(|found| (found.statement.name, found.summary(), found.sentence()))
             .collect(),

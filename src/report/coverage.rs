@@ -87,7 +87,7 @@ fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
         statement: claim.stated.statement.clone(),
         verdict: claim.verdict,
         verdict_text: claim.verdict_text.clone(),
-        estimate: claim.estimate.clone(),
+        estimate: claim.tested.estimate.clone(),
         inside: conditions.map_or("", |(_, summary, _)| summary),
     }
 }

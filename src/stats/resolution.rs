@@ -65,7 +65,7 @@ mod tests {
         let mut refuted = 0;
         for _ in 0..trials {
             let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1, LEVEL).unwrap();
-            let there = evidence(&draw(high.exp()));
+            let there = evidence(&draw(libm::exp(high)));
             refuted += usize::from(verdicts(&[there], LEVEL)[0].0 == Verdict::Refuted);
         }
         refuted as f64 / trials as f64

@@ -3,7 +3,7 @@
 use crate::analysis::CellResult;
 use crate::analysis::theory::Theory;
 use driftbench_core::sources::{Condition, Statement, statement};
-use driftbench_core::theory::conditions::{Answer, Checked, RunConditions};
+use driftbench_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
 use driftbench_core::words::{count, readable};
 use driftbench_runner::manifest::Oracle;
 use std::collections::BTreeMap;
@@ -86,8 +86,10 @@ fn of_statement(
     let conditions: Vec<Condition> = conditions(statement);
     for cell in cells {
         let answers = answers(theory, cell, &conditions);
-        let failing = answers.iter().any(|a| matches!(a, Answer::Unmet | Answer::Exceeded { .. }));
-        let open = answers.iter().any(|a| matches!(a, Answer::Unknown(_)));
+        let failing = answers
+            .iter()
+            .any(|a| matches!(a, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. }));
+        let open = answers.iter().any(|a| matches!(a, ConditionAnswer::Unknown(_)));
         *(match (failing, open) {
             (true, _) => &mut outside,
             (false, true) => &mut unknown,
@@ -107,8 +109,8 @@ fn conditions(statement: &Statement) -> Vec<Condition> {
     statement.conditions.iter().copied().chain(everyone).collect()
 }
 
-fn answers(theory: &Theory<'_>, cell: &CellResult<'_>, of: &[Condition]) -> Vec<Answer> {
-    let unknown = |why| vec![Answer::Unknown(why); of.len()];
+fn answers(theory: &Theory<'_>, cell: &CellResult<'_>, of: &[Condition]) -> Vec<ConditionAnswer> {
+    let unknown = |why| vec![ConditionAnswer::Unknown(why); of.len()];
     let Some(prepared) = theory.prepared(&cell.cell.id) else {
         return unknown("its instance is not known");
     };
@@ -135,18 +137,18 @@ fn answers(theory: &Theory<'_>, cell: &CellResult<'_>, of: &[Condition]) -> Vec<
 }
 
 impl Found {
-    fn add(&mut self, answer: Answer) {
+    fn add(&mut self, answer: ConditionAnswer) {
         match answer {
-            Answer::Met => {}
-            Answer::Unmet => self.failing += 1,
-            Answer::Exceeded { have, need } => {
+            ConditionAnswer::Met => {}
+            ConditionAnswer::Unmet => self.failing += 1,
+            ConditionAnswer::Exceeded { have, need } => {
                 self.failing += 1;
                 let further = self.most.is_none_or(|(most, least)| have / need > most / least);
                 if further {
                     self.most = Some((have, need));
                 }
             }
-            Answer::Unknown(why) => {
+            ConditionAnswer::Unknown(why) => {
                 self.unknown += 1;
                 self.why = why;
             }

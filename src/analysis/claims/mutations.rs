@@ -203,10 +203,6 @@ impl<'a> Target<'a> {
             });
             changed.collect()
         };
-        let copied = |pairs: Vec<(String, String)>| -> Traces {
-            let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
-            pairs.into_iter().filter_map(copy).collect()
-        };
         let found = match wrong {
             Wrong::Doubled => each(&|_, trace| scaled(trace, 2.0)),
             Wrong::Halved => each(&|_, trace| scaled(trace, 0.5)),
@@ -226,60 +222,75 @@ impl<'a> Target<'a> {
                     scaled(trace, libm::pow(x / first, power))
                 })
             }
+            Wrong::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+            Wrong::Exchanged
+            | Wrong::Ignored
+            | Wrong::Reversed
+            | Wrong::Plain
+            | Wrong::Corrected => {
+                let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
+                self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
+            }
+        };
+        let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
+        found.iter().any(is_changed).then_some(found)
+    }
+
+    /// The cells that have the results of others, each with the other: ids.
+    fn sources(
+        &self,
+        judge: &Judge<'_>,
+        cells: &[CellResult<'_>],
+        wrong: Wrong,
+    ) -> Option<Vec<(String, String)>> {
+        let id = |cell: &CellResult<'_>| cell.cell.id.clone();
+        let own = judge.chosen(self.of);
+        Some(match wrong {
             Wrong::Exchanged => {
                 let pairs = judge.pairs(self.of, self.right?).both;
-                let ids = |(a, b): &(&CellResult<'_>, &CellResult<'_>)| {
-                    let (a, b) = (a.cell.id.clone(), b.cell.id.clone());
-                    [(a.clone(), b.clone()), (b, a)]
-                };
-                copied(pairs.iter().flat_map(ids).collect())
+                pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
             }
             Wrong::Ignored | Wrong::Reversed => {
                 let over = self.over?;
                 let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
                 let mut known = vec![over, "path-length"];
                 known.extend(judge.zipped_with(over));
-                for cell in &own {
+                for cell in own {
                     groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
                 }
                 let source = |group: &[&CellResult<'_>], i: usize| match wrong {
-                    Wrong::Ignored => group[0].cell.id.clone(),
-                    _ => group[group.len() - 1 - i].cell.id.clone(),
+                    Wrong::Ignored => id(group[0]),
+                    _ => id(group[group.len() - 1 - i]),
                 };
-                let pairs = groups.values().flat_map(|group| {
-                    (0..group.len()).map(|i| (group[i].cell.id.clone(), source(group, i)))
-                });
-                copied(pairs.collect())
+                let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
+                    (0..group.len()).map(|i| (id(group[i]), source(group, i))).collect()
+                };
+                groups.values().flat_map(of_group).collect()
             }
-            Wrong::Plain | Wrong::Corrected => {
+            _ => {
                 let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
                     Wrong::Plain => is_plain_of(other.cell, cell.cell),
                     _ => is_plain_of(cell.cell, other.cell),
                 };
-                let swapped = |cell: &&CellResult<'_>| {
+                let other = |cell: &&CellResult<'_>| {
                     let other = cells.iter().find(|other| is_other(other, cell))?;
-                    Some((cell.cell.id.clone(), other.cell.id.clone()))
+                    Some((id(cell), id(other)))
                 };
-                copied(own.iter().filter_map(swapped).collect())
+                own.iter().filter_map(other).collect()
             }
-            Wrong::WithoutNoise => {
-                let bias = |cell: &CellResult<'_>| {
-                    let mut all = subject.prepared.iter();
-                    exact_bias(all.find(|prepared| prepared.cell.id == cell.cell.id)?)
-                };
-                each(&|cell, trace| match bias(cell) {
-                    Some(bias) => {
-                        let mut trace = trace.clone();
-                        trace.sq_error.iter_mut().for_each(|x| *x = bias);
-                        trace
-                    }
-                    None => trace.clone(),
-                })
-            }
-        };
-        let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
-        found.iter().any(is_changed).then_some(found)
+        })
     }
+}
+
+/// A trace whose errors are the squared exact bias.
+fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    let mut all = subject.prepared.iter();
+    let prepared = all.find(|prepared| prepared.cell.id == cell.cell.id);
+    if let Some(bias) = prepared.and_then(exact_bias) {
+        trace.sq_error.iter_mut().for_each(|x| *x = bias);
+    }
+    trace
 }
 
 /// N.

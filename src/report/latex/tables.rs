@@ -86,7 +86,7 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
             let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
             let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
             let statement = format!("{}{source}", claim.stated.statement);
-            let cells = [statement, claim.verdict_text.clone(), claim.estimate.clone()];
+            let cells = [statement, claim.verdict_text.clone(), claim.tested.estimate.clone()];
             line(out, &cells);
         }
         out.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");

@@ -10,7 +10,7 @@ mod slides;
 mod statement;
 
 use serde::Serialize;
-pub use statement::{Condition, Statement, statement, statements};
+pub use statement::{Condition, Statement};
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -184,9 +184,21 @@ pub fn cited(source: &str) -> String {
     out
 }
 
+/// The statements of all publications, source by source.
+pub fn statements() -> impl Iterator<Item = &'static Statement> {
+    let all = [rr::STATEMENTS, scafflsa::STATEMENTS, slides::STATEMENTS, book::STATEMENTS];
+    all.into_iter().flatten()
+}
+
+/// The statement with this name.
+pub fn statement(name: &str) -> Option<&'static Statement> {
+    statements().find(|statement| statement.name == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn sources_are_found_by_their_keys() {
@@ -228,5 +240,19 @@ mod tests {
         assert_eq!(cited("BOOK, (5.26)"), "Vlaski and Sayed 2023 (BOOK), (5.26)");
         assert_eq!(cited("(Our choice, for tests)"), "(Our choice, for tests)");
         assert_eq!(cited(""), "");
+    }
+
+    #[test]
+    fn names_begin_with_a_publication_and_occur_once() {
+        let mut names = HashSet::new();
+        for statement in statements() {
+            let known = SOURCES.iter().any(|source| source.key == statement.source());
+            assert!(known && !statement.place().is_empty(), "{}", statement.name);
+            assert!(names.insert(statement.name), "{} twice", statement.name);
+            assert!(
+                statement.says.ends_with('.') || statement.says.ends_with(')'),
+                "{statement:?}"
+            );
+        }
     }
 }

@@ -128,41 +128,9 @@ impl Condition {
     }
 }
 
-/// The statements of all publications, source by source.
-pub fn statements() -> impl Iterator<Item = &'static Statement> {
-    let [rr, scafflsa, slides, book] = [
-        super::rr::STATEMENTS,
-        super::scafflsa::STATEMENTS,
-        super::slides::STATEMENTS,
-        super::book::STATEMENTS,
-    ];
-    rr.iter().chain(scafflsa).chain(slides).chain(book)
-}
-
-/// The statement with this name.
-pub fn statement(name: &str) -> Option<&'static Statement> {
-    statements().find(|statement| statement.name == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::SOURCES;
-    use std::collections::HashSet;
-
-    #[test]
-    fn names_begin_with_a_publication_and_occur_once() {
-        let mut names = HashSet::new();
-        for statement in statements() {
-            let known = SOURCES.iter().any(|source| source.key == statement.source());
-            assert!(known && !statement.place().is_empty(), "{}", statement.name);
-            assert!(names.insert(statement.name), "{} twice", statement.name);
-            assert!(
-                statement.says.ends_with('.') || statement.says.ends_with(')'),
-                "{statement:?}"
-            );
-        }
-    }
 
     #[test]
     fn conditions_have_words() {

@@ -24,7 +24,7 @@ pub struct RunConditions {
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Answer {
+pub enum ConditionAnswer {
     /// It holds.
     Met,
     /// It does not hold.
@@ -40,7 +40,7 @@ pub enum Answer {
     Unknown(&'static str),
 }
 
-impl Answer {
+impl ConditionAnswer {
     fn at_most(have: f64, need: f64) -> Self {
         match have.partial_cmp(&need) {
             Some(order) if order.is_le() => Self::Met,
@@ -69,47 +69,49 @@ const NO_SMOOTHNESS: &str = "the smoothness of the draws is not known";
 
 impl Checked<'_> {
     /// Whether a condition holds.
-    pub fn answer(&self, condition: Condition) -> Answer {
-        self.try_answer(condition).unwrap_or_else(Answer::Unknown)
+    pub fn answer(&self, condition: Condition) -> ConditionAnswer {
+        self.try_answer(condition).unwrap_or_else(ConditionAnswer::Unknown)
     }
 
-    fn try_answer(&self, condition: Condition) -> Result<Answer, &'static str> {
+    fn try_answer(&self, condition: Condition) -> Result<ConditionAnswer, &'static str> {
         let RunConditions { step_size, local_steps, exact, normalised, everyone } = self.run;
         let path = step_size * local_steps;
         let facts = self.facts;
         Ok(match condition {
-            Condition::StronglyConvex => Answer::holds(self.convexity()? > 0.0),
+            Condition::StronglyConvex => ConditionAnswer::holds(self.convexity()? > 0.0),
             Condition::ConvexDraws => self.convex_draws()?,
             Condition::StepTimesSmoothness(most) => {
-                Answer::at_most(step_size * self.smoothness()?, most * (1.0 + ROUNDING))
+                ConditionAnswer::at_most(step_size * self.smoothness()?, most * (1.0 + ROUNDING))
             }
             Condition::PathTimesConvexity => {
-                Answer::at_most(path * self.convexity()?, 1.0 + ROUNDING)
+                ConditionAnswer::at_most(path * self.convexity()?, 1.0 + ROUNDING)
             }
-            Condition::Path(most) => Answer::at_most(path, most * (1.0 + ROUNDING)),
+            Condition::Path(most) => ConditionAnswer::at_most(path, most * (1.0 + ROUNDING)),
             Condition::PathTimesSmoothness => {
-                Answer::at_most(path * self.smoothness()?, 1.0 + ROUNDING)
+                ConditionAnswer::at_most(path * self.smoothness()?, 1.0 + ROUNDING)
             }
-            Condition::WithoutNoise => Answer::holds(exact),
-            Condition::Linear => Answer::holds(facts.linear()),
-            Condition::Quadratic => Answer::holds(facts.linear() && facts.symmetric()),
+            Condition::WithoutNoise => ConditionAnswer::holds(exact),
+            Condition::Linear => ConditionAnswer::holds(facts.linear()),
+            Condition::Quadratic => ConditionAnswer::holds(facts.linear() && facts.symmetric()),
             Condition::Homogeneous => {
                 let first = facts.distribution(0);
-                Answer::holds((1..facts.clients()).all(|c| facts.distribution(c) == first))
+                ConditionAnswer::holds((1..facts.clients()).all(|c| facts.distribution(c) == first))
             }
             Condition::ZeroGradients => {
                 let constants = self.constants.ok_or(NO_CONSTANTS)?;
-                Answer::holds(constants.zeta1() <= ZERO * constants.norm().max(1.0))
+                ConditionAnswer::holds(constants.zeta1() <= ZERO * constants.norm().max(1.0))
             }
-            Condition::IndependentDraws => Answer::holds(exact || facts.independent()),
-            Condition::OneLocalStep => Answer::holds(local_steps == 1.0),
-            Condition::SeveralLocalSteps => Answer::holds(local_steps > 1.0),
-            Condition::OneClient => Answer::holds(facts.clients() == 1),
-            Condition::Normalised => Answer::holds(normalised || local_steps == 1.0),
+            Condition::IndependentDraws => ConditionAnswer::holds(exact || facts.independent()),
+            Condition::OneLocalStep => ConditionAnswer::holds(local_steps == 1.0),
+            Condition::SeveralLocalSteps => ConditionAnswer::holds(local_steps > 1.0),
+            Condition::OneClient => ConditionAnswer::holds(facts.clients() == 1),
+            Condition::Normalised => ConditionAnswer::holds(normalised || local_steps == 1.0),
             Condition::Stable => self.stable()?,
             Condition::FewLocalSteps => self.few_local_steps()?,
-            Condition::AllClients => Answer::holds(everyone && facts.unequal_shares().is_none()),
-            Condition::Unknown(what) => Answer::Unknown(what),
+            Condition::AllClients => {
+                ConditionAnswer::holds(everyone && facts.unequal_shares().is_none())
+            }
+            Condition::Unknown(what) => ConditionAnswer::Unknown(what),
         })
     }
 
@@ -138,44 +140,44 @@ impl Checked<'_> {
         }
     }
 
-    fn convex_draws(&self) -> Result<Answer, &'static str> {
+    fn convex_draws(&self) -> Result<ConditionAnswer, &'static str> {
         let facts = self.facts;
         if facts.linear() && !facts.symmetric() {
-            return Ok(Answer::Unmet);
+            return Ok(ConditionAnswer::Unmet);
         }
         if self.run.exact && facts.linear() {
-            return Ok(Answer::holds(self.convexity()? >= 0.0));
+            return Ok(ConditionAnswer::holds(self.convexity()? >= 0.0));
         }
         match facts.draw_smoothness() {
-            DrawSmoothness::AtMost(_) => Ok(Answer::Met),
-            DrawSmoothness::Unbounded => Ok(Answer::Unmet),
+            DrawSmoothness::AtMost(_) => Ok(ConditionAnswer::Met),
+            DrawSmoothness::Unbounded => Ok(ConditionAnswer::Unmet),
             DrawSmoothness::Unknown => Err(NO_SMOOTHNESS),
         }
     }
 
-    fn stable(&self) -> Result<Answer, &'static str> {
+    fn stable(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants.ok_or(NO_CONSTANTS)?;
         let moments = constants.moments().ok_or("the moments of A(Z) are not known")?;
         let (step, curvature) = (self.run.step_size, constants.curvature());
         if curvature <= 0.0 {
-            return Ok(Answer::Unmet);
+            return Ok(ConditionAnswer::Unmet);
         }
         let rate = moments.rate(curvature, step);
-        Ok(match Answer::at_most(step, 2.0 / moments.cocoercivity) {
-            Answer::Met if rate > 0.0 => Answer::at_most(step * rate, 0.5),
-            Answer::Met => Answer::Unmet,
+        Ok(match ConditionAnswer::at_most(step, 2.0 / moments.cocoercivity) {
+            ConditionAnswer::Met if rate > 0.0 => ConditionAnswer::at_most(step * rate, 0.5),
+            ConditionAnswer::Met => ConditionAnswer::Unmet,
             exceeded => exceeded,
         })
     }
 
-    fn few_local_steps(&self) -> Result<Answer, &'static str> {
+    fn few_local_steps(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants.ok_or(NO_CONSTANTS)?;
         let (step, a, norm) = (self.run.step_size, constants.curvature(), constants.norm());
         if a <= 0.0 || step * norm > 1.0 + ROUNDING {
-            return Ok(Answer::Unmet);
+            return Ok(ConditionAnswer::Unmet);
         }
         let most = (a / (32.0 * step * norm * norm)).min(1.0 / step).min(1.0 / (step * a));
-        Ok(Answer::at_most(self.run.local_steps, most * (1.0 + ROUNDING)))
+        Ok(ConditionAnswer::at_most(self.run.local_steps, most * (1.0 + ROUNDING)))
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
         RunConditions { step_size, local_steps, exact, normalised, everyone }
     }
 
-    fn answers(facts: &dyn Facts, run: RunConditions, of: &[Condition]) -> Vec<Answer> {
+    fn answers(facts: &dyn Facts, run: RunConditions, of: &[Condition]) -> Vec<ConditionAnswer> {
         let constants = Constants::new(facts);
         let checked = Checked { facts, constants: constants.as_ref(), run };
         of.iter().map(|condition| checked.answer(*condition)).collect()
@@ -207,7 +209,7 @@ mod tests {
         let base = quadratic::Settings { noise: 0.1, ..sample::isotropic(3, 2, 2.0) };
         let facts = sample::build(&base, 1);
         let of = [StronglyConvex, ConvexDraws, Quadratic, Homogeneous, ZeroGradients, WithoutNoise];
-        use Answer::*;
+        use ConditionAnswer::*;
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met, Unmet, Met, Unmet]);
         let of = [StepTimesSmoothness(0.25), PathTimesConvexity, PathTimesSmoothness, Path(0.4)];
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met, Met]);
@@ -232,7 +234,8 @@ mod tests {
         assert!(constants.norm() <= most && facts.convexity().unwrap() <= constants.curvature());
         let found = answers(&facts, run(2.0 / most, 1.0), &[StepTimesSmoothness(1.0), ConvexDraws]);
         assert!(
-            matches!(found[0], Answer::Exceeded { .. }) && found[1] == Answer::Met,
+            matches!(found[0], ConditionAnswer::Exceeded { .. })
+                && found[1] == ConditionAnswer::Met,
             "{found:?}"
         );
     }

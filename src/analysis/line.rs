@@ -292,7 +292,14 @@ fn dash(prediction: Prediction) -> Dash {
         // No figure has contractions beside it.
         Prediction::PublishedPower => 11,
         // Claims are tested on these; no figure draws them.
-        Prediction::Stationary | Prediction::FirstOrderPrinted | Prediction::RrCorollary1 => 11,
+        Prediction::Stationary
+        | Prediction::FirstOrderPrinted
+        | Prediction::RrCorollary1
+        | Prediction::RrProposition2
+        | Prediction::RrIdentity
+        | Prediction::RrIdentityPrinted
+        | Prediction::RrLemma5
+        | Prediction::RrLemma7 => 11,
     })
 }
 

@@ -10,6 +10,7 @@ use driftbench_core::federated::{Schedule, Terms, Variates};
 use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::Facts;
+use driftbench_core::theory::bounds::richardson_romberg::{self, Identity};
 use driftbench_core::theory::bounds::{self, Constants};
 use driftbench_core::theory::effort::MOST_BYTES;
 use driftbench_core::theory::expansion::{self, Expansion};
@@ -250,6 +251,11 @@ impl<'a> Theory<'a> {
             axpy(-1.0, facts.optimum(), &mut sum);
             return Some(sum);
         }
+        if matches!(by, Prediction::RrIdentity | Prediction::RrIdentityPrinted) {
+            // It has no more products than an expansion.
+            self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+            return proposition_2(prepared, facts, by);
+        }
         let expansion = self.expansion(prepared, scenario)?;
         for component in prepared.cell.identity.algorithm.components() {
             let (step, steps, corrected) = uniform_terms(&component.terms)?;
@@ -380,6 +386,18 @@ fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
     let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
     (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
+}
+
+/// The expression of FedAvg's bias in RR's Proposition 2.
+fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> Option<Vec<f64>> {
+    let components = prepared.cell.identity.algorithm.components();
+    let [Component { terms, .. }] = components.as_slice() else { return None };
+    let (step, _, corrected) = uniform_terms(terms)?;
+    if corrected || terms.schedule != Schedule::Every {
+        return None;
+    }
+    let which = if by == Prediction::RrIdentity { Identity::Mended } else { Identity::Printed };
+    richardson_romberg::identity(facts, step, terms.local_steps[0], which)
 }
 
 fn trace(matrix: &[f64], d: usize) -> f64 {

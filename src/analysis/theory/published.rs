@@ -97,6 +97,9 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
         Prediction::RrProposition4 => "RR (second version), Proposition 4",
         Prediction::RrTheorem2 => "RR, Theorem 2",
         Prediction::RrCorollary1 => "RR, Corollary 1",
+        Prediction::RrProposition2 => "RR, Proposition 2",
+        Prediction::RrLemma5 => "RR, Lemma 5",
+        Prediction::RrLemma7 => "RR (second version), Lemma 7",
         Prediction::Book51 => "BOOK, Theorem 5.1",
         _ => return None,
     })

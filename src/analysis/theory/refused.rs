@@ -41,9 +41,11 @@ impl Computation {
             Prediction::ExactMoments => matches!(self, Self::Moments | Self::Stationary),
             Prediction::Stationary => self == Self::Stationary,
             Prediction::Closure => matches!(self, Self::Closure | Self::Expansion),
-            Prediction::FirstOrder | Prediction::FirstOrderPrinted | Prediction::SecondOrder => {
-                self == Self::Expansion
-            }
+            Prediction::FirstOrder
+            | Prediction::FirstOrderPrinted
+            | Prediction::SecondOrder
+            | Prediction::RrIdentity
+            | Prediction::RrIdentityPrinted => self == Self::Expansion,
             Prediction::Contraction | Prediction::ContractionPrinted => self == Self::Measures,
             Prediction::ExactBias => false,
             by => by.is_bound() && self == Self::Constants,

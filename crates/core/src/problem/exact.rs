@@ -74,6 +74,9 @@ impl Facts for Exact {
             known => known,
         }
     }
+    fn mean_smoothness(&self, client: usize) -> Option<f64> {
+        self.0.mean_smoothness(client)
+    }
     fn draws(&self) -> usize {
         self.0.draws()
     }

@@ -146,6 +146,11 @@ pub trait Facts: Send + Sync {
     fn draw_smoothness(&self) -> DrawSmoothness {
         DrawSmoothness::Unknown
     }
+    /// L with ∇F̄_c(θ) ≼ LI at every θ (RR A1(c)); `None` if it is not known,
+    /// or if fields are linear and the Jacobians say it.
+    fn mean_smoothness(&self, _client: usize) -> Option<f64> {
+        None
+    }
     /// The most terms in exact means over a client's draws: its records, pairs of states
     /// or atoms. It enters only the estimates of theory's effort.
     fn draws(&self) -> usize {

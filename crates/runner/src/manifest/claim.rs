@@ -314,6 +314,17 @@ pub enum Prediction {
     RrTheorem2,
     /// RR, Corollary 1 (without noise).
     RrCorollary1,
+    /// RR, Proposition 2: the bound γ(H − 1)Lζ₁/μ on the bias, on nonlinear fields without noise.
+    RrProposition2,
+    /// The expression of the bias in RR's Proposition 2 on quadratics, with the factor −γ and all
+    /// factors of its products, which is the exact bias.
+    RrIdentity,
+    /// The same as it is printed.
+    RrIdentityPrinted,
+    /// RR, Lemma 5, for clients of a common optimum (Remark 2 of the first version).
+    RrLemma5,
+    /// RR, second version, Lemma 7.
+    RrLemma7,
     /// BOOK, Theorem 5.1, with its orders written out.
     Book51,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
@@ -337,6 +348,9 @@ impl Prediction {
                 | RrProposition4
                 | RrTheorem2
                 | RrCorollary1
+                | RrProposition2
+                | RrLemma5
+                | RrLemma7
                 | Book51
         )
     }
@@ -357,6 +371,11 @@ impl Prediction {
             Self::RrProposition4 => "the bound of RR, Proposition 4",
             Self::RrTheorem2 => "the bound of RR, Theorem 2",
             Self::RrCorollary1 => "the bound of RR, Corollary 1",
+            Self::RrProposition2 => "the bound of RR, Proposition 2",
+            Self::RrIdentity => "the expression of RR, Proposition 2, with the factors it lacks",
+            Self::RrIdentityPrinted => "the expression of RR, Proposition 2, as printed",
+            Self::RrLemma5 => "the bound of RR, Lemma 5",
+            Self::RrLemma7 => "the bound of RR, Lemma 7",
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",

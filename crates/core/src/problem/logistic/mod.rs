@@ -461,6 +461,12 @@ impl Facts for Logistic {
     fn convexity(&self) -> Option<f64> {
         Some(self.loss.l2)
     }
+    /// λ + ‖E xxᵀ‖/4, since σ' is at most 1/4.
+    fn mean_smoothness(&self, client: usize) -> Option<f64> {
+        let set = self.set_of(client);
+        let halves = vec![0.5; self.tables.rows(set).len()];
+        Some(self.hessian(set, &halves).symmetric_extremes()?.0)
+    }
     /// σ' is at most 1/4.
     fn draw_smoothness(&self) -> DrawSmoothness {
         let rows = (0..self.held.len()).flat_map(|set| self.tables.rows(set).iter());

@@ -62,6 +62,9 @@ pub struct Constants {
     pub mean_curvature: f64,
     /// ‖A‖: δ of BOOK.
     pub mean_norm: f64,
+    /// μ and L of RR A1 for the mean fields at every θ, the least and the largest over clients;
+    /// `None` if they are not known.
+    pub everywhere: Option<(f64, f64)>,
     /// The clients, N of them.
     pub clients: Vec<ClientConstants>,
 }
@@ -81,10 +84,18 @@ impl Constants {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
         let (values, clients) = by_distribution(facts, |c| client(facts, c, &jacobians[c], &mean))?;
+        let gradient = jacobians.iter().all(symmetric);
+        let range = |c: usize| match facts.linear() && gradient {
+            true => Some((values[clients[c]].curvature, values[clients[c]].norm)),
+            false => facts.convexity().zip(facts.mean_smoothness(c)),
+        };
+        let wider = |(a, b): (f64, f64), (c, d): (f64, f64)| (a.min(c), b.max(d));
+        let ranges = by_distribution(facts, range).map(|(ranges, _)| ranges);
         Some(Self {
+            everywhere: ranges.and_then(|all| all.into_iter().reduce(wider)),
             linear: facts.linear(),
             equal_shares: facts.unequal_shares().is_none(),
-            gradient: jacobians.iter().all(symmetric),
+            gradient,
             mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
             mean_norm: mean.spectral_norm()?,
             clients: clients.into_iter().map(|group| values[group]).collect(),

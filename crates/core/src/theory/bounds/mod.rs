@@ -118,6 +118,7 @@ pub fn all(
             richardson_romberg::proposition_2(constants, setup),
             richardson_romberg::corollary_1(constants, setup),
             richardson_romberg::theorem_2(constants, setup),
+            richardson_romberg::lemma_5(constants, setup),
             richardson_romberg::lemma_7(constants, setup),
             richardson_romberg::proposition_4(constants, setup),
             book::theorem_5_1(constants, setup),
@@ -158,9 +159,10 @@ fn decay(x: f64, n: f64) -> f64 {
 struct Check(Vec<Unmet>);
 
 impl Check {
-    /// `have` ≤ `need`; fails for NaN.
+    /// `have` ≤ `need` up to rounding (γμH of 0.2, 0.1 and 50 is above 1); fails for NaN.
     fn at_most(&mut self, condition: &str, have: f64, need: f64) {
-        if !matches!(have.partial_cmp(&need), Some(o) if o.is_le()) {
+        let rounded = need + 1e-14 * need.abs();
+        if !matches!(have.partial_cmp(&rounded), Some(o) if o.is_le()) {
             self.0.push(Unmet { condition: condition.into(), have, need });
         }
     }

@@ -7,16 +7,16 @@
 use super::constants::MatrixMoments;
 use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
 use crate::kernel::{axpy, dot};
+use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
-use crate::theory::linear::RoundMap;
+use crate::theory::linear::{RoundMap, power_and_sum};
 
-/// The conditions of all statements; `factor`: γ ≤ 1/(factor L), L that of the
-/// stochastic fields, or of the mean fields.
+/// The conditions of the statements on quadratics; `factor`: γ ≤ 1/(factor L) with the L of
+/// the stochastic fields.
 fn regular(
     constants: &Constants,
     setup: &RunSetup,
     factor: f64,
-    stochastic: bool,
 ) -> (Check, Option<MatrixMoments>) {
     let mut check = Check::default();
     let moments = check.moments(constants);
@@ -24,49 +24,115 @@ fn regular(
     check.everyone(constants, setup);
     let gamma = setup.step_size;
     if let Some(m) = moments {
-        let l = if stochastic { m.cocoercivity } else { constants.norm() };
-        check.at_most(&format!("γ ≤ 1/({factor}L)"), gamma, 1.0 / (factor * l));
+        check.at_most(&format!("γ ≤ 1/({factor}L)"), gamma, 1.0 / (factor * m.cocoercivity));
     }
     check.at_most("γμH ≤ 1", gamma * constants.curvature() * setup.h(), 1.0);
     (check, moments)
 }
 
+/// The conditions of the statements on FedAvg-D, and μ and L of the mean fields at every θ.
+/// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
+fn deterministic(constants: &Constants, setup: &RunSetup, silent: bool) -> (Check, f64, f64) {
+    let mut check = Check::default();
+    let exact = constants.sigma_omega() == 0.0;
+    let moments = if constants.linear {
+        check.moments(constants)
+    } else {
+        check.holds("clients have equal weights", constants.equal_shares);
+        let known = constants.everywhere.is_some();
+        check.holds("the field is linear, or its curvature bounded at every θ", known);
+        None
+    };
+    check.gradient(constants);
+    check.everyone(constants, setup);
+    if silent || !constants.linear {
+        let additive = moments.is_none_or(|m| m.multiplicative == 0.0);
+        check.holds("fields are exact", exact && additive);
+    }
+    let (mu, l) = constants.everywhere.unwrap_or((f64::NAN, f64::NAN));
+    if constants.everywhere.is_some() {
+        check.at_most("γ ≤ 1/(2L)", setup.step_size, 0.5 / l);
+        check.at_most("γμH ≤ 1", setup.step_size * mu * setup.h(), 1.0);
+    }
+    (check, mu, l)
+}
+
 /// γ(H − 1)Lζ₁/μ.
-fn drift(constants: &Constants, setup: &RunSetup) -> f64 {
-    let scale = setup.step_size * (setup.h() - 1.0) / constants.curvature();
-    scale * constants.norm() * constants.zeta1()
+fn drift(constants: &Constants, setup: &RunSetup, mu: f64, l: f64) -> f64 {
+    setup.step_size * (setup.h() - 1.0) * l * constants.zeta1() / mu
 }
 
 /// Proposition 2: ‖θ̄_det − θ*‖ ≤ γ(H − 1)Lζ₁/μ, on linear fields FedAvg's bias
-/// too. The expression printed before it lacks the factor −γ, and (14) bounds
-/// 1/(1 − (1 − γμ)^H) in the wrong direction; with ‖D_c − D̄‖ ≤ L − μ instead of 2L the
-/// proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds.
+/// too. (14) bounds 1/(1 − (1 − γμ)^H) in the wrong direction; with ‖D_c − D̄‖ ≤ L − μ instead
+/// of 2L the proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds. The expression
+/// before the bound is [`identity`].
 pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, _) = regular(constants, setup, 2.0, false);
+    let (check, mu, l) = deterministic(constants, setup, false);
     Bound {
         name: "RR, Proposition 2",
         formula: "γ(H − 1)Lζ₁/μ",
         quantity: Bounded::Bias,
         proved: true,
-        value: check.then(|| Some(drift(constants, setup))),
+        value: check.then(|| Some(drift(constants, setup, mu, l))),
     }
+}
+
+/// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors: what holds.
+    Mended,
+    /// As it is printed: without −γ, the sum over h = 1..H, and the products (3) over
+    /// ℓ = h+1..H−1, so that F* has only H − 1 factors.
+    Printed,
+    /// As it is printed, with the factor −γ of the proof: γ((H − 2)/2) b_h to first order
+    /// instead of γ((H − 1)/2) b_h, and 0 at H = 2.
+    PrintedWithFactor,
+}
+
+/// An [`Identity`], d numbers; `None` unless the field is linear, draws are independent and
+/// shares equal, or if I − F* is singular, as it is for the printed ones at H = 1.
+pub fn identity(
+    facts: &dyn Facts,
+    step: f64,
+    local_steps: u64,
+    which: Identity,
+) -> Option<Vec<f64>> {
+    if !facts.linear() || !facts.independent() || facts.unequal_shares().is_some() {
+        return None;
+    }
+    let d = facts.dim();
+    let share = 1.0 / facts.clients() as f64;
+    let (mut left, mut sum) = (Matrix::identity(d), vec![0.0; d]);
+    for c in 0..facts.clients() {
+        let one = Matrix::identity(d).plus(-step, &facts.jacobian(c));
+        let factors = if which == Identity::Mended { local_steps } else { local_steps - 1 };
+        let (power, mut products) = power_and_sum(&one, factors);
+        if which != Identity::Mended {
+            // h = H has the empty product, as h = H − 1 has; h = 1 has H − 2 factors.
+            products = products.plus(1.0, &Matrix::identity(d));
+        }
+        left.add(-share, &power);
+        axpy(share, &products.apply(&facts.field_at_optimum(c)), &mut sum);
+    }
+    let scale = if which == Identity::Printed { 1.0 } else { -step };
+    let found = solve(&left, &sum).ok()?;
+    Some(found.into_iter().map(|x| scale * x).collect())
 }
 
 /// Corollary 1, without noise: 2(1 − γμ)^{Ht}‖θ_0 − θ̄‖² + 2γ²(H − 1)²L²ζ₁²/μ²,
 /// with ‖θ_0 − θ̄‖ ≤ ‖θ_0 − θ*‖ + γ(H − 1)Lζ₁/μ.
 pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 2.0, false);
-    let silent = moments.is_some_and(|m| m.multiplicative == 0.0 && constants.sigma_omega() == 0.0);
-    check.holds("fields are exact", silent);
+    let (check, mu, l) = deterministic(constants, setup, true);
     Bound {
         name: "RR, Corollary 1",
         formula: "2(1 − γμ)^{Ht}(‖θ_0 − θ*‖ + b)² + 2b², b = γ(H − 1)Lζ₁/μ",
         quantity: Bounded::SqError,
         proved: true,
         value: check.then(|| {
-            let bias = drift(constants, setup);
+            let bias = drift(constants, setup, mu, l);
             let far = libm::sqrt(setup.start_sq_error) + bias;
-            let shrunk = decay(setup.step_size * constants.curvature(), setup.steps());
+            let shrunk = decay(setup.step_size * mu, setup.steps());
             Some(2.0 * shrunk * far * far + 2.0 * bias * bias)
         }),
     }
@@ -76,7 +142,7 @@ pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
 /// Proposition 4, 000 Proposition 5) prints half of it, which does not hold, since
 /// Σ(1 − γμ)^{Ht} is not 1/(γμH). The full bound holds.
 pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, _) = regular(constants, setup, 1.0, true);
+    let (check, _) = regular(constants, setup, 1.0);
     Bound {
         name: "RR, Theorem 2",
         formula: "γ(H − 1)ζ₁ζ₂/μ",
@@ -89,11 +155,31 @@ pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
     }
 }
 
+/// Lemma 5 (both versions, with Remark 2): if ζ₁ = 0,
+/// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
+/// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
+pub fn lemma_5(constants: &Constants, setup: &RunSetup) -> Bound {
+    let (mut check, moments) = regular(constants, setup, 2.0);
+    check.at_most("ζ₁ = 0", constants.zeta1(), 1e-12 * constants.norm());
+    Bound {
+        name: "RR, Lemma 5",
+        formula: "(1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL))",
+        quantity: Bounded::SqError,
+        proved: true,
+        value: check.then(|| {
+            let (gamma, mu) = (setup.step_size, constants.curvature());
+            let rest = 1.0 - gamma * moments?.cocoercivity;
+            let noise = gamma * constants.sigma_omega() / (mu * rest);
+            Some(decay(2.0 * gamma * mu * rest, setup.steps()) * setup.start_sq_error + noise)
+        }),
+    }
+}
+
 /// Lemma 7 of 000: (1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + c ζ₁²/μ + 8γτ²/μ with
 /// c = H(H − 1)(4γ³L² + 2γ²L²/μ). τ² is printed as a bound over clients; the
 /// proof averages them, so σ̄_ω is used.
 pub fn lemma_7(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, moments) = regular(constants, setup, 2.0, true);
+    let (check, moments) = regular(constants, setup, 2.0);
     Bound {
         name: "RR (second version), Lemma 7",
         formula: "(1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + H(H − 1)(4γ³L² + 2γ²L²/μ)ζ₁²/μ + 8γτ²/μ",
@@ -127,7 +213,7 @@ fn neighbourhood(constants: &Constants, setup: &RunSetup, gamma: f64, l: f64) ->
 /// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃², the same for additive
 /// noise, averaged over clients as in the proof.
 pub fn proposition_4(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 8.0, true);
+    let (mut check, moments) = regular(constants, setup, 8.0);
     additive(&mut check, moments);
     Bound {
         name: "RR (second version), Proposition 4",
@@ -144,7 +230,7 @@ pub fn proposition_4(constants: &Constants, setup: &RunSetup) -> Bound {
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ. Proposition 4
 /// at 2γ requires 2γμH ≤ 1, the theorem γμH ≤ 1.
 pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 45.0, true);
+    let (mut check, moments) = regular(constants, setup, 45.0);
     additive(&mut check, moments);
     let gamma = setup.step_size;
     check.at_most("2γμH ≤ 1", 2.0 * gamma * constants.curvature() * setup.h(), 1.0);

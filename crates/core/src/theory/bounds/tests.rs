@@ -1,10 +1,11 @@
 use super::*;
-use crate::kernel::dot;
+use crate::kernel::{dot, squared_distance};
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, garnet, lms, logistic, td};
 use crate::sample;
-use crate::theory::linear::RoundMap;
+use crate::theory::deterministic;
+use crate::theory::linear::{LocalUpdate, RoundMap};
 use crate::theory::moments::{Correction, ExactMoments, Moments};
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
@@ -226,8 +227,88 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
     for bound in all(&problem, &constants, Algorithm::FedAvg, &setup(0.01, 2, 1)) {
         let unmet = bound.value.unwrap_err();
-        assert!(unmet[0].condition.starts_with("the field is linear"), "{unmet:?}");
+        let first = unmet[0].condition.as_str();
+        let deterministic = bound.name == "RR, Proposition 2" || bound.name == "RR, Corollary 1";
+        let expected = if deterministic { "fields are exact" } else { "the field is linear" };
+        assert!(first.starts_with(expected), "{unmet:?}");
     }
+}
+
+/// Without noise RR's Proposition 2 and Corollary 1 hold on logistic fields, by μ and L that
+/// hold at every θ.
+#[test]
+fn deterministic_bounds_hold_on_a_logistic_field() {
+    let data = logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 };
+    let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
+    let problem = Exact::new(problem);
+    let constants = Constants::new(&problem).unwrap();
+    let (mu, l) = constants.everywhere.unwrap();
+    assert!(mu <= constants.curvature() && l >= constants.norm());
+    let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
+    for (step, steps) in [(0.05, 2), (0.1, 10)] {
+        let update = |_| LocalUpdate::plain(step, steps);
+        let limit = deterministic::fixed_point(&problem, update).unwrap();
+        let setup = |rounds| RunSetup {
+            start_sq_error: problem.dim() as f64,
+            ..setup(step, steps, rounds)
+        };
+        let bias = sample::distance(&limit, problem.optimum());
+        let bound = richardson_romberg::proposition_2(&constants, &setup(0)).value.unwrap();
+        assert!(bias > 0.0 && bias <= bound, "{bias} {bound}");
+        let mut theta = start.clone();
+        for t in 0..100 {
+            let have = squared_distance(&theta, problem.optimum());
+            let bound = richardson_romberg::corollary_1(&constants, &setup(t)).value.unwrap();
+            assert!(have <= bound, "{t}: {have} {bound}");
+            theta = deterministic::round(&problem, &theta, &update);
+        }
+    }
+}
+
+/// RR Proposition 2: the printed expression lacks −γ and a factor of every product.
+#[test]
+fn the_identity_of_proposition_2_holds_as_mended() {
+    use richardson_romberg::Identity::{Mended, Printed, PrintedWithFactor};
+    let problem = quadratic(0.5, 0.0);
+    let norm = |x: &[f64]| libm::sqrt(dot(x, x));
+    for (step, steps) in [(0.1, 1), (0.1, 2), (0.05, 7), (1e-4, 4)] {
+        let bias = RoundMap::new(&problem, step, steps).unwrap().bias().unwrap();
+        let found = |which| richardson_romberg::identity(&problem, step, steps, which);
+        let mended = found(Mended).unwrap();
+        let apart = sample::distance(&mended, &bias);
+        assert!(apart <= 1e-6 * norm(&bias) + 1e-13, "{step} {steps}: {apart}");
+        if steps == 1 {
+            assert!(found(Printed).is_none() && found(PrintedWithFactor).is_none());
+            continue;
+        }
+        let (printed, scaled) = (found(Printed).unwrap(), found(PrintedWithFactor).unwrap());
+        let back: Vec<f64> = printed.iter().map(|x| -step * x).collect();
+        assert!(sample::distance(&back, &scaled) <= 1e-12 * norm(&scaled));
+        let ratio = norm(&scaled) / norm(&bias);
+        match (steps, step) {
+            (2, _) => assert!(ratio < 1e-9, "{ratio}"),
+            (4, _) => assert!((ratio - 2.0 / 3.0).abs() < 1e-3, "{ratio}"),
+            _ => assert!(ratio < 0.95, "{ratio}"),
+        }
+    }
+}
+
+/// RR Lemma 5 and its Remark 2: only ∇f_c(θ*) = 0 matters, and no common Hessian. There is no
+/// bias then, and the error is of order γ.
+#[test]
+fn lemma_5_needs_common_optima_alone() {
+    let base = sample::quadratic(4);
+    for multiplicative_noise in [0.0, 0.5] {
+        let hessians = quadratic::Settings { hessian_heterogeneity: 0.4, noise: 1.0, ..base };
+        let settings = quadratic::Settings { multiplicative_noise, ..hessians };
+        let names = bounds_hold(&sample::build(&settings, 3), 0.05, 5);
+        assert!(names.contains(&"RR, Lemma 5"), "{names:?}");
+        let problem = sample::build(&settings, 3);
+        let bias = RoundMap::new(&problem, 0.05, 5).unwrap().bias().unwrap();
+        assert!(dot(&bias, &bias) < 1e-24);
+    }
+    let apart = bounds_hold(&quadratic(0.5, 0.0), 0.05, 4);
+    assert!(!apart.contains(&"RR, Lemma 5"));
 }
 
 /// RR Proposition 4 of 002 halves Theorem 2's bound; instances above the half.

@@ -13,11 +13,7 @@ use crate::theory::linear::{RoundMap, power_and_sum};
 
 /// The conditions of the statements on quadratics; `factor`: γ ≤ 1/(factor L) with the L of
 /// the stochastic fields.
-fn regular(
-    constants: &Constants,
-    setup: &RunSetup,
-    factor: f64,
-) -> (Check, Option<MatrixMoments>) {
+fn regular(constants: &Constants, setup: &RunSetup, factor: f64) -> (Check, Option<MatrixMoments>) {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.gradient(constants);

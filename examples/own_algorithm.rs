@@ -80,6 +80,7 @@ fn problem() -> quadratic::Quadratic {
         hessian_heterogeneity: 0.0,
         noise: 0.0,
         multiplicative_noise: 0.0,
+        multiplicative_form: quadratic::MultiplicativeForm::Gaussian,
     }
     .build(1, &NoFiles)
     .expect("the spectrum is regular")

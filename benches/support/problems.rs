@@ -106,6 +106,7 @@ pub fn quadratic(dimension: usize, clients: usize, [gradient, hessian]: [f64; 2]
         hessian_heterogeneity: hessian,
         noise: 1.0,
         multiplicative_noise: 0.0,
+        multiplicative_form: quadratic::MultiplicativeForm::Gaussian,
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")

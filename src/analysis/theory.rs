@@ -158,6 +158,10 @@ impl<'a> Theory<'a> {
             }));
         }
         match by {
+            Prediction::ExactMoments if quantity == Quantity::SqCoupling => {
+                predict::check_exact_moments(prepared).ok()?;
+                predict::coupled_moments(prepared.cell, single_scenario(prepared)?)
+            }
             Prediction::ExactMoments => {
                 self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
             }

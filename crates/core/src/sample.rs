@@ -26,6 +26,7 @@ pub fn quadratic(clients: usize) -> quadratic::Settings {
         hessian_heterogeneity: 0.0,
         noise: 0.0,
         multiplicative_noise: 0.0,
+        multiplicative_form: quadratic::MultiplicativeForm::default(),
     }
 }
 

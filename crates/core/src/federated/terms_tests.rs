@@ -6,6 +6,7 @@ use crate::problem::{Exact, Facts, logistic};
 use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::deterministic::fixed_point;
 use crate::theory::linear::{self, LocalUpdate};
+use crate::theory::moments::{Correction, ExactMoments};
 
 fn linear_problem() -> Quadratic {
     let settings = quadratic::Settings {
@@ -418,5 +419,24 @@ fn the_variance_is_divided_by_clients_and_batches() {
         let few = squares(&two, &terms);
         fourth(name, &few, &squares(&eight, &terms));
         fourth(name, &few, &squares(&two, &Terms { batches: vec![4], ..terms }));
+    }
+}
+
+/// The mean square distance of two runs on the same draws has its exact value.
+#[test]
+fn coupled_runs_have_their_exact_distance() {
+    let problem = linear_problem();
+    let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
+    let pairs =
+        [(Terms::fedavg(0.1, 3), Correction::None), (Terms::scaffold(0.1, 3), Correction::Kept)];
+    for (terms, correction) in pairs {
+        let model = sample::model(4, &[(1.0, 0.1)], 3, correction);
+        let exact = ExactMoments::new(&problem, &model).unwrap().coupled(&start, &[4]).unwrap();
+        let end = |from: &[f64], replicate| {
+            sample::run(&problem, &terms, from, 4, replicate).estimate().to_vec()
+        };
+        let apart = |r| distance(&end(&start, r), &end(problem.optimum(), r)).powi(2);
+        let found: Vec<f64> = (0..4000).map(apart).collect();
+        assert_mean(&found, exact[0], &format!("{correction:?}"));
     }
 }

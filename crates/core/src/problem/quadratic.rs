@@ -1,6 +1,6 @@
 //! Quadratics with chosen spectrum and chosen heterogeneity (RR A4, in the
 //! later version A5): f_c(θ) = ½ (θ − θ_c*)ᵀ H_c (θ − θ_c*), and the oracle
-//! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, w and ε Gaussian.
+//! F_c(θ; Z) = (1 + τw) H_c (θ − θ_c*) + σε, ε Gaussian, and w Gaussian or ±1.
 //!
 //! H_c = A ± δ(I − 2uuᵀ) and ∇f_c(θ*) = ±g in pairs of clients, so that the
 //! means are A and 0, and ζ₁, ζ₂ have their settings' values without computing an
@@ -46,6 +46,28 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.5)]
     pub multiplicative_noise: f64,
+    /// The law of that factor.
+    #[serde(default, skip_serializing_if = "MultiplicativeForm::is_default")]
+    #[schemars(extend("default" = "gaussian"))]
+    pub multiplicative_form: MultiplicativeForm,
+}
+
+/// The law of the random factor 1 + τw on the gradient.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MultiplicativeForm {
+    /// w is Gaussian: some draws are of a loss that is not convex.
+    #[default]
+    Gaussian,
+    /// w is 1 or −1, with probability ½ each; τ at most 1, so that the loss of every draw is convex
+    /// and smooth, as RR A1 requires.
+    TwoPoint,
+}
+
+impl MultiplicativeForm {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Settings {
@@ -70,6 +92,10 @@ impl super::Settings for Settings {
         faults.non_negative("hessian-heterogeneity", self.hessian_heterogeneity);
         faults.non_negative("noise", self.noise);
         faults.non_negative("multiplicative-noise", self.multiplicative_noise);
+        let convex = self.multiplicative_form.is_default() || self.multiplicative_noise <= 1.0;
+        faults.require(convex, "multiplicative-noise", || {
+            "must be at most 1 for a factor of two points, so that every draw is convex".into()
+        });
         let (apart, least) = (self.per_client(self.hessian_heterogeneity), self.spectrum.from);
         faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
             format!("moves eigenvalues by {apart}, and the smallest is {least}: it must be below")
@@ -114,7 +140,7 @@ impl super::Settings for Settings {
         }
         let mean = Affine::mean(clients.iter()).map_err(singular)?;
         let (noise, multiplicative) = (self.noise, self.multiplicative_noise);
-        Ok(Quadratic { noise, multiplicative, clients, mean })
+        Ok(Quadratic { noise, multiplicative, form: self.multiplicative_form, clients, mean })
     }
 }
 
@@ -122,6 +148,7 @@ impl super::Settings for Settings {
 pub struct Quadratic {
     noise: f64,
     multiplicative: f64,
+    form: MultiplicativeForm,
     /// ∇f_c: H_c, H_c θ_c* and θ_c*.
     clients: Vec<Affine>,
     /// ∇f.
@@ -210,7 +237,11 @@ impl Problem for Quadratic {
     ) {
         self.gradient(client, theta, field);
         if self.multiplicative > 0.0 {
-            let factor = 1.0 + self.multiplicative * rng.gaussian();
+            let factor = match self.form {
+                MultiplicativeForm::Gaussian => 1.0 + self.multiplicative * rng.gaussian(),
+                MultiplicativeForm::TwoPoint if rng.bits() >> 63 == 0 => 1.0 - self.multiplicative,
+                MultiplicativeForm::TwoPoint => 1.0 + self.multiplicative,
+            };
             field.iter_mut().for_each(|x| *x *= factor);
         }
         if self.noise > 0.0 {
@@ -258,6 +289,31 @@ mod tests {
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
         check::agree(&sample::build(&settings(4), 4), 200_000);
+        let multiplicative_form = MultiplicativeForm::TwoPoint;
+        check::agree(&sample::build(&Settings { multiplicative_form, ..settings(4) }, 4), 200_000);
+    }
+
+    #[test]
+    fn a_factor_of_two_points_is_0_or_2() {
+        let base = sample::isotropic(1, 2, 1.0);
+        let multiplicative_form = MultiplicativeForm::TwoPoint;
+        let two = Settings { multiplicative_noise: 1.0, multiplicative_form, ..base.clone() };
+        let problem = sample::build(&two, 1);
+        let theta: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
+        let mut rng = Stream::shared_instance(1);
+        let (mut field, mut doubled) = ([0.0; 2], 0);
+        for _ in 0..1000 {
+            problem.oracle(0, &mut (), &theta, &mut rng, &mut field);
+            let factor = field[0].round();
+            assert!(factor == 0.0 || factor == 2.0, "{field:?}");
+            assert!((field[0] - factor).abs() + (field[1] - factor).abs() < 1e-12, "{field:?}");
+            doubled += usize::from(factor == 2.0);
+        }
+        assert!((430..570).contains(&doubled), "{doubled}");
+        let far = Settings { multiplicative_noise: 1.5, ..two.clone() };
+        assert_eq!(far.check().len(), 1);
+        let text = |settings: &Settings| toml::to_string(settings).unwrap();
+        assert!(text(&two).contains("two-point") && !text(&base).contains("form"));
     }
 
     #[test]

@@ -91,6 +91,17 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
 }
 
+/// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from its start and one from θ*, at
+/// its recorded rounds, if [`check_exact_moments`] allows it; `None` if they do not close.
+pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
+    let facts: &dyn Facts = &*scenario.instance;
+    if fixed_steps(&cell.identity).is_some() {
+        return None;
+    }
+    let scheme = scheme(&cell.identity, facts.clients());
+    ExactMoments::new(facts, &scheme)?.coupled(&scenario.start, &cell.identity.recorded())
+}
+
 /// The exact moments of a cell at its recorded rounds, if [`check_exact_moments`] allows it.
 ///
 /// # Errors

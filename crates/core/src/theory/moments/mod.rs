@@ -331,6 +331,32 @@ impl<'a> ExactMoments<'a> {
         out
     }
 
+    /// E‖θ̂_t − θ̂'_t‖² of two copies on the same draws, one from θ_0 = `start` and one from θ*, at
+    /// these rounds, in increasing order. Their difference follows the same recursion without its
+    /// constant terms; `None` if clients communicate by a coin.
+    pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Option<Vec<f64>> {
+        if self.model.coin.is_some() || self.model.burn_in.is_some() {
+            return None;
+        }
+        let StateLayout { d, m, n, .. } = self.layout;
+        let mut s = vec![0.0; m];
+        for &e in &self.layout.e {
+            (0..d).for_each(|i| s[e + i] = start[i] - self.facts.optimum()[i]);
+        }
+        let v = vec![vec![0.0; n]; self.types.len()];
+        let mut state = MomentState::fixed(counts_and_weights(&self.types), &s, &v);
+        let estimate = self.estimate();
+        let (mut round, mut out) = (0, Vec::new());
+        for &target in rounds {
+            while round < target {
+                state = self.round(&state, None).0;
+                round += 1;
+            }
+            out.push(sandwich(&estimate, &state.s, &estimate).trace());
+        }
+        Some(out)
+    }
+
     fn moments(
         &self,
         state: &MomentState,

@@ -267,3 +267,19 @@ fn the_version_names_these_bits() {
     }
     assert_eq!((VERSION, bits), (2, 14_632_193_321_147_776_407), "other bits need another VERSION");
 }
+
+/// One client, H = 1: E‖θ_t − θ'_t‖² shrinks by (1 − γa)² + γ²τ²a² a step, whatever the additive
+/// noise.
+#[test]
+fn coupled_runs_come_together_as_the_moments_say() {
+    let problem = scalar(1, 0.8, 0.7, 0.5);
+    let step = 0.3_f64;
+    let model = model(1, Correction::None, (step, 1), None);
+    let exact = ExactMoments::new(&problem, &model).unwrap();
+    let start = [problem.optimum()[0] + 2.0];
+    let found = exact.coupled(&start, &[0, 1, 5]).unwrap();
+    let factor = (1.0 - step * 0.8).powi(2) + (step * 0.5 * 0.8).powi(2);
+    for (have, power) in found.iter().zip([0, 1, 5]) {
+        assert!((have - 4.0 * factor.powi(power)).abs() < 1e-12, "{have}");
+    }
+}

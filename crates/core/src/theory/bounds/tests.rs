@@ -1,11 +1,14 @@
 use super::*;
 use crate::kernel::{dot, squared_distance};
+use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
+use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, garnet, lms, logistic, td};
+use crate::rng::Stream;
 use crate::sample;
 use crate::theory::deterministic;
-use crate::theory::linear::{LocalUpdate, RoundMap};
+use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
 use crate::theory::moments::{Correction, ExactMoments, Moments};
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
@@ -364,4 +367,95 @@ fn the_printed_bound_of_rho_fails_and_the_mended_one_holds() {
     assert!(have > length * length * growth * apart, "{have}");
     let mended: f64 = constants.clients.iter().map(|c| c.norm * c.norm * c.distance / 2.0).sum();
     assert!(have < 0.5 * length * length * growth * mended, "{have}");
+}
+
+/// The mean round map of Scaffold on linear fields, of θ − θ* and u_c = γH(ξ_c − ξ_c*), in a basis of
+/// Σ u_c = 0 in which ‖θ‖² + N⁻¹ Σ ‖u_c‖² is the square of the Euclidean norm.
+fn scaffold_round(jacobians: &[Matrix], step: f64, steps: u64) -> Matrix {
+    let (n, d) = (jacobians.len(), jacobians[0].rows());
+    let h = steps as f64;
+    let size = d * (n + 1);
+    let block = |from: usize, m: &Matrix| {
+        Matrix::from_fn(d, size, |i, j| if j / d == from { m[(i, j % d)] } else { 0.0 })
+    };
+    let ends: Vec<Matrix> = (0..n)
+        .map(|c| {
+            let one = Matrix::identity(d).plus(-step, &jacobians[c]);
+            let (power, sum) = power_and_sum(&one, steps);
+            block(0, &power).plus(-1.0 / h, &block(c + 1, &sum))
+        })
+        .collect();
+    let mut mean = Matrix::zeros(d, size);
+    ends.iter().for_each(|end| mean.add(1.0 / n as f64, end));
+    let variate =
+        |c: usize| block(c + 1, &Matrix::identity(d)).plus(1.0, &ends[c]).plus(-1.0, &mean);
+    let blocks: Vec<Matrix> = std::iter::once(mean.clone()).chain((0..n).map(variate)).collect();
+    let map = Matrix::from_fn(size, size, |i, j| blocks[i / d][(i % d, j)]);
+    // Helmert's contrasts: N − 1 orthonormal vectors whose entries have the sum 0.
+    let contrast = |k: usize, c: usize| match c.cmp(&k) {
+        std::cmp::Ordering::Less => 1.0 / libm::sqrt((k * (k + 1)) as f64),
+        std::cmp::Ordering::Equal => -libm::sqrt(k as f64 / (k + 1) as f64),
+        std::cmp::Ordering::Greater => 0.0,
+    };
+    let basis = Matrix::from_fn(size, d * n, |i, j| match (i / d, j / d) {
+        _ if i % d != j % d => 0.0,
+        (0, 0) => 1.0,
+        (0, _) | (_, 0) => 0.0,
+        (c, k) => contrast(k, c - 1),
+    });
+    let weight = |j: usize| if j < d { 1.0 } else { 1.0 / libm::sqrt(n as f64) };
+    let inner = basis.transpose().times(&map).times(&basis);
+    Matrix::from_fn(d * n, d * n, |i, j| weight(i) * inner[(i, j)] / weight(j))
+}
+
+/// SLIDES: without noise Scaffold's iterates and control variates come together by (1 − γμ)^H in a
+/// round if γHL ≤ 1; beyond, not always.
+#[test]
+fn scaffold_contracts_without_noise_where_the_condition_holds() {
+    let mut rng = Stream::shared_instance(7);
+    let mut largest = |count: usize, least: f64, most: f64| {
+        let mut worst = 0.0_f64;
+        for _ in 0..count {
+            let (d, n) = (1 + rng.index(3), 2 + rng.index(3));
+            let steps = [1, 2, 3, 5, 10, 30][rng.index(6)];
+            let jacobians: Vec<Matrix> = (0..n)
+                .map(|_| {
+                    let values: Vec<f64> = (0..d).map(|_| libm::pow(0.01, rng.uniform())).collect();
+                    let mut direction: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
+                    let length = libm::sqrt(dot(&direction, &direction));
+                    direction.iter_mut().for_each(|x| *x /= length);
+                    spectrum::rotated(&values, &direction)
+                })
+                .collect();
+            let extremes: Vec<(f64, f64)> =
+                jacobians.iter().map(|a| a.symmetric_extremes().unwrap()).collect();
+            let l = extremes.iter().map(|x| x.0).fold(0.0, f64::max);
+            let mu = extremes.iter().map(|x| x.1).fold(f64::INFINITY, f64::min);
+            let path = least + (most - least) * rng.uniform();
+            let step = (path / (steps as f64 * l)).min(1.0 / l);
+            let norm = scaffold_round(&jacobians, step, steps).spectral_norm().unwrap();
+            worst = worst.max(norm / libm::pow(1.0 - step * mu, steps as f64));
+        }
+        worst
+    };
+    let (within, beyond) = (largest(4000, 0.02, 1.0), largest(1000, 1.0, 2.0));
+    assert!(within <= 1.0 + 1e-12 && within > 0.99, "{within}");
+    assert!(beyond > 1.5, "{beyond}");
+}
+
+/// The round map above is Scaffold's: its powers give the exact means.
+#[test]
+fn the_round_map_of_scaffold_is_that_of_the_exact_moments() {
+    let hessians = quadratic::Settings { hessian_heterogeneity: 0.3, ..sample::quadratic(4) };
+    let problem = sample::build(&hessians, 3);
+    let (step, steps) = (0.1, 5);
+    let jacobians: Vec<Matrix> = (0..4).map(|c| problem.jacobian(c)).collect();
+    let map = scaffold_round(&jacobians, step, steps);
+    let exact = moments(&problem, &[(1.0, step)], steps, Correction::Kept, 8);
+    let mut state = vec![0.0; map.rows()];
+    state[..3].copy_from_slice(&exact[0].mean);
+    for m in &exact {
+        assert!(sample::distance(&state[..3], &m.mean) < 1e-12, "{}", m.round);
+        state = map.apply(&state);
+    }
 }

@@ -32,6 +32,7 @@ fn instance() -> Option<Quadratic> {
         hessian_heterogeneity: 0.3,
         noise: 1.0,
         multiplicative_noise: 0.0,
+        multiplicative_form: quadratic::MultiplicativeForm::Gaussian,
     };
     settings.build(1, &NoFiles).ok()
 }

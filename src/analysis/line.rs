@@ -299,7 +299,8 @@ fn dash(prediction: Prediction) -> Dash {
         | Prediction::RrIdentity
         | Prediction::RrIdentityPrinted
         | Prediction::RrLemma5
-        | Prediction::RrLemma7 => 11,
+        | Prediction::RrLemma7
+        | Prediction::SlidesRate => 11,
     })
 }
 

@@ -99,6 +99,7 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
         Prediction::RrCorollary1 => "RR, Corollary 1",
         Prediction::RrProposition2 => "RR, Proposition 2",
         Prediction::RrLemma5 => "RR, Lemma 5",
+        Prediction::SlidesRate => "SLIDES, rate of Scaffold",
         Prediction::RrLemma7 => "RR (second version), Lemma 7",
         Prediction::Book51 => "BOOK, Theorem 5.1",
         _ => return None,

@@ -77,6 +77,9 @@ impl Facts for Exact {
     fn mean_smoothness(&self, client: usize) -> Option<f64> {
         self.0.mean_smoothness(client)
     }
+    fn third_derivative(&self, client: usize) -> Option<f64> {
+        self.0.third_derivative(client)
+    }
     fn draws(&self) -> usize {
         self.0.draws()
     }

@@ -151,6 +151,11 @@ pub trait Facts: Send + Sync {
     fn mean_smoothness(&self, _client: usize) -> Option<f64> {
         None
     }
+    /// Q with ‖∇²F̄_c(θ)‖ ≤ Q at every θ, a bound of third derivatives of the loss; `None` if it is not
+    /// known.
+    fn third_derivative(&self, _client: usize) -> Option<f64> {
+        self.linear().then_some(0.0)
+    }
     /// The most terms in exact means over a client's draws: its records, pairs of states
     /// or atoms. It enters only the estimates of theory's effort.
     fn draws(&self) -> usize {

@@ -325,6 +325,8 @@ pub enum Prediction {
     RrLemma5,
     /// RR, second version, Lemma 7.
     RrLemma7,
+    /// SLIDES, the rate of Scaffold, with its universal constant set to 1.
+    SlidesRate,
     /// BOOK, Theorem 5.1, with its orders written out.
     Book51,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
@@ -351,6 +353,7 @@ impl Prediction {
                 | RrProposition2
                 | RrLemma5
                 | RrLemma7
+                | SlidesRate
                 | Book51
         )
     }
@@ -376,6 +379,7 @@ impl Prediction {
             Self::RrIdentityPrinted => "the expression of RR, Proposition 2, as printed",
             Self::RrLemma5 => "the bound of RR, Lemma 5",
             Self::RrLemma7 => "the bound of RR, Lemma 7",
+            Self::SlidesRate => "the rate of SLIDES with the constant 1",
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",

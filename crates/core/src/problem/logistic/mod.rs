@@ -467,6 +467,13 @@ impl Facts for Logistic {
         let halves = vec![0.5; self.tables.rows(set).len()];
         Some(self.hessian(set, &halves).symmetric_extremes()?.0)
     }
+    /// E‖x‖³/(6√3), since |σ''| is at most 1/(6√3).
+    fn third_derivative(&self, client: usize) -> Option<f64> {
+        let rows = self.tables.rows(self.set_of(client));
+        let cube = |row: &[f64]| libm::pow(dot(row, row), 1.5);
+        let sum = rows.iter().map(cube).fold(0.0, |sum, x| sum + x);
+        Some(sum / rows.len() as f64 / (6.0 * libm::sqrt(3.0)))
+    }
     /// σ' is at most 1/4.
     fn draw_smoothness(&self) -> DrawSmoothness {
         let rows = (0..self.held.len()).flat_map(|set| self.tables.rows(set).iter());

@@ -2,7 +2,7 @@
 
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
-use crate::problem::{Facts, by_distribution};
+use crate::problem::{DrawSmoothness, Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
 
 /// The largest d for which moments of A(Z) are computed: they take d(d+1)/2 + d values of
@@ -65,6 +65,11 @@ pub struct Constants {
     /// μ and L of RR A1 for the mean fields at every θ, the least and the largest over clients;
     /// `None` if they are not known.
     pub everywhere: Option<(f64, f64)>,
+    /// L of RR A1(b) for every draw, if it is finite and fields are not linear: of these
+    /// [`Constants::moments`] has it.
+    pub draws: Option<f64>,
+    /// Q of SLIDES, the largest over clients; `None` if it is not known.
+    pub third: Option<f64>,
     /// The clients, N of them.
     pub clients: Vec<ClientConstants>,
 }
@@ -92,6 +97,12 @@ impl Constants {
         let wider = |(a, b): (f64, f64), (c, d): (f64, f64)| (a.min(c), b.max(d));
         let ranges = by_distribution(facts, range).map(|(ranges, _)| ranges);
         Some(Self {
+            draws: match facts.draw_smoothness() {
+                DrawSmoothness::AtMost(l) => Some(l),
+                _ => None,
+            },
+            third: by_distribution(facts, |c| facts.third_derivative(c))
+                .map(|(all, _)| all.into_iter().fold(0.0, f64::max)),
             everywhere: ranges.and_then(|all| all.into_iter().reduce(wider)),
             linear: facts.linear(),
             equal_shares: facts.unequal_shares().is_none(),

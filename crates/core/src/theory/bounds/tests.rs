@@ -459,3 +459,29 @@ fn the_round_map_of_scaffold_is_that_of_the_exact_moments() {
         state = map.apply(&state);
     }
 }
+
+/// On a logistic field the rate of SLIDES has terms in Q, which bounds the third derivatives.
+#[test]
+fn the_rate_of_scaffold_has_third_derivatives() {
+    let data = logistic::Data::Heterogeneous { spread: 0.5, separation: 1.0, perturbation: 0.5 };
+    let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
+    let constants = Constants::new(&problem).unwrap();
+    let q = constants.third.unwrap();
+    let mut rng = Stream::shared_instance(3);
+    for client in 0..4 {
+        let v = spectrum::direction(3, &mut rng);
+        let third = problem.curvature(client, &Matrix::outer(&v, &v)).unwrap();
+        let size = libm::sqrt(dot(&third, &third));
+        assert!(size > 0.0 && size <= q, "{size} {q}");
+    }
+    let rate = |constants: &Constants, step, steps| {
+        scaffold::rate(constants, &setup(step, steps, 1_000_000)).value
+    };
+    let flat = Constants { third: Some(0.0), ..constants.clone() };
+    let (whole, without) = (rate(&constants, 0.01, 4).unwrap(), rate(&flat, 0.01, 4).unwrap());
+    let (mu, _) = constants.everywhere.unwrap();
+    let floor = 0.01 * constants.sigma_omega() / (4.0 * mu);
+    assert!((without / floor - 1.0).abs() < 1e-9 && whole > without, "{whole} {without}");
+    let unmet = rate(&constants, 0.5, 10).unwrap_err();
+    assert_eq!(unmet[0].condition, "γHL ≤ 1");
+}

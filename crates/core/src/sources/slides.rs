@@ -42,12 +42,14 @@ pub const STATEMENTS: &[Statement] = &[
         "SLIDES numerical illustration",
         "FedAvg, Scaffold and Richardson-Romberg are compared in a figure.",
         FEDAVG,
-    ),
+    )
+    .unmeasured("it shows a figure and states nothing of it."),
     Statement::new(
         "SLIDES contraction of Scaffold",
         "If γHL ≤ 1, W₂ of Scaffold's iterates and control variates from the stationary distribution falls by (1 − γμ)^H in each round.",
         SCAFFOLD,
-    ),
+    )
+    .tested(&["crates/core/src/theory/bounds/tests.rs"]),
     Statement::new(
         "SLIDES covariance of Scaffold",
         "Scaffold's stationary covariance is (γ/N) AC + O(γ^(3/2)): close to FedAvg's, linear speed-up, and the variance scales in γ.",

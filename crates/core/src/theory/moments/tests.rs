@@ -9,6 +9,7 @@ use crate::problem::td::Noise;
 use crate::sample;
 use crate::theory::bounds::{self, Algorithm, Constants, RunSetup};
 use crate::theory::expansion::{Expansion, closure};
+use crate::theory::linear::RoundMap;
 
 fn quadratic() -> Quadratic {
     let settings = quadratic::Settings {
@@ -282,4 +283,30 @@ fn coupled_runs_come_together_as_the_moments_say() {
     for (have, power) in found.iter().zip([0, 1, 5]) {
         assert!((have - 4.0 * factor.powi(power)).abs() < 1e-12, "{have}");
     }
+}
+
+/// RR Theorem 6: the average of Richardson-Romberg's iterates goes to 2θ̄(γ) − θ̄(2γ) in mean square, as
+/// 1/T, and not to θ* if clients are heterogeneous.
+#[test]
+fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
+    let facts = quadratic();
+    let (step, steps) = (0.02, 4);
+    let limit = |step| RoundMap::new(&facts, step, steps).unwrap().bias().unwrap();
+    let (fine, coarse) = (limit(step), limit(2.0 * step));
+    let extrapolated: Vec<f64> = fine.iter().zip(&coarse).map(|(x, y)| 2.0 * x - y).collect();
+    let runs = [(2.0, step), (-1.0, 2.0 * step)];
+    let model = AlgorithmModel {
+        common: true,
+        burn_in: Some(0),
+        ..sample::model(4, &runs, steps, Correction::None)
+    };
+    let rounds = [1_000, 4_000, 16_000];
+    let exact = ExactMoments::new(&facts, &model).unwrap().at_rounds(facts.optimum(), &rounds);
+    let apart: Vec<f64> = exact
+        .iter()
+        .map(|m| m.covariance.trace() + sample::distance(&m.mean, &extrapolated).powi(2))
+        .collect();
+    assert!((apart[1] / apart[2] - 4.0).abs() < 0.5 && apart[0] > 3.0 * apart[1], "{apart:?}");
+    let remaining = sample::distance(&extrapolated, &[0.0; 2]).powi(2);
+    assert!(remaining > 0.0 && remaining < 0.1 * sample::distance(&fine, &[0.0; 2]).powi(2));
 }

@@ -28,7 +28,7 @@ pub const STATEMENTS: &[Statement] = &[
         "The fixed point is at N⁻¹ Σ_c Σ_h Υ_c^(h) ∇f_c(θ*) from θ*.",
         DETERMINISTIC,
     )
-    .tested(&["crates/core/src/theory/bounds/tests.rs"]),
+    .tested(&["crates/core/src/theory/bounds/tests.rs: the_identity_of_proposition_2_holds_as_mended"]),
     Statement::new(
         "RR Proposition 2, bound",
         "The fixed point is at most γ(H − 1) L ζ₁/μ from θ*.",
@@ -125,7 +125,7 @@ pub const STATEMENTS: &[Statement] = &[
         "The average of Richardson-Romberg's iterates converges to the extrapolated mean ϑ̄ in mean square (Theorem 5 of the first version).",
         GENERAL,
     )
-    .tested(&["crates/core/src/theory/moments/tests.rs"]),
+    .tested(&["crates/core/src/theory/moments/tests.rs: averaged_richardson_romberg_goes_to_the_extrapolated_mean"]),
     Statement::new(
         "RR section 6, smaller bias",
         "When γH is small, the averaged iterates of Richardson-Romberg have a smaller bias than FedAvg.",
@@ -196,7 +196,7 @@ pub const STATEMENTS: &[Statement] = &[
         "Where every client's gradient is 0 at θ*, the stationary moments of ‖θ − θ*‖ of order 4 and 6 are O(γ²) and O(γ³).",
         &[A1[0], A1[1], ZeroGradients, StepTimesSmoothness(0.125), PathTimesConvexity],
     )
-    .tested(&["crates/core/src/theory/bounds/sixth_moments.rs"]),
+    .tested(&["crates/core/src/theory/bounds/sixth_moments.rs: lemma_6_has_the_right_orders"]),
     Statement::new(
         "RR Lemma 7",
         "E‖θ_t − θ*‖² ≤ (1 − γμ/2)^(Ht) ‖θ_0 − θ*‖² + (H(H − 1)/μ)(4γ³L² + 2γ²L²/μ) ζ₁² + 8γτ²/μ.",
@@ -207,13 +207,13 @@ pub const STATEMENTS: &[Statement] = &[
         "The stationary moments of ‖θ − θ*‖ of order 2p, p = 2 and 3, are O(γ^p + γ^(2p)H^(2p)).",
         &[A1[0], A1[1], StepTimesSmoothness(0.04), PathTimesConvexity],
     )
-    .tested(&["crates/core/src/theory/bounds/sixth_moments.rs"]),
+    .tested(&["crates/core/src/theory/bounds/sixth_moments.rs: lemma_8_has_the_right_orders", "crates/core/src/theory/bounds/sixth_moments.rs: the_heterogeneity_of_lemma_8_is_squared"]),
     Statement::new(
         "RR Proposition 5",
         "For quadratic functions FedAvg's bias is at most γ(H − 1) ζ₁ζ₂/(2μ) (Proposition 4 of the first version).",
         QUADRATIC_SHORT,
     )
-    .tested(&["crates/core/src/theory/bounds/tests.rs"]),
+    .tested(&["crates/core/src/theory/bounds/tests.rs: the_halved_bound_of_rr_fails_and_the_whole_holds"]),
     Statement::new(
         "RR Proposition 6",
         "The expansion of Theorem 2 (Proposition 5 of the first version, there with a minus before b_h).",

@@ -49,7 +49,7 @@ pub const STATEMENTS: &[Statement] = &[
         "If γHL ≤ 1, W₂ of Scaffold's iterates and control variates from the stationary distribution falls by (1 − γμ)^H in each round.",
         SCAFFOLD,
     )
-    .tested(&["crates/core/src/theory/bounds/tests.rs"]),
+    .tested(&["crates/core/src/theory/bounds/tests.rs: scaffold_contracts_without_noise_where_the_condition_holds"]),
     Statement::new(
         "SLIDES covariance of Scaffold",
         "Scaffold's stationary covariance is (γ/N) AC + O(γ^(3/2)): close to FedAvg's, linear speed-up, and the variance scales in γ.",

@@ -300,7 +300,15 @@ fn dash(prediction: Prediction) -> Dash {
         | Prediction::RrIdentityPrinted
         | Prediction::RrLemma5
         | Prediction::RrLemma7
-        | Prediction::SlidesRate => 11,
+        | Prediction::SlidesRate
+        | Prediction::Scafflsa26
+        | Prediction::Scafflsa26Printed
+        | Prediction::ScafflsaB4
+        | Prediction::ScafflsaB4Printed
+        | Prediction::BookLemma51
+        | Prediction::Book554
+        | Prediction::Book554Printed
+        | Prediction::Book53 => 11,
     })
 }
 

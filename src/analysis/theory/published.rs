@@ -5,7 +5,7 @@
 use super::Theory;
 use super::refused::Computation;
 use driftbench_core::algorithm::Average;
-use driftbench_core::federated::{Clock, Schedule, Variates};
+use driftbench_core::federated::{Clock, Schedule, Terms, Variates};
 use driftbench_core::kernel::squared_distance;
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::bounds::{self, Bound, Bounded, Constants};
@@ -33,58 +33,114 @@ impl Theory<'_> {
     /// A published bound for a cell at a round.
     pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
         let name = bound_name(by)?;
-        self.bounds(id, round).into_iter().find(|b| b.name == name)
+        let find = |bounds: Vec<Bound>| bounds.into_iter().find(|b| b.name == name);
+        find(self.bounds(id, round)).or_else(|| find(self.statements(id, round)))
     }
 
     /// All published bounds that apply to a cell, at a round.
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
-            let prepared = self.cells.get(id)?;
-            let scenario = super::single_scenario(prepared)?;
-            let identity = &prepared.cell.identity;
-            let components = identity.algorithm.components();
-            let terms = &components[0].terms;
-            if identity.algorithm.average() != Average::None {
+            let run = self.published_run(id, round)?;
+            let Run { facts, constants, terms, scheme, setup } = &run;
+            if terms.batches != [1] {
                 return None;
             }
-            let scheme = match (components.len(), terms.schedule, terms.variates) {
-                (2, ..) => bounds::Algorithm::RichardsonRomberg,
-                (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
-                    bounds::Algorithm::Coin { probability }
-                }
-                (_, Schedule::Every, Variates::None) => bounds::Algorithm::FedAvg,
-                (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
-                _ => return None,
-            };
-            let facts: &dyn Facts = &*scenario.instance;
-            let constants = self.constants(prepared)?;
-            let steps = terms.most_steps();
-            let setup = bounds::RunSetup {
-                step_size: match terms.normalised {
-                    true => terms.step_size / steps as f64,
-                    false => terms.step_size,
-                },
-                local_steps: steps,
-                rounds: round,
-                start_sq_error: squared_distance(&scenario.start, facts.optimum()),
-                cohort: terms.cohort,
-            };
-            if terms.batches != [1] || terms.proximal != 0.0 || terms.server_step != 1.0 {
-                return None;
-            }
-            if scheme == bounds::Algorithm::FedAvg && terms.normalised {
+            if *scheme == bounds::Algorithm::FedAvg && terms.normalised {
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
-                // BOOK's μ is the step size of a whole round.
-                let step_size = terms.step_size;
-                let setup = bounds::RunSetup { step_size, local_steps: 1, ..setup };
-                return Some(vec![bounds::book::unequal(&constants, &setup, &steps)]);
+                return Some(vec![bounds::book::unequal(constants, &run.whole_round(), &steps)]);
             }
             if terms.local_steps.iter().any(|e| *e != terms.local_steps[0]) {
                 return None;
             }
-            Some(bounds::all(facts, &constants, scheme, &setup))
+            Some(bounds::all(*facts, constants, *scheme, setup))
         };
         find().unwrap_or_default()
+    }
+
+    /// Further published statements that apply to a cell, at a round: those of single claims, which
+    /// tables of bounds do not have.
+    fn statements(&self, id: &str, round: u64) -> Vec<Bound> {
+        let Some(run) = self.published_run(id, round) else { return Vec::new() };
+        let Run { facts, constants, terms, scheme, setup } = &run;
+        let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
+        match *scheme {
+            bounds::Algorithm::FedAvg if even || terms.normalised => {
+                let batch = |c: usize| terms.batches[c % terms.batches.len()] as f64;
+                let calls = |c: usize| batch(c) * terms.steps(c) as f64;
+                let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
+                let whole = run.whole_round();
+                let book = |printed| bounds::book::perturbation(constants, &whole, &steps, printed);
+                vec![
+                    bounds::scafflsa::drift(constants, setup, true),
+                    bounds::scafflsa::drift(constants, setup, false),
+                    bounds::book::lemma_5_1(*facts, constants, setup, &batch),
+                    book(true),
+                    book(false),
+                    bounds::book::mean_square_deviation(*facts, constants, &whole, &calls),
+                ]
+            }
+            bounds::Algorithm::Coin { probability } => [true, false]
+                .map(|printed| {
+                    bounds::scafflsa::theorem_b4(constants, setup, probability, printed)
+                })
+                .into(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A cell in the terms of published statements, at a round; `None` if none is about it.
+    fn published_run(&self, id: &str, round: u64) -> Option<Run<'_>> {
+        let prepared = self.cells.get(id)?;
+        let scenario = super::single_scenario(prepared)?;
+        let identity = &prepared.cell.identity;
+        let mut components = identity.algorithm.components();
+        let count = components.len();
+        let terms = components.swap_remove(0).terms;
+        let plain = terms.proximal == 0.0 && terms.server_step == 1.0;
+        if identity.algorithm.average() != Average::None || !plain {
+            return None;
+        }
+        let scheme = match (count, terms.schedule, terms.variates) {
+            (2, ..) => bounds::Algorithm::RichardsonRomberg,
+            (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
+                bounds::Algorithm::Coin { probability }
+            }
+            (_, Schedule::Every, Variates::None) => bounds::Algorithm::FedAvg,
+            (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
+            _ => return None,
+        };
+        let facts: &dyn Facts = &*scenario.instance;
+        let constants = self.constants(prepared)?;
+        let steps = terms.most_steps();
+        let setup = bounds::RunSetup {
+            step_size: match terms.normalised {
+                true => terms.step_size / steps as f64,
+                false => terms.step_size,
+            },
+            local_steps: steps,
+            rounds: round,
+            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
+            cohort: terms.cohort,
+        };
+        Some(Run { facts, constants, terms, scheme, setup })
+    }
+}
+
+/// A cell in the terms of published statements.
+struct Run<'a> {
+    facts: &'a dyn Facts,
+    constants: Rc<Constants>,
+    terms: Terms,
+    scheme: bounds::Algorithm,
+    setup: bounds::RunSetup,
+}
+
+impl Run<'_> {
+    /// The setup of BOOK, whose step size μ is that of a whole round of normalised steps.
+    fn whole_round(&self) -> bounds::RunSetup {
+        let factor = if self.terms.normalised { 1 } else { self.setup.local_steps };
+        let step_size = self.terms.step_size * factor as f64;
+        bounds::RunSetup { step_size, local_steps: 1, ..self.setup }
     }
 }
 
@@ -102,6 +158,14 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
         Prediction::SlidesRate => "SLIDES, rate of Scaffold",
         Prediction::RrLemma7 => "RR (second version), Lemma 7",
         Prediction::Book51 => "BOOK, Theorem 5.1",
+        Prediction::Scafflsa26 => "SCAFFLSA, (26)",
+        Prediction::Scafflsa26Printed => "SCAFFLSA, (26) as printed",
+        Prediction::ScafflsaB4 => "SCAFFLSA, Theorem B.4",
+        Prediction::ScafflsaB4Printed => "SCAFFLSA, Theorem B.4 as printed",
+        Prediction::BookLemma51 => "BOOK, Lemma 5.1",
+        Prediction::Book554 => "BOOK, (5.54)",
+        Prediction::Book554Printed => "BOOK, (5.54) as printed",
+        Prediction::Book53 => "BOOK, problem 5.3 to first order",
         _ => return None,
     })
 }

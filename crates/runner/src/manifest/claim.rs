@@ -308,6 +308,17 @@ pub enum Prediction {
     ScafflsaB2,
     /// SCAFFLSA, Theorem B.5 (5.3 with its constants).
     ScafflsaB5,
+    /// SCAFFLSA, (26) with the factor ‖Ā_c‖²/2 that it lacks: of the first round from θ*.
+    #[serde(rename = "scafflsa-26")]
+    Scafflsa26,
+    /// SCAFFLSA, (26) as printed.
+    #[serde(rename = "scafflsa-26-printed")]
+    Scafflsa26Printed,
+    /// SCAFFLSA, Theorem B.4 where its equality holds, p² = 2ηa − η²a².
+    ScafflsaB4,
+    /// SCAFFLSA, Theorem B.4 as printed.
+    #[serde(rename = "scafflsa-b4-printed")]
+    ScafflsaB4Printed,
     /// RR, second version, Proposition 4, around the limit.
     RrProposition4,
     /// RR, Theorem 2: the bound γ(H − 1)ζ₁ζ₂/μ on the bias.
@@ -329,6 +340,15 @@ pub enum Prediction {
     SlidesRate,
     /// BOOK, Theorem 5.1, with its orders written out.
     Book51,
+    /// BOOK, Lemma 5.1: the equality (5.33), after one round from θ*.
+    BookLemma51,
+    /// BOOK, (5.54) with the distance that local steps travel: of the first round from θ*.
+    Book554,
+    /// BOOK, (5.54) as printed.
+    #[serde(rename = "book554-printed")]
+    Book554Printed,
+    /// BOOK, problem 5.3 to first order in the step size.
+    Book53,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
     Contraction,
     /// The same with (1 − γμ)^{2Ht}, as SLIDES print it for the distance instead of its square.
@@ -339,7 +359,7 @@ pub enum Prediction {
 }
 
 impl Prediction {
-    /// Whether it is an upper bound, and no value.
+    /// Whether it is a published statement with conditions: an upper bound, or an equality.
     pub fn is_bound(self) -> bool {
         use Prediction::*;
         matches!(
@@ -349,12 +369,20 @@ impl Prediction {
                 | ScafflsaB5
                 | RrProposition4
                 | RrTheorem2
+                | Scafflsa26
+                | Scafflsa26Printed
+                | ScafflsaB4
+                | ScafflsaB4Printed
                 | RrCorollary1
                 | RrProposition2
                 | RrLemma5
                 | RrLemma7
                 | SlidesRate
                 | Book51
+                | BookLemma51
+                | Book554
+                | Book554Printed
+                | Book53
         )
     }
 
@@ -380,7 +408,15 @@ impl Prediction {
             Self::RrLemma5 => "the bound of RR, Lemma 5",
             Self::RrLemma7 => "the bound of RR, Lemma 7",
             Self::SlidesRate => "the rate of SLIDES with the constant 1",
+            Self::Scafflsa26 => "the bound of SCAFFLSA, (26), with its missing factor",
+            Self::Scafflsa26Printed => "the bound of SCAFFLSA, (26), as printed",
+            Self::ScafflsaB4 => "the equality of SCAFFLSA, Theorem B.4, corrected",
+            Self::ScafflsaB4Printed => "the equality of SCAFFLSA, Theorem B.4, as printed",
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
+            Self::BookLemma51 => "the equality of BOOK, Lemma 5.1",
+            Self::Book554 => "the bound of BOOK, (5.54), corrected",
+            Self::Book554Printed => "the bound of BOOK, (5.54), as printed",
+            Self::Book53 => "the first order of BOOK, problem 5.3",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",
             Self::PublishedPower => "the published power of ε",

@@ -1,8 +1,11 @@
-//! BOOK, Theorem 5.1: FedAvg with partial participation and unequal work,
-//! μ_k = μ/E_k. K is the number of clients, L the cohort.
+//! BOOK, Lemma 5.1, (5.54), Theorem 5.1 and problem 5.3: FedAvg with partial participation and
+//! unequal work, μ_k = μ/E_k. K is the number of clients, L the cohort.
 
 use super::constants::MatrixNoise;
 use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use crate::theory::lyapunov::solve_lyapunov;
 
 /// β_fed² and σ_fed² of (5.40).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,5 +150,116 @@ pub fn leading(constants: &Constants, setup: &RunSetup) -> Bound {
             let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setup.rounds as f64);
             Some(shrunk * setup.start_sq_error + 4.0 * mu * found?.sigma2 / nu)
         }),
+    }
+}
+
+/// A run of one round from w°.
+fn one_round(check: &mut Check, constants: &Constants, setup: &RunSetup) {
+    check.holds("clients have equal weights", constants.equal_shares);
+    check.holds("the run starts at w°", setup.start_sq_error == 0.0);
+    check.holds("it is the first round", setup.rounds <= 1);
+}
+
+/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°, `calls(k)` = B_kE_k:
+/// the covariance of (5.19), of which (5.33) is the trace.
+fn sampled_covariance(facts: &dyn Facts, calls: &dyn Fn(usize) -> f64, cohort: usize) -> Matrix {
+    let (d, k, l) = (facts.dim(), facts.clients() as f64, cohort as f64);
+    let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
+    let mut sum = Matrix::zeros(d, d);
+    for c in 0..facts.clients() {
+        let gradient = facts.field_at_optimum(c);
+        sum = sum.plus(1.0 / (k * l * calls(c)), &facts.noise_covariance(c));
+        sum.add_outer(missing / (k * l), &gradient, &gradient);
+    }
+    sum
+}
+
+/// Lemma 5.1, (5.33): E‖w_1 − w°‖² = μ² ((1/(KL)) Σ tr Cov_k/B_k + (1/(KL)) (K − L)/(K − 1) Σ ‖∇J_k(w°)‖²)
+/// after one round of E_k = 1 from w°, an equality; `batches(k)` = B_k.
+pub fn lemma_5_1(
+    facts: &dyn Facts,
+    constants: &Constants,
+    setup: &RunSetup,
+    batches: &dyn Fn(usize) -> f64,
+) -> Bound {
+    let mut check = Check::default();
+    one_round(&mut check, constants, setup);
+    check.holds("E_k = 1", setup.local_steps == 1);
+    let mu = setup.step_size;
+    let cohort = setup.cohort.unwrap_or(constants.clients.len());
+    Bound {
+        name: "BOOK, Lemma 5.1",
+        formula: "(μ²/(KL)) (Σ tr Cov_k/B_k + (K − L)/(K − 1) Σ ‖∇J_k(w°)‖²)",
+        quantity: Bounded::SqError,
+        proved: true,
+        value: check.then(|| {
+            let variance = sampled_covariance(facts, batches, cohort).trace();
+            Some(setup.rounds as f64 * mu * mu * variance)
+        }),
+    }
+}
+
+/// (5.54), the bound of E‖d_i‖² with the d_i of (5.20), which is w° − w_1 after one round without
+/// noise and with all clients from w°. `printed`: μ²(1/K) Σ 2δ̂_k²‖w° − w_k°‖², of order μ², by (5.53), which
+/// bounds ‖w_k° − φ‖ where (5.47) needs ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
+pub fn perturbation(
+    constants: &Constants,
+    setup: &RunSetup,
+    steps: &[u64],
+    printed: bool,
+) -> Bound {
+    let mut check = Check::default();
+    let moments = check.moments(constants);
+    check.gradient(constants);
+    check.everyone(constants, setup);
+    one_round(&mut check, constants, setup);
+    let silent = moments.is_some_and(|m| m.multiplicative == 0.0 && constants.sigma_omega() == 0.0);
+    check.holds("fields are exact", silent);
+    let square = setup.step_size * setup.step_size;
+    let (name, formula) = match printed {
+        true => ("BOOK, (5.54) as printed", "(μ²/K) Σ 2δ̂_k²‖w° − w_k°‖²"),
+        false => (
+            "BOOK, (5.54)",
+            "(μ⁴/K) Σ δ̂_k²δ_k²‖w° − w_k°‖²(E_k − 1)(2E_k − 1)/(6E_k²)",
+        ),
+    };
+    let value = check.then(|| {
+        let mut sum = 0.0;
+        for (client, e) in constants.clients.iter().zip(steps) {
+            let apart = client.noise?.smoothness * client.distance * client.distance;
+            let e = *e as f64;
+            let travelled = square * client.norm * client.norm * (e - 1.0) * (2.0 * e - 1.0);
+            sum += apart * if printed { 2.0 } else { travelled / (6.0 * e * e) };
+        }
+        Some(setup.rounds as f64 * square * sum / constants.count())
+    });
+    Bound { name, formula, quantity: Bounded::SqError, proved: !printed, value }
+}
+
+/// Problem 5.3 to first order in μ: lim E‖w̃_i‖² = μ tr X, A X + X Aᵀ = C with A the mean Jacobian and
+/// C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a gradient at w° and
+/// g_k = ∇J_k(w°). On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
+/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°). `calls(k)` = B_kE_k.
+pub fn mean_square_deviation(
+    facts: &dyn Facts,
+    constants: &Constants,
+    setup: &RunSetup,
+    calls: &dyn Fn(usize) -> f64,
+) -> Bound {
+    let mut check = Check::default();
+    check.holds("clients have equal weights", constants.equal_shares);
+    let cohort = setup.cohort.unwrap_or(constants.clients.len());
+    let value = check.then(|| {
+        let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
+        let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
+        let covariance = sampled_covariance(facts, calls, cohort);
+        Some(setup.step_size * solve_lyapunov(&mean, &covariance).ok()?.trace())
+    });
+    Bound {
+        name: "BOOK, problem 5.3 to first order",
+        formula: "μ tr X, AX + XAᵀ = (KL)⁻¹ Σ (C_k/(B_kE_k) + (K − L)/(K − 1) g_k g_kᵀ)",
+        quantity: Bounded::SqError,
+        proved: false,
+        value,
     }
 }

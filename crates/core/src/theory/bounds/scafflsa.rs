@@ -1,4 +1,4 @@
-//! SCAFFLSA: Theorems A.5 (4.1 in the main text), B.2 (5.1) and B.5 (5.3).
+//! SCAFFLSA: Theorems A.5 (4.1 in the main text), B.2 (5.1), B.4 and B.5 (5.3), and (26).
 //!
 //! A2 holds with a = [`MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
@@ -22,7 +22,7 @@ fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, 
 /// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
-/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
+/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
     let mut check = Check::default();
     let moments = check.moments(constants);
@@ -121,4 +121,68 @@ pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
         proved: true,
         value,
     }
+}
+
+/// (26), Lemma C.3: a bound of ‖ρ̄_H‖, where a run without noise is after one round from θ*;
+/// squared, as a bound of ‖θ_1 − θ*‖². `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
+/// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
+pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> Bound {
+    let mut check = Check::default();
+    let moments = check.moments(constants);
+    check.everyone(constants, setup);
+    let silent = moments.is_some_and(|m| m.multiplicative == 0.0 && constants.sigma_omega() == 0.0);
+    check.holds("fields are exact", silent);
+    check.holds("the run starts at θ*", setup.start_sq_error == 0.0);
+    check.holds("it is the first round", setup.rounds <= 1);
+    let length = setup.step_size * setup.h();
+    let term = |norm: f64| if printed { 1.0 } else { 0.5 * norm * norm } * libm::exp(length * norm);
+    let (name, formula) = match printed {
+        true => ("SCAFFLSA, (26) as printed", "((η²H²/N) Σ e^{ηH‖Ā_c‖}‖θ_c* − θ*‖)²"),
+        false => ("SCAFFLSA, (26)", "((η²H²/2N) Σ ‖Ā_c‖²e^{ηH‖Ā_c‖}‖θ_c* − θ*‖)²"),
+    };
+    let value = check.then(|| {
+        let sum = constants.clients.iter().fold(0.0, |sum, c| sum + term(c.norm) * c.distance);
+        let bound = length * length * sum / constants.count();
+        Some(setup.rounds as f64 * bound * bound)
+    });
+    Bound { name, formula, quantity: Bounded::SqError, proved: !printed, value }
+}
+
+/// Theorem B.4: E ψ_K after K local steps under the coin, an equality for A_c(Z) = aI and
+/// independent additive noise. `printed`: (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ, ζ = min(2ηa, p²), which is not ψ_0 at
+/// K = 0. The equality holds if p² = 2ηa − η²a², and is then
+/// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p².
+pub fn theorem_b4(
+    constants: &Constants,
+    setup: &RunSetup,
+    probability: f64,
+    printed: bool,
+) -> Bound {
+    let mut check = Check::default();
+    let moments = check.moments(constants);
+    check.everyone(constants, setup);
+    let (eta, a) = (setup.step_size, constants.curvature());
+    let alike = constants.norm() - a <= 1e-12 * a;
+    check.holds("Ā_c = aI for every client", alike);
+    check.holds("A(Z) has no noise", moments.is_some_and(|m| m.multiplicative == 0.0));
+    let square = probability * probability;
+    let exact = 2.0 * eta * a - eta * eta * a * a;
+    let zeta = if printed { square.min(2.0 * eta * a) } else { square };
+    if !printed {
+        check.holds("p² = 2ηa − η²a²", (square - exact).abs() <= 1e-9 * exact);
+    }
+    let (name, formula) = match printed {
+        true => {
+            ("SCAFFLSA, Theorem B.4 as printed", "(1 − ζ)^K ψ_0 + 2η²σ_ω/ζ, ζ = min(2ηa, p²)")
+        }
+        false => ("SCAFFLSA, Theorem B.4", "(1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ_ω/p²"),
+    };
+    let value = check.then(|| {
+        let ratio = eta * constants.zeta1() / probability;
+        let start = setup.start_sq_error + ratio * ratio;
+        let shrunk = decay(zeta, setup.steps());
+        let floor = eta * eta * constants.sigma_omega() / zeta;
+        Some(shrunk * start + if printed { 2.0 * floor } else { (1.0 - shrunk) * floor })
+    });
+    Bound { name, formula, quantity: Bounded::Lyapunov, proved: !printed, value }
 }

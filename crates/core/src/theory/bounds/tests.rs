@@ -9,7 +9,7 @@ use crate::rng::Stream;
 use crate::sample;
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
-use crate::theory::moments::{Correction, ExactMoments, Moments};
+use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments, RunModel};
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
     let (gradient_heterogeneity, hessian_heterogeneity, base) = (1.5, 0.3, sample::quadratic(4));
@@ -153,8 +153,7 @@ fn scaffold_without_noise_stays_below_theorem_b5() {
     }
 }
 
-/// SCAFFLSA B.4 mended: A = aI, p² = z = 2ηa − η²a², and
-/// E ψ_K = (1 − z)^K ψ_0 + (1 − (1 − z)^K) η²σ/z.
+/// The equality of SCAFFLSA B.4 corrected, which the theory of errata derives from the recursion.
 #[test]
 fn the_scalar_example_stays_below_theorem_b2() {
     let base = sample::isotropic(4, 1, 1.0);
@@ -169,7 +168,12 @@ fn the_scalar_example_stays_below_theorem_b2() {
         let gone = libm::pow(1.0 - z, k as f64);
         let exact = gone * start + (1.0 - gone) * eta * eta / z;
         let algorithm = Algorithm::Coin { probability: libm::sqrt(z) };
-        let bound = &all(&problem, &constants, algorithm, &setup(eta, 1, k))[0];
+        let (p, run) = (libm::sqrt(z), setup(eta, 1, k));
+        let equality = |p, printed| scafflsa::theorem_b4(&constants, &run, p, printed).value;
+        assert!((equality(p, false).unwrap() / exact - 1.0).abs() < 1e-12);
+        assert!(equality(p, true).unwrap() > 1.005 * exact);
+        assert_eq!(equality(0.9 * p, false).unwrap_err()[0].condition, "p² = 2ηa − η²a²");
+        let bound = &all(&problem, &constants, algorithm, &run)[0];
         let value = *bound.value.as_ref().unwrap();
         assert!(exact <= value && value < 4.0 * exact + 0.5, "{k}: {exact} {value}");
     }
@@ -354,19 +358,85 @@ fn squares_contract() {
     assert_eq!(contraction(2.0, 0.5, 1, 1), 0.0);
 }
 
-/// SCAFFLSA (26) without the factor ‖Ā_c‖², as printed, and with it.
+/// A run of one round that starts at θ*.
+fn one_round(step_size: f64, local_steps: u64, cohort: Option<usize>) -> RunSetup {
+    RunSetup { start_sq_error: 0.0, cohort, ..setup(step_size, local_steps, 1) }
+}
+
+/// SCAFFLSA (26) without the factor ‖Ā_c‖²/2, as printed, and with it.
 #[test]
-fn the_printed_bound_of_rho_fails_and_the_mended_one_holds() {
-    let problem = pair(20.0, 1.0, 5.0, 1);
+fn the_printed_bound_of_rho_fails_and_the_corrected_one_holds() {
+    let problem = Exact::new(pair(20.0, 1.0, 5.0, 1));
     let constants = Constants::new(&problem).unwrap();
-    let length = 2.0 * 1e-3;
     let rho = RoundMap::new(&problem, 1e-3, 2).unwrap().rho;
-    let have = libm::sqrt(dot(&rho, &rho));
-    let growth = libm::exp(length * constants.norm());
-    let apart: f64 = constants.clients.iter().map(|c| c.distance / 2.0).sum();
-    assert!(have > length * length * growth * apart, "{have}");
-    let mended: f64 = constants.clients.iter().map(|c| c.norm * c.norm * c.distance / 2.0).sum();
-    assert!(have < 0.5 * length * length * growth * mended, "{have}");
+    let have = dot(&rho, &rho);
+    let run = one_round(1e-3, 2, None);
+    let bound = |printed| scafflsa::drift(&constants, &run, printed).value.unwrap();
+    assert!(have > bound(true) && have < bound(false), "{have}");
+    let later = RunSetup { rounds: 2, ..run };
+    let unmet = scafflsa::drift(&constants, &later, true).value.unwrap_err();
+    assert_eq!(unmet[0].condition, "it is the first round");
+}
+
+/// BOOK (5.33) is the exact error of a round of one step from w°, with every cohort, and without
+/// noise that of the choice of clients.
+#[test]
+fn lemma_5_1_is_the_variance_of_a_round() {
+    let (noisy, silent) = (lms(), Exact::new(lms()));
+    for (problem, cohorts) in [(&noisy as &dyn Facts, 1..6), (&silent, 1..5)] {
+        let constants = Constants::new(problem).unwrap();
+        for cohort in cohorts {
+            let model = sample::model(cohort, &[(1.0, 0.1)], 1, Correction::None);
+            let exact = ExactMoments::new(problem, &model).unwrap();
+            let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
+            let run = one_round(0.1, 1, Some(cohort));
+            let lemma = book::lemma_5_1(problem, &constants, &run, &|_| 1.0).value.unwrap();
+            assert!((lemma / exact - 1.0).abs() < 1e-12, "{cohort}: {lemma} {exact}");
+        }
+    }
+}
+
+/// BOOK (5.54): the square of d_i is of order μ⁴, and below the corrected bound of that order.
+#[test]
+fn the_perturbation_is_of_fourth_order() {
+    let problem = Exact::new(lms());
+    let constants = Constants::new(&problem).unwrap();
+    let square = |mu: f64| {
+        let rho = RoundMap::new(&problem, mu / 4.0, 4).unwrap().rho;
+        let run = one_round(mu, 1, None);
+        let bound =
+            |printed| book::perturbation(&constants, &run, &[4; 5], printed).value.unwrap();
+        let have = dot(&rho, &rho);
+        assert!(have <= bound(false) && bound(false) < bound(true), "{have} {}", bound(false));
+        have
+    };
+    let ratio = square(0.02) / square(0.01);
+    assert!((ratio - 16.0).abs() < 0.5, "{ratio}");
+}
+
+/// BOOK, problem 5.3: the first order of the exact stationary error.
+#[test]
+fn the_mean_square_deviation_is_that_of_first_order() {
+    let problem = lms();
+    let constants = Constants::new(&problem).unwrap();
+    let apart = |mu: f64| {
+        let steps = [1, 2, 3, 5, 1];
+        let run = RunModel {
+            weight: 1.0,
+            update: Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c])),
+            server_step: 1.0,
+            correction: Correction::None,
+        };
+        let model =
+            AlgorithmModel { runs: vec![run], cohort: 2, common: false, coin: None, burn_in: None };
+        let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
+        let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
+        let calls = |c: usize| steps[c] as f64;
+        let first = book::mean_square_deviation(&problem, &constants, &setup, &calls);
+        exact / first.value.unwrap() - 1.0
+    };
+    let (large, small) = (apart(1e-3), apart(1e-4));
+    assert!(small.abs() < 2e-3 && (large / small - 10.0).abs() < 0.5, "{large} {small}");
 }
 
 /// The mean round map of Scaffold on linear fields, of θ − θ* and u_c = γH(ξ_c − ξ_c*), in a basis of

@@ -67,6 +67,12 @@ pub enum Heterogeneity {
     Independent {},
     /// Two kernels alternate over the clients, with rewards r and −r.
     TwoKernels {},
+    /// The same, and each client perturbs its kernel, as in the authors' published code.
+    TwoKernelsPerturbed {
+        /// ε, 0 or more: a draw from U[0, ε] is added to each non-zero transition weight.
+        #[schemars(range(min = 0.0), example = 0.02)]
+        kernel: f64,
+    },
 }
 
 /// The policy that is evaluated.
@@ -119,9 +125,15 @@ impl super::Settings for Settings {
         });
         faults.clients(self.clients);
         self.noise.check(&mut faults);
-        if let Heterogeneity::Perturbed { kernel, reward } = self.heterogeneity {
-            faults.non_negative("heterogeneity.perturbed.kernel", kernel);
-            faults.non_negative("heterogeneity.perturbed.reward", reward);
+        match self.heterogeneity {
+            Heterogeneity::Perturbed { kernel, reward } => {
+                faults.non_negative("heterogeneity.perturbed.kernel", kernel);
+                faults.non_negative("heterogeneity.perturbed.reward", reward);
+            }
+            Heterogeneity::TwoKernelsPerturbed { kernel } => {
+                faults.non_negative("heterogeneity.two-kernels-perturbed.kernel", kernel);
+            }
+            Heterogeneity::Independent {} | Heterogeneity::TwoKernels {} => {}
         }
         faults.0
     }
@@ -192,25 +204,32 @@ impl<'a> Draw<'a> {
         let count = match settings.heterogeneity {
             Heterogeneity::Perturbed { .. } => 1,
             Heterogeneity::Independent {} => 0,
-            Heterogeneity::TwoKernels {} => 2,
+            Heterogeneity::TwoKernels {} | Heterogeneity::TwoKernelsPerturbed { .. } => 2,
         };
         let shared = (0..count).map(|_| fresh(settings, rng)).collect();
         Self { settings, policy, shared }
+    }
+
+    /// One of the two kernels, and r or −r.
+    fn alternating(&self, client: usize) -> (Kernel, Vec<f64>) {
+        let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let rewards = self.shared[0].1.iter().map(|r| sign * r).collect();
+        (self.shared[client % 2].0.clone(), rewards)
     }
 
     fn client(&self, client: usize, seed: u64) -> Environment {
         let mut rng = Stream::client_instance(seed, client);
         let (kernel, rewards) = match self.settings.heterogeneity {
             Heterogeneity::Independent {} => fresh(self.settings, &mut rng),
-            Heterogeneity::TwoKernels {} => {
-                let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
-                let rewards = self.shared[0].1.iter().map(|r| sign * r).collect();
-                (self.shared[client % 2].0.clone(), rewards)
+            Heterogeneity::TwoKernels {} => self.alternating(client),
+            Heterogeneity::TwoKernelsPerturbed { kernel: epsilon } => {
+                let (mut kernel, rewards) = self.alternating(client);
+                perturb(&mut kernel, epsilon, &mut rng);
+                (kernel, rewards)
             }
             Heterogeneity::Perturbed { kernel: epsilon, reward } => {
                 let (mut kernel, mut rewards) = self.shared[0].clone();
-                let weights = kernel.iter_mut().flatten();
-                weights.for_each(|(_, weight)| *weight += epsilon * rng.uniform());
+                perturb(&mut kernel, epsilon, &mut rng);
                 rewards.iter_mut().for_each(|r| *r += reward * rng.uniform());
                 (kernel, rewards)
             }
@@ -225,6 +244,12 @@ impl<'a> Draw<'a> {
         }
         Environment { transitions, rewards }
     }
+}
+
+/// Adds a draw from U[0, `epsilon`] to each weight.
+fn perturb(kernel: &mut Kernel, epsilon: f64, rng: &mut Stream) {
+    let weights = kernel.iter_mut().flatten();
+    weights.for_each(|(_, weight)| *weight += epsilon * rng.uniform());
 }
 
 /// A new kernel (each weight 1) and new rewards, uniform on [0, 1).
@@ -259,10 +284,11 @@ mod tests {
         sample::build(&sample::garnet(heterogeneity, 5), seed)
     }
 
-    const KINDS: [Heterogeneity; 3] = [
+    const KINDS: [Heterogeneity; 4] = [
         Heterogeneity::Perturbed { kernel: 0.3, reward: 0.2 },
         Heterogeneity::Independent {},
         Heterogeneity::TwoKernels {},
+        Heterogeneity::TwoKernelsPerturbed { kernel: 0.02 },
     ];
 
     #[test]
@@ -278,9 +304,16 @@ mod tests {
     fn kinds_differ_as_they_say() {
         let same = instance(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 }, 7);
         assert_eq!(same.local_optimum(0), same.local_optimum(4));
-        let two = instance(Heterogeneity::TwoKernels {}, 7);
+        let two = instance(KINDS[2], 7);
         assert_eq!(two.local_optimum(1), two.local_optimum(3));
         assert_ne!(two.local_optimum(0), two.local_optimum(1));
+        let perturbed = instance(KINDS[3], 7);
+        let apart = |c: usize| sample::distance(perturbed.local_optimum(c), two.local_optimum(c));
+        let kernels = sample::distance(two.local_optimum(0), two.local_optimum(1));
+        for c in 0..5 {
+            assert!(apart(c) > 0.0 && apart(c) < 0.1 * kernels, "{} of {kernels}", apart(c));
+        }
+        assert_ne!(perturbed.local_optimum(1), perturbed.local_optimum(3));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! *Invariant*: a counterexample is computed exactly, from its definition alone, and its test
 //! shows that what is printed fails on it and that the correction holds.
 
+mod book;
 mod richardson_romberg;
+mod scafflsa;
 mod slides;
 
 /// How much depends on an error.
@@ -56,7 +58,8 @@ fn none() -> Vec<Counterexample> {
 
 /// All errors, source by source.
 pub fn errata() -> impl Iterator<Item = &'static Erratum> {
-    richardson_romberg::ERRATA.iter().chain(slides::ERRATA)
+    let rr = richardson_romberg::ERRATA.iter();
+    rr.chain(scafflsa::ERRATA).chain(slides::ERRATA).chain(book::ERRATA)
 }
 
 #[cfg(test)]

@@ -1,0 +1,754 @@
+//! SCAFFLSA (arXiv:2402.04114, first version): exact instances of its errors.
+
+use super::{Counterexample, Erratum, Gravity, none};
+use crate::kernel::dot;
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use crate::problem::td::{Environment, Noise, Td};
+
+/// The errors, by where they stand.
+pub const ERRATA: &[Erratum] = &[
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(3), (4), the local step of FedLSA",
+        gravity: Gravity::Slip,
+        printed: "θ_h = θ_(h−1) − η(A(Z) − b(Z)).",
+        holds: "θ_h = θ_(h−1) − η(A(Z)θ_(h−1) − b(Z)), as in (42) and (259).",
+        consequence: "None.",
+        counterexample: none,
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "A3, (14)",
+        gravity: Gravity::Result,
+        printed: "E ½(A + Aᵀ) ≼ (1/L) E AᵀA.",
+        holds: "E ½(A + Aᵀ) ≽ (1/L) E AᵀA, which Lemma C.5 uses.",
+        consequence: "As printed the assumption holds for every small enough L, so that Theorem 5.1 would allow every step size η ≤ 1/(2L); its iterates then diverge.",
+        counterexample: || vec![reversed_14()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "below A3",
+        gravity: Gravity::Step,
+        printed: "Whenever A3 holds, A2 also holds with the same constant a.",
+        holds: "A2 holds with a/2 for η ≤ 1/L, by Lemma C.5; with noise in A(Z) it may hold with a for no η.",
+        consequence: "Theorems 4.1 and 5.3 have a/2 in place of a where a is that of A3, as Lemma 3.1 has it for TD(0) with a = (1 − γ)ν/2.",
+        counterexample: || vec![same_rate()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(15)",
+        gravity: Gravity::Step,
+        printed: "θ_c* ∈ argmin_θ E ‖V_θ(s) − V(s)‖².",
+        holds: "θ_c* is the TD fixed point, the root of (19) and (20), as the text before (19) says; it is not the projection of the value function.",
+        consequence: "TD(0) does not go to (15); the error of the fixed point as a value function is beyond the theorems.",
+        counterexample: || vec![fixed_point_15()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Lemma 3.1, (18), L, and its proof in Appendix D",
+        gravity: Gravity::Result,
+        printed: "L = (1 + γ)/((1 − γ)²ν), since E(A + Aᵀ) ≼ 2(1 + γ)Σ_φ and E AᵀA ≽ (1 − γ)²νΣ_φ.",
+        holds: "These inequalities prove the direction of (14) that is not used, and with L in place of 1/L. The one that is used follows from E AᵀA ≼ (1 + γ)²Σ_φ and sym E A ≽ (1 − γ)Σ_φ with L = (1 + γ)²/(1 − γ).",
+        consequence: "The printed L is sufficient, but too large by 1/((1 − γ²)ν): Theorem 5.1 asks for needlessly small steps, and √(L/a) in Corollary 5.2 for TD(0) falls from 1/((1 − γ)^(3/2)ν) to 1/((1 − γ)√ν).",
+        counterexample: || vec![constant_of_lemma_3_1()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(26), Lemma C.3, (235)",
+        gravity: Gravity::Result,
+        printed: "‖ρ̄_H‖ ≤ (η²H²/N) Σ_c exp(ηH‖Ā_c‖) ‖θ_c* − θ*‖.",
+        holds: "‖ρ̄_H‖ ≤ (η²H²/2N) Σ_c ‖Ā_c‖² exp(ηH‖Ā_c‖) ‖θ_c* − θ*‖, as the expansion in the proof gives.",
+        consequence: "The printed bound fails where ‖Ā_c‖ > √2. Corollaries 4.5 and A.7 lack a factor of order C_A² in the number of rounds, at most (1 + γ)² for TD(0).",
+        counterexample: || vec![bound_26()],
+        claims: &["scafflsa/drift#printed", "scafflsa/drift#corrected"],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Theorem 4.1, (33), and Theorem A.5, (107), third term; Lemma A.2, (75), by (96)",
+        gravity: Gravity::Result,
+        printed: "E‖(Π_(i=s+1)^t Γ̄_i − Γ̄^(t−s))ρ̄‖² = Hη²(1 − ηa)^(2H(t−s)−2) E_c‖Σ_Ã‖ ‖ρ̄‖²/N, and so the term √(E_c‖Σ_Ã‖/(HN)) ‖ρ̄‖/a.",
+        holds: "The sum over i has t − s terms, and it is a bound: (96) lacks the factor t − s. The third term is then η√(H E_c‖Σ_Ã‖/N) ‖ρ̄‖ q/((1 − ηa)(1 − q)^(3/2)) with q = (1 − ηa)^H, of the order of √(E_c‖Σ_Ã‖/(ηaN)) ‖ρ̄‖/(aH).",
+        consequence: "The theorem as printed is false: there are instances with σ_ε = 0 in which the left side of (107) is any number of times the right side. The bound with the corrected term holds there.",
+        counterexample: || vec![variance_96(), lemma_a2()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(42), (44) and (124)",
+        gravity: Gravity::Slip,
+        printed: "θ̂_k = θ̂_(k−1) − η(A(Z_k)θ̂_(k−1) − b(Z_k) − ξ_(k−1)).",
+        holds: "θ̂_k = θ_(k−1) − η(A(Z_k)θ_(k−1) − b(Z_k) − ξ_(k−1)), as (43) and (125) have it.",
+        consequence: "With θ̂ no local step ever uses the average: Algorithms 2 and 3 as printed are another algorithm.",
+        counterexample: || vec![hat_in_42()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(65)",
+        gravity: Gravity::Slip,
+        printed: "E‖θ̃^(fl)‖² ≤ η² Σ_s (1 − ηa)^H E‖φ̄_(s,H)‖².",
+        holds: "η² Σ_s (1 − ηa)^(2H(t−s)) E‖φ̄_(s,H)‖², as (71) has it.",
+        consequence: "None.",
+        counterexample: none,
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Corollary 4.5 and Corollary A.7, the range of ε",
+        gravity: Gravity::Step,
+        printed: "ε < (√(v ∨ σ) E‖θ_c* − θ*‖)^(2/5)/a ∨ E‖θ_c* − θ*‖/(aC_A); A.7 has the a within the power.",
+        holds: "The right side of (121) is ε^(5/2) a/(√(v ∨ σ) E‖θ_c* − θ*‖) and must be at most ε, so that the power is 2/3, with a within; and the proof needs both conditions, ∧ in place of ∨.",
+        consequence: "The two texts disagree, and both allow ε for which the third term exceeds ε.",
+        counterexample: || corollary_4_5().into(),
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Appendix B: Lemma B.1, Theorems B.2 and B.5, Corollaries B.3 and B.6",
+        gravity: Gravity::Result,
+        printed: "Tr Σ_ε and σ̄_ε, the noise at θ_c*.",
+        holds: "Tr Σ_ω and σ̄_ω, the noise at θ*, which the proofs bound and the main text has.",
+        consequence: "The bounds of the appendix are false where clients differ and the noise is multiplicative: σ̄_ε may be 0 while the error is not.",
+        counterexample: || vec![noise_at_local_optimum()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Corollary B.3",
+        gravity: Gravity::Result,
+        printed: "K ≥ max(2L/a, 4σ/(ε²a²)) log(ψ_0/(2ε²)), and in T the root √(4σ/(ε²a²)).",
+        holds: "With its η = min(1/(2L), ε²a/(8σ)): K ≥ max(2L/a, 8σ/(ε²a²)) log(2ψ_0/ε²), and √(8σ/(ε²a²)) in T.",
+        consequence: "At the printed K the error may be twice ε² and more; the orders of Corollary 5.2 stand.",
+        counterexample: || vec![corollary_b3()],
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Theorem B.4, (164)",
+        gravity: Gravity::Result,
+        printed: "E ψ_K = (1 − ζ)^K ψ_0 + (2η²/ζ)σ, ζ = min(2ηa, p²), for every (p, η).",
+        holds: "By (171) E ψ_K = (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ/p² if p² = 2ηa − η²a²; for other p, ψ alone has no recursion.",
+        consequence: "The noise is 2.0 times too large where the equality can hold, and 3.3 to 3.6 times at the p of Corollary 5.2. That the Lyapunov function has no linear speed-up stands; the mean of the clients has it in the same example, E‖θ̄ − θ*‖² = ησ/((2 − ηa)aN).",
+        counterexample: || theorem_b4().into(),
+        claims: &[
+            "scafflsa/theorem-b4#equality",
+            "scafflsa/theorem-b4#printed",
+            "scafflsa/theorem-b4#no-speed-up",
+            "scafflsa/theorem-b4#mean",
+        ],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Corollary 5.4: we lose the linear speed-up",
+        gravity: Gravity::Step,
+        printed: "As in Corollary 5.2, we lose the linear speed-up in 1/N, of E‖θ_T − θ*‖².",
+        holds: "The Lyapunov function loses it, by which the proof bounds E‖θ_T − θ*‖²; the latter keeps it, as SLIDES say.",
+        consequence: "The loss is a property of the analysis and not of the algorithm: the server's iterate has the linear speed-up.",
+        counterexample: none,
+        claims: &[
+            "scafflsa/speedup-kept-or-lost#mean-keeps-h2",
+            "scafflsa/speedup-kept-or-lost#lyapunov-loses-h2",
+            "scafflsa/speedup-kept-or-lost#mean-loses",
+        ],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Theorem 5.3 and Corollary 5.4, the condition on H",
+        gravity: Gravity::Step,
+        printed: "H ≤ a/(32ηC_A²), C_A = max ‖Ā_c‖.",
+        holds: "The proof of Theorem B.5 needs H ≤ a/(16η max(‖Ā_c‖² + ‖Σ_Ã‖)).",
+        consequence: "Where the noise of A(Z) is larger than its mean, as for TD(0) with small features, the main text's condition is not the proof's. No violation of (52) was found.",
+        counterexample: none,
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Appendix B.2, before (173)",
+        gravity: Gravity::Slip,
+        printed: "B_k = 1 if k is a multiple of H and B_k = 1 otherwise.",
+        holds: "B_k = 0 otherwise.",
+        consequence: "None.",
+        counterexample: none,
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "(219)",
+        gravity: Gravity::Slip,
+        printed: "1 + 1/α_2 + 1/α_3 ≤ 2 + 2ηH E_c‖Σ_Ã‖/a.",
+        holds: "With α_2 = a/(4ηH E_c‖Σ_Ã‖) it is 2 + 4ηH E_c‖Σ_Ã‖/a, which is below 4 too under the condition on η.",
+        consequence: "None.",
+        counterexample: none,
+        claims: &[],
+    },
+    Erratum {
+        source: "SCAFFLSA",
+        place: "Lemma C.6, (243)",
+        gravity: Gravity::Step,
+        printed: "E^½‖I − C‖² ≤ ½(exp((H − 1)η‖Ā‖) − 1) + η(H − 1)‖Σ_Ã‖^½, of the operator norm.",
+        holds: "It is about I − C/H, and holds for E^½‖(I − C/H)u‖² with a fixed u: E‖Ã‖² may be d times ‖E ÃᵀÃ‖.",
+        consequence: "Theorem B.5 stands, since ξ_t − ξ* in (188) is fixed given the past; (189) must not take the norm first.",
+        counterexample: || vec![lemma_c6()],
+        claims: &[],
+    },
+];
+
+/// (14) of A3 is printed as sym E A ≼ L⁻¹ E AᵀA, which Appendix D proves too; Lemma C.5 uses
+/// sym E A ≽ L⁻¹ E AᵀA. As printed every smaller L will do, and so every step size.
+fn reversed_14() -> Counterexample {
+    let (a, l): (f64, f64) = (1.0, 0.1);
+    let eta = 0.5 / l;
+    Counterexample {
+        what: "E‖(I − ηA)u‖² for A(Z) = 1, which meets (14) as printed with L = 0.1, at the η = 1/(2L) = 5 \
+               that Theorem 5.1 allows; the bound (237) is negative, and the iterates diverge",
+        printed: (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a,
+        holds: (1.0 - eta * a) * (1.0 - eta * a),
+    }
+}
+
+/// E^½‖(I − ηA)u‖² for A(Z) = 0 or 2 with probability ½ each, for which A3 holds with a = 1, L = 2.
+fn root_mean_square(eta: f64) -> f64 {
+    libm::sqrt(0.5 + 0.5 * (1.0 - 2.0 * eta) * (1.0 - 2.0 * eta))
+}
+
+/// Below A3: "whenever A3 holds, A2 also holds with the same constant a". It holds with a/2 for η ≤ 1/L.
+fn same_rate() -> Counterexample {
+    let eta = 0.25;
+    Counterexample {
+        what: "E^½‖(I − ηA)u‖² for A(Z) = 0 or 2 with probability ½ each, so that a = 1 and L = 2, at \
+               η = 0.25, against the 1 − ηa of A2 with the same a",
+        printed: 1.0 - eta,
+        holds: root_mean_square(eta),
+    }
+}
+
+/// Two states that follow each other with probability ½, with these features and rewards.
+fn two_states(phi: Vec<f64>, features: usize, discount: f64, rewards: Vec<f64>) -> Option<Td> {
+    let transitions = Matrix::from_entries(2, 2, vec![0.5; 4]);
+    let all = std::iter::once(Environment { transitions, rewards });
+    Td::new(phi, features, discount, all, vec![0], Noise::Independent).ok()
+}
+
+/// (15) defines θ_c* as the projection of the value function, (19) and (20) as the TD fixed point;
+/// the iterates go to the latter.
+fn fixed_point_15() -> Counterexample {
+    let phi = [1.0, 0.5];
+    let rewards = vec![1.0, 0.0];
+    // V = r + γ mean V, and mean V = mean r + γ mean V.
+    let mean = 0.5 / (1.0 - 0.5);
+    let value = [1.0 + 0.5 * mean, 0.5 * mean];
+    let fixed = two_states(phi.to_vec(), 1, 0.5, rewards).map_or(f64::NAN, |td| td.optimum()[0]);
+    Counterexample {
+        what: "θ_c* for two states that follow each other with probability ½, one feature, φ = 1 and ½, r = 1 \
+               and 0, discount ½: the projection (15) against the TD fixed point (19), (20)",
+        printed: dot(&phi, &value) / dot(&phi, &phi),
+        holds: fixed,
+    }
+}
+
+/// L of Lemma 3.1: (1 + γ)/((1 − γ)²ν) is proved for the reversed (14). By E AᵀA ≼ (1 + γ)²Σφ and
+/// sym Ā ≽ (1 − γ)Σφ the corrected (14) holds with (1 + γ)²/(1 − γ), which is smaller and does not depend on ν.
+fn constant_of_lemma_3_1() -> Counterexample {
+    let discount = 0.95;
+    let nu = 0.5;
+    let apart = 1.0 - discount;
+    Counterexample {
+        what: "L of Lemma 3.1 for two states that follow each other with probability ½, with the unit vectors as \
+               features and discount 0.95; the smallest that does is 1.9025",
+        printed: (1.0 + discount) / (apart * apart * nu),
+        holds: (1.0 + discount) * (1.0 + discount) / apart,
+    }
+}
+
+/// The two clients of the instance of (26): Ā_c, θ_c* − θ*.
+const STEEP: [(f64, f64); 2] = [(10.0, 1.0), (1.0, -10.0)];
+
+/// (η²H²/N) Σ factor(Ā_c) e^{ηHĀ_c}|θ_c* − θ*| of the instance of (26).
+fn drift_bound(eta: f64, steps: f64, factor: impl Fn(f64) -> f64) -> f64 {
+    let length = eta * steps;
+    let term = |(a, x): &(f64, f64)| factor(*a) * libm::exp(length * a) * x.abs();
+    length * length * 0.5 * STEEP.iter().map(term).fold(0.0, |sum, x| sum + x)
+}
+
+/// (26): the terms lack ‖Ā_c‖²/2.
+fn bound_26() -> Counterexample {
+    let (eta, steps) = (0.01, 2.0);
+    let rho = STEEP.iter().fold(0.0, |sum, (a, x)| {
+        sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x
+    });
+    Counterexample {
+        what: "‖ρ_H‖ for two clients in one dimension, Ā_c = 10 and 1, θ_c* − θ* = 1 and −10, η = 0.01, H = 2, \
+               against the bound (26)",
+        printed: drift_bound(eta, steps, |_| 1.0),
+        holds: rho.abs(),
+    }
+}
+
+/// |θ_K − θ*| at communications of two clients without noise, A_c = 1 and 3, θ_c* = 1 and −1, θ* = −½, from 0 with
+/// p = 1. `hat`: local steps begin at θ̂_{k−1} as (42) has it, else at θ_{k−1} as (43) and (125).
+fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
+    let clients = [(1.0, 1.0), (3.0, -1.0)];
+    let (mut local, mut variates) = ([0.0; 2], [0.0; 2]);
+    let mut theta = 0.0;
+    for _ in 0..rounds {
+        for (c, (a, root)) in clients.iter().enumerate() {
+            let from = if hat { local[c] } else { theta };
+            local[c] = from - eta * (a * (from - root) - variates[c]);
+        }
+        theta = 0.5 * (local[0] + local[1]);
+        for c in 0..2 {
+            variates[c] += (theta - local[c]) / eta;
+        }
+    }
+    (theta + 0.5_f64).abs()
+}
+
+/// (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
+/// begin it at θ_{k−1}.
+fn hat_in_42() -> Counterexample {
+    Counterexample {
+        what: "|θ_K − θ*| after K = 60 communications with p = 1 of two clients without noise, A_c = 1 and 3, \
+               θ_c* = 1 and −1, η = 0.1, from 0: by (42) and by (43)",
+        printed: without_noise(0.1, 60, true),
+        holds: without_noise(0.1, 60, false),
+    }
+}
+
+/// The largest ε of Corollary 4.5, of A.7, and for which the right side of (121) is at most ε, at
+/// √(v ∨ σ) E‖θ_c* − θ*‖ = 1 and a = 0.1.
+fn precisions() -> [f64; 3] {
+    let (product, a): (f64, f64) = (1.0, 0.1);
+    [
+        libm::pow(product, 0.4) / a,
+        libm::pow(product / a, 0.4),
+        libm::pow(product / a, 2.0 / 3.0),
+    ]
+}
+
+/// Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
+/// most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.
+fn corollary_4_5() -> [Counterexample; 2] {
+    let [main, appendix, proof] = precisions();
+    let what = "the largest ε at √(v ∨ σ) E‖θ_c* − θ*‖ = 1 and a = 0.1, against that for which the term (121) is \
+                at most ε";
+    [main, appendix].map(|printed| Counterexample { what, printed, holds: proof })
+}
+
+/// E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
+fn scalar_moments(eta: f64) -> (f64, f64) {
+    let square = |a: f64| (1.0 - eta * a) * (1.0 - eta * a);
+    (0.5 * (square(0.5) + square(1.5)), square(1.0))
+}
+
+/// (96) is printed as an equality and without the number t − s of its terms.
+fn variance_96() -> Counterexample {
+    let (eta, gap) = (0.1, 10);
+    let (second, mean) = scalar_moments(eta);
+    Counterexample {
+        what: "E‖(Π Γ̄_i − Γ̄^{t−s})ρ‖² for N = H = 1, A(Z) = 0.5 or 1.5 with probability ½ each, ρ = 1, η = 0.1, t − s = 10, \
+               against (96)",
+        printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
+        holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
+    }
+}
+
+/// The instance of Lemma A.2: three clients in two dimensions, A_c(Z) = α_c v_c v_cᵀ + εI ± s e₂e₂ᵀ with
+/// v_c = (1, t_c), and θ_c* − θ* along v_c; b_c(Z) = A_c(Z) θ_c*, so that σ_ε = 0.
+struct Pencil {
+    means: Vec<Matrix>,
+    distances: Vec<[f64; 2]>,
+    spread: f64,
+    eta: f64,
+    steps: u64,
+}
+
+impl Pencil {
+    /// With t_c = −t, mt and t, where m is such that ρ_H has no part of order 1 along e₁.
+    fn new(t: f64) -> Self {
+        let (eta, steps, identity) = (0.5, 20, 0.1 * t * t);
+        let weights: [f64; 3] = [1.0, 0.5, 0.1];
+        let [a, b, c] = weights.map(|w| (1.0 - libm::pow(1.0 - eta * w, steps as f64)) / w);
+        let angles = [-t, t * (2.0 * b - a - c) / (c - a), t];
+        let mean = |c: usize| {
+            let mut a = Matrix::identity(2).scaled(identity);
+            a.add_outer(weights[c], &[1.0, angles[c]], &[1.0, angles[c]]);
+            a
+        };
+        // (α_c(1 + t_c²) + ε) x_c v_c sum to 0: the weights of the three points (1, t_c) on a line.
+        let between = |i: usize, j: usize| angles[j] - angles[i];
+        let sums = [between(1, 2), between(2, 0), between(0, 1)];
+        let length = |c: usize| sums[c] / (weights[c] * (1.0 + angles[c] * angles[c]) + identity);
+        let first = length(0);
+        let distances = (0..3).map(|c| [length(c) / first, length(c) / first * angles[c]]);
+        let spread = libm::sqrt(0.01 * identity / eta);
+        Self { means: (0..3).map(mean).collect(), distances: distances.collect(), spread, eta, steps }
+    }
+
+    /// The local step of client c on (θ − θ*, 1) with the sign of its noise, 0 for its mean.
+    fn local(&self, c: usize, sign: f64) -> Matrix {
+        let mut a = self.means[c].clone();
+        a[(1, 1)] += sign * self.spread;
+        let pull = a.apply(&self.distances[c]);
+        Matrix::from_fn(3, 3, |i, j| match (i, j) {
+            (2, _) | (_, 2) if i == j => 1.0,
+            (2, _) => 0.0,
+            (_, 2) => self.eta * pull[i],
+            _ => f64::from(u8::from(i == j)) - self.eta * a[(i, j)],
+        })
+    }
+
+    /// lim E^½‖θ_t − lim E θ_t‖², by second moments.
+    fn fluctuation(&self) -> f64 {
+        let n = self.means.len() as f64;
+        let mut round = Matrix::zeros(9, 9);
+        let mut mean = Matrix::zeros(3, 3);
+        for c in 0..self.means.len() {
+            let signs = [-1.0, 1.0].map(|sign| kronecker(&self.local(c, sign)));
+            let second = signs[0].plus(1.0, &signs[1]).scaled(0.5).power(self.steps);
+            let first = self.local(c, 0.0).power(self.steps);
+            round.add(1.0 / (n * n), &second.plus(-1.0, &kronecker(&first)));
+            mean.add(1.0 / n, &first);
+        }
+        round.add(1.0, &kronecker(&mean));
+        // 2^40 rounds: the slowest factor of a round is 1 − 10⁻⁴ or less.
+        let start: Vec<f64> = (0..9).map(|i| f64::from(u8::from(i == 8))).collect();
+        let end = round.power(1 << 40).apply(&start);
+        libm::sqrt(end[0] + end[4] - end[2] * end[2] - end[5] * end[5])
+    }
+
+    /// ‖ρ_H‖, the a of A2 at this step size, and E_c‖θ_c* − θ*‖².
+    fn constants(&self) -> (f64, f64, f64) {
+        let mut rho = [0.0; 2];
+        let (mut worst, mut apart) = (0.0_f64, 0.0);
+        let n = self.means.len() as f64;
+        for (a, x) in self.means.iter().zip(&self.distances) {
+            let decay = Matrix::identity(2).plus(-self.eta, a);
+            let left = decay.power(self.steps).apply(x);
+            (0..2).for_each(|i| rho[i] += (x[i] - left[i]) / n);
+            let mut second = decay.times(&decay);
+            second[(1, 1)] += self.eta * self.eta * self.spread * self.spread;
+            worst = worst.max(second.symmetric_extremes().map_or(f64::NAN, |(most, _)| most));
+            apart += dot(x, x) / n;
+        }
+        (libm::sqrt(dot(&rho, &rho)), (1.0 - libm::sqrt(worst)) / self.eta, apart)
+    }
+
+    /// The right side of (75), and with the sum of (97) over the terms of (96) with their factor t − s.
+    fn bounds(&self) -> (f64, f64) {
+        let (rho, a, apart) = self.constants();
+        let (n, h, eta) = (self.means.len() as f64, self.steps as f64, self.eta);
+        let first = self.spread * libm::sqrt(2.0 * eta * apart / (n * a));
+        let q = libm::pow(1.0 - eta * a, h);
+        let second = self.spread * rho * eta * libm::sqrt(h / n) * q
+            / ((1.0 - eta * a) * libm::pow(1.0 - q, 1.5));
+        (first + 2.0 * self.spread * rho / (a * libm::sqrt(h * n)), first + second)
+    }
+}
+
+/// M ⊗ M.
+fn kronecker(m: &Matrix) -> Matrix {
+    let d = m.rows();
+    Matrix::from_fn(d * d, d * d, |i, j| m[(i / d, j / d)] * m[(i % d, j % d)])
+}
+
+/// Lemma A.2, and with it the third term of Theorems 4.1 and A.5: the factor t − s that (96) lacks makes the
+/// second term of (75) too small by 1/√(ηaH). The ratio of the two sides has no bound as t → 0.
+fn lemma_a2() -> Counterexample {
+    let pencil = Pencil::new(0.01);
+    Counterexample {
+        what: "lim E^½‖θ̃_t^(fl,bi)‖² for three clients, A_c(Z) = α_c v_c v_cᵀ + 10⁻⁵ I ± s e₂e₂ᵀ with α = 1, 0.5, 0.1, \
+               v_c = (1, −t), (1, −0.633 t), (1, t), t = 0.01, s² = 2·10⁻⁷, θ_c* − θ* along v_c, η = 0.5, H = 20, against (75)",
+        printed: pencil.bounds().0,
+        holds: pencil.fluctuation(),
+    }
+}
+
+/// (a, σ, ε², ψ_0) of the instance of Corollary B.3: clients of one distribution.
+const B3: (f64, f64, f64, f64) = (1.0, 1.0, 0.01, 100.0);
+
+/// Corollary B.3: with its η, (162) has half of the 1/(ηa) = 8σ/(ε²a²) that it needs, and log(ψ_0/(2ε²)) where
+/// log(2ψ_0/ε²) is needed.
+fn corollary_b3() -> Counterexample {
+    let (a, sigma, target, start) = B3;
+    let eta = target * a / (8.0 * sigma);
+    let steps = libm::ceil(4.0 * sigma / (target * a * a) * libm::log(start / (2.0 * target)));
+    Counterexample {
+        what: "E ψ_K for clients of one distribution with A_c(Z) = 1 and σ = 1 at the K of (162), from ψ_0 = 100, where \
+               ε² = 0.01 is promised; the value is that of the mean's part alone, (1 − ηa)^{2K} ψ_0",
+        printed: target,
+        holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start,
+    }
+}
+
+/// The moments of the example of Theorem B.4, all of them means over clients: E‖θ̄ − θ*‖², and of D_c = θ_c − θ̄
+/// and V_c = (η/p)(ξ_c − ξ_c*) the means of ‖D_c‖², ⟨D_c, V_c⟩ and ‖V_c‖².
+#[derive(Clone, Copy)]
+struct Example {
+    step: f64,
+    probability: f64,
+    clients: f64,
+    moments: [f64; 4],
+}
+
+impl Example {
+    /// a = σ = 1, from ‖θ_0 − θ*‖² = 1 and ξ_0 = 0 with N⁻¹Σ‖ξ_c*‖² = 1.
+    fn new(step: f64, probability: f64) -> Self {
+        let ratio = step / probability;
+        Self { step, probability, clients: 4.0, moments: [1.0, 0.0, 0.0, ratio * ratio] }
+    }
+
+    /// E ψ.
+    fn lyapunov(&self) -> f64 {
+        self.moments[0] + self.moments[1] + self.moments[3]
+    }
+
+    /// After one local step and its coin.
+    fn step(&mut self) {
+        let Self { step, probability: p, clients, moments: [mean, apart, mixed, variate] } = *self;
+        let (q, noise) = (1.0 - step, step * step);
+        let mean = q * q * mean + noise / clients;
+        // D ← qD + pV + noise; at a communication V ← V − D, D ← 0.
+        let next = q * q * apart + 2.0 * q * p * mixed + p * p * variate;
+        let next = next + noise * (1.0 - 1.0 / clients);
+        let cross = q * mixed + p * variate;
+        let variate = variate + p * (next - 2.0 * cross);
+        self.moments = [mean, (1.0 - p) * next, (1.0 - p) * cross, variate];
+    }
+
+    fn after(mut self, steps: usize) -> Self {
+        (0..steps).for_each(|_| self.step());
+        self
+    }
+}
+
+/// (164) at K steps.
+fn printed_b4(step: f64, p: f64, steps: i32) -> f64 {
+    let zeta = (2.0 * step).min(p * p);
+    let start = Example::new(step, p).lyapunov();
+    libm::pow(1.0 - zeta, f64::from(steps)) * start + 2.0 * step * step / zeta
+}
+
+/// Theorem B.4: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for no p but
+/// p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
+fn theorem_b4() -> [Counterexample; 3] {
+    let step = 0.05;
+    let matched = libm::sqrt(2.0 * step - step * step);
+    let corollary = libm::sqrt(step);
+    let limit = |p| Example::new(step, p).after(4000).lyapunov();
+    [
+        Counterexample {
+            what: "E ψ_0 of the theorem's example with a = σ = 1, ‖θ_0 − θ*‖² = 1, Δ_heter = 1, N = 4, η = 0.05, \
+                   p² = 2ηa − η²a², against (164) at K = 0",
+            printed: printed_b4(step, matched, 0),
+            holds: Example::new(step, matched).lyapunov(),
+        },
+        Counterexample {
+            what: "lim E ψ_K in the same instance",
+            printed: printed_b4(step, matched, 4000),
+            holds: limit(matched),
+        },
+        Counterexample {
+            what: "lim E ψ_K in the same instance with p² = ηa, as in Corollary 5.2",
+            printed: printed_b4(step, corollary, 4000),
+            holds: limit(corollary),
+        },
+    ]
+}
+
+/// Appendix B has Tr Σ_ε, the noise at θ_c*, where its proofs bound that of ω, at θ* (Theorems 5.1 and 5.3 have it
+/// right). With b_c(Z) = A_c(Z)θ_c* the first is 0.
+fn noise_at_local_optimum() -> Counterexample {
+    // θ' = (1 − ηm)θ + ηd with m, d the half sum and half difference of A_1 and A_2, uncorrelated.
+    let (eta, variance) = (0.1, 0.25);
+    let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
+    Counterexample {
+        what: "lim E‖θ_t − θ*‖² of SCAFFLSA with H = 1 for two clients, A_c(Z) = 0.5 or 1.5 with probability ½ each, \
+               b_c(Z) = A_c(Z)θ_c*, θ_c* = 1 and −1, η = 0.1, against the limit 16ησ_ε/a of (176)",
+        printed: 0.0,
+        holds: eta * eta * 0.5 * variance / (1.0 - contraction),
+    }
+}
+
+/// Lemma C.6 bounds E^½‖I − C/H‖² of the operator norm by ‖Σ_Ã‖^½; (258) holds for the norm of a fixed vector's image,
+/// which is all that (188) needs.
+fn lemma_c6() -> Counterexample {
+    // H = 2: I − C/2 = ηA/2, Ã = ±√d e_i e_iᵀ with i uniform among d = 16, so that Σ_Ã = I, and Ā = 0.001 I.
+    let (eta, mean, d) = (1.0, 0.001, 16.0);
+    let root = libm::sqrt(d);
+    let square = 0.5 * ((mean + root) * (mean + root) + (root - mean) * (root - mean));
+    Counterexample {
+        what: "E^½‖I − C/H‖² at H = 2, η = 1 for Ā = 0.001 I and Ã = ±4 e_i e_iᵀ, i uniform among 16 coordinates, against \
+               (243)",
+        printed: 0.5 * (libm::exp(eta * mean) - 1.0) + eta,
+        holds: 0.5 * eta * libm::sqrt(square),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theory::bounds::{Constants, RunSetup, scafflsa};
+
+    #[test]
+    fn the_reversed_inequality_allows_divergence() {
+        let found = reversed_14();
+        assert!(found.printed < 0.0 && found.holds > 1.0, "{found:?}");
+        // With the smallest L of the corrected inequality, 1, (237) is an equality here at η = ½.
+        let (eta, a, l): (f64, f64, f64) = (0.5, 1.0, 1.0);
+        let bound = (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a;
+        assert!(((1.0 - eta * a).powi(2) - bound).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_rate_is_half_of_a() {
+        let found = same_rate();
+        assert!(found.holds > found.printed + 0.03, "{found:?}");
+        for eta in [1e-4, 0.01, 0.25, 0.5] {
+            assert!(root_mean_square(eta) > 1.0 - eta, "no η has the same a");
+            assert!(root_mean_square(eta) <= 1.0 - 0.5 * eta + 1e-15);
+        }
+    }
+
+    #[test]
+    fn the_fixed_point_is_not_the_projection() {
+        let found = fixed_point_15();
+        assert!((found.printed - 1.4).abs() < 1e-12 && (found.holds - 16.0 / 11.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_constant_of_lemma_3_1_is_too_large() {
+        let found = constant_of_lemma_3_1();
+        let td = two_states(vec![1.0, 0.0, 0.0, 1.0], 2, 0.95, vec![1.0, 0.0]).unwrap();
+        let smallest = Constants::new(&td).unwrap().moments().unwrap().cocoercivity;
+        assert!((smallest - 1.9025).abs() < 1e-9, "{smallest}");
+        assert!(smallest <= found.holds && found.holds < 0.05 * found.printed, "{found:?}");
+        // (14) as printed, sym Ā ≼ L⁻¹ E AᵀA, fails for the printed L: on (1, −1) sym Ā is ½.
+        assert!(0.5 > 0.5 * (1.0 + 0.95 * 0.95) / found.printed);
+    }
+
+    #[test]
+    fn the_drift_exceeds_its_printed_bound() {
+        let found = bound_26();
+        assert!(found.holds > 1.9 * found.printed, "{found:?}");
+        assert!(found.holds <= drift_bound(0.01, 2.0, |a| 0.5 * a * a));
+    }
+
+    #[test]
+    fn local_steps_must_begin_at_the_average() {
+        let found = hat_in_42();
+        assert!(found.printed > 10.0 * found.holds, "{found:?}");
+        // With p = 1 SCAFFLSA is gradient descent on the mean field, whose slope is 2.
+        assert!((found.holds - 0.5 * 0.8_f64.powi(60)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_precision_of_corollary_4_5_has_another_exponent() {
+        let [main, appendix] = corollary_4_5();
+        assert!(main.printed > 2.0 * main.holds && appendix.printed < 0.6 * appendix.holds);
+        let excess = |epsilon: f64| epsilon.powf(2.5) * 0.1 / epsilon;
+        assert!((excess(main.holds) - 1.0).abs() < 1e-12);
+        assert!(excess(main.printed) > 3.0, "the main text allows ε for which (121) exceeds ε");
+    }
+
+    #[test]
+    fn the_variance_has_as_many_terms_as_rounds() {
+        let found = variance_96();
+        assert!(found.holds > 9.0 * found.printed, "{found:?}");
+        assert!(found.holds <= 10.0 * found.printed);
+    }
+
+    #[test]
+    fn lemma_a2_fails_without_the_factor() {
+        let found = lemma_a2();
+        assert!(found.holds > 2.0 * found.printed, "{found:?}");
+        let (_, corrected) = Pencil::new(0.01).bounds();
+        assert!(found.holds <= corrected, "{corrected}");
+        let ratio = |t: f64| Pencil::new(t).fluctuation() / Pencil::new(t).bounds().0;
+        assert!(ratio(0.0025) > 3.5 * ratio(0.01), "no constant repairs it");
+        assert!(ratio(0.1) < 1.0);
+        // The means of the fields at θ* sum to 0.
+        let pencil = Pencil::new(0.01);
+        let pull = |c: usize| pencil.means[c].apply(&pencil.distances[c]);
+        for i in 0..2 {
+            assert!((0..3).map(|c| pull(c)[i]).sum::<f64>().abs() < 1e-12);
+        }
+        let (_, a, _) = pencil.constants();
+        assert!(a > 0.0 && pencil.eta * a < 0.5);
+    }
+
+    #[test]
+    fn twice_the_steps_of_corollary_b3_are_needed() {
+        let found = corollary_b3();
+        assert!(found.holds > 1.9 * found.printed, "{found:?}");
+        let (a, sigma, target, start) = B3;
+        let eta = target * a / (8.0 * sigma);
+        let steps = (8.0 * sigma / (target * a * a) * (2.0 * start / target).ln()).ceil();
+        let bound = (1.0 - eta * a).powf(steps) * start + 2.0 * eta * sigma / a;
+        assert!(bound <= target, "{bound}");
+    }
+
+    #[test]
+    fn the_equality_of_theorem_b4_has_half_of_the_noise() {
+        let [start, floor, corollary] = theorem_b4();
+        assert!(start.printed > 1.04 * start.holds, "{start:?}");
+        assert!((floor.printed / floor.holds - 2.0).abs() < 1e-9, "{floor:?}");
+        let ratio = corollary.printed / corollary.holds;
+        assert!(ratio > 3.2 && ratio < 3.7, "{ratio}");
+        let step: f64 = 0.05;
+        let square = 2.0 * step - step * step;
+        for steps in [1, 2, 7, 50] {
+            let exact = Example::new(step, square.sqrt()).after(steps).lyapunov();
+            let first = Example::new(step, square.sqrt()).lyapunov();
+            let left = (1.0 - square).powi(steps as i32);
+            let equality = left * first + (1.0 - left) * step * step / square;
+            assert!((exact / equality - 1.0).abs() < 1e-12, "{steps}: {exact} {equality}");
+        }
+    }
+
+    #[test]
+    fn the_mean_of_theorem_b4_has_the_linear_speed_up() {
+        let step: f64 = 0.05;
+        let end = Example::new(step, (2.0 * step - step * step).sqrt()).after(4000);
+        let exact = step / ((2.0 - step) * end.clients);
+        assert!((end.moments[0] / exact - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_noise_of_appendix_b_is_that_at_the_optimum() {
+        let found = noise_at_local_optimum();
+        assert!(found.holds > 0.006, "{found:?}");
+        assert!(found.holds <= 16.0 * 0.1 * 0.25, "the bound with σ_ω");
+    }
+
+    #[test]
+    fn lemma_c6_needs_a_fixed_vector() {
+        let found = lemma_c6();
+        assert!(found.holds > 1.9 * found.printed, "{found:?}");
+        // Of a fixed vector: E‖ηAu/2‖² = (η²/4)(ā² + 1).
+        assert!(0.5 * (0.001_f64.powi(2) + 1.0).sqrt() <= found.printed);
+    }
+
+    /// The bounds of the program are the corrected ones.
+    #[test]
+    fn the_bounds_of_the_program_are_corrected() {
+        let td = two_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
+        let constants = Constants::new(&td).unwrap();
+        let setup = RunSetup {
+            step_size: 0.1,
+            local_steps: 1,
+            rounds: 10,
+            start_sq_error: 1.0,
+            cohort: None,
+        };
+        let value = scafflsa::theorem_b2(&constants, &setup, 0.5).value.unwrap();
+        let zeta = 0.1 * constants.curvature();
+        let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;
+        assert!((value - ((1.0 - zeta).powi(10) + floor)).abs() < 1e-12);
+    }
+}

@@ -128,7 +128,9 @@ pub const STATEMENTS: &[Statement] = &[
         "SCAFFLSA Corollary B.3",
         "Corollary 5.2 with its constants.",
         A13,
-    ),
+    )
+    .tested(&["crates/core/src/theory/errata/scafflsa.rs"])
+    .unmeasured("its constants are too small by a factor of two, and its order is that of Corollary 5.2, which is measured."),
     Statement::new(
         "SCAFFLSA Theorem B.4",
         "For every p and η there is a problem with E ψ_K = (1 − ζ)^K ψ_0 + 2η²σ_ε/ζ, ζ = min(2ηa, p²): no linear speed-up.",

@@ -307,7 +307,6 @@ fn dash(prediction: Prediction) -> Dash {
         | Prediction::ScafflsaB4Printed
         | Prediction::BookLemma51
         | Prediction::Book554
-        | Prediction::Book554Printed
         | Prediction::Book53 => 11,
     })
 }

@@ -69,13 +69,11 @@ impl Theory<'_> {
                 let calls = |c: usize| batch(c) * terms.steps(c) as f64;
                 let steps: Vec<u64> = (0..facts.clients()).map(|c| terms.steps(c)).collect();
                 let whole = run.whole_round();
-                let book = |printed| bounds::book::perturbation(constants, &whole, &steps, printed);
                 vec![
                     bounds::scafflsa::drift(constants, setup, true),
                     bounds::scafflsa::drift(constants, setup, false),
                     bounds::book::lemma_5_1(*facts, constants, setup, &batch),
-                    book(true),
-                    book(false),
+                    bounds::book::perturbation(constants, &whole, &steps),
                     bounds::book::mean_square_deviation(*facts, constants, &whole, &calls),
                 ]
             }
@@ -164,7 +162,6 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
         Prediction::ScafflsaB4Printed => "SCAFFLSA, Theorem B.4 as printed",
         Prediction::BookLemma51 => "BOOK, Lemma 5.1",
         Prediction::Book554 => "BOOK, (5.54)",
-        Prediction::Book554Printed => "BOOK, (5.54) as printed",
         Prediction::Book53 => "BOOK, problem 5.3 to first order",
         _ => return None,
     })

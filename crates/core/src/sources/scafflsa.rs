@@ -14,7 +14,7 @@ pub const STATEMENTS: &[Statement] = &[
         "Federated TD(0) satisfies A1 to A3 with C_A = 1 + γ, ‖Σ_Ã‖ ≤ 2(1 + γ)², a = (1 − γ)ν/2 and L = (1 + γ)/((1 − γ)²ν).",
         &[Linear, IndependentDraws],
     )
-    .tested(&["crates/core/src/theory/bounds/tests.rs"])
+    .tested(&["crates/core/src/theory/errata/scafflsa.rs: the_constant_of_lemma_3_1_is_too_large"])
     .unmeasured("it is about constants, which the program computes exactly for each instance."),
     Statement::new(
         "SCAFFLSA (24), (25)",
@@ -129,7 +129,7 @@ pub const STATEMENTS: &[Statement] = &[
         "Corollary 5.2 with its constants.",
         A13,
     )
-    .tested(&["crates/core/src/theory/errata/scafflsa.rs"])
+    .tested(&["crates/core/src/theory/errata/scafflsa.rs: twice_the_steps_of_corollary_b3_are_needed"])
     .unmeasured("its constants are too small by a factor of two, and its order is that of Corollary 5.2, which is measured."),
     Statement::new(
         "SCAFFLSA Theorem B.4",

@@ -344,9 +344,6 @@ pub enum Prediction {
     BookLemma51,
     /// BOOK, (5.54) with the distance that local steps travel: of the first round from θ*.
     Book554,
-    /// BOOK, (5.54) as printed.
-    #[serde(rename = "book554-printed")]
-    Book554Printed,
     /// BOOK, problem 5.3 to first order in the step size.
     Book53,
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² of two coupled runs (RR, Propositions 1 and 3).
@@ -381,7 +378,6 @@ impl Prediction {
                 | Book51
                 | BookLemma51
                 | Book554
-                | Book554Printed
                 | Book53
         )
     }
@@ -414,8 +410,7 @@ impl Prediction {
             Self::ScafflsaB4Printed => "the equality of SCAFFLSA, Theorem B.4, as printed",
             Self::Book51 => "the bound of BOOK, Theorem 5.1",
             Self::BookLemma51 => "the equality of BOOK, Lemma 5.1",
-            Self::Book554 => "the bound of BOOK, (5.54), corrected",
-            Self::Book554Printed => "the bound of BOOK, (5.54), as printed",
+            Self::Book554 => "the bound of BOOK, (5.54), by the distance travelled",
             Self::Book53 => "the first order of BOOK, problem 5.3",
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",

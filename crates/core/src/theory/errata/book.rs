@@ -12,7 +12,7 @@ pub const ERRATA: &[Erratum] = &[
         holds: "By (5.18) w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − d_i: d_i has the factor μ_k E_k = μ already.",
         consequence: "(5.58) counts μ² twice. With the slip in (5.53) corrected too, E‖d_i‖² is of order μ⁴ and the orders in Theorem 5.1 stand; either correction alone changes them.",
         counterexample: || vec![step_counted_twice()],
-        claims: &["book/first-round#order"],
+        claims: &["book/drift#order"],
     },
     Erratum {
         source: "BOOK",
@@ -72,7 +72,7 @@ pub const ERRATA: &[Erratum] = &[
         holds: "(5.47) needs E‖φ_(k,e−1) − w_(i−1)‖², the distance travelled, and (5.52) bounds E‖w_k° − φ_(k,e)‖². The former is at most (μe/E_k)²((δ_k² + β_k²)(‖w_k° − w_(i−1)‖² + μ²σ_k²/E_k) + σ_k²), so that E‖d_i‖² is of order μ⁴.",
         consequence: "The step does not follow, and fails for the longest steps with λ_k ≤ 1; for small μ it hides that the perturbation is of a higher order, which the proof of Theorem 5.1 needs once (5.21) is corrected.",
         counterexample: || vec![distance_travelled(), order_of_the_perturbation()],
-        claims: &["book/first-round#printed", "book/first-round#corrected", "book/first-round#order"],
+        claims: &["book/drift#corrected", "book/drift#order"],
     },
     Erratum {
         source: "BOOK",

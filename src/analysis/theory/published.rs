@@ -145,9 +145,9 @@ impl Run<'_> {
 /// The name of a prediction's bound.
 fn bound_name(by: Prediction) -> Option<&'static str> {
     Some(match by {
-        Prediction::ScafflsaA5 => "SCAFFLSA, Theorem A.5",
-        Prediction::ScafflsaB2 => "SCAFFLSA, Theorem B.2",
-        Prediction::ScafflsaB5 => "SCAFFLSA, Theorem B.5",
+        Prediction::ScafflsaA5 => "SCAFFLSA, Theorem 4.1 (A.5)",
+        Prediction::ScafflsaB2 => "SCAFFLSA, Theorem 5.1 (B.2)",
+        Prediction::ScafflsaB5 => "SCAFFLSA, Theorem 5.3 (B.5)",
         Prediction::RrProposition4 => "RR (second version), Proposition 4",
         Prediction::RrTheorem2 => "RR, Theorem 2",
         Prediction::RrCorollary1 => "RR, Corollary 1",

@@ -302,11 +302,11 @@ pub enum Prediction {
     SecondOrder,
     /// A closure of the equations of the mean, beyond first order.
     Closure,
-    /// SCAFFLSA, Theorem A.5 (4.1 with its constants).
+    /// SCAFFLSA, Theorem 4.1 with the constants of A.5.
     ScafflsaA5,
-    /// SCAFFLSA, Theorem B.2 (5.1 with its constants), of the Lyapunov function.
+    /// SCAFFLSA, Theorem 5.1 with the constants of B.2, of the Lyapunov function.
     ScafflsaB2,
-    /// SCAFFLSA, Theorem B.5 (5.3 with its constants).
+    /// SCAFFLSA, Theorem 5.3 with the constants of B.5.
     ScafflsaB5,
     /// SCAFFLSA, (26) with the factor ‖Ā_c‖²/2 that it lacks: of the first round from θ*.
     #[serde(rename = "scafflsa-26")]
@@ -392,9 +392,9 @@ impl Prediction {
             Self::FirstOrderPrinted => "the first order as printed",
             Self::SecondOrder => "the first order and the term after it",
             Self::Closure => "the closure",
-            Self::ScafflsaA5 => "the bound of SCAFFLSA, Theorem A.5",
-            Self::ScafflsaB2 => "the bound of SCAFFLSA, Theorem B.2",
-            Self::ScafflsaB5 => "the bound of SCAFFLSA, Theorem B.5",
+            Self::ScafflsaA5 => "the bound of SCAFFLSA, Theorem 4.1 (A.5)",
+            Self::ScafflsaB2 => "the bound of SCAFFLSA, Theorem 5.1 (B.2)",
+            Self::ScafflsaB5 => "the bound of SCAFFLSA, Theorem 5.3 (B.5)",
             Self::RrProposition4 => "the bound of RR, Proposition 4",
             Self::RrTheorem2 => "the bound of RR, Theorem 2",
             Self::RrCorollary1 => "the bound of RR, Corollary 1",

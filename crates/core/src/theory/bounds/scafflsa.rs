@@ -44,7 +44,7 @@ pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) ->
         Some(total * total)
     });
     Bound {
-        name: "SCAFFLSA, Theorem A.5",
+        name: "SCAFFLSA, Theorem 4.1 (A.5)",
         formula: "(√(ησ_ε/(aN(1 − e⁻²))) + √(2ηv/(aN)) + η√(H‖Σ_Ã‖/N)‖ρ̄‖q/((1 − ηa)(1 − q)^{3/2}) \
                   + (1 − ηa)^{tH}‖θ_0 − θ*‖ + ‖Σ_{s<t} Γ̄ˢρ̄‖)², q = (1 − ηa)^H",
         quantity: Bounded::SqError,
@@ -83,7 +83,7 @@ pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> 
         Some(decay(zeta, setup.steps()) * start + floor)
     });
     Bound {
-        name: "SCAFFLSA, Theorem B.2",
+        name: "SCAFFLSA, Theorem 5.1 (B.2)",
         formula: "(1 − ζ)^K(‖θ_0 − θ*‖² + η²ζ₁²/p²) + 2η²σ_ω/ζ, ζ = min(ηa, p²)",
         quantity: Bounded::Lyapunov,
         proved: true,
@@ -115,7 +115,7 @@ pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
         Some(shrunk * start + 16.0 * eta * constants.sigma_omega() / a)
     });
     Bound {
-        name: "SCAFFLSA, Theorem B.5",
+        name: "SCAFFLSA, Theorem 5.3 (B.5)",
         formula: "(1 − ηaH/4)^t(‖θ_0 − θ*‖² + η²H²ζ₁²) + 16ησ_ω/a",
         quantity: Bounded::Lyapunov,
         proved: true,

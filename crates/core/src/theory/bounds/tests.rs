@@ -111,7 +111,7 @@ fn fedavg_stays_below_its_bounds() {
         names.extend(bounds_hold(&garnet(), step, steps));
     }
     for name in [
-        "SCAFFLSA, Theorem A.5",
+        "SCAFFLSA, Theorem 4.1 (A.5)",
         "RR, Proposition 2",
         "RR, Corollary 1",
         "RR, Theorem 2",
@@ -122,7 +122,7 @@ fn fedavg_stays_below_its_bounds() {
         assert!(names.contains(&name), "{name} was never evaluated");
     }
     let td = bounds_hold(&garnet(), 0.05, 4);
-    assert_eq!(td, ["SCAFFLSA, Theorem A.5"]);
+    assert_eq!(td, ["SCAFFLSA, Theorem 4.1 (A.5)"]);
 }
 
 /// With two runs of independent noise and of the same start.

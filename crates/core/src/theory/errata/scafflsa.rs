@@ -163,7 +163,7 @@ pub const ERRATA: &[Erratum] = &[
         gravity: Gravity::Step,
         printed: "H ≤ a/(32ηC_A²), C_A = max ‖Ā_c‖.",
         holds: "The proof of Theorem B.5 needs H ≤ a/(16η max(‖Ā_c‖² + ‖Σ_Ã‖)).",
-        consequence: "Where the noise of A(Z) is larger than its mean, as for TD(0) with small features, the main text's condition is not the proof's. No violation of (52) was found.",
+        consequence: "Where the noise of A(Z) is larger than its mean, as for TD(0) with small features, the main text's condition is not the proof's. No violation of (52) was found. Figure 1, with η = 0.01 and H = 10 000, is outside both, and outside H ≤ 1/η.",
         counterexample: none,
         claims: &[],
     },

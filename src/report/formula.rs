@@ -81,10 +81,12 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
             ],
         ),
         "richardson-romberg" => (
-            "two runs, combined so that the first order of the bias cancels; it costs what both cost, communications included",
+            "several runs, combined so that the leading orders of the bias cancel; it costs what all of them cost, communications included",
             vec![
                 r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
+                r"\text{or, over three step sizes,} \quad 3\,\theta^{(\gamma)} - 3\,\theta^{(2\gamma)} + \theta^{(3\gamma)}",
                 r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
+                r"\text{or, over both, the first of these within the third}",
             ],
         ),
         _ => return None,

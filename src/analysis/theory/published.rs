@@ -100,6 +100,7 @@ impl Theory<'_> {
         }
         let scheme = match (count, terms.schedule, terms.variates) {
             (2, ..) => bounds::Algorithm::RichardsonRomberg,
+            (3.., ..) => return None,
             (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
                 bounds::Algorithm::Coin { probability }
             }

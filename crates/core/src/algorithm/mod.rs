@@ -51,7 +51,7 @@ pub struct AlgorithmKeys {
     #[schemars(example = &"FedAvg, H = 10")]
     pub label: Option<String>,
     /// The step size γ (η in SCAFFLSA, μ in BOOK), above 0. Mini-batch SGD takes one step of this
-    /// size in a round; of the two runs of Richardson-Romberg it is that of the finer one.
+    /// size in a round; of the runs of Richardson-Romberg it is that of the finest one.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub step_size: f64,
     /// Polyak-Ruppert averaging of the estimates.

@@ -1,7 +1,6 @@
-//! Federated Richardson-Romberg (RR §6): two runs whose biases differ in a
-//! known way, and the weighted sum of their estimates that cancels the leading
-//! term. Over the step size (γ and 2γ) or over local steps (H and 2H), around
-//! any algorithm of the engine.
+//! Federated Richardson-Romberg (RR §6): runs whose biases differ in a known way, and the
+//! weighted sum of their estimates that cancels the leading terms. Over the step size (γ, 2γ, …,
+//! Kγ), over local steps (H and 2H) or over both, around any algorithm of the engine.
 
 use super::{AlgorithmKind, Component};
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
@@ -9,21 +8,27 @@ use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two runs, in
-/// which the leading term of the bias cancels. It costs what both runs cost, communications
+/// Richardson-Romberg extrapolation (RR §6): a weighted sum of the estimates of two or more runs,
+/// in which the leading terms of the bias cancel. It costs what all runs cost, communications
 /// included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RichardsonRomberg {
-    /// H, the number of local steps in a round (mini-batch SGD: the batch); over local steps the
-    /// coarser run takes 2H. Not beside `over = { scaffnew = … }`.
+    /// H, the number of local steps in a round (mini-batch SGD: the batch); over local steps, and
+    /// over both, coarser runs take 2H. Not beside `over = { scaffnew = … }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
     pub local_steps: Option<u64>,
-    /// What differs between the two runs, and the weights of their estimates.
+    /// What differs between the runs, and the weights of their estimates.
     #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "step-size"))]
     pub extrapolate: Extrapolate,
+    /// K, the number of runs over the step size: γ, 2γ, …, Kγ, with the weights
+    /// (−1)^(k−1) (K choose k), in which the orders 1 to K − 1 of the bias in γ cancel. Only beside
+    /// `extrapolate = "step-size"`.
+    #[serde(default = "two", skip_serializing_if = "is_two")]
+    #[schemars(range(min = 2, max = 4), extend("default" = 2), example = 3)]
+    pub points: u64,
     /// L, the number of clients drawn without replacement in each round; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 5)]
@@ -32,7 +37,7 @@ pub struct RichardsonRomberg {
     #[serde(default, skip_serializing)]
     #[schemars(extend("default" = "fedavg"))]
     pub over: Base,
-    /// Whether the two runs have the same noise.
+    /// Whether the runs have the same noise.
     #[serde(default, skip_serializing)]
     #[schemars(extend("default" = "common"))]
     pub coupling: Coupling,
@@ -45,11 +50,12 @@ pub struct Pairing {
     coupling: Coupling,
 }
 
-/// What differs between the two runs, and the weights of their estimates.
+/// What differs between the runs, and the weights of their estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extrapolate {
-    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR, section 6).
+    /// γ and 2γ: 2 θ^(γ) − θ^(2γ) (RR, section 6). With `points = 3` γ, 2γ and 3γ:
+    /// 3 θ^(γ) − 3 θ^(2γ) + θ^(3γ).
     #[default]
     StepSize,
     /// H and 2H: ((2H−1) θ^(H) − (H−1) θ^(2H))/H, the weights that sum to one
@@ -58,6 +64,10 @@ pub enum Extrapolate {
     /// H and 2H: ((2H−1)/(H−1)) θ^(H) − θ^(2H), as RR, Remark 1 prints it; the
     /// weights do not sum to one. H must be 2 or more.
     LocalStepsPrinted,
+    /// (γ, H), (2γ, H), (γ, 2H) and (2γ, 2H), each of the first kind within the second:
+    /// (2H−1)/H (2 θ^(γ,H) − θ^(2γ,H)) − (H−1)/H (2 θ^(γ,2H) − θ^(2γ,2H)). The terms γ, γ(H−1) and
+    /// γ²(H−1) of the bias cancel. H must be 2 or more.
+    Both,
 }
 
 /// The algorithm that is extrapolated.
@@ -89,14 +99,15 @@ pub enum Base {
     },
 }
 
-/// Whether the two runs have the same noise.
+/// Whether the runs have the same noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
-    /// Both use the same draws, so that their fluctuations cancel in part.
+    /// All use the same draws, so that their fluctuations cancel in part.
     #[default]
     Common,
-    /// Each has draws of its own: to first order 2² + 2 times the variance of FedAvg.
+    /// Each has draws of its own: to first order 2² + 2 times the variance of FedAvg for two runs
+    /// over the step size, 30 times for three.
     Independent,
 }
 
@@ -119,23 +130,47 @@ impl RichardsonRomberg {
     }
 }
 
+/// The most runs over the step size: with independent draws the variance is 140 times FedAvg's for
+/// four of them, and the steps of the coarsest are four times as large.
+const MOST_POINTS: u64 = 4;
+
+/// The weights of the runs with γ, 2γ, …, Kγ: Lagrange's polynomial through these points at 0.
+fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
+    let mut weight = -1.0;
+    (1..=points).map(move |k| {
+        weight *= -((points + 1 - k) as f64) / k as f64;
+        (k, weight)
+    })
+}
+
 impl AlgorithmKind for RichardsonRomberg {
     fn components(&self, step: f64) -> Vec<Component> {
         let h = self.local_steps.unwrap_or(1);
-        let steps = h as f64;
+        let (steps, twice) = (h as f64, h.saturating_mul(2));
+        // The weights over H and 2H, corrected.
+        let (fine, coarse) = ((2.0 * steps - 1.0) / steps, (1.0 - steps) / steps);
         let mut runs = match self.extrapolate {
-            Extrapolate::StepSize => [self.base(2.0, step, h), self.base(-1.0, 2.0 * step, h)],
-            Extrapolate::LocalSteps => [
-                self.base((2.0 * steps - 1.0) / steps, step, h),
-                self.base((1.0 - steps) / steps, step, h.saturating_mul(2)),
-            ],
-            Extrapolate::LocalStepsPrinted => [
+            Extrapolate::StepSize => weights(self.points.min(MOST_POINTS))
+                .map(|(k, weight)| self.base(weight, k as f64 * step, h))
+                .collect(),
+            Extrapolate::LocalSteps => {
+                vec![self.base(fine, step, h), self.base(coarse, step, twice)]
+            }
+            Extrapolate::LocalStepsPrinted => vec![
                 self.base((2.0 * steps - 1.0) / (steps - 1.0), step, h),
-                self.base(-1.0, step, h.saturating_mul(2)),
+                self.base(-1.0, step, twice),
+            ],
+            Extrapolate::Both => vec![
+                self.base(2.0 * fine, step, h),
+                self.base(-fine, 2.0 * step, h),
+                self.base(2.0 * coarse, step, twice),
+                self.base(-coarse, 2.0 * step, twice),
             ],
         };
-        runs[1].copy = u8::from(self.coupling == Coupling::Independent);
-        runs.into()
+        if self.coupling == Coupling::Independent {
+            (0..).zip(&mut runs).for_each(|(copy, run)| run.copy = copy);
+        }
+        runs
     }
 
     fn after_average(&self) -> Option<Pairing> {
@@ -157,12 +192,31 @@ impl AlgorithmKind for RichardsonRomberg {
         faults.require(has_steps || !over_steps, "extrapolate", || {
             "needs an algorithm that has local steps".into()
         });
-        let printed = self.extrapolate == Extrapolate::LocalStepsPrinted;
-        faults.require(!printed || self.local_steps != Some(1), "local-steps", || {
-            "must be 2 or more: the printed weights divide by H − 1".into()
+        let least = match self.extrapolate {
+            Extrapolate::StepSize | Extrapolate::LocalSteps => None,
+            Extrapolate::LocalStepsPrinted => Some("the printed weights divide by H − 1"),
+            Extrapolate::Both => Some("at H = 1 the runs with 2H have no weight"),
+        };
+        faults.require(least.is_none() || self.local_steps != Some(1), "local-steps", || {
+            format!("must be 2 or more: {}", least.unwrap_or_default())
+        });
+        faults.require((2..=MOST_POINTS).contains(&self.points), "points", || {
+            format!("must be from 2 to {MOST_POINTS}, not {}", self.points)
+        });
+        faults.require(is_two(&self.points) || !over_steps, "points", || {
+            "needs `extrapolate = \"step-size\"`".into()
         });
         faults.0
     }
+}
+
+/// The default number of runs over the step size.
+fn two() -> u64 {
+    2
+}
+
+fn is_two(points: &u64) -> bool {
+    *points == two()
 }
 
 /// A weighted sum of the estimates of several runs that go round by round.

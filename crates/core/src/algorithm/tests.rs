@@ -13,8 +13,12 @@ fn fedlsa(step_size: f64, average: Average) -> Spec {
 }
 
 fn romberg(step_size: f64, extrapolate: Extrapolate, coupling: Coupling) -> Spec {
+    romberg_of(step_size, extrapolate, 2, coupling)
+}
+
+fn romberg_of(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
     let (local_steps, cohort, over) = (Some(5), None, Base::Fedavg);
-    let own = RichardsonRomberg { local_steps, extrapolate, cohort, over, coupling };
+    let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
     Spec::RichardsonRomberg(Settings::plain(step_size, own))
 }
 
@@ -45,21 +49,23 @@ fn richardson_romberg_combines_the_very_runs_it_is_made_of() {
     }
 }
 
-/// Both runs communicate, for whatever they differ in and whichever algorithm is extrapolated.
+/// All runs communicate, for whatever they differ in and whichever algorithm is extrapolated.
 #[test]
-fn richardson_romberg_pays_for_both_runs() {
+fn richardson_romberg_pays_for_all_runs() {
     let problem = sample::build(&sample::garnet(garnet::Heterogeneity::Independent {}, 4), 1);
-    for (extrapolate, over, expected) in [
+    for (extrapolate, points, over, expected) in [
         // Three rounds of four clients in four dimensions: communications, local steps, calls of
         // all clients and of one, vectors.
-        (Extrapolate::StepSize, Base::Fedavg, [6, 30, 120, 30, 48]),
-        (Extrapolate::LocalSteps, Base::Fedavg, [6, 45, 180, 45, 48]),
-        (Extrapolate::StepSize, Base::Scaffold, [6, 30, 120, 30, 48]),
-        (Extrapolate::StepSize, Base::Fedlin, [12, 30, 240, 60, 96]),
-        (Extrapolate::StepSize, Base::MinibatchSgd, [6, 6, 120, 30, 48]),
+        (Extrapolate::StepSize, 2, Base::Fedavg, [6, 30, 120, 30, 48]),
+        (Extrapolate::StepSize, 3, Base::Fedavg, [9, 45, 180, 45, 72]),
+        (Extrapolate::LocalSteps, 2, Base::Fedavg, [6, 45, 180, 45, 48]),
+        (Extrapolate::Both, 2, Base::Fedavg, [12, 90, 360, 90, 96]),
+        (Extrapolate::StepSize, 2, Base::Scaffold, [6, 30, 120, 30, 48]),
+        (Extrapolate::StepSize, 2, Base::Fedlin, [12, 30, 240, 60, 96]),
+        (Extrapolate::StepSize, 2, Base::MinibatchSgd, [6, 6, 120, 30, 48]),
     ] {
         let (local_steps, cohort, coupling) = (Some(5), None, Coupling::Common);
-        let own = RichardsonRomberg { local_steps, extrapolate, cohort, over, coupling };
+        let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
         let spec = Spec::RichardsonRomberg(Settings::plain(0.05, own));
         let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds: 3, copy: 0 };
         let mut run = problem.launch(&spec, &from);
@@ -134,6 +140,55 @@ fn weights_over_local_steps_must_sum_to_one() {
     assert!(
         distance(&printed, &scaled) < 0.01 * length && distance(&printed, &optimum) > 0.2 * length
     );
+}
+
+/// The order in γ of the bias of the limit without noise: K for γ, 2γ, …, Kγ; over both γ and H
+/// every term of orders 0 and 1 cancels, and γ²(H − 1)² remains.
+#[test]
+fn leading_orders_of_the_bias_cancel() {
+    let problem = quadratics(0.0);
+    let optimum = problem.optimum().to_vec();
+    for (extrapolate, points, order, step) in [
+        (Extrapolate::StepSize, 2, 2.0, 0.01),
+        (Extrapolate::StepSize, 3, 3.0, 0.01),
+        (Extrapolate::StepSize, 4, 4.0, 0.01),
+        (Extrapolate::Both, 2, 2.0, 0.01),
+    ] {
+        let spec = |step| romberg_of(step, extrapolate, points, Coupling::Common);
+        let bias = |step| {
+            let rounds = (60.0 / (0.5 * 5.0 * step)) as u64;
+            distance(&end(&problem, &spec(step), rounds, 0), &optimum)
+        };
+        let (coarse, fine) = (bias(step), bias(step / 2.0));
+        let found = libm::log2(coarse / fine);
+        assert!((found - order).abs() < 0.25, "{extrapolate:?} {points}: {found}");
+        let weights: f64 = spec(step).components().iter().map(|run| run.weight).sum();
+        assert!((weights - 1.0).abs() < 1e-14);
+    }
+}
+
+/// To first order the runs with aγ and bγ have the covariance ab/(a + b) 2Cov θ^(γ) on common
+/// draws, so that three runs over the step size have 0.6 times FedAvg's variance, and two have two
+/// thirds of it; with draws of their own 30 and 6 times as much.
+#[test]
+fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
+    let flat = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
+    let flat = sample::build(&flat, 2);
+    let spread = |spec: &Spec| {
+        let total: f64 =
+            (0..800).map(|r| distance(&end(&flat, spec, 160, r), flat.optimum()).powi(2)).sum();
+        total / 800.0
+    };
+    let fedavg = spread(&fedlsa(0.01, Average::None));
+    for (points, coupling, expected) in [
+        (2, Coupling::Common, 2.0 / 3.0),
+        (3, Coupling::Common, 0.6),
+        (2, Coupling::Independent, 6.0),
+        (3, Coupling::Independent, 30.0),
+    ] {
+        let ratio = spread(&romberg_of(0.01, Extrapolate::StepSize, points, coupling)) / fedavg;
+        assert!((ratio / expected - 1.0).abs() < 0.15, "{points} {coupling:?}: {ratio}");
+    }
 }
 
 /// Over local steps the finer run takes the first H of the 2H draws of the

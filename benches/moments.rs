@@ -20,8 +20,14 @@ fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> 
         correction,
     };
     let cohort = facts.clients();
-    let scheme =
-        AlgorithmModel { runs: vec![run], cohort, common: true, coin: None, burn_in: None };
+    let scheme = AlgorithmModel {
+        runs: vec![run],
+        cohort,
+        common: true,
+        coin: None,
+        burn_in: None,
+        decay: None,
+    };
     let exact = ExactMoments::new(facts, &scheme).expect("moments close");
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let rounds: Vec<u64> = (0..=rounds).collect();

@@ -150,7 +150,8 @@ fn records(c: &mut Criterion) {
 }
 
 fn trajectories(c: &mut Criterion) {
-    let (independent, noise) = (Heterogeneity::Independent {}, Noise::Markov { burn_in: 100 });
+    let (independent, noise) =
+        (Heterogeneity::Independent {}, Noise::Markov { burn_in: 100, calls_per_state: 1.0 });
     let problem = problems::garnet([40, D, 1], independent, noise, 1);
     let phi = rows::<D>(40);
     let chain: Vec<Alias<u32>> = (0..40u32)

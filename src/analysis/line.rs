@@ -289,7 +289,8 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::Book51 => 10,
         Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
-        // No figure has contractions beside it.
+        // No figure has contractions beside these.
+        Prediction::Clt => 11,
         Prediction::PublishedPower => 11,
         // Claims are tested on these; no figure draws them.
         Prediction::Stationary
@@ -331,6 +332,7 @@ pub fn legend_text(prediction: Prediction) -> &'static str {
         Prediction::FirstOrder => "first order",
         Prediction::SecondOrder => "and the term after it",
         Prediction::Closure => "closure",
+        Prediction::Clt => "central limit theorem",
         Prediction::Contraction => "(1 − γμ)ᴴᵗ, RR",
         Prediction::ContractionPrinted => "(1 − γμ)²ᴴᵗ, SLIDES",
         other => other.words(),

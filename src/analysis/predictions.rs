@@ -18,6 +18,7 @@ pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {
         TheoryKind::FirstOrder => &[Prediction::FirstOrder],
         TheoryKind::SecondOrder => &[Prediction::SecondOrder],
         TheoryKind::Closure => &[Prediction::Closure],
+        TheoryKind::Clt => &[Prediction::Clt],
         TheoryKind::Bounds => &[
             Prediction::ScafflsaA5,
             Prediction::ScafflsaB2,
@@ -70,6 +71,7 @@ pub fn caption(
             (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
             (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (TheoryKind::Clt, true) => " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias.",
             (TheoryKind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
             (TheoryKind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
             _ => "",

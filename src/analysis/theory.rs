@@ -5,7 +5,7 @@ mod published;
 mod refused;
 
 use crate::store::{Columns, Store};
-use driftbench_core::algorithm::Component;
+use driftbench_core::algorithm::{Average, Component};
 use driftbench_core::federated::{Schedule, Terms, Variates};
 use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
@@ -15,6 +15,7 @@ use driftbench_core::theory::bounds::{self, Constants};
 use driftbench_core::theory::effort::MOST_BYTES;
 use driftbench_core::theory::expansion::{self, Expansion};
 use driftbench_core::theory::heterogeneity::Measures;
+use driftbench_core::theory::markov::{self, TrajectoryMoments};
 use driftbench_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use driftbench_runner::manifest::claim::Prediction;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
@@ -158,6 +159,7 @@ impl<'a> Theory<'a> {
             }));
         }
         match by {
+            Prediction::Clt => self.clt(prepared, quantity),
             Prediction::ExactMoments if quantity == Quantity::SqCoupling => {
                 predict::check_exact_moments(prepared).ok()?;
                 predict::coupled_moments(prepared.cell, single_scenario(prepared)?)
@@ -205,6 +207,23 @@ impl<'a> Theory<'a> {
             start * libm::pow(shrunk, power)
         };
         Some(prepared.recorded.iter().map(bound).collect())
+    }
+
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn) at each recorded round, n the iterates that are averaged by then.
+    fn clt(&self, prepared: &Prepared<'_>, quantity: Quantity) -> Option<Vec<f64>> {
+        let identity = &prepared.cell.identity;
+        let burn_in = match (quantity, identity.algorithm.average()) {
+            (Quantity::SqErrorAverage, Average::None) => 0,
+            (Quantity::SqError, Average::BurnIn(share)) => (share * identity.rounds as f64) as u64,
+            _ => return None,
+        };
+        let components = identity.algorithm.components();
+        let [Component { terms, .. }] = components.as_slice() else { return None };
+        let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
+        let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
+        let one = expansion.clt_trace().ok()? / steps;
+        let averaged = |t: &u64| one / t.saturating_sub(burn_in) as f64;
+        Some(prepared.recorded.iter().map(averaged).collect())
     }
 
     /// A prediction of a vector of a cell at stationarity.
@@ -326,6 +345,11 @@ impl<'a> Theory<'a> {
             let prepared = self.cells.get(id)?;
             let facts: &dyn Facts = &*single_scenario(prepared)?.instance;
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+            if markov::are_closed(facts, &scheme) {
+                let cost = || markov::stationary_effort(facts, &scheme);
+                self.permit(prepared, Computation::Stationary, cost)?;
+                return Some(Rc::new(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
+            }
             if !moments::are_closed(facts, &scheme) {
                 return None;
             }
@@ -351,6 +375,10 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*scenario.instance;
         if let Some(known) = self.expansions.borrow().get(&key) {
             return known.clone();
+        }
+        // C is the covariance of one draw: along a trajectory draws are correlated, too.
+        if !facts.independent() {
+            return None;
         }
         self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
         let found = Expansion::new(facts).ok().map(Rc::new);
@@ -389,7 +417,9 @@ fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     };
     let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
     let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
-    (even && terms.proximal == 0.0 && terms.server_step == 1.0).then_some((step, steps, corrected))
+    let constant = terms.decay.is_none();
+    (even && constant && terms.proximal == 0.0 && terms.server_step == 1.0)
+        .then_some((step, steps, corrected))
 }
 
 /// The expression of FedAvg's bias in RR's Proposition 2.

@@ -161,7 +161,7 @@ pub fn model(
         correction,
     };
     let runs = runs.iter().map(run).collect();
-    AlgorithmModel { runs, cohort: clients, common: false, coin: None, burn_in: None }
+    AlgorithmModel { runs, cohort: clients, common: false, coin: None, burn_in: None, decay: None }
 }
 
 /// ‖x − y‖.

@@ -44,6 +44,7 @@ impl Computation {
             Prediction::FirstOrder
             | Prediction::FirstOrderPrinted
             | Prediction::SecondOrder
+            | Prediction::Clt
             | Prediction::RrIdentity
             | Prediction::RrIdentityPrinted => self == Self::Expansion,
             Prediction::Contraction | Prediction::ContractionPrinted => self == Self::Measures,

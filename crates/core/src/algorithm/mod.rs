@@ -15,7 +15,7 @@ pub mod richardson_romberg;
 pub mod scaffnew;
 pub mod scaffold;
 
-use crate::federated::{Conditions, Federated, Run, Schedule, Terms};
+use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::Average;
@@ -77,6 +77,11 @@ pub struct Work {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
+    /// Step sizes that fall from round to round, γ_t = γ (1 + t/offset)^(−power), so that the
+    /// iterates tend to θ\* and not to a point at a distance of order γ. Constant by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = EXAMPLE_DECAY)]
+    pub decay: Option<Decay>,
 }
 
 impl Work {
@@ -88,7 +93,7 @@ impl Work {
     /// These terms with E_k local steps, 1 where neither key is written.
     fn terms(&self, terms: Terms) -> Terms {
         let local_steps = numbers(self.local_steps, &self.steps_per_client);
-        Terms { local_steps, normalised: self.normalised, ..terms }
+        Terms { local_steps, normalised: self.normalised, decay: self.decay, ..terms }
     }
 
     /// Exactly one of `local-steps` and `steps-per-client` must be written.
@@ -215,6 +220,7 @@ fn combination<'p, P: Problem>(
 /// Examples for the documentation.
 const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
+const EXAMPLE_DECAY: Decay = Decay { power: 0.66, offset: 10.0 };
 
 /// E_k or B_k from the one number of all clients or the list; 1 without either.
 fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {

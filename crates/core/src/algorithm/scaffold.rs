@@ -70,6 +70,10 @@ impl AlgorithmKind for WithWork<Scaffold> {
             }
             return self.common.faults();
         }
+        if self.common.decay.is_some() {
+            let message = "cannot be combined with `communication-probability`: communication by a coin has no rounds of fixed length";
+            return fault("decay", message);
+        }
         if self.common != Work::default() {
             let message = "stands in place of `local-steps`, `steps-per-client` and `normalised`: the number of local steps is random";
             return fault("communication-probability", message);

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
-pub use terms::{Clock, Learning, Schedule, Terms, Variates, expected_steps};
+pub use terms::{Clock, Decay, Learning, Schedule, Terms, Variates, expected_steps};
 
 /// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
@@ -94,9 +94,10 @@ struct StepPlans {
 }
 
 impl StepPlans {
-    fn new(terms: &Terms, clients: usize) -> Self {
+    /// The plans of a round in which step sizes are `factor` times those of the terms.
+    fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
         let local = |client| LocalSteps {
-            step: terms.step(client),
+            step: factor * terms.step(client),
             steps: terms.steps(client),
             batch: terms.batch(client),
         };
@@ -154,7 +155,7 @@ impl Terms {
     /// evaluates `batch` records; `None` where rounds differ: under random communication, and for
     /// cohorts whose clients do not all do the same work.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
-        let plans = StepPlans::new(self, clients).clients;
+        let plans = StepPlans::new(self, clients, 1.0).clients;
         let work = |client: &LocalSteps| (client.steps, client.batch);
         let equal = plans.iter().all(|client| work(client) == work(&plans[0]));
         let size = self.cohort.map_or(clients, |size| size.min(clients));
@@ -198,6 +199,8 @@ pub struct Federated<'p, P: Problem> {
     zero: Vec<f64>,
     coin: Coin,
     cost: Cost,
+    /// t, counted where step sizes depend on it.
+    decayed: u64,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
@@ -210,7 +213,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let corrected = terms.variates != Variates::None;
-        let plans = StepPlans::new(&terms, n);
+        let plans = StepPlans::new(&terms, n, 1.0);
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let mut run = Self {
             problem,
@@ -225,6 +228,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             zero: vec![0.0; d],
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
+            decayed: 0,
         };
         run.coin.until = run.steps_to_communication();
         run
@@ -313,8 +317,18 @@ impl<'p, P: Problem> Federated<'p, P> {
         learnt
     }
 
+    /// Takes the step sizes of this round, if they fall.
+    fn decay(&mut self) {
+        if let Some(decay) = self.terms.decay {
+            let clients = self.clients.streams.len();
+            self.plans = StepPlans::new(&self.terms, clients, decay.factor(self.decayed));
+            self.decayed += 1;
+        }
+    }
+
     /// A round with fixed numbers of local steps.
     fn fixed(&mut self) {
+        self.decay();
         let n = self.clients.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
             let members = Members::new(self.coin.stream.distinct(n, size));

@@ -26,6 +26,28 @@ pub struct Terms {
     pub variates: Variates,
     /// μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx).
     pub proximal: f64,
+    /// How γ falls from round to round; constant by default.
+    pub decay: Option<Decay>,
+}
+
+/// γ_t = γ (1 + t/t₀)^(−α) in the round after t others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Decay {
+    /// α, above 0 and at most 1. Above ½ the mean of the iterates forgets the heterogeneity bias
+    /// faster than its standard deviation falls.
+    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0), example = 0.66)]
+    pub power: f64,
+    /// t₀, above 0: the rounds after which the decay begins to count.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 10.0)]
+    pub offset: f64,
+}
+
+impl Decay {
+    /// γ_t/γ in the round after `rounds` others.
+    pub fn factor(self, rounds: u64) -> f64 {
+        libm::pow(1.0 + rounds as f64 / self.offset, -self.power)
+    }
 }
 
 /// When clients communicate.
@@ -98,6 +120,7 @@ impl Terms {
             server_step: 1.0,
             variates: Variates::None,
             proximal: 0.0,
+            decay: None,
         }
     }
 
@@ -241,6 +264,12 @@ impl Terms {
         });
         faults.positive("server-step", self.server_step);
         faults.non_negative("proximal", self.proximal);
+        if let Some(Decay { power, offset }) = self.decay {
+            faults.require(power > 0.0 && power <= 1.0, "decay.power", || {
+                format!("must be above 0 and at most 1, not {power}")
+            });
+            faults.positive("decay.offset", offset);
+        }
         if let Schedule::Bernoulli { probability: p, .. } = self.schedule {
             faults.require((1e-9..=1.0).contains(&p), "communication-probability", || {
                 format!("must be from 1e-9 to 1, not {p}")

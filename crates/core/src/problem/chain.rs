@@ -44,6 +44,31 @@ impl Sparse {
     }
 }
 
+/// Draws that follow a finite Markov chain, on a linear field.
+pub struct Trajectory {
+    /// The distribution of the state before the first oracle call.
+    pub begin: Vec<f64>,
+    /// The stationary distribution.
+    pub stationary: Vec<f64>,
+    /// What an oracle call may do.
+    pub moves: Vec<Move>,
+}
+
+/// An oracle call along a trajectory: it returns `matrix` (θ − θ*) + `offset`, and the state
+/// changes.
+pub struct Move {
+    /// s before the call.
+    pub from: usize,
+    /// s after it.
+    pub to: usize,
+    /// The probability given s.
+    pub probability: f64,
+    /// A(Z), d × d.
+    pub matrix: Matrix,
+    /// F_c(θ*; Z), d numbers.
+    pub offset: Vec<f64>,
+}
+
 /// A Markov chain: P(s' | s).
 pub struct Chain(Sparse);
 

@@ -32,6 +32,7 @@ use crate::kernel::Cohort;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
+pub use chain::{Move, Trajectory};
 pub use exact::Exact;
 pub use minimise::{MOST_REFINED, Minimiser};
 pub use record_loss::Given;
@@ -120,6 +121,14 @@ pub trait Facts: Send + Sync {
     /// moments close on a linear field; those of a Markovian oracle are not.
     fn independent(&self) -> bool {
         true
+    }
+    /// S, the number of positions of a client's trajectory; `None` if it has none.
+    fn positions(&self, _client: usize) -> Option<usize> {
+        None
+    }
+    /// The trajectory of a client whose draws follow a finite chain, if the field is linear.
+    fn trajectory(&self, _client: usize) -> Option<Trajectory> {
+        None
     }
     /// The oracle evaluations of one oracle call: the batch size.
     fn batch(&self) -> u64 {

@@ -4,7 +4,7 @@
 //! θ_c* is the TD fixed point (SCAFFLSA 19, 20), not the projection (15).
 
 use super::affine::{Affine, rank_one_noise};
-use super::chain::Chain;
+use super::chain::{Chain, Move, Trajectory};
 use super::{Facts, Faults, Problem, once};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 const MOST_BURN_IN: u64 = 10_000_000;
 
 /// Whether the draws (s, s') of a client are independent or follow its chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
     /// A new s ~ μ_c in each oracle call.
@@ -32,6 +32,13 @@ pub enum Noise {
         /// The number of transitions from a uniformly drawn state before the first oracle call.
         #[schemars(example = 100)]
         burn_in: u64,
+        /// The mean number of oracle calls at a state before the trajectory moves on, 1 or more:
+        /// after each call it stays at s with probability 1 − 1/this, and draws s' anew. Pairs
+        /// (s, s') keep their stationary distribution, and with it θ\*, A and C; the trajectory
+        /// mixes this many times as slowly.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        #[schemars(range(min = 1.0), extend("default" = 1.0), example = 10.0)]
+        calls_per_state: f64,
     },
 }
 
@@ -43,11 +50,22 @@ impl Noise {
 
     /// Adds a fault if the burn-in is too long.
     pub fn check(&self, faults: &mut Faults) {
-        if let Self::Markov { burn_in } = *self {
+        if let Self::Markov { burn_in, calls_per_state: calls } = *self {
             let message = || format!("must be at most {MOST_BURN_IN}, not {burn_in}");
             faults.require(burn_in <= MOST_BURN_IN, "noise.markov.burn-in", message);
+            let message = || format!("must be a number of 1 or more, not {calls}");
+            let sound = calls >= 1.0 && calls.is_finite();
+            faults.require(sound, "noise.markov.calls-per-state", message);
         }
     }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(calls: &f64) -> bool {
+    *calls == one()
 }
 
 /// One client's environment: a state kernel under the policy, and rewards.
@@ -237,6 +255,8 @@ pub struct Td {
     /// P_c(· | s) for each client and state; empty if draws are independent.
     chains: Vec<Vec<Alias<u32>>>,
     burn_in: u64,
+    /// The probability with which a trajectory moves on after an oracle call.
+    moving: f64,
 }
 
 impl Td {
@@ -278,11 +298,11 @@ impl Td {
         }
         let means = environment_of.iter().map(|&e| &environments[e].mean);
         let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
-        let (chains, burn_in) = match noise {
-            Noise::Independent => (Vec::new(), 0),
-            Noise::Markov { burn_in } => {
+        let (chains, burn_in, moving) = match noise {
+            Noise::Independent => (Vec::new(), 0, 1.0),
+            Noise::Markov { burn_in, calls_per_state } => {
                 let chain = |&e: &usize| environments[e].successors();
-                (environment_of.iter().map(chain).collect(), burn_in)
+                (environment_of.iter().map(chain).collect(), burn_in, 1.0 / calls_per_state)
             }
         };
         Ok(Self {
@@ -295,6 +315,7 @@ impl Td {
             virtual_optimum: OnceLock::new(),
             chains,
             burn_in,
+            moving,
         })
     }
 
@@ -403,6 +424,37 @@ impl Facts for Td {
     fn independent(&self) -> bool {
         self.chains.is_empty()
     }
+    fn positions(&self, client: usize) -> Option<usize> {
+        self.chains.get(client).map(Vec::len)
+    }
+    fn trajectory(&self, client: usize) -> Option<Trajectory> {
+        let own = (!self.independent()).then(|| self.environment(client))?;
+        let mut moves = Vec::new();
+        for s in 0..own.chain.states() {
+            for (next, p) in own.chain.from(s).filter(|(_, p)| *p > 0.0) {
+                let (phi, change) = (self.features.row(s), self.features.difference(s, next));
+                let error = dot(&change, &self.optimum) - own.rewards[s];
+                let offset: Vec<f64> = phi.iter().map(|x| error * x).collect();
+                let matrix = Matrix::outer(phi, &change);
+                let stays = [(next, self.moving), (s, 1.0 - self.moving)];
+                for (to, share) in stays.into_iter().filter(|(_, share)| *share > 0.0) {
+                    let (matrix, offset) = (matrix.clone(), offset.clone());
+                    moves.push(Move { from: s, to, probability: p * share, matrix, offset });
+                }
+            }
+        }
+        // The trajectory without staying runs through the burn-in, from a uniformly drawn state.
+        let states = own.chain.states();
+        let mut begin = vec![1.0 / states as f64; states];
+        for _ in 0..self.burn_in {
+            let mut next = vec![0.0; states];
+            for (s, share) in begin.iter().enumerate() {
+                own.chain.from(s).for_each(|(to, p)| next[to] += share * p);
+            }
+            begin = next;
+        }
+        Some(Trajectory { begin, stationary: own.shares.clone(), moves })
+    }
     fn feature_norm(&self, x: &[f64]) -> Option<f64> {
         Some(dot(x, &once(&self.gram, || self.gram()).apply(x)))
     }
@@ -434,8 +486,11 @@ impl Problem for Td {
             None => self.tables.oracle(client, rng.bits(), theta, field),
             Some(chain) => {
                 let s = *state as usize;
-                *state = chain[s].pick(rng.bits());
-                self.tables.field(client, s, *state as usize, theta, field);
+                let next = chain[s].pick(rng.bits());
+                self.tables.field(client, s, next as usize, theta, field);
+                if self.moving == 1.0 || rng.uniform() < self.moving {
+                    *state = next;
+                }
             }
         }
     }
@@ -458,7 +513,7 @@ mod tests {
     /// A trajectory visits pairs with their stationary probabilities.
     #[test]
     fn a_trajectory_has_the_stationary_mean_in_the_long_run() {
-        let problem = sample::chain(vec![0], Noise::Markov { burn_in: 50 });
+        let problem = sample::chain(vec![0], Noise::Markov { burn_in: 50, calls_per_state: 1.0 });
         assert!(!problem.independent());
         let (runs, steps) = (400, 1000);
         let theta = [0.4, -0.3];

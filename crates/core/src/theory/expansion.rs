@@ -114,6 +114,28 @@ impl Expansion {
         Some(bias)
     }
 
+    /// tr(A⁻¹CA⁻ᵀ)/N: by H n it is the mean square error of the mean of n iterates with H local
+    /// steps each, to first order in 1/n and for step sizes that fall to 0. A round moves by
+    /// γ_t H A (θ − θ*) with noise of covariance γ_t² H C/N, so that H cancels once
+    /// (Polyak and Juditsky 1992).
+    ///
+    /// # Errors
+    /// [`Singular`] if A has no inverse.
+    pub fn clt_trace(&self) -> Result<f64, Singular> {
+        let d = self.mean.rows();
+        // Row i of C A⁻ᵀ is A⁻¹ times column i of C, which is symmetric.
+        let mut half = Matrix::zeros(d, d);
+        for i in 0..d {
+            let solved = solve(&self.mean, self.noise.row(i))?;
+            (0..d).for_each(|j| half[(j, i)] = solved[j]);
+        }
+        let mut trace = 0.0;
+        for i in 0..d {
+            trace += solve(&self.mean, half.row(i))?[i];
+        }
+        Ok(trace / self.clients as f64)
+    }
+
     /// The part of the next order that is not divided by N, from the
     /// clients' own variance within a round: −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with
     /// w = (H − 1)/2, and (H − 1)(2H − 1)/(6H) more under control variates, whose

@@ -14,4 +14,5 @@ pub mod heterogeneity;
 pub mod lanczos;
 pub mod linear;
 pub mod lyapunov;
+pub mod markov;
 pub mod moments;

@@ -302,6 +302,9 @@ pub enum Prediction {
     SecondOrder,
     /// A closure of the equations of the mean, beyond first order.
     Closure,
+    /// The central limit theorem for the mean of n iterates with falling step sizes:
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn), without the bias (Polyak and Juditsky 1992).
+    Clt,
     /// SCAFFLSA, Theorem 4.1 with the constants of A.5.
     ScafflsaA5,
     /// SCAFFLSA, Theorem 5.1 with the constants of B.2, of the Lyapunov function.
@@ -392,6 +395,7 @@ impl Prediction {
             Self::FirstOrderPrinted => "the first order as printed",
             Self::SecondOrder => "the first order and the term after it",
             Self::Closure => "the closure",
+            Self::Clt => "the central limit theorem",
             Self::ScafflsaA5 => "the bound of SCAFFLSA, Theorem 4.1 (A.5)",
             Self::ScafflsaB2 => "the bound of SCAFFLSA, Theorem 5.1 (B.2)",
             Self::ScafflsaB5 => "the bound of SCAFFLSA, Theorem 5.3 (B.5)",

@@ -209,6 +209,9 @@ pub enum TheoryKind {
     SecondOrder,
     /// The bias by a closure of the equations of the mean, beyond first order.
     Closure,
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn), the mean square error of the mean of n iterates with falling step sizes
+    /// by the central limit theorem.
+    Clt,
     /// The published bounds whose conditions hold.
     Bounds,
 }

@@ -1,15 +1,14 @@
 //! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{Prepared, Scenario, client_work};
+use super::prepare::{Prepared, Scenario, run_model};
 use crate::plan::{Cell, Identity};
-use driftbench_core::algorithm::{Average, Component};
-use driftbench_core::federated::{Clock, Learning, Schedule, Variates, expected_steps};
+use driftbench_core::algorithm::Average;
+use driftbench_core::federated::{Clock, Schedule, expected_steps};
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::effort::Effort;
-use driftbench_core::theory::moments::{
-    self, AlgorithmModel, Correction, ExactMoments, Moments, RunModel,
-};
+use driftbench_core::theory::markov::{self, TrajectoryMoments};
+use driftbench_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
 /// communication.
@@ -34,30 +33,22 @@ fn scheme(identity: &Identity, clients: usize) -> AlgorithmModel<'static> {
     };
     let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
     let common = components.iter().all(|c| c.copy == copy);
-    let run = |Component { weight, terms, .. }: Component| RunModel {
-        weight,
-        server_step: terms.server_step,
-        correction: match terms.variates {
-            Variates::None => Correction::None,
-            Variates::Kept(Learning::OptionTwo) => Correction::Kept,
-            Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
-            Variates::Fresh => Correction::Fresh,
-        },
-        update: Box::new(move |client| client_work(&terms, client)),
-    };
     let burn_in = match identity.algorithm.average() {
         Average::None => None,
         Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
     };
-    let runs = components.into_iter().map(run).collect();
-    AlgorithmModel { runs, cohort, common, coin, burn_in }
+    let decay =
+        first.decay.map(|decay| -> StepFactor<'static> { Box::new(move |t| decay.factor(t)) });
+    let runs = components.into_iter().map(run_model).collect();
+    AlgorithmModel { runs, cohort, common, coin, burn_in, decay }
 }
 
 /// The scheme whose stationary distribution a cell has at the end of its rounds, without
-/// averaging; `None` if rounds end after a fixed number of steps under random communication.
+/// averaging; `None` if rounds end after a fixed number of steps under random communication, or
+/// step sizes fall.
 pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
     let found = AlgorithmModel { burn_in: None, ..scheme(identity, clients) };
-    fixed_steps(identity).is_none().then_some(found)
+    (fixed_steps(identity).is_none() && found.decay.is_none()).then_some(found)
 }
 
 /// Why a cell has no exact moments.
@@ -78,7 +69,8 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.scenarios[0].instance;
     let scheme = scheme(identity, facts.clients());
-    if !moments::are_closed(facts, &scheme) {
+    let along = markov::are_closed(facts, &scheme);
+    if !along && !moments::are_closed(facts, &scheme) {
         return Err(NoMoments::Open);
     }
     let steps = fixed_steps(identity);
@@ -86,7 +78,10 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         return Err(NoMoments::Open);
     }
     let rounds = identity.rounds.saturating_mul(steps.unwrap_or(1));
-    let one = moments::effort(facts, &scheme, rounds, prepared.recorded.len());
+    let one = match along {
+        true => markov::rounds_effort(facts, &scheme, rounds),
+        false => moments::effort(facts, &scheme, rounds, prepared.recorded.len()),
+    };
     let cost = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
     if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
 }
@@ -114,6 +109,10 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
         let found = moments::steps::at_rounds(facts, &scheme, steps, &scenario.start, &recorded);
         return found.ok_or(NoMoments::Open);
     }
+    let recorded = cell.identity.recorded();
+    if let Some(exact) = TrajectoryMoments::new(facts, &scheme) {
+        return Ok(exact.at_rounds(&scenario.start, &recorded));
+    }
     let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-    Ok(exact.at_rounds(&scenario.start, &cell.identity.recorded()))
+    Ok(exact.at_rounds(&scenario.start, &recorded))
 }

@@ -4,13 +4,14 @@ use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity};
 use driftbench_core::algorithm::{Boxed, Component, Instance};
-use driftbench_core::federated::{Terms, Variates};
+use driftbench_core::federated::{Learning, Schedule, Terms, Variates};
 use driftbench_core::kernel::axpy;
 use driftbench_core::problem::arrays::{Contents, DataFile, Files};
 use driftbench_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS, Minimiser};
 use driftbench_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use driftbench_core::theory::linear::LocalUpdate;
-use driftbench_core::theory::{deterministic, linear};
+use driftbench_core::theory::moments::{AlgorithmModel, Correction, RunModel};
+use driftbench_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -307,7 +308,7 @@ fn scenario(
         Start::Limit(_) => match &limit {
             Some(limit) => limit.clone(),
             None => {
-                let message = "needs a linear problem with independent noise, on which the limit is known exactly";
+                let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
                 return Err(bad("start.limit".into(), message.into()));
             }
         },
@@ -351,6 +352,43 @@ pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
     }
 }
 
+/// A run of the engine in the theory's own type.
+pub fn run_model(component: Component) -> RunModel<'static> {
+    let Component { weight, terms, .. } = component;
+    RunModel {
+        weight,
+        server_step: terms.server_step,
+        correction: match terms.variates {
+            Variates::None => Correction::None,
+            Variates::Kept(Learning::OptionTwo) => Correction::Kept,
+            Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
+            Variates::Fresh => Correction::Fresh,
+        },
+        update: Box::new(move |client| client_work(&terms, client)),
+    }
+}
+
+/// lim E θ_t of a cell along trajectories, the weighted sum of its runs' limits; `None` if it is
+/// not known or too costly.
+fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Vec<f64>> {
+    let mut sum = vec![0.0; facts.dim()];
+    for component in identity.algorithm.components() {
+        let Terms { schedule, decay, cohort, .. } = component.terms;
+        if schedule != Schedule::Every || decay.is_some() {
+            return None;
+        }
+        let weight = component.weight;
+        let runs = vec![RunModel { weight: 1.0, ..run_model(component) }];
+        let (cohort, common) = (cohort.unwrap_or(facts.clients()), true);
+        let model = AlgorithmModel { runs, cohort, common, coin: None, burn_in: None, decay: None };
+        if !markov::are_closed(facts, &model) || !markov::limit_effort(facts, &model).fits() {
+            return None;
+        }
+        axpy(weight, &markov::limit(facts, &model)?, &mut sum);
+    }
+    Some(sum)
+}
+
 /// The most local steps of a client in a round.
 fn most_steps(cell: &Cell) -> u64 {
     let components = cell.identity.algorithm.components();
@@ -365,6 +403,9 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
     let closed = facts.linear() && facts.independent();
+    if facts.linear() && !facts.independent() {
+        return limit_along_trajectories(identity, facts);
+    }
     let listed = identity.record.metrics.contains(&Metric::SqErrorLimit);
     let deterministic = identity.oracle == Oracle::Exact;
     if !closed && (!listed || !deterministic) {
@@ -377,8 +418,15 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     for Component { weight, terms, .. } in identity.algorithm.components() {
         let work = |client| client_work(&terms, client);
         let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
+        let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         let limit = if terms.variates != Variates::None {
             // Control variates remove the bias.
+            facts.optimum().to_vec()
+        } else if terms.decay.is_some() {
+            // γ_t → 0, and with it the bias, unless clients with more local steps weigh more.
+            if !even {
+                return None;
+            }
             facts.optimum().to_vec()
         } else if part && facts.unequal_shares().is_some() {
             // The mean of a part of the clients is no fixed linear map of theirs.

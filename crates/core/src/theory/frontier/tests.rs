@@ -42,7 +42,14 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     });
     let coin = (method == Method::Scaffnew).then(|| 1.0 / local_steps as f64);
     let common = method.weights().len() > 1;
-    AlgorithmModel { runs: runs.collect(), cohort: clients as usize, common, coin, burn_in: None }
+    AlgorithmModel {
+        runs: runs.collect(),
+        cohort: clients as usize,
+        common,
+        coin,
+        burn_in: None,
+        decay: None,
+    }
 }
 
 fn agrees(facts: &dyn Facts, method: Method, what: &str) {
@@ -286,7 +293,8 @@ fn what_cannot_be_computed_is_refused() {
     let refused = |facts: &dyn Facts| search(facts, &settings(&[4], &[0.1])).unwrap_err();
     assert_eq!(refused(&sample::weighted_ridge()), Refusal::UnequalShares);
     assert_eq!(refused(&sample::weighted_logistic()), Refusal::MomentsDoNotClose);
-    let markovian = sample::chain((0..4).collect(), Noise::Markov { burn_in: 1 });
+    let markovian =
+        sample::chain((0..4).collect(), Noise::Markov { burn_in: 1, calls_per_state: 1.0 });
     assert_eq!(refused(&markovian), Refusal::MomentsDoNotClose);
     let wide = quadratic::Settings { dimension: 20, noise: 1.0, ..sample::quadratic(4) };
     let many = refused(&sample::build(&wide, 1));

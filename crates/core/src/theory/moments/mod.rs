@@ -26,6 +26,7 @@ pub use size::{rounds_effort as effort, stationary_effort};
 pub use stability::SpectralRadii;
 use stages::{StateLayout, TypeSteps, second_moment};
 use state::{MomentState, Past, Stage, sandwich};
+pub(super) use stationary::gmres;
 
 /// The correction of the clients' fields, in the theory's own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,13 @@ pub struct AlgorithmModel<'a> {
     pub coin: Option<f64>,
     /// The rounds before averaging begins, if the estimate is an average over rounds.
     pub burn_in: Option<u64>,
+    /// The factor of all step sizes in the round after so many others; without it they are
+    /// constant. Then there is no stationary distribution.
+    pub decay: Option<StepFactor<'a>>,
 }
+
+/// The factor of all step sizes in the round after so many others.
+pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 
 /// The version of these computations. It changes whenever a bit of their results changes,
 /// so that cached moments of another version are recomputed.
@@ -186,6 +193,16 @@ impl<'a> ExactMoments<'a> {
             return None;
         }
         let (types, type_of) = types(facts, model);
+        Self::of_types(facts, model, types, type_of)
+    }
+
+    /// Prepares the local steps of these types.
+    fn of_types(
+        facts: &'a dyn Facts,
+        model: &'a AlgorithmModel<'a>,
+        types: Vec<Type>,
+        type_of: Vec<usize>,
+    ) -> Option<Self> {
         let runs = &model.runs;
         let corrected: Vec<bool> = runs.iter().map(|r| r.correction != Correction::None).collect();
         let layout = StateLayout::new(facts.dim(), &corrected, model.coin.is_some());
@@ -214,6 +231,16 @@ impl<'a> ExactMoments<'a> {
             new.stages = new.make_stages();
         }
         Some(new)
+    }
+
+    /// The same algorithm with step sizes that are `factor` times as large.
+    fn with_steps(&self, factor: f64) -> Option<Self> {
+        let scaled = |t: &Type| {
+            let update = |u: &LocalUpdate| LocalUpdate { step: factor * u.step, ..*u };
+            Type { updates: t.updates.iter().map(update).collect(), ..*t }
+        };
+        let types = self.types.iter().map(scaled).collect();
+        Self::of_types(self.facts, self.model, types, self.type_of.clone())
     }
 
     /// The state before the first round, from θ_0.
@@ -315,18 +342,23 @@ impl<'a> ExactMoments<'a> {
         let mut clients = None;
         let mut averages = AverageMoments::new(self, &state);
         let mut out = Vec::new();
-        let mut round = 0;
+        let (mut round, mut scaled) = (0, None);
         for &target in rounds {
             while round < target {
-                if round + 1 == target {
-                    clients = self.clients_error(&state);
+                if let Some(factor) = &self.model.decay {
+                    scaled = self.with_steps(factor(round));
                 }
-                let (next, past) = self.round(&state, averages.past.as_ref());
+                let of_round = scaled.as_ref().unwrap_or(self);
+                if round + 1 == target {
+                    clients = of_round.clients_error(&state);
+                }
+                let (next, past) = of_round.round(&state, averages.past.as_ref());
                 (state, averages.past) = (next, past);
                 round += 1;
                 averages.see(&state, &estimate, round);
             }
-            out.push(self.moments(&state, &averages, round, clients));
+            let of_round = scaled.as_ref().unwrap_or(self);
+            out.push(of_round.moments(&state, &averages, round, clients));
         }
         out
     }

@@ -93,7 +93,9 @@ pub fn rounds_effort(
 ) -> Effort {
     let sizes = MomentSizes::new(facts, model);
     let stored = rows as f64 * (sizes.d * sizes.d + 2.0 * sizes.d);
-    let products = sizes.types * sizes.prepare + rounds as f64 * sizes.round;
+    // Local steps whose size falls are prepared in each round.
+    let prepared = if model.decay.is_some() { rounds.max(1) as f64 } else { 1.0 };
+    let products = prepared * sizes.types * sizes.prepare + rounds as f64 * sizes.round;
     Effort::new(products, sizes.numbers() + stored)
 }
 

@@ -155,7 +155,7 @@ fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
 
 /// x with x = B x + c, by GMRES from `start` with at most `restarts` restarts; `None` if
 /// the residual does not shrink to rounding error.
-fn gmres(
+pub fn gmres(
     start: &[f64],
     constant: &[f64],
     restarts: usize,

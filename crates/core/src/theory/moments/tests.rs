@@ -40,6 +40,30 @@ fn model(
     AlgorithmModel { coin, ..sample::model(clients, &[(1.0, step)], steps, correction) }
 }
 
+/// With step sizes that fall, n times the mean square error of the mean of n iterates tends to
+/// tr(A⁻¹CA⁻ᵀ)/(NH): for FedAvg at H = 1 and for Scaffold at any H. FedAvg's heterogeneity bias at
+/// H = 4 falls only with γ_t, and dominates.
+#[test]
+fn averages_of_falling_steps_obey_the_central_limit_theorem() {
+    let facts = quadratic();
+    let limit = Expansion::new(&facts).unwrap().clt_trace().unwrap();
+    let scaled = |correction, steps: u64| -> f64 {
+        let decay: StepFactor<'_> = Box::new(|t| libm::pow(1.0 + t as f64 / 100.0, -0.66));
+        let base = model(4, correction, (0.3 / steps as f64, steps), None);
+        let model = AlgorithmModel { decay: Some(decay), ..base };
+        let exact = ExactMoments::new(&facts, &model).unwrap();
+        let found = exact.at_rounds(facts.optimum(), &[4000]).remove(0);
+        found.sq_error_average * (4000 * steps) as f64 / limit
+    };
+    for (correction, steps) in [(Correction::None, 1), (Correction::Kept, 1), (Correction::Kept, 4)]
+    {
+        let found = scaled(correction, steps);
+        assert!((found - 1.0).abs() < 0.02, "{correction:?} {steps}: {found:?}");
+    }
+    let biased = scaled(Correction::None, 4);
+    assert!(biased > 1.5, "{biased:?}");
+}
+
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {

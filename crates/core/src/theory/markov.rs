@@ -1,0 +1,669 @@
+//! Exact moments along trajectories: FedLSA, SCAFFLSA and their extrapolations where each client's
+//! draws follow a finite chain (SCAFFLSA leaves this noise to future work).
+//!
+//! The means do not close by themselves, since a draw depends on where the trajectory is. They
+//! do together with the position: with x the joint position of all trajectories and
+//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. Given θ_t
+//! and x the clients are independent, as they are without trajectories. There are Π S_k
+//! positions, so that only a few clients with a few states fit.
+
+use super::effort::Effort;
+use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel, gmres};
+use crate::kernel::axpy;
+use crate::linalg::{Matrix, solve};
+use crate::problem::{Facts, Trajectory};
+
+/// The largest order of a stationary system that is solved directly.
+const DIRECT: usize = 600;
+/// The most restarts of GMRES.
+const RESTARTS: usize = 40;
+/// The most numbers of a joint state for which anything is computed.
+const MOST_NUMBERS: f64 = 1e7;
+
+/// The positions of the parts of z = (1, e, e', …, c_1, …, c_N, c'_1, …), one e per run, and one c
+/// per client and corrected run; and of a client's y = (1, e, e', …, w, …), w the part of
+/// its drift that is constant within the round.
+struct Layout {
+    d: usize,
+    runs: usize,
+    clients: usize,
+    /// The number of each run among those with control variates.
+    corrected: Vec<Option<usize>>,
+}
+
+impl Layout {
+    fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
+        let mut count = 0;
+        let number = |run: &RunModel<'_>| {
+            (run.correction != Correction::None).then(|| {
+                count += 1;
+                count - 1
+            })
+        };
+        let corrected = model.runs.iter().map(number).collect();
+        Self { d: facts.dim(), runs: model.runs.len(), clients: facts.clients(), corrected }
+    }
+
+    fn variates(&self) -> usize {
+        self.corrected.iter().flatten().count()
+    }
+    /// Length of z.
+    fn whole(&self) -> usize {
+        1 + self.d * (self.runs + self.variates() * self.clients)
+    }
+    /// Length of y.
+    fn own(&self) -> usize {
+        1 + self.d * (self.runs + self.variates())
+    }
+    /// Where e of a run is, in z and in y.
+    fn error(&self, run: usize) -> usize {
+        1 + run * self.d
+    }
+    /// Where c of a corrected run and a client is in z.
+    fn variate(&self, number: usize, client: usize) -> usize {
+        1 + self.d * (self.runs + number * self.clients + client)
+    }
+    /// Where w of a corrected run is in y.
+    fn drift(&self, number: usize) -> usize {
+        1 + self.d * (self.runs + number)
+    }
+
+    /// y of a client from z.
+    fn begin(&self, client: usize) -> Matrix {
+        let mut out = Matrix::zeros(self.own(), self.whole());
+        (0..1 + self.runs * self.d).for_each(|i| out[(i, i)] = 1.0);
+        for number in 0..self.variates() {
+            for i in 0..self.d {
+                let row = self.drift(number) + i;
+                for other in 0..self.clients {
+                    out[(row, self.variate(number, other) + i)] = 1.0 / self.clients as f64;
+                }
+                out[(row, self.variate(number, client) + i)] -= 1.0;
+            }
+        }
+        out
+    }
+
+    /// What z takes from z itself at the end of a round.
+    fn keep(&self, model: &AlgorithmModel<'_>) -> Matrix {
+        let mut out = Matrix::zeros(self.whole(), self.whole());
+        out[(0, 0)] = 1.0;
+        for (r, run) in model.runs.iter().enumerate() {
+            let error = self.error(r);
+            (error..error + self.d).for_each(|i| out[(i, i)] = 1.0 - run.server_step);
+            let Some(number) = self.corrected[r] else { continue };
+            for client in 0..self.clients {
+                let update = (run.update)(client);
+                let length = update.step * update.steps as f64;
+                for i in 0..self.d {
+                    let row = self.variate(number, client) + i;
+                    out[(row, row)] = 1.0;
+                    for other in 0..self.clients {
+                        let column = self.variate(number, other) + i;
+                        out[(row, column)] -= 1.0 / self.clients as f64;
+                    }
+                    out[(row, error + i)] = 1.0 / length;
+                }
+            }
+        }
+        out
+    }
+
+    /// What z takes from a client's y at the end of a round.
+    fn take(&self, model: &AlgorithmModel<'_>, client: usize) -> Matrix {
+        let mut out = Matrix::zeros(self.whole(), self.own());
+        for (r, run) in model.runs.iter().enumerate() {
+            let update = (run.update)(client);
+            for i in 0..self.d {
+                let error = self.error(r) + i;
+                out[(error, error)] = run.server_step / self.clients as f64;
+                if let Some(number) = self.corrected[r] {
+                    let length = update.step * update.steps as f64;
+                    out[(self.variate(number, client) + i, error)] = -1.0 / length;
+                }
+            }
+        }
+        out
+    }
+
+    /// y after an oracle call from y before it: e ← e − γ (A e + F_c(θ*; Z) + w).
+    fn step(&self, steps: &[f64], matrix: &Matrix, offset: &[f64]) -> Matrix {
+        let mut out = Matrix::identity(self.own());
+        for (r, step) in steps.iter().enumerate() {
+            let error = self.error(r);
+            for i in 0..self.d {
+                (0..self.d).for_each(|j| out[(error + i, error + j)] -= step * matrix[(i, j)]);
+                out[(error + i, 0)] -= step * offset[i];
+                if let Some(number) = self.corrected[r] {
+                    out[(error + i, self.drift(number) + i)] -= step;
+                }
+            }
+        }
+        out
+    }
+}
+
+/// A client's round, by where its trajectory begins (s) and ends (s').
+struct ClientRound {
+    states: usize,
+    /// The distribution of s before the first round, and the stationary one.
+    laws: [Vec<f64>; 2],
+    /// P(s' | s), S × S.
+    passage: Matrix,
+    /// z from z by way of the client's mean, times P(s' | s): number s S + s', D × D.
+    means: Vec<Matrix>,
+    /// The local steps as a map of E 1{s} y yᵀ over all s, S n² × S n², once it is asked for.
+    squares: Option<Matrix>,
+    begin: Matrix,
+    take: Matrix,
+}
+
+impl ClientRound {
+    fn new(layout: &Layout, model: &AlgorithmModel<'_>, client: usize, path: &Trajectory) -> Self {
+        let (states, n) = (path.begin.len(), layout.own());
+        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
+        let mut one = Matrix::zeros(states * n, states * n);
+        for way in &path.moves {
+            let step = layout.step(&steps, &way.matrix, &way.offset);
+            for i in 0..n {
+                for j in 0..n {
+                    one[(way.to * n + i, way.from * n + j)] += way.probability * step[(i, j)];
+                }
+            }
+        }
+        let all = one.power((model.runs[0].update)(client).steps);
+        let (begin, take) = (layout.begin(client), layout.take(model, client));
+        let mean = |k: usize| {
+            let (s, to) = (k / states, k % states);
+            let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);
+            take.times(&block).times(&begin)
+        };
+        let means = (0..states * states).map(mean).collect();
+        let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
+        let laws = [path.begin.clone(), path.stationary.clone()];
+        Self { states, laws, passage, means, squares: None, begin, take }
+    }
+
+    /// Computes the map of second moments.
+    fn with_squares(
+        mut self,
+        layout: &Layout,
+        model: &AlgorithmModel<'_>,
+        client: usize,
+        path: &Trajectory,
+    ) -> Self {
+        let (states, n) = (self.states, layout.own());
+        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
+        let mut one = Matrix::zeros(states * n * n, states * n * n);
+        for way in &path.moves {
+            let step = layout.step(&steps, &way.matrix, &way.offset);
+            for k in 0..n * n {
+                for l in 0..n * n {
+                    let product = step[(k / n, l / n)] * step[(k % n, l % n)];
+                    one[(way.to * n * n + k, way.from * n * n + l)] += way.probability * product;
+                }
+            }
+        }
+        self.squares = Some(one.power((model.runs[0].update)(client).steps));
+        self
+    }
+
+    /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.
+    fn square(&self, squares: &Matrix, (s, to): (usize, usize), y: &Matrix) -> Matrix {
+        let (n, count) = (y.rows(), y.entries().len());
+        let entry = |k: usize| {
+            let row = &squares.row(to * count + k)[s * count..][..count];
+            crate::kernel::dot(row, y.entries())
+        };
+        Matrix::from_entries(n, n, (0..count).map(entry).collect())
+    }
+}
+
+/// Whether the moments along trajectories close and this module covers them: one oracle call in a
+/// local step, all clients in every round, and runs that differ in step sizes and weights alone
+/// and share their draws.
+pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
+    let clients = facts.clients();
+    let covered = |run: &RunModel<'_>| {
+        let plain = |c: usize| {
+            let (update, first) = ((run.update)(c), (model.runs[0].update)(c));
+            update.batch == 1 && update.proximal == 0.0 && update.steps == first.steps
+        };
+        matches!(run.correction, Correction::None | Correction::Kept) && (0..clients).all(plain)
+    };
+    facts.linear()
+        && !facts.independent()
+        && facts.unequal_shares().is_none()
+        && model.coin.is_none()
+        && model.decay.is_none()
+        && model.cohort == clients
+        && (model.runs.len() == 1 || model.common)
+        && model.runs.iter().all(covered)
+        && facts.positions(0).is_some()
+}
+
+/// The sizes that decide the effort.
+struct Sizes {
+    /// S of the longest chain and Π S_k.
+    states: f64,
+    positions: f64,
+    clients: f64,
+    /// Length of y and of z.
+    own: f64,
+    whole: f64,
+    /// Squarings of a client's map.
+    powers: f64,
+}
+
+impl Sizes {
+    fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
+        let layout = Layout::new(facts, model);
+        let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
+        let steps = (0..facts.clients()).map(|c| (model.runs[0].update)(c).steps).max();
+        Self {
+            positions: states.clone().product(),
+            states: states.fold(0.0, f64::max),
+            clients: facts.clients() as f64,
+            own: layout.own() as f64,
+            whole: layout.whole() as f64,
+            powers: 1.5 * libm::log2(steps.unwrap_or(1) as f64 + 1.0) + 1.0,
+        }
+    }
+
+    /// Products of preparing the clients' second moments, and the numbers that they take.
+    fn prepare(&self) -> (f64, f64) {
+        let order = self.states * self.own * self.own;
+        let products = self.clients * self.powers * order * order * order;
+        (products, (self.clients + 3.0) * order * order)
+    }
+
+    /// Products of a round of second moments, and the numbers of a state.
+    fn round(&self) -> (f64, f64) {
+        let Self { states, positions, clients, own, whole, .. } = self;
+        // A product of two small matrices takes as long as so many products.
+        let least = 60.0;
+        let squares = clients * positions * states * (own * own * own * own + least);
+        let pairs =
+            clients * clients * positions * states * (whole * whole * (whole + 1.0) + least);
+        (squares + pairs, positions * whole * whole)
+    }
+}
+
+/// The effort of moments up to round `rounds`.
+pub fn rounds_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Effort {
+    let sizes = Sizes::new(facts, model);
+    let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
+    refused(state)
+        .unwrap_or_else(|| Effort::new(prepare + 1.3 * rounds as f64 * round, held + 6.0 * state))
+}
+
+/// The effort of [`TrajectoryMoments::stationary`].
+pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
+    let sizes = Sizes::new(facts, model);
+    let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
+    let search = if state <= DIRECT as f64 {
+        state * round + state * state * state
+    } else {
+        RESTARTS as f64 * 31.0 * (round + 120.0 * state)
+    };
+    refused(state).unwrap_or_else(|| Effort::new(prepare + search, held + 40.0 * state))
+}
+
+/// The effort of [`limit`].
+pub fn limit_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
+    let sizes = Sizes::new(facts, model);
+    let unknown = sizes.positions * sizes.whole;
+    // A few states of few clients: it is computed before every run.
+    let fits = unknown <= DIRECT as f64;
+    let order = sizes.states * sizes.own;
+    let prepare = sizes.clients * sizes.powers * order * order * order;
+    refused(if fits { 0.0 } else { f64::INFINITY }).unwrap_or_else(|| {
+        Effort::new(prepare + unknown * unknown * unknown, 3.0 * unknown * unknown)
+    })
+}
+
+/// An effort beyond every limit for states with too many numbers.
+fn refused(numbers: f64) -> Option<Effort> {
+    (numbers > MOST_NUMBERS).then(|| Effort::new(f64::INFINITY, numbers))
+}
+
+/// The exact moments of an algorithm along trajectories.
+pub struct TrajectoryMoments<'a> {
+    facts: &'a dyn Facts,
+    model: &'a AlgorithmModel<'a>,
+    layout: Layout,
+    keep: Matrix,
+    clients: Vec<ClientRound>,
+}
+
+/// A matrix for each joint position x.
+type ByPosition = Vec<Matrix>;
+
+impl<'a> TrajectoryMoments<'a> {
+    /// The maps of means alone.
+    fn of_means(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+        if !are_closed(facts, model) {
+            return None;
+        }
+        let layout = Layout::new(facts, model);
+        let client = |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?));
+        let clients = (0..facts.clients()).map(client).collect::<Option<_>>()?;
+        Some(Self { facts, model, keep: layout.keep(model), layout, clients })
+    }
+
+    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
+    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+        let mut new = Self::of_means(facts, model)?;
+        let clients = std::mem::take(&mut new.clients).into_iter().enumerate();
+        let with_squares = |(c, client): (usize, ClientRound)| {
+            Some(client.with_squares(&new.layout, model, c, &facts.trajectory(c)?))
+        };
+        new.clients = clients.map(with_squares).collect::<Option<_>>()?;
+        Some(new)
+    }
+
+    /// The number of joint positions.
+    fn positions(&self) -> usize {
+        self.clients.iter().map(|client| client.states).product()
+    }
+
+    /// The position of a client's trajectory in a joint position.
+    fn place(&self, client: usize, x: usize) -> usize {
+        x / self.stride(client) % self.clients[client].states
+    }
+
+    fn stride(&self, client: usize) -> usize {
+        self.clients[..client].iter().map(|earlier| earlier.states).product()
+    }
+
+    /// P(x) where each trajectory has its law of this number.
+    fn law(&self, number: usize) -> Vec<f64> {
+        let one = |x: usize| {
+            let each = self.clients.iter().enumerate();
+            each.map(|(k, client)| client.laws[number][self.place(k, x)]).product()
+        };
+        (0..self.positions()).map(one).collect()
+    }
+
+    /// Moves one client's trajectory through a round: Σ_s `map`(s, s', block) for each x'.
+    fn along(
+        &self,
+        client: usize,
+        blocks: &[Matrix],
+        map: &dyn Fn(usize, usize, &Matrix) -> Matrix,
+    ) -> ByPosition {
+        let (stride, states) = (self.stride(client), self.clients[client].states);
+        let to = |x: usize| {
+            let to = self.place(client, x);
+            let first = x - to * stride;
+            let mut from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
+            let sum = from.next();
+            let mut sum = sum.unwrap_or_else(|| blocks[x].clone());
+            from.for_each(|more| sum.add(1.0, &more));
+            sum
+        };
+        (0..blocks.len()).map(to).collect()
+    }
+
+    /// Moves the trajectories of all clients but these, whatever their iterates do.
+    fn passed(&self, blocks: &[Matrix], except: &[usize]) -> ByPosition {
+        let mut blocks = blocks.to_vec();
+        for k in (0..self.clients.len()).filter(|k| !except.contains(k)) {
+            let passage = &self.clients[k].passage;
+            blocks = self.along(k, &blocks, &|s, to, block| block.scaled(passage[(s, to)]));
+        }
+        blocks
+    }
+
+    /// E 1{x} a z'ᵀ after a round from E 1{x} a zᵀ before it, for any a that the round does not
+    /// change.
+    fn rows_after(&self, rows: &[Matrix]) -> ByPosition {
+        let mut out: ByPosition =
+            self.passed(rows, &[]).iter().map(|block| block.times_transposed(&self.keep)).collect();
+        for (k, client) in self.clients.iter().enumerate() {
+            let mean = |s: usize, to: usize, block: &Matrix| {
+                block.times_transposed(&client.means[s * client.states + to])
+            };
+            let moved = self.along(k, &self.passed(rows, &[k]), &mean);
+            out.iter_mut().zip(&moved).for_each(|(sum, more)| sum.add(1.0, more));
+        }
+        out
+    }
+
+    /// E 1{x} z zᵀ after a round.
+    fn after(&self, state: &[Matrix]) -> ByPosition {
+        let keep = |block: &Matrix| self.keep.times(block).times_transposed(&self.keep);
+        let mut out: ByPosition = self.passed(state, &[]).iter().map(keep).collect();
+        for (k, client) in self.clients.iter().enumerate() {
+            let Some(squares) = &client.squares else { continue };
+            let mean = |k: usize, s: usize, to: usize| {
+                let client = &self.clients[k];
+                &client.means[s * client.states + to]
+            };
+            let alone = self.passed(state, &[k]);
+            let crossed = self.along(k, &alone, &|s, to, block| mean(k, s, to).times(block));
+            let begun: ByPosition = alone
+                .iter()
+                .map(|block| client.begin.times(block).times_transposed(&client.begin))
+                .collect();
+            let own = self.along(k, &begun, &|s, to, block| client.square(squares, (s, to), block));
+            for ((sum, crossed), own) in out.iter_mut().zip(&crossed).zip(&own) {
+                let crossed = crossed.times_transposed(&self.keep);
+                sum.add(1.0, &crossed);
+                sum.add(1.0, &crossed.transpose());
+                sum.add(1.0, &client.take.times(own).times_transposed(&client.take));
+            }
+            for other in k + 1..self.clients.len() {
+                let both = self.passed(state, &[k, other]);
+                let left = self.along(k, &both, &|s, to, block| mean(k, s, to).times(block));
+                let both = self.along(other, &left, &|s, to, block| {
+                    block.times_transposed(mean(other, s, to))
+                });
+                for (sum, both) in out.iter_mut().zip(&both) {
+                    sum.add(1.0, both);
+                    sum.add(1.0, &both.transpose());
+                }
+            }
+        }
+        out.iter().map(Matrix::symmetric_part).collect()
+    }
+
+    /// L with L z = θ̂ − θ*, d × D.
+    fn estimate(&self) -> Matrix {
+        let mut out = Matrix::zeros(self.layout.d, self.layout.whole());
+        let sum = self.model.runs.iter().fold(0.0, |sum, run| sum + run.weight);
+        for i in 0..self.layout.d {
+            for (r, run) in self.model.runs.iter().enumerate() {
+                out[(i, self.layout.error(r) + i)] = run.weight;
+            }
+            if (sum - 1.0).abs() > 1e-12 {
+                out[(i, 0)] = (sum - 1.0) * self.facts.optimum()[i];
+            }
+        }
+        out
+    }
+
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`.
+    pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
+        let (estimate, size) = (self.estimate(), self.layout.whole());
+        let mut z = vec![0.0; size];
+        z[0] = 1.0;
+        for r in 0..self.layout.runs {
+            let e = self.layout.error(r);
+            (0..self.layout.d).for_each(|i| z[e + i] = start[i] - self.facts.optimum()[i]);
+        }
+        let of_law = |p: &f64| Matrix::outer(&z, &z).scaled(*p);
+        let mut state: ByPosition = self.law(0).iter().map(of_law).collect();
+        let mut past = PastEstimates::new(self.layout.d, size, state.len());
+        let (mut out, mut round) = (Vec::new(), 0);
+        for &target in rounds {
+            while round < target {
+                past.rows = self.rows_after(&past.rows);
+                state = self.after(&state);
+                round += 1;
+                if round > self.model.burn_in.unwrap_or(0) {
+                    past.see(&state, &estimate);
+                }
+            }
+            let last = in_estimates(&sum_of(&state), &estimate);
+            let averaged = self.model.burn_in.is_some();
+            let (found, average) = match past.mean() {
+                Some(mean) if averaged => (mean, f64::NAN),
+                Some((square, _)) => (last, square.trace()),
+                None => (last.clone(), if averaged { f64::NAN } else { last.0.trace() }),
+            };
+            out.push(recorded(round, found, average));
+        }
+        out
+    }
+
+    /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
+    /// those of the first run's θ; those of control variates are not given.
+    pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
+        let size = self.layout.whole();
+        let law = self.law(1);
+        let count = law.len() * (size * size - 1);
+        // E 1{x} is known, so that the map of the other numbers is affine.
+        let state = |share: f64, numbers: &[f64]| -> ByPosition {
+            let block = |x: usize| {
+                let mut all = vec![share * law[x]];
+                all.extend_from_slice(&numbers[x * (size * size - 1)..][..size * size - 1]);
+                Matrix::from_entries(size, size, all)
+            };
+            (0..law.len()).map(block).collect()
+        };
+        let numbers = |state: &[Matrix]| -> Vec<f64> {
+            state.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
+        };
+        let map = |x: &[f64]| numbers(&self.after(&state(0.0, x)));
+        let zero = vec![0.0; count];
+        let constant = numbers(&self.after(&state(1.0, &zero)));
+        let found = fixed_point(count, &constant, &map)?;
+        let found = state(1.0, &found);
+        let whole = sum_of(&found);
+        if (0..size).any(|i| whole[(i, i)] < 0.0 || !whole[(i, i)].is_finite()) {
+            return None;
+        }
+        let e = self.layout.error(0);
+        let theta = Matrix::from_fn(self.layout.d, self.layout.d, |i, j| whole[(e + i, e + j)]);
+        let (theta_variate, variate, variate_pair) = (vec![], vec![], vec![]);
+        let blocks = CovarianceBlocks { theta, theta_variate, variate, variate_pair };
+        let moments = in_estimates(&whole, &self.estimate());
+        Some((recorded(u64::MAX, moments, f64::NAN), blocks))
+    }
+
+    /// E θ̂ − θ* at stationarity, d numbers.
+    fn stationary_mean(&self) -> Option<Vec<f64>> {
+        let size = self.layout.whole();
+        let law = self.law(1);
+        let rows = |share: f64, numbers: &[f64]| -> ByPosition {
+            let row = |x: usize| {
+                let mut all = vec![share * law[x]];
+                all.extend_from_slice(&numbers[x * (size - 1)..][..size - 1]);
+                Matrix::from_entries(1, size, all)
+            };
+            (0..law.len()).map(row).collect()
+        };
+        let numbers = |rows: &[Matrix]| -> Vec<f64> {
+            rows.iter().flat_map(|row| row.entries()[1..].iter().copied()).collect()
+        };
+        let map = |x: &[f64]| numbers(&self.rows_after(&rows(0.0, x)));
+        let count = law.len() * (size - 1);
+        let constant = numbers(&self.rows_after(&rows(1.0, &vec![0.0; count])));
+        let found = rows(1.0, &fixed_point(count, &constant, &map)?);
+        Some(self.estimate().apply(sum_of(&found).entries()))
+    }
+}
+
+/// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
+/// a draw is correlated with the iterate. `None` unless [`are_closed`].
+pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
+    let mut limit = TrajectoryMoments::of_means(facts, model)?.stationary_mean()?;
+    axpy(1.0, facts.optimum(), &mut limit);
+    limit.iter().all(|x| x.is_finite()).then_some(limit)
+}
+
+/// x with x = map(x) + constant; `None` if none is found.
+fn fixed_point(
+    count: usize,
+    constant: &[f64],
+    map: &dyn Fn(&[f64]) -> Vec<f64>,
+) -> Option<Vec<f64>> {
+    if count > DIRECT {
+        return gmres(&vec![0.0; count], constant, RESTARTS, map);
+    }
+    let mut system = Matrix::identity(count);
+    let mut unit = vec![0.0; count];
+    for j in 0..count {
+        unit[j] = 1.0;
+        for (i, x) in map(&unit).into_iter().enumerate() {
+            system[(i, j)] -= x;
+        }
+        unit[j] = 0.0;
+    }
+    solve(&system, constant).ok()
+}
+
+fn sum_of(blocks: &[Matrix]) -> Matrix {
+    let mut sum = Matrix::zeros(blocks[0].rows(), blocks[0].cols());
+    blocks.iter().for_each(|block| sum.add(1.0, block));
+    sum
+}
+
+/// E ε εᵀ and E ε of the estimate's error ε = L z.
+fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
+    (estimate.times(whole).times_transposed(estimate), estimate.apply(whole.row(0)))
+}
+
+fn recorded(round: u64, (square, mean): (Matrix, Vec<f64>), sq_error_average: f64) -> Moments {
+    let mut covariance = square.clone();
+    covariance.add_outer(-1.0, &mean, &mean);
+    Moments {
+        round,
+        sq_error: square.trace(),
+        mean,
+        covariance,
+        sq_error_average,
+        sq_error_clients: None,
+        lyapunov: None,
+    }
+}
+
+/// Sums over past rounds, for averages.
+struct PastEstimates {
+    count: u64,
+    /// E 1{x} (Σ ε) zᵀ, d × D.
+    rows: ByPosition,
+    /// E (Σ ε)(Σ ε)ᵀ, d × d, and E Σ ε.
+    square: Matrix,
+    sum: Vec<f64>,
+}
+
+impl PastEstimates {
+    fn new(d: usize, size: usize, positions: usize) -> Self {
+        let rows = vec![Matrix::zeros(d, size); positions];
+        Self { count: 0, rows, square: Matrix::zeros(d, d), sum: vec![0.0; d] }
+    }
+
+    /// Adds the estimate of a state.
+    fn see(&mut self, state: &[Matrix], estimate: &Matrix) {
+        let cross = sum_of(&self.rows).times_transposed(estimate);
+        let (square, mean) = in_estimates(&sum_of(state), estimate);
+        self.square.add(1.0, &cross);
+        self.square.add(1.0, &cross.transpose());
+        self.square.add(1.0, &square);
+        axpy(1.0, &mean, &mut self.sum);
+        let new = state.iter().map(|block| estimate.times(block));
+        self.rows.iter_mut().zip(new).for_each(|(row, new)| row.add(1.0, &new));
+        self.count += 1;
+    }
+
+    fn mean(&self) -> Option<(Matrix, Vec<f64>)> {
+        let n = self.count as f64;
+        let mean = || self.sum.iter().map(|x| x / n).collect();
+        (self.count > 0).then(|| (self.square.scaled(1.0 / (n * n)), mean()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

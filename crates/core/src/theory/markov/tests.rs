@@ -1,0 +1,196 @@
+//! Moments along trajectories against simulation, against long runs, and against the first order
+//! of the bias.
+
+use super::*;
+use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::algorithm::{self, Spec};
+use crate::federated::Conditions;
+use crate::kernel::dot;
+use crate::problem::td::{Noise, Td};
+use crate::sample;
+use crate::theory::linear::LocalUpdate;
+
+/// Clients on the chain of three states, each with a trajectory of its own.
+fn chains(clients: usize, calls_per_state: f64) -> Td {
+    sample::chain((0..clients).collect(), Noise::Markov { burn_in: 1, calls_per_state })
+}
+
+/// Runs on the same draws, given as weights and step sizes.
+fn model(
+    clients: usize,
+    runs: &[(f64, f64)],
+    steps: u64,
+    correction: Correction,
+) -> AlgorithmModel<'static> {
+    AlgorithmModel { common: true, ..sample::model(clients, runs, steps, correction) }
+}
+
+/// The terms of a run as an algorithm of its own.
+fn spec(step: f64, steps: u64, correction: Correction) -> Spec {
+    match correction {
+        Correction::None => Spec::FedLsa(algorithm::fedavg::Settings::new(step, steps)),
+        _ => Spec::Scafflsa(algorithm::scaffold::Settings::new(step, steps)),
+    }
+}
+
+/// Two rounds and five, one and two clients: errors and both entries of the mean.
+#[test]
+fn moments_are_those_of_simulated_trajectories() {
+    let start = [1.0, -2.0];
+    for clients in [1, 2] {
+        let facts = chains(clients, 2.5);
+        for correction in [Correction::None, Correction::Kept] {
+            let exact = model(clients, &[(1.0, 0.3)], 3, correction);
+            let spec = spec(0.3, 3, correction);
+            agrees(&facts, &exact, &spec, &start, &format!("{clients} {correction:?}"));
+        }
+        let own = RichardsonRomberg {
+            local_steps: Some(3),
+            extrapolate: Extrapolate::StepSize,
+            points: 2,
+            cohort: None,
+            over: Base::Fedavg,
+            coupling: Coupling::Common,
+        };
+        let exact = model(clients, &[(2.0, 0.1), (-1.0, 0.2)], 3, Correction::None);
+        let spec = Spec::RichardsonRomberg(algorithm::Settings::plain(0.1, own));
+        agrees(&facts, &exact, &spec, &start, &format!("{clients} extrapolated"));
+    }
+}
+
+fn agrees(facts: &Td, model: &AlgorithmModel<'_>, spec: &Spec, start: &[f64], what: &str) {
+    let exact = TrajectoryMoments::new(facts, model).unwrap().at_rounds(start, &[2, 5]);
+    let optimum = facts.optimum().to_vec();
+    let (mut squares, mut averages) = ([vec![], vec![]], vec![]);
+    let mut firsts = vec![];
+    for replicate in 0..6000 {
+        let from = Conditions { seed: 8, replicate, start, rounds: 5, copy: 0 };
+        let mut run = spec.launch(facts, &from);
+        let mut sum = [0.0; 2];
+        for t in 1..=5 {
+            run.round();
+            let error: Vec<f64> = run.estimate().iter().zip(&optimum).map(|(a, b)| a - b).collect();
+            axpy(0.2, &error, &mut sum);
+            match t {
+                2 => squares[0].push(dot(&error, &error)),
+                5 => {
+                    squares[1].push(dot(&error, &error));
+                    firsts.push(error[0]);
+                }
+                _ => {}
+            }
+        }
+        averages.push(dot(&sum, &sum));
+    }
+    sample::assert_mean(&squares[0], exact[0].sq_error, &format!("{what}, round 2"));
+    sample::assert_mean(&squares[1], exact[1].sq_error, &format!("{what}, round 5"));
+    sample::assert_mean(&firsts, exact[1].mean[0], &format!("{what}, mean"));
+    sample::assert_mean(&averages, exact[1].sq_error_average, &format!("{what}, average"));
+}
+
+/// A long run comes to rest at the stationary moments, whose mean is the limit.
+#[test]
+fn stationary_moments_are_the_limit_of_long_runs() {
+    let facts = chains(2, 2.0);
+    for (runs, correction) in [
+        (&[(1.0, 0.2)][..], Correction::None),
+        (&[(1.0, 0.2)], Correction::Kept),
+        (&[(2.0, 0.1), (-1.0, 0.2)], Correction::None),
+    ] {
+        let model = model(2, runs, 3, correction);
+        let exact = TrajectoryMoments::new(&facts, &model).unwrap();
+        let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
+        let (found, _) = exact.stationary().unwrap();
+        let what = format!("{correction:?}: {} {}", found.sq_error, long.sq_error);
+        assert!((found.sq_error / long.sq_error - 1.0).abs() < 1e-8, "{what}");
+        let mut limit = limit(&facts, &model).unwrap();
+        axpy(-1.0, facts.optimum(), &mut limit);
+        assert!(sample::distance(&limit, &found.mean) < 1e-10, "{limit:?} {:?}", found.mean);
+    }
+}
+
+/// As γ → 0 the bias is γ A⁻¹ Σ_k w_k R_k with R_k = E (A(X_k) − A) F(θ*; X_0) and
+/// w_k = 1/N + (1 − 1/N) max(0, 1 − k/H): an iterate meets its own client's draws of the same round
+/// undivided, and those of earlier rounds divided by N.
+#[test]
+fn the_bias_has_its_first_order() {
+    for (clients, steps, calls) in [(1, 1, 1.0), (1, 4, 3.0), (2, 1, 3.0), (2, 4, 3.0)] {
+        let facts = chains(clients, calls);
+        let path = facts.trajectory(0).unwrap();
+        let mean = facts.jacobian(0);
+        // v(s) = E F(θ*; X_0) 1{s after the call} is carried along the chain.
+        let states = path.begin.len();
+        let mut carried = vec![vec![0.0; 2]; states];
+        for way in &path.moves {
+            axpy(path.stationary[way.from] * way.probability, &way.offset, &mut carried[way.to]);
+        }
+        let mut sum = vec![0.0; 2];
+        for k in 1..400 {
+            let mut correlation = vec![0.0; 2];
+            let mut next = vec![vec![0.0; 2]; states];
+            for way in &path.moves {
+                let apart = way.matrix.plus(-1.0, &mean);
+                axpy(way.probability, &apart.apply(&carried[way.from]), &mut correlation);
+                let moved = carried[way.from].clone();
+                axpy(way.probability, &moved, &mut next[way.to]);
+            }
+            let share = 1.0 / clients as f64;
+            let within = (1.0 - k as f64 / steps as f64).max(0.0);
+            axpy(share + (1.0 - share) * within, &correlation, &mut sum);
+            carried = next;
+        }
+        let first = solve(&mean, &sum).unwrap();
+        let step = 1e-5;
+        let model = model(clients, &[(1.0, step)], steps, Correction::None);
+        let mut bias = limit(&facts, &model).unwrap();
+        axpy(-1.0, facts.optimum(), &mut bias);
+        let scaled: Vec<f64> = bias.iter().map(|x| x / step).collect();
+        let off = sample::distance(&scaled, &first) / libm::sqrt(dot(&first, &first));
+        assert!(off < 1e-3, "{clients} {steps} {calls}: {scaled:?} {first:?}");
+    }
+}
+
+/// Richardson-Romberg over γ removes the first order of the bias, and SCAFFLSA has a bias, too.
+#[test]
+fn extrapolation_removes_the_first_order() {
+    let facts = chains(2, 3.0);
+    let bias = |runs: &[(f64, f64)], correction| {
+        let mut limit = limit_of_runs(&facts, runs, correction);
+        axpy(-1.0, facts.optimum(), &mut limit);
+        libm::sqrt(dot(&limit, &limit))
+    };
+    for correction in [Correction::None, Correction::Kept] {
+        let order = |scale: &dyn Fn(f64) -> f64| libm::log2(scale(0.01) / scale(0.005));
+        let plain = order(&|step| bias(&[(1.0, step)], correction));
+        let extrapolated = order(&|step| bias(&[(2.0, step), (-1.0, 2.0 * step)], correction));
+        assert!((plain - 1.0).abs() < 0.2, "{correction:?} {plain}");
+        assert!((extrapolated - 2.0).abs() < 0.3, "{correction:?} {extrapolated}");
+    }
+}
+
+fn limit_of_runs(facts: &Td, runs: &[(f64, f64)], correction: Correction) -> Vec<f64> {
+    limit(facts, &model(2, runs, 4, correction)).unwrap()
+}
+
+/// Independent draws, mini-batches and cohorts are refused, and what is too large is too costly.
+#[test]
+fn what_is_not_covered_is_refused() {
+    let plain = |clients| model(clients, &[(1.0, 0.1)], 2, Correction::None);
+    let independent = sample::chain(vec![0, 1], Noise::Independent);
+    assert!(!are_closed(&independent, &plain(2)));
+    let facts = chains(2, 1.0);
+    assert!(are_closed(&facts, &plain(2)));
+    assert!(!are_closed(&facts, &AlgorithmModel { cohort: 1, ..plain(2) }));
+    assert!(!are_closed(&facts, &AlgorithmModel { coin: Some(0.5), ..plain(2) }));
+    let batch = RunModel {
+        weight: 1.0,
+        update: Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) }),
+        server_step: 1.0,
+        correction: Correction::None,
+    };
+    assert!(!are_closed(&facts, &AlgorithmModel { runs: vec![batch], ..plain(2) }));
+    let many = chains(12, 1.0);
+    assert!(!rounds_effort(&many, &plain(12), 10).fits());
+    assert!(!stationary_effort(&many, &plain(12)).fits());
+    assert!(!limit_effort(&many, &plain(12)).fits());
+}

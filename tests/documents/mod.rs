@@ -265,6 +265,7 @@ fn extrapolation() -> Vec<BoxedStrategy<Line>> {
         of("over", OVER, "\"minibatch-sgd\""),
         of("extrapolate", ALONG, "\"local-steps-printed\""),
         of("average", AVERAGES, "{ burn-in = 0.3 }"),
+        default("points", "2"),
         default("coupling", "\"common\""),
     ]
 }

@@ -224,6 +224,7 @@ fn problem() -> BoxedStrategy<Section> {
 
 const OPTIONS: &[&[&str]] = &[&["\"option-one\""], &["\"option-one\"", "\"option-two\""]];
 const OVER: &[&[&str]] = &[&["\"fedavg\""], &["\"scaffold\"", "{ fedprox = { proximal = 1.0 } }"]];
+const DECAYS: &[&[&str]] = &[&["{ power = 0.5, offset = 3.0 }"]];
 const ALONG: &[&[&str]] = &[&["\"step-size\""], &["\"local-steps\""]];
 const AVERAGES: &[&[&str]] = &[&["{ burn-in = 0.5 }"], &["\"none\"", "{ burn-in = 0.2 }"]];
 
@@ -232,6 +233,7 @@ fn algorithm() -> BoxedStrategy<Section> {
     let steps = || of("local-steps", &[&["1"], &["3"], &["1", "4"]], "2");
     let coin = || of("communication-probability", &[&["0.5"], &["0.3", "0.6"]], "0.4");
     let average = || default("average", "\"none\"");
+    let decay = || of("decay", DECAYS, "{ power = 1.0, offset = 2.0 }");
     let entry = |kind: &str, label: &'static str, own: Vec<BoxedStrategy<Line>>| {
         // The label is the first line, by which entries are sorted.
         let lines = [vec![only("label", label, ""), step()], own].concat();
@@ -243,7 +245,7 @@ fn algorithm() -> BoxedStrategy<Section> {
     let proximal = of("proximal", &[&["0.0"], &["1.0"]], "2.0");
     prop_oneof![
         entry("fedavg", "\"a\"", vec![steps(), average(), normalised]),
-        entry("fedavg", "\"b\"", vec![each, server]),
+        entry("fedavg", "\"b\"", vec![each, server, decay()]),
         entry("scaffold", "\"c\"", vec![steps(), of("variates", OPTIONS, "")]),
         entry("scaffold", "\"d\"", vec![coin()]),
         entry(
@@ -252,7 +254,7 @@ fn algorithm() -> BoxedStrategy<Section> {
             vec![only("communication-probability", "0.5", "0.4"), average()]
         ),
         entry("fedprox", "\"f\"", vec![steps(), proximal]),
-        entry("fedlin", "\"g\"", vec![steps(), average()]),
+        entry("fedlin", "\"g\"", vec![steps(), average(), decay()]),
         entry("minibatch-sgd", "\"h\"", vec![of("batch", &[&["2"], &["2", "3"]], "4")]),
         entry("richardson-romberg", "\"i\"", extrapolation()),
     ]

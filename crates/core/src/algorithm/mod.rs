@@ -78,7 +78,8 @@ pub struct Work {
     #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// Step sizes that fall from round to round, γ_t = γ (1 + t/offset)^(−power), so that the
-    /// iterates tend to θ\* and not to a point at a distance of order γ. Constant by default.
+    /// iterates tend to θ\* and not to a point at a distance of order γ. Without this table they are
+    /// constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = EXAMPLE_DECAY)]
     pub decay: Option<Decay>,

@@ -227,6 +227,59 @@ fn runs_of_unequal_work_share_their_noise_round_by_round() {
     }
 }
 
+fn first_conditions(start: &[f64]) -> Conditions<'_> {
+    Conditions { seed: 1, replicate: 0, start, rounds: 3, copy: 0 }
+}
+
+/// The first round has γ, later ones γ_t = γ (1 + t/t₀)^(−α): a run with falling steps is made of one
+/// round at each of them.
+#[test]
+fn falling_steps_are_those_of_their_rounds() {
+    let problem = quadratics(0.0);
+    let decay = Decay { power: 0.5, offset: 3.0 };
+    let mut falling = fedavg::Settings::new(0.1, 4);
+    falling.own.common.decay = Some(decay);
+    let start = vec![1.0; 3];
+    let mut run = problem.launch(&Spec::FedAvg(falling), &first_conditions(&start));
+    let mut theta = start.clone();
+    for t in 0..3 {
+        run.round();
+        let step = 0.1 / libm::sqrt(1.0 + t as f64 / 3.0);
+        let one = Spec::FedAvg(fedavg::Settings::new(step, 4));
+        let mut one = problem.launch(&one, &first_conditions(&theta));
+        one.round();
+        let next = one.estimate().to_vec();
+        assert!(distance(run.estimate(), &next) < 1e-14, "round {t}");
+        theta = next;
+    }
+}
+
+#[test]
+fn what_is_wrong_with_falling_steps_and_points_is_named() {
+    let keys = |spec: &Spec| spec.check().iter().map(|fault| fault.key).collect::<Vec<_>>();
+    let with = |power, offset| {
+        let mut settings = fedavg::Settings::new(0.1, 4);
+        settings.own.common.decay = Some(Decay { power, offset });
+        Spec::FedAvg(settings)
+    };
+    assert!(keys(&with(1.0, 0.5)).is_empty());
+    for (power, offset) in [(0.0, 1.0), (1.5, 1.0), (f64::NAN, 1.0)] {
+        assert_eq!(keys(&with(power, offset)), ["decay.power"]);
+    }
+    assert_eq!(keys(&with(0.5, 0.0)), ["decay.offset"]);
+    let mut coin = scaffold::Settings::new(0.1, 1);
+    coin.own.common.local_steps = None;
+    coin.own.common.decay = Some(Decay { power: 0.5, offset: 1.0 });
+    coin.own.own.communication_probability = Some(0.5);
+    assert_eq!(keys(&Spec::Scaffold(coin)), ["decay"]);
+    let step_size = |points| romberg_of(0.1, Extrapolate::StepSize, points, Coupling::Common);
+    assert!(keys(&step_size(4)).is_empty());
+    assert_eq!(keys(&step_size(1)), ["points"]);
+    assert_eq!(keys(&step_size(u64::MAX)), ["points"]);
+    let both = romberg_of(0.1, Extrapolate::Both, 3, Coupling::Common);
+    assert_eq!(keys(&both), ["points"]);
+}
+
 /// What has two names is one algorithm, to the last bit.
 #[test]
 fn other_names_are_the_same_algorithms() {

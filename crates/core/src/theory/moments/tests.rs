@@ -64,6 +64,27 @@ fn averages_of_falling_steps_obey_the_central_limit_theorem() {
     assert!(biased > 1.5, "{biased:?}");
 }
 
+/// At a constant step size n times the covariance of the mean of n iterates tends to
+/// Σ(I − Γ̄ᵀ)⁻¹ + (I − Γ̄)⁻¹Σ − Σ.
+#[test]
+fn averages_of_constant_steps_have_their_asymptotic_covariance() {
+    let (facts, rounds) = (quadratic(), 40_000);
+    let model = model(4, Correction::None, (0.1, 3), None);
+    let exact = ExactMoments::new(&facts, &model).unwrap();
+    let found = exact.at_rounds(facts.optimum(), &[rounds]).remove(0);
+    let (rest, _) = exact.stationary().unwrap();
+    let bias = crate::kernel::dot(&rest.mean, &rest.mean);
+    let map = crate::theory::linear::RoundMap::new(&facts, 0.1, 3).unwrap();
+    let system = Matrix::identity(2).plus(-1.0, &map.gamma);
+    // tr (I − Γ̄)⁻¹ Σ, column by column of the symmetric Σ.
+    let sigma = &rest.covariance;
+    let crossed: f64 =
+        (0..2).map(|i| crate::linalg::solve(&system, sigma.row(i)).unwrap()[i]).sum();
+    let asymptotic = 2.0 * crossed - sigma.trace();
+    let scaled = (found.sq_error_average - bias) * rounds as f64;
+    assert!((scaled / asymptotic - 1.0).abs() < 0.01, "{scaled} {asymptotic}");
+}
+
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {

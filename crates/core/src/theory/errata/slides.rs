@@ -48,8 +48,14 @@ fn cross_covariances() -> Option<(Matrix, Matrix, Matrix)> {
         server_step: 1.0,
         correction: Correction::Kept,
     };
-    let model =
-        AlgorithmModel { runs: vec![run], cohort: 3, common: false, coin: None, burn_in: None };
+    let model = AlgorithmModel {
+        runs: vec![run],
+        cohort: 3,
+        common: false,
+        coin: None,
+        burn_in: None,
+        decay: None,
+    };
     let (_, exact) = ExactMoments::new(&facts, &model)?.stationary()?;
     let expansion = Expansion::new(&facts).ok()?;
     let [printed, corrected] =

@@ -1,0 +1,87 @@
+//! A client's local steps along its trajectory.
+
+use super::layout::Layout;
+use crate::linalg::Matrix;
+use crate::problem::Trajectory;
+use crate::theory::moments::AlgorithmModel;
+
+/// A client's round, by where its trajectory begins (s) and ends (s').
+pub(super) struct ClientRound {
+    pub(super) states: usize,
+    /// The distribution of s before the first round, and the stationary one.
+    pub(super) laws: [Vec<f64>; 2],
+    /// P(s' | s), S × S.
+    pub(super) passage: Matrix,
+    /// z from z by way of the client's mean, times P(s' | s): number s S + s', D × D.
+    pub(super) means: Vec<Matrix>,
+    /// The local steps as a map of E 1{s} y yᵀ over all s, S n² × S n², once it is asked for.
+    pub(super) squares: Option<Matrix>,
+    pub(super) begin: Matrix,
+    pub(super) take: Matrix,
+}
+
+impl ClientRound {
+    pub(super) fn new(
+        layout: &Layout,
+        model: &AlgorithmModel<'_>,
+        client: usize,
+        path: &Trajectory,
+    ) -> Self {
+        let (states, n) = (path.begin.len(), layout.own());
+        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
+        let mut one = Matrix::zeros(states * n, states * n);
+        for way in &path.moves {
+            let step = layout.step(&steps, &way.matrix, &way.offset);
+            for i in 0..n {
+                for j in 0..n {
+                    one[(way.to * n + i, way.from * n + j)] += way.probability * step[(i, j)];
+                }
+            }
+        }
+        let all = one.power((model.runs[0].update)(client).steps);
+        let (begin, take) = (layout.begin(client), layout.take(model, client));
+        let mean = |k: usize| {
+            let (s, to) = (k / states, k % states);
+            let block = Matrix::from_fn(n, n, |i, j| all[(to * n + i, s * n + j)]);
+            take.times(&block).times(&begin)
+        };
+        let means = (0..states * states).map(mean).collect();
+        let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
+        let laws = [path.begin.clone(), path.stationary.clone()];
+        Self { states, laws, passage, means, squares: None, begin, take }
+    }
+
+    /// Computes the map of second moments.
+    pub(super) fn with_squares(
+        mut self,
+        layout: &Layout,
+        model: &AlgorithmModel<'_>,
+        client: usize,
+        path: &Trajectory,
+    ) -> Self {
+        let (states, n) = (self.states, layout.own());
+        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
+        let mut one = Matrix::zeros(states * n * n, states * n * n);
+        for way in &path.moves {
+            let step = layout.step(&steps, &way.matrix, &way.offset);
+            for k in 0..n * n {
+                for l in 0..n * n {
+                    let product = step[(k / n, l / n)] * step[(k % n, l % n)];
+                    one[(way.to * n * n + k, way.from * n * n + l)] += way.probability * product;
+                }
+            }
+        }
+        self.squares = Some(one.power((model.runs[0].update)(client).steps));
+        self
+    }
+
+    /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.
+    pub(super) fn square(&self, squares: &Matrix, (s, to): (usize, usize), y: &Matrix) -> Matrix {
+        let (n, count) = (y.rows(), y.entries().len());
+        let entry = |k: usize| {
+            let row = &squares.row(to * count + k)[s * count..][..count];
+            crate::kernel::dot(row, y.entries())
+        };
+        Matrix::from_entries(n, n, (0..count).map(entry).collect())
+    }
+}

@@ -78,9 +78,7 @@ impl Theory<'_> {
                 ]
             }
             bounds::Algorithm::Coin { probability } => [true, false]
-                .map(|printed| {
-                    bounds::scafflsa::theorem_b4(constants, setup, probability, printed)
-                })
+                .map(|printed| bounds::scafflsa::theorem_b4(constants, setup, probability, printed))
                 .into(),
             _ => Vec::new(),
         }
@@ -94,8 +92,7 @@ impl Theory<'_> {
         let mut components = identity.algorithm.components();
         let count = components.len();
         let terms = components.swap_remove(0).terms;
-        let plain =
-            terms.proximal == 0.0 && terms.server_step == 1.0 && terms.decay.is_none();
+        let plain = terms.proximal == 0.0 && terms.server_step == 1.0 && terms.decay.is_none();
         if identity.algorithm.average() != Average::None || !plain {
             return None;
         }

@@ -172,9 +172,7 @@ pub fn theorem_b4(
         check.holds("p² = 2ηa − η²a²", (square - exact).abs() <= 1e-9 * exact);
     }
     let (name, formula) = match printed {
-        true => {
-            ("SCAFFLSA, Theorem B.4 as printed", "(1 − ζ)^K ψ_0 + 2η²σ_ω/ζ, ζ = min(2ηa, p²)")
-        }
+        true => ("SCAFFLSA, Theorem B.4 as printed", "(1 − ζ)^K ψ_0 + 2η²σ_ω/ζ, ζ = min(2ηa, p²)"),
         false => ("SCAFFLSA, Theorem B.4", "(1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ_ω/p²"),
     };
     let value = check.then(|| {

@@ -426,8 +426,14 @@ fn the_mean_square_deviation_is_that_of_first_order() {
             server_step: 1.0,
             correction: Correction::None,
         };
-        let model =
-            AlgorithmModel { runs: vec![run], cohort: 2, common: false, coin: None, burn_in: None };
+        let model = AlgorithmModel {
+            runs: vec![run],
+            cohort: 2,
+            common: false,
+            coin: None,
+            burn_in: None,
+            decay: None,
+        };
         let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
         let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
         let calls = |c: usize| steps[c] as f64;

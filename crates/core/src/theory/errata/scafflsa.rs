@@ -239,11 +239,12 @@ fn two_states(phi: Vec<f64>, features: usize, discount: f64, rewards: Vec<f64>) 
 /// the iterates go to the latter.
 fn fixed_point_15() -> Counterexample {
     let phi = [1.0, 0.5];
-    let rewards = vec![1.0, 0.0];
+    let (rewards, discount) = (vec![1.0, 0.0], 0.5);
     // V = r + γ mean V, and mean V = mean r + γ mean V.
-    let mean = 0.5 / (1.0 - 0.5);
-    let value = [1.0 + 0.5 * mean, 0.5 * mean];
-    let fixed = two_states(phi.to_vec(), 1, 0.5, rewards).map_or(f64::NAN, |td| td.optimum()[0]);
+    let mean = 0.5 * (rewards[0] + rewards[1]) / (1.0 - discount);
+    let value = [rewards[0] + discount * mean, rewards[1] + discount * mean];
+    let fixed =
+        two_states(phi.to_vec(), 1, discount, rewards).map_or(f64::NAN, |td| td.optimum()[0]);
     Counterexample {
         what: "θ_c* for two states that follow each other with probability ½, one feature, φ = 1 and ½, r = 1 \
                and 0, discount ½: the projection (15) against the TD fixed point (19), (20)",
@@ -279,9 +280,9 @@ fn drift_bound(eta: f64, steps: f64, factor: impl Fn(f64) -> f64) -> f64 {
 /// (26): the terms lack ‖Ā_c‖²/2.
 fn bound_26() -> Counterexample {
     let (eta, steps) = (0.01, 2.0);
-    let rho = STEEP.iter().fold(0.0, |sum, (a, x)| {
-        sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x
-    });
+    let rho = STEEP
+        .iter()
+        .fold(0.0, |sum, (a, x)| sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x);
     Counterexample {
         what: "‖ρ_H‖ for two clients in one dimension, Ā_c = 10 and 1, θ_c* − θ* = 1 and −10, η = 0.01, H = 2, \
                against the bound (26)",
@@ -324,11 +325,7 @@ fn hat_in_42() -> Counterexample {
 /// √(v ∨ σ) E‖θ_c* − θ*‖ = 1 and a = 0.1.
 fn precisions() -> [f64; 3] {
     let (product, a): (f64, f64) = (1.0, 0.1);
-    [
-        libm::pow(product, 0.4) / a,
-        libm::pow(product / a, 0.4),
-        libm::pow(product / a, 2.0 / 3.0),
-    ]
+    [libm::pow(product, 0.4) / a, libm::pow(product / a, 0.4), libm::pow(product / a, 2.0 / 3.0)]
 }
 
 /// Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
@@ -387,7 +384,13 @@ impl Pencil {
         let first = length(0);
         let distances = (0..3).map(|c| [length(c) / first, length(c) / first * angles[c]]);
         let spread = libm::sqrt(0.01 * identity / eta);
-        Self { means: (0..3).map(mean).collect(), distances: distances.collect(), spread, eta, steps }
+        Self {
+            means: (0..3).map(mean).collect(),
+            distances: distances.collect(),
+            spread,
+            eta,
+            steps,
+        }
     }
 
     /// The local step of client c on (θ − θ*, 1) with the sign of its noise, 0 for its mean.
@@ -651,7 +654,7 @@ mod tests {
     fn the_precision_of_corollary_4_5_has_another_exponent() {
         let [main, appendix] = corollary_4_5();
         assert!(main.printed > 2.0 * main.holds && appendix.printed < 0.6 * appendix.holds);
-        let excess = |epsilon: f64| epsilon.powf(2.5) * 0.1 / epsilon;
+        let excess = |epsilon: f64| libm::pow(epsilon, 2.5) * 0.1 / epsilon;
         assert!((excess(main.holds) - 1.0).abs() < 1e-12);
         assert!(excess(main.printed) > 3.0, "the main text allows ε for which (121) exceeds ε");
     }
@@ -688,8 +691,8 @@ mod tests {
         assert!(found.holds > 1.9 * found.printed, "{found:?}");
         let (a, sigma, target, start) = B3;
         let eta = target * a / (8.0 * sigma);
-        let steps = (8.0 * sigma / (target * a * a) * (2.0 * start / target).ln()).ceil();
-        let bound = (1.0 - eta * a).powf(steps) * start + 2.0 * eta * sigma / a;
+        let steps = (8.0 * sigma / (target * a * a) * libm::log(2.0 * start / target)).ceil();
+        let bound = libm::pow(1.0 - eta * a, steps) * start + 2.0 * eta * sigma / a;
         assert!(bound <= target, "{bound}");
     }
 

@@ -41,7 +41,7 @@ impl Theory<'_> {
     pub fn bounds(&self, id: &str, round: u64) -> Vec<Bound> {
         let find = || {
             let run = self.published_run(id, round)?;
-            let Run { facts, constants, terms, scheme, setup } = &run;
+            let PublishedRun { facts, constants, terms, scheme, setup } = &run;
             if terms.batches != [1] {
                 return None;
             }
@@ -61,7 +61,7 @@ impl Theory<'_> {
     /// tables of bounds do not have.
     fn statements(&self, id: &str, round: u64) -> Vec<Bound> {
         let Some(run) = self.published_run(id, round) else { return Vec::new() };
-        let Run { facts, constants, terms, scheme, setup } = &run;
+        let PublishedRun { facts, constants, terms, scheme, setup } = &run;
         let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         match *scheme {
             bounds::Algorithm::FedAvg if even || terms.normalised => {
@@ -85,7 +85,7 @@ impl Theory<'_> {
     }
 
     /// A cell in the terms of published statements, at a round; `None` if none is about it.
-    fn published_run(&self, id: &str, round: u64) -> Option<Run<'_>> {
+    fn published_run(&self, id: &str, round: u64) -> Option<PublishedRun<'_>> {
         let prepared = self.cells.get(id)?;
         let scenario = super::single_scenario(prepared)?;
         let identity = &prepared.cell.identity;
@@ -119,12 +119,12 @@ impl Theory<'_> {
             start_sq_error: squared_distance(&scenario.start, facts.optimum()),
             cohort: terms.cohort,
         };
-        Some(Run { facts, constants, terms, scheme, setup })
+        Some(PublishedRun { facts, constants, terms, scheme, setup })
     }
 }
 
 /// A cell in the terms of published statements.
-struct Run<'a> {
+struct PublishedRun<'a> {
     facts: &'a dyn Facts,
     constants: Rc<Constants>,
     terms: Terms,
@@ -132,7 +132,7 @@ struct Run<'a> {
     setup: bounds::RunSetup,
 }
 
-impl Run<'_> {
+impl PublishedRun<'_> {
     /// The setup of BOOK, whose step size μ is that of a whole round of normalised steps.
     fn whole_round(&self) -> bounds::RunSetup {
         let factor = if self.terms.normalised { 1 } else { self.setup.local_steps };

@@ -10,7 +10,7 @@ use driftbench_core::federated::{Schedule, Terms, Variates};
 use driftbench_core::kernel::{axpy, dot, squared_distance};
 use driftbench_core::linalg::Matrix;
 use driftbench_core::problem::Facts;
-use driftbench_core::theory::bounds::richardson_romberg::{self, Identity};
+use driftbench_core::theory::bounds::richardson_romberg::{self, BiasExpression};
 use driftbench_core::theory::bounds::{self, Constants};
 use driftbench_core::theory::effort::MOST_BYTES;
 use driftbench_core::theory::expansion::{self, Expansion};
@@ -430,7 +430,8 @@ fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> 
     if corrected || terms.schedule != Schedule::Every {
         return None;
     }
-    let which = if by == Prediction::RrIdentity { Identity::Mended } else { Identity::Printed };
+    let which =
+        if by == Prediction::RrIdentity { BiasExpression::Mended } else { BiasExpression::Printed };
     richardson_romberg::identity(facts, step, terms.local_steps[0], which)
 }
 

@@ -275,7 +275,7 @@ fn deterministic_bounds_hold_on_a_logistic_field() {
 /// RR Proposition 2: the printed expression lacks −γ and a factor of every product.
 #[test]
 fn the_identity_of_proposition_2_holds_as_mended() {
-    use richardson_romberg::Identity::{Mended, Printed, PrintedWithFactor};
+    use richardson_romberg::BiasExpression::{Mended, Printed, PrintedWithFactor};
     let problem = quadratic(0.5, 0.0);
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
     for (step, steps) in [(0.1, 1), (0.1, 2), (0.05, 7), (1e-4, 4)] {

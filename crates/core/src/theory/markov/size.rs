@@ -13,7 +13,7 @@ pub(super) const RESTARTS: usize = 40;
 const MOST_NUMBERS: f64 = 1e7;
 
 /// The sizes that decide the effort.
-struct Sizes {
+struct MarkovSizes {
     /// S of the longest chain and Π S_k.
     states: f64,
     positions: f64,
@@ -25,7 +25,7 @@ struct Sizes {
     powers: f64,
 }
 
-impl Sizes {
+impl MarkovSizes {
     fn new(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Self {
         let layout = Layout::new(facts, model);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
@@ -61,7 +61,7 @@ impl Sizes {
 
 /// The effort of moments up to round `rounds`.
 pub fn rounds_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Effort {
-    let sizes = Sizes::new(facts, model);
+    let sizes = MarkovSizes::new(facts, model);
     let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
     refused(state)
         .unwrap_or_else(|| Effort::new(prepare + 1.3 * rounds as f64 * round, held + 6.0 * state))
@@ -69,7 +69,7 @@ pub fn rounds_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64)
 
 /// The effort of [`super::TrajectoryMoments::stationary`].
 pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
-    let sizes = Sizes::new(facts, model);
+    let sizes = MarkovSizes::new(facts, model);
     let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
     let search = if state <= DIRECT as f64 {
         state * round + state * state * state
@@ -81,7 +81,7 @@ pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effor
 
 /// The effort of [`super::limit`].
 pub fn limit_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
-    let sizes = Sizes::new(facts, model);
+    let sizes = MarkovSizes::new(facts, model);
     let unknown = sizes.positions * sizes.whole;
     // A few states of few clients: it is computed before every run.
     let fits = unknown <= DIRECT as f64;

@@ -296,6 +296,7 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::Stationary
         | Prediction::FirstOrderPrinted
         | Prediction::RrCorollary1
+        | Prediction::RrProposition5Printed
         | Prediction::RrProposition2
         | Prediction::RrIdentity
         | Prediction::RrIdentityPrinted

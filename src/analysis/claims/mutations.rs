@@ -14,7 +14,7 @@ use crate::analysis::{Runs, on_each, tuned};
 use crate::store::Store;
 use driftbench_runner::manifest::claim::{Prediction, Selection};
 use driftbench_runner::manifest::frontier::FrontierAlgorithm;
-use driftbench_runner::manifest::{Prices, Source};
+use driftbench_runner::manifest::{Metric, Prices, Source};
 use driftbench_runner::plan::Cell;
 use driftbench_runner::runner::{Prepared, prepare};
 use driftbench_runner::trace::Trace;
@@ -62,6 +62,9 @@ enum Wrong {
     Corrected,
     /// There is no noise: errors are the squared exact bias.
     WithoutNoise,
+    /// Runs go to the fixed point of the virtual environment: their distances from it are those
+    /// from θ*, and the other way round.
+    OtherPoint,
 }
 
 /// A manifest with the results of its cells.
@@ -143,6 +146,16 @@ fn slow(trace: &Trace) -> Trace {
     earlier(trace, |i| before(i).max(1) - 1)
 }
 
+/// A trace with the distances from θ* and from the virtual environment's fixed point exchanged.
+fn around_other_point(trace: &Trace) -> Trace {
+    let mut out = trace.clone();
+    let mut further = out.further.iter_mut();
+    if let Some((_, column)) = further.find(|(m, _)| *m == Metric::SqErrorVirtual) {
+        std::mem::swap(&mut out.sq_error, column);
+    }
+    out
+}
+
 /// The cells of a claim, and what may be wrong with their results.
 struct Target<'a> {
     of: &'a Selection,
@@ -156,7 +169,7 @@ impl<'a> Target<'a> {
     fn all(plan: &'a Plan) -> Vec<Self> {
         use Wrong::*;
         let table = &plan.manifest.claim;
-        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected];
+        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected, OtherPoint];
         let target = |of, right, over, own: &[Wrong]| Self {
             of,
             right,
@@ -209,6 +222,7 @@ impl<'a> Target<'a> {
             Wrong::Negated => each(&|_, trace| scaled(trace, -1.0)),
             Wrong::Standing => each(&|_, trace| standing(trace)),
             Wrong::Slow => each(&|_, trace| slow(trace)),
+            Wrong::OtherPoint => each(&|_, trace| around_other_point(trace)),
             Wrong::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
             Wrong::TimesLocalSteps => {
                 each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))

@@ -149,6 +149,7 @@ fn bound_name(by: Prediction) -> Option<&'static str> {
         Prediction::ScafflsaB5 => "SCAFFLSA, Theorem 5.3 (B.5)",
         Prediction::RrProposition4 => "RR (second version), Proposition 4",
         Prediction::RrTheorem2 => "RR, Theorem 2",
+        Prediction::RrProposition5Printed => "RR, Proposition 5 as printed",
         Prediction::RrCorollary1 => "RR, Corollary 1",
         Prediction::RrProposition2 => "RR, Proposition 2",
         Prediction::RrLemma5 => "RR, Lemma 5",

@@ -212,8 +212,7 @@ pub const STATEMENTS: &[Statement] = &[
         "RR Proposition 5",
         "For quadratic functions FedAvg's bias is at most γ(H − 1) ζ₁ζ₂/(2μ) (Proposition 4 of the first version).",
         QUADRATIC_SHORT,
-    )
-    .tested(&["crates/core/src/theory/bounds/tests.rs: the_halved_bound_of_rr_fails_and_the_whole_holds"]),
+    ),
     Statement::new(
         "RR Proposition 6",
         "The expansion of Theorem 2 (Proposition 5 of the first version, there with a minus before b_h).",

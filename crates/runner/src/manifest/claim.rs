@@ -326,6 +326,8 @@ pub enum Prediction {
     RrProposition4,
     /// RR, Theorem 2: the bound γ(H − 1)ζ₁ζ₂/μ on the bias.
     RrTheorem2,
+    /// RR, Proposition 5 (Proposition 4 of the first version): half that bound, as printed.
+    RrProposition5Printed,
     /// RR, Corollary 1 (without noise).
     RrCorollary1,
     /// RR, Proposition 2: the bound γ(H − 1)Lζ₁/μ on the bias, on nonlinear fields without noise.
@@ -369,6 +371,7 @@ impl Prediction {
                 | ScafflsaB5
                 | RrProposition4
                 | RrTheorem2
+                | RrProposition5Printed
                 | Scafflsa26
                 | Scafflsa26Printed
                 | ScafflsaB4
@@ -401,6 +404,7 @@ impl Prediction {
             Self::ScafflsaB5 => "the bound of SCAFFLSA, Theorem 5.3 (B.5)",
             Self::RrProposition4 => "the bound of RR, Proposition 4",
             Self::RrTheorem2 => "the bound of RR, Theorem 2",
+            Self::RrProposition5Printed => "the bound of RR, Proposition 5, as printed",
             Self::RrCorollary1 => "the bound of RR, Corollary 1",
             Self::RrProposition2 => "the bound of RR, Proposition 2",
             Self::RrIdentity => "the expression of RR, Proposition 2, with the factors it lacks",

@@ -120,6 +120,7 @@ pub fn all(
             richardson_romberg::proposition_2(constants, setup),
             richardson_romberg::corollary_1(constants, setup),
             richardson_romberg::theorem_2(constants, setup),
+            richardson_romberg::proposition_5(constants, setup),
             richardson_romberg::lemma_5(constants, setup),
             richardson_romberg::lemma_7(constants, setup),
             richardson_romberg::proposition_4(constants, setup),

@@ -134,9 +134,7 @@ pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
     }
 }
 
-/// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics. Its appendix (002
-/// Proposition 4, 000 Proposition 5) prints half of it, which does not hold, since
-/// Σ(1 − γμ)^{Ht} is not 1/(γμH). The full bound holds.
+/// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics.
 pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
     let (check, _) = regular(constants, setup, 1.0);
     Bound {
@@ -148,6 +146,19 @@ pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
             let scale = setup.step_size * (setup.h() - 1.0) / constants.curvature();
             Some(scale * constants.zeta1() * constants.zeta2())
         }),
+    }
+}
+
+/// Proposition 5 (Proposition 4 of 000): half the bound of Theorem 2, which does not hold,
+/// since Σ(1 − γμ)^{Ht} is not 1/(γμH).
+pub fn proposition_5(constants: &Constants, setup: &RunSetup) -> Bound {
+    let whole = theorem_2(constants, setup);
+    Bound {
+        name: "RR, Proposition 5 as printed",
+        formula: "γ(H − 1)ζ₁ζ₂/(2μ)",
+        proved: false,
+        value: whole.value.map(|value| 0.5 * value),
+        ..whole
     }
 }
 

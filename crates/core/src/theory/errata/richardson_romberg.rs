@@ -176,7 +176,7 @@ pub const ERRATA: &[Erratum] = &[
         holds: "‖θ̄ − θ*‖ ≤ γ(H − 1) ζ₁ζ₂/μ, the bound of Theorem 2. The proof takes Σ_t (1 − γμ)^(Ht) for 1/(γμH), but the sum is larger: at γμH = 1 and H = 2 it is 4/3 times as large.",
         consequence: "The bound of the appendix is exceeded by a third; that of the main text stands.",
         counterexample: halved_bound,
-        claims: &[],
+        claims: &["rr/theorem2-bound#bound", "rr/theorem2-bound#halved"],
     },
     Erratum {
         source: "RR",

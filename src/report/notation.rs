@@ -8,7 +8,7 @@ use minijinja::value::Value;
 const LONGEST_INDEX: usize = 2;
 
 /// A text as HTML: the index of a symbol of one letter is an index, so that `F_c` becomes
-/// `F<sub>c</sub>`, what follows `^` in brackets is raised, and numbers are written as on the rest
+/// `F<sub>c</sub>`, a letter or brackets after `^` are raised, and numbers are written as on the rest
 /// of a page, `1.2e-3` as `1.2·10⁻³`.
 pub fn notation(text: &str) -> Value {
     let text = &numbers(text);
@@ -20,9 +20,11 @@ pub fn notation(text: &str) -> Value {
         let found = match text.as_bytes()[place] {
             b'_' => index_at(text, place).map(|index| (format!("<sub>{index}</sub>"), index.len())),
             _ => power_at(&text[place..]).map(|power| {
-                // The brackets of a power of a symbol with an index belong to the symbol.
-                let inner =
-                    if done == place && place > 0 { power } else { &power[1..power.len() - 1] };
+                let inner = match power.strip_prefix('(').and_then(|p| p.strip_suffix(')')) {
+                    // The brackets of a power of a symbol with an index belong to the symbol.
+                    Some(inner) if done != place || place == 0 => inner,
+                    _ => power,
+                };
                 (format!("<sup>{}</sup>", HtmlEscape(inner)), power.len())
             }),
         };
@@ -111,9 +113,15 @@ fn index_at(text: &str, place: usize) -> Option<&str> {
     (is_symbol && is_index).then_some(index)
 }
 
-/// The brackets after `^` at the begin of a text, with what is in them.
+/// The letter after `^` at the begin of a text, or the brackets with what is in them.
 fn power_at(text: &str) -> Option<&str> {
-    let power = text.strip_prefix('^').filter(|power| power.starts_with('('))?;
+    let power = text.strip_prefix('^')?;
+    let mut letters = power.chars();
+    let letter = letters.next().filter(|c| c.is_ascii_alphabetic());
+    if let Some(letter) = letter.filter(|_| !letters.next().is_some_and(char::is_alphanumeric)) {
+        return Some(&power[..letter.len_utf8()]);
+    }
+    let power = Some(power).filter(|power| power.starts_with('('))?;
     let mut depth = 0;
     let end = power.find(|c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
@@ -136,6 +144,8 @@ mod tests {
             html("O((1 − γμ)^(2(H + 1)t)), γ^(3/2), ^(, x^2"),
             "O((1 − γμ)<sup>2(H + 1)t</sup>), γ<sup>3&#x2f;2</sup>, ^(, x^2"
         );
+        assert_eq!(html("(1 − γμ)^H, θ_t^c"), "(1 − γμ)<sup>H</sup>, θ<sub>t</sub><sup>c</sup>");
+        assert_eq!(html("x^Ht, x^"), "x^Ht, x^");
         assert_eq!(html("<b> C_c & a_12"), "&lt;b&gt; C<sub>c</sub> &amp; a<sub>12</sub>");
         for name in ["sq_error", "a_b_c", "x_123", "_c", "F_", "to_c", "1_c", "F_ c"] {
             assert_eq!(html(name), name);

@@ -42,10 +42,11 @@ impl Judge<'_> {
         };
         let percent = 100.0 * claim.margin;
         let margin_text = match growth {
-            Some((over, order)) => format!(
-                "up to {percent} % at the smallest {0}, growing as {0}^{order}",
-                symbol(over)
-            ),
+            Some((over, order)) => {
+                let symbol = symbol(over);
+                let power = if order == 1.0 { String::new() } else { format!("^({order})") };
+                format!("up to {percent} % at the smallest {symbol}, growing as {symbol}{power}")
+            }
             None => format!("up to {percent} %"),
         };
         if let (Some(average), Some(by)) = (claim.average, claim.prediction) {

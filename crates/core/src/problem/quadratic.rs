@@ -211,12 +211,14 @@ impl Facts for Quadratic {
     }
     /// A Gaussian factor may be negative, and has no bound.
     fn draw_smoothness(&self) -> DrawSmoothness {
-        if self.multiplicative > 0.0 {
+        if self.multiplicative > 0.0 && self.form == MultiplicativeForm::Gaussian {
             return DrawSmoothness::Unbounded;
         }
+        // The larger of the two factors of a draw; the smaller is not negative.
+        let factor = 1.0 + self.multiplicative;
         let norms = self.clients.iter().map(|client| client.matrix.spectral_norm());
         let largest = norms.reduce(|a, b| Some(a?.max(b?))).flatten();
-        largest.map_or(DrawSmoothness::Unknown, DrawSmoothness::AtMost)
+        largest.map_or(DrawSmoothness::Unknown, |most| DrawSmoothness::AtMost(factor * most))
     }
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         Some(half_square(&self.mean.matrix, theta, self.optimum()))

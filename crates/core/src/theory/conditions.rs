@@ -219,6 +219,12 @@ mod tests {
         );
         assert!(found[1..].iter().all(|answer| matches!(answer, Exceeded { .. })), "{found:?}");
         let multiplied = quadratic::Settings { multiplicative_noise: 0.5, ..base };
+        let multiplicative_form = quadratic::MultiplicativeForm::TwoPoint;
+        let convex =
+            sample::build(&quadratic::Settings { multiplicative_form, ..multiplied.clone() }, 1);
+        let of = [ConvexDraws, StepTimesSmoothness(0.5)];
+        assert_eq!(answers(&convex, run(0.2, 1.0), &of), [Met, Met]);
+        assert!(matches!(answers(&convex, run(0.21, 1.0), &of)[1], Exceeded { .. }));
         let facts = sample::build(&multiplied, 1);
         assert_eq!(answers(&facts, run(0.1, 1.0), &[ConvexDraws]), [Unmet]);
         let exact = RunConditions { exact: true, ..run(0.1, 1.0) };

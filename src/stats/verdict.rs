@@ -196,7 +196,8 @@ impl Evidence {
 
     /// Of a claim that holds where all parts hold: it has the support of the part with the least
     /// support, and any part refutes it (Bonferroni). The estimate is that of the part with the
-    /// least support, of several such parts that nearest to the end of its region. Where further parts could not be tested the claim has no support.
+    /// least support, of several such parts that nearest to the end of its region or farthest outside.
+    /// Where further parts could not be tested the claim has no support.
     pub fn all(parts: &[Self], untested: bool) -> Option<Self> {
         let weakest = parts.iter().max_by(|a, b| {
             (a.support, b.refute, b.distance())
@@ -211,10 +212,10 @@ impl Evidence {
         Some(Self { support, refute, doubt, ..*weakest })
     }
 
-    /// How far the estimate is from the region's nearest end.
+    /// How far the estimate is from the region's nearest end; below 0 outside of the region.
     fn distance(&self) -> f64 {
         let (low, high) = self.region;
-        (self.estimate - low).abs().min((self.estimate - high).abs())
+        (self.estimate - low).min(high - self.estimate)
     }
 
     /// The verdict on this evidence by itself.
@@ -331,7 +332,7 @@ pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<(Verdict, f64)> {
 /// the parameter were what is estimated, among `together` claims; `None` if the
 /// estimate lies on the region's end or nothing is known of its error.
 pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
-    let distance = evidence.distance();
+    let distance = evidence.distance().abs();
     if !(evidence.error > 0.0 && distance > 0.0 && distance.is_finite()) {
         return None;
     }
@@ -463,6 +464,8 @@ mod tests {
         assert_eq!(verdicts(&[one], LEVEL)[0].0, Verdict::Inconclusive);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().refute, 0.0);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().estimate, 2.0);
+        let further = Evidence::exact(3.0, (0.5, 1.5));
+        assert_eq!(Evidence::all(&[no, further, no], false).unwrap().estimate, 3.0);
         assert_eq!(Evidence::all(&[yes], true).unwrap().support, 1.0, "a part is untested");
         assert_eq!(Evidence::all(&[yes, no], true).unwrap().refute, 0.0);
         assert!(Verdict::ALL.iter().enumerate().all(|(i, (verdict, _))| *verdict as usize == i));

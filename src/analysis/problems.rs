@@ -37,8 +37,9 @@ impl Instances {
     /// That some are not computed at this size, as a sentence.
     pub(super) fn not_computed(&self) -> Option<String> {
         let (count, most) = self.not_computed?;
+        let entries = if count == 1 { "entry" } else { "entries" };
         Some(format!(
-            "Of the problems' measures and drifts {count}: the table would take {most} or more."
+            "{count} {entries} of the table on heterogeneity, the largest of which would take {most}."
         ))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::analysis::errata::{ShownErratum, errata};
+use crate::analysis::errata::{ShownErratum, compared, errata};
 use crate::stats::verdict::Verdict;
 use driftbench_core::sources::{SOURCES, Statement, statements};
 use driftbench_core::words::joined;
@@ -58,7 +58,7 @@ struct StatementClaim {
 struct ErratumText {
     #[serde(flatten)]
     shown: ShownErratum,
-    /// Number, as printed, exact.
+    /// Number, as printed, as it holds.
     rows: Vec<[String; 3]>,
     /// The claims that show it, with their verdicts.
     shown_by: Vec<StatementClaim>,
@@ -69,6 +69,8 @@ struct ErratumText {
 struct ErrataOfSource {
     key: &'static str,
     name: String,
+    /// Which text of it was compared.
+    compared: &'static str,
     errata: Vec<ErratumText>,
 }
 
@@ -77,6 +79,8 @@ struct ErrataOfSource {
 pub struct Errata {
     sources: Vec<ErrataOfSource>,
     count: usize,
+    /// Slips of notation among them.
+    slips: usize,
 }
 
 fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
@@ -143,15 +147,20 @@ impl Errata {
             ErratumText { shown_by: shown.claims.iter().filter_map(named).collect(), rows, shown }
         };
         let all = errata();
-        let count = all.len();
+        let (count, slips) = (all.len(), all.iter().filter(|erratum| erratum.slip).count());
         let mut texts: Vec<ErratumText> = all.into_iter().map(text).collect();
         let sources = SOURCES.iter().map(|source| {
             let (own, others) =
                 texts.drain(..).partition(|text: &ErratumText| text.shown.source == source.key);
             texts = others;
-            ErrataOfSource { key: source.key, name: source.authors_and_year(), errata: own }
+            ErrataOfSource {
+                key: source.key,
+                name: source.authors_and_year(),
+                compared: compared(source.key),
+                errata: own,
+            }
         });
         let sources = sources.filter(|source| !source.errata.is_empty()).collect();
-        Some(Self { sources, count })
+        Some(Self { sources, count, slips })
     }
 }

@@ -82,7 +82,7 @@ pub const STATEMENTS: &[Statement] = &[
     ),
     Statement::new(
         "RR Theorem 2, covariance",
-        "For quadratic functions the stationary covariance is (γ/N) AC + O(γ²H² + γ²H): the variance scales with 1/N.",
+        "For quadratic functions the stationary covariance is (γ/N) X + O(γ²H² + γ²H), where ∇²f X + X ∇²f = C: the variance scales with 1/N.",
         QUADRATIC_SHORT,
     ),
     Statement::new(
@@ -92,7 +92,7 @@ pub const STATEMENTS: &[Statement] = &[
     ),
     Statement::new(
         "RR Theorem 3, covariance",
-        "For homogeneous functions the stationary covariance is (γ/N) AC + O(γ²H + γ^(3/2)).",
+        "For homogeneous functions the stationary covariance is (γ/N) X + O(γ²H + γ^(3/2)), where ∇²f X + X ∇²f = C.",
         HOMOGENEOUS,
     ),
     Statement::new(
@@ -102,7 +102,7 @@ pub const STATEMENTS: &[Statement] = &[
     ),
     Statement::new(
         "RR Theorem 4, covariance",
-        "The stationary covariance is (γ/N) AC + O(γ²H² + γ^(3/2)H).",
+        "The stationary covariance is (γ/N) X + O(γ²H² + γ^(3/2)H), where ∇²f X + X ∇²f = C.",
         GENERAL,
     ),
     Statement::new(

@@ -20,12 +20,12 @@ pub const STATEMENTS: &[Statement] = &[
     ),
     Statement::new(
         "SLIDES covariance of FedAvg",
-        "FedAvg's stationary covariance is (γ/N) AC + O(γ^(3/2)H): linear speed-up, and the variance scales in γ.",
+        "FedAvg's stationary covariance is (γ/N) X + O(γ^(3/2)H), where ∇²f X + X ∇²f = C: linear speed-up, and the variance scales in γ.",
         FEDAVG,
     ),
     Statement::new(
         "SLIDES bias of FedAvg",
-        "FedAvg's bias is (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f AC + O(γ^(3/2)H).",
+        "FedAvg's bias is (γ(H − 1)/2) b_h − (γ/2N) ∇²f⁻¹∇³f[X] + O(γ^(3/2)H), where ∇²f X + X ∇²f = C.",
         FEDAVG,
     ),
     Statement::new(
@@ -52,18 +52,18 @@ pub const STATEMENTS: &[Statement] = &[
     .tested(&["crates/core/src/theory/bounds/tests.rs: scaffold_contracts_without_noise_where_the_condition_holds"]),
     Statement::new(
         "SLIDES covariance of Scaffold",
-        "Scaffold's stationary covariance is (γ/N) AC + O(γ^(3/2)): close to FedAvg's, linear speed-up, and the variance scales in γ.",
+        "Scaffold's stationary covariance is (γ/N) X + O(γ^(3/2)), where ∇²f X + X ∇²f = C: close to FedAvg's, linear speed-up, and the variance scales in γ.",
         SCAFFOLD,
     ),
     Statement::new(
         "SLIDES bias of Scaffold",
-        "Scaffold's bias is −(γ/2N) A⁻¹∇³f AC + O(γ^(3/2)): no heterogeneity bias, but it is still biased.",
+        "Scaffold's bias is −(γ/2N) ∇²f⁻¹∇³f[X] + O(γ^(3/2)), where ∇²f X + X ∇²f = C: no heterogeneity bias, but it is still biased.",
         SCAFFOLD,
     ),
-    Statement::new("SLIDES Cov(θ, θ)", "Σ^x = (γ/N) AC + O(γ²H + γ^(3/2)).", SCAFFOLD),
+    Statement::new("SLIDES Cov(θ, θ)", "Σ^x = (γ/N) X + O(γ²H + γ^(3/2)), where ∇²f X + X ∇²f = C.", SCAFFOLD),
     Statement::new(
         "SLIDES Cov(θ, ξ_c)",
-        "Σ^(x,ξ)_c = (γ/N) AC (H_c − A) + (γ/N)(C_c − C) + O(γ²H + γ^(3/2)).",
+        "Σ^(x,ξ)_c = (γ/N) X (∇²f_c − ∇²f) + (γ/N)(C_c − C) + O(γ²H + γ^(3/2)), where ∇²f X + X ∇²f = C.",
         SCAFFOLD,
     ),
     Statement::new(

@@ -6,9 +6,21 @@ use super::{Counterexample, Erratum, Gravity, none};
 pub const ERRATA: &[Erratum] = &[
     Erratum {
         source: "BOOK",
+        place: "Theorem 5.1, (5.57)",
+        gravity: Gravity::Result,
+        check_print: false,
+        printed: "“E‖w̃_i‖² ≤ (√λ^(i) + O(μ³)) ‖w̃_0‖² + 4μσ_fed²/ν + O(μ²)”, by iterating (5.55).",
+        holds: "(5.55) gives (√λ + O(μ³))^(i), which is √λ^(i) + O(μ²): the difference is i√λ^(i−1)cμ³ to first order, and up to cμ²/(eν) at i = 1/(μν).",
+        consequence: "None for the order of the error as i → ∞; the transient is bounded up to O(μ²) only.",
+        counterexample: || vec![iterated_factor()],
+        claims: &[],
+    },
+    Erratum {
+        source: "BOOK",
         place: "(5.20) and (5.21)",
         gravity: Gravity::Step,
-        printed: "d_i = (1/L) Σ μ_k E_k d_(k,i), and w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − μd_i.",
+        check_print: false,
+        printed: "“d_i ≜ (1/L) Σ_(k∈L_i) μ_k E_k d_(k,i)”, and “w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − μd_i”.",
         holds: "By (5.18) w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − d_i: d_i has the factor μ_k E_k = μ already.",
         consequence: "(5.58) counts μ² twice. With the slip in (5.53) corrected too, E‖d_i‖² is of order μ⁴ and the orders in Theorem 5.1 stand; either correction alone changes them.",
         counterexample: || vec![step_counted_twice()],
@@ -18,7 +30,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "below (5.25), step (a)",
         gravity: Gravity::Slip,
-        printed: "E{1_(k,i) | w_(i−1)} = E 1_(k,i) = K/L.",
+        check_print: false,
+        printed: "“E{1_(k,i) | w_(i−1)} = E 1_(k,i) = K/L”.",
         holds: "L/K, as (5.8) and the equation itself have it.",
         consequence: "None.",
         counterexample: || vec![participation()],
@@ -28,8 +41,9 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.41), and with it (5.54)",
         gravity: Gravity::Step,
-        printed: "‖(1/L) Σ_(k∈L_i) d_(k,i)‖² = ‖(1/K) Σ_k 1_(k,i) d_(k,i)‖², and so E‖d_i‖² ≤ μ²(L/K²) Σ E‖d_(k,i)‖².",
-        holds: "(1/L) Σ_k 1_(k,i) d_(k,i), and so E‖d_i‖² ≤ (μ²/K) Σ E‖d_(k,i)‖².",
+        check_print: false,
+        printed: "“E‖(1/L) Σ_(k∈L_i) d_(k,i)‖² = E‖(1/K) Σ_k 1_(k,i) d_(k,i)‖²”, and so “E‖d_i‖² ≤ μ²(L/K²) Σ_k E‖d_(k,i)‖²”.",
+        holds: "The mean over the cohort is (1/L) Σ_k 1_(k,i) d_(k,i), and so E‖d_i‖² ≤ (μ²/K) Σ_k E‖d_(k,i)‖².",
         consequence: "The bound is too small by L/K under partial participation; the orders in μ stand.",
         counterexample: || vec![mean_over_the_cohort()],
         claims: &[],
@@ -38,7 +52,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.45)",
         gravity: Gravity::Slip,
-        printed: "∇̂J_k(w) = −h(γ − hᵀw) for J_k(w) = E‖γ − hᵀw‖² of (5.44).",
+        check_print: false,
+        printed: "“∇̂J_k(w) = −h(γ − hᵀw)” for “J_k(w) = E‖γ − hᵀw‖²” of (5.44).",
         holds: "The gradient is twice that; (5.45) is the gradient of J_k/2.",
         consequence: "ν, δ, β² and σ² of Theorem 5.1 must be those of J_k/2 where (5.45) and (5.66) are used.",
         counterexample: || vec![gradient_of_a_square()],
@@ -48,7 +63,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.50)",
         gravity: Gravity::Slip,
-        printed: "λ_k = 1 − 2(μ/E_k)ν_k + (μ_k²/E_k²)(δ_k² + β_k²).",
+        check_print: true,
+        printed: "“λ_k ≜ 1 − 2(μ/E_k)ν_k + (μ_k²/E_k²)(δ_k² + β_k²)”.",
         holds: "(μ²/E_k²)(δ_k² + β_k²), since the step is μ_k = μ/E_k.",
         consequence: "The printed λ_k is too small for E_k > 1, and the condition λ_k ≤ 1 below it too weak.",
         counterexample: || vec![rate_of_a_client()],
@@ -58,8 +74,9 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.52)",
         gravity: Gravity::Slip,
-        printed: "E{‖w_k° − φ_(k,e)‖ | w_(i−1)} ≤ ….",
-        holds: "E{‖w_k° − φ_(k,e)‖² | w_(i−1)} ≤ ….",
+        check_print: true,
+        printed: "“E{‖w_k° − φ_(k,e)‖ | w_(i−1)}” on the left.",
+        holds: "E{‖w_k° − φ_(k,e)‖² | w_(i−1)}.",
         consequence: "None.",
         counterexample: none,
         claims: &[],
@@ -68,9 +85,10 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.52) to (5.53), and (5.54)",
         gravity: Gravity::Step,
-        printed: "E‖d_(k,i)‖² ≤ (δ̂_k²/E_k) Σ_e (‖w_k° − w_(i−1)‖² + μ²σ_k²/E_k), and so E‖d_i‖² = O(μ²)‖w° − w_(i−1)‖² + O(μ²).",
+        check_print: false,
+        printed: "“E{‖d_(k,i)‖² | w_(i−1)} ≤ (δ̂_k²/E_k) Σ_e {‖w_k° − w_(i−1)‖² + μ²σ_k²/E_k}”, and so “O(μ²)·‖w° − w_(i−1)‖² + O(μ²)” for d_i.",
         holds: "(5.47) needs E‖φ_(k,e−1) − w_(i−1)‖², the distance travelled, and (5.52) bounds E‖w_k° − φ_(k,e)‖². The former is at most (μe/E_k)²((δ_k² + β_k²)(‖w_k° − w_(i−1)‖² + μ²σ_k²/E_k) + σ_k²), so that E‖d_i‖² is of order μ⁴.",
-        consequence: "The step does not follow, and fails for the longest steps with λ_k ≤ 1; for small μ it hides that the perturbation is of a higher order, which the proof of Theorem 5.1 needs once (5.21) is corrected.",
+        consequence: "The step does not follow, and the inequality itself fails at the largest μ with λ_k ≤ 1; for small μ it hides that the perturbation is of a higher order, which the proof of Theorem 5.1 needs once (5.21) is corrected.",
         counterexample: || vec![distance_travelled(), order_of_the_perturbation()],
         claims: &["book/drift#corrected", "book/drift#order"],
     },
@@ -78,7 +96,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.55)",
         gravity: Gravity::Slip,
-        printed: "E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_i‖² + 2μ²σ_fed² + O(μ³).",
+        check_print: true,
+        printed: "“E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_i‖² + 2μ²σ_fed² + O(μ³)”.",
         holds: "E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_(i−1)‖² + 2μ²σ_fed² + O(μ³), as (5.62) has it.",
         consequence: "None: (5.57) iterates the right recursion. Its 4μσ_fed²/ν may be 2μσ_fed²/ν.",
         counterexample: || vec![same_iterate_on_both_sides()],
@@ -88,7 +107,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.58) and (5.61)",
         gravity: Gravity::Slip,
-        printed: "(5.58) ends with 1 − 2μν + μ²(δ² + β_fed²), and (5.61) begins with an equality.",
+        check_print: true,
+        printed: "(5.58) ends with “1 − 2μν + μ²(δ² + β_fed²)”, and (5.61) begins with an equality.",
         holds: "These symbols belong to (5.60), and the equality is ≤.",
         consequence: "None.",
         counterexample: none,
@@ -98,7 +118,8 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "(5.64)",
         gravity: Gravity::Step,
-        printed: "μ²/(1 − √λ) = μ/(2ν − μ(δ² + β_fed²)).",
+        check_print: false,
+        printed: "“μ²/(1 − √λ) = μ²/(1 − (1 − 2μν + μ²(δ² + β_fed²))) = μ/(2ν − μ(δ² + β_fed²))”.",
         holds: "This is μ²/(1 − λ). By (5.63) μ²/(1 − √λ) ≤ 2μ/(2ν − μ(δ² + β_fed²)), twice as large.",
         consequence: "The order O(μ) stands.",
         counterexample: || vec![root_of_lambda()],
@@ -108,13 +129,41 @@ pub const ERRATA: &[Erratum] = &[
         source: "BOOK",
         place: "below (5.65)",
         gravity: Gravity::Step,
-        printed: "A sufficient condition for √λ ≥ ½ is μ ≤ ν/2.",
+        check_print: false,
+        printed: "“A sufficient condition for this is μ ≤ ν/2”, for √λ ≥ ½.",
         holds: "μ ≤ 1/(2ν) is sufficient, since λ ≥ (1 − μν)².",
-        consequence: "The printed condition has another unit, and fails for ν > 1.",
+        consequence: "The printed condition is not dimensionally consistent, and is not sufficient for ν > 1.",
         counterexample: || vec![small_enough()],
         claims: &[],
     },
+    Erratum {
+        source: "BOOK",
+        place: "further misprints",
+        gravity: Gravity::Slip,
+        check_print: true,
+        printed: "(a) The second line of (5.54) and step (d) of (5.38) are equalities. (b) Before (5.12): “plugging the final result into (5.9)”.",
+        holds: "(a) They are inequalities: (5.53) is a bound, and ‖a + b‖² ≤ 2‖a‖² + 2‖b‖² is used. (b) (5.10) is meant.",
+        consequence: "None.",
+        counterexample: none,
+        claims: &[],
+    },
 ];
+
+/// ((√λ + μ³)^i − √λ^i)/μ³ at √λ = 1 − μ and i = 1/μ.
+fn excess_of_the_factor(mu: f64) -> f64 {
+    let (root, rounds) = (1.0 - mu, libm::round(1.0 / mu));
+    (libm::pow(root + mu * mu * mu, rounds) - libm::pow(root, rounds)) / (mu * mu * mu)
+}
+
+/// (5.57) has √λ^i + O(μ³) where (√λ + O(μ³))^i is meant, which is √λ^i + O(μ²).
+fn iterated_factor() -> Counterexample {
+    Counterexample {
+        what: "((√λ + μ³)^i − √λ^i)/μ³ with √λ = 1 − μ and i = 1/μ at μ = 0.001, against its value at μ = 0.1, at which it \
+               would stay if the difference were O(μ³)",
+        printed: excess_of_the_factor(0.1),
+        holds: excess_of_the_factor(0.001),
+    }
+}
 
 /// The local steps of one client with J(w) = w²/2, E_k of them of size μ/E_k from w = 1: φ_0, …, φ_E.
 fn local_steps(mu: f64, steps: usize) -> Vec<f64> {
@@ -244,6 +293,15 @@ fn small_enough() -> Counterexample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_iterated_factor_is_of_second_order() {
+        let found = iterated_factor();
+        assert!(found.holds > 90.0 * found.printed, "{found:?}");
+        for mu in [0.1, 0.01, 0.001] {
+            assert!(mu * excess_of_the_factor(mu) < 1.1 * (-1.0_f64).exp() + mu, "{mu}");
+        }
+    }
 
     #[test]
     fn the_recursion_needs_one_factor() {

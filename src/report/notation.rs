@@ -8,7 +8,8 @@ use minijinja::value::Value;
 const LONGEST_INDEX: usize = 2;
 
 /// A text as HTML: the index of a symbol of one letter is an index, so that `F_c` becomes
-/// `F<sub>c</sub>`, a letter or brackets after `^` are raised, and numbers are written as on the rest
+/// `F<sub>c</sub>` and `d_(k,i)` becomes `d<sub>k,i</sub>`, a letter or brackets after `^` are
+/// raised, and numbers are written as on the rest
 /// of a page, `1.2e-3` as `1.2·10⁻³`.
 pub fn notation(text: &str) -> Value {
     let text = &numbers(text);
@@ -18,8 +19,11 @@ pub fn notation(text: &str) -> Value {
         let place = begin + found;
         begin = place + 1;
         let found = match text.as_bytes()[place] {
-            b'_' => index_at(text, place).map(|index| (format!("<sub>{index}</sub>"), index.len())),
-            _ => power_at(&text[place..]).map(|power| {
+            b'_' => index_at(text, place).map(|index| {
+                let inner = index.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+                (format!("<sub>{}</sub>", HtmlEscape(inner.unwrap_or(index))), index.len())
+            }),
+            _ => power_at(&text[place + 1..]).map(|power| {
                 let inner = match power.strip_prefix('(').and_then(|p| p.strip_suffix(')')) {
                     // The brackets of a power of a symbol with an index belong to the symbol.
                     Some(inner) if done != place || place == 0 => inner,
@@ -100,34 +104,45 @@ fn number_text(word: &str) -> Option<String> {
     })
 }
 
-/// The index after the underscore at this place, if a symbol of one letter stands before it.
+/// The index after the underscore at this place, if a symbol of one letter stands before it, which
+/// a power may precede, as in `∇²f_c`. An index in brackets may be longer, and that of a 1.
 fn index_at(text: &str, place: usize) -> Option<&str> {
     // A bar or a tilde over a letter is a character of its own.
     let is_mark = |c: char| ('\u{300}'..='\u{36f}').contains(&c) || "'′".contains(c);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut before = text[..place].chars().rev().filter(|c| !is_mark(*c));
-    let is_symbol = before.next()?.is_alphabetic() && !before.next().is_some_and(is_word);
+    let is_power = |c: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c);
+    let symbol = before.next()?;
+    let alone = !before.next().is_some_and(|c| is_word(c) && !is_power(c));
     let after = &text[place + 1..];
+    if let Some(index) = brackets_at(after) {
+        return (alone && (symbol.is_alphabetic() || symbol == '1')).then_some(index);
+    }
+    let is_symbol = symbol.is_alphabetic() && alone;
     let index = &after[..after.find(|c| !is_word(c)).unwrap_or(after.len())];
     let is_index = (1..=LONGEST_INDEX).contains(&index.chars().count()) && !index.contains('_');
     (is_symbol && is_index).then_some(index)
 }
 
-/// The letter after `^` at the begin of a text, or the brackets with what is in them.
-fn power_at(text: &str) -> Option<&str> {
-    let power = text.strip_prefix('^')?;
+/// The letter at the begin of a text, or the brackets with what is in them.
+fn power_at(power: &str) -> Option<&str> {
     let mut letters = power.chars();
     let letter = letters.next().filter(|c| c.is_ascii_alphabetic());
-    if let Some(letter) = letter.filter(|_| !letters.next().is_some_and(char::is_alphanumeric)) {
-        return Some(&power[..letter.len_utf8()]);
+    match letter.filter(|_| !letters.next().is_some_and(char::is_alphanumeric)) {
+        Some(letter) => Some(&power[..letter.len_utf8()]),
+        None => brackets_at(power),
     }
-    let power = Some(power).filter(|power| power.starts_with('('))?;
+}
+
+/// The brackets at the begin of a text, with what is in them.
+fn brackets_at(text: &str) -> Option<&str> {
+    let text = text.starts_with('(').then_some(text)?;
     let mut depth = 0;
-    let end = power.find(|c| {
+    let end = text.find(|c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
         depth == 0
     })?;
-    Some(&power[..=end])
+    Some(&text[..=end])
 }
 
 #[cfg(test)]
@@ -146,8 +161,14 @@ mod tests {
         );
         assert_eq!(html("(1 − γμ)^H, θ_t^c"), "(1 − γμ)<sup>H</sup>, θ<sub>t</sub><sup>c</sup>");
         assert_eq!(html("x^Ht, x^"), "x^Ht, x^");
+        assert_eq!(
+            html("∇²f_c, Σ_(h=1..H) 1_(k,i) d_(k,i)^(2)"),
+            "∇²f<sub>c</sub>, Σ<sub>h=1..H</sub> 1<sub>k,i</sub> d<sub>k,i</sub><sup>(2)</sup>"
+        );
         assert_eq!(html("<b> C_c & a_12"), "&lt;b&gt; C<sub>c</sub> &amp; a<sub>12</sub>");
-        for name in ["sq_error", "a_b_c", "x_123", "_c", "F_", "to_c", "1_c", "F_ c"] {
+        for name in
+            ["sq_error", "a_b_c", "x_123", "_c", "F_", "to_c", "1_c", "F_ c", "to_(c)", "F_(c"]
+        {
             assert_eq!(html(name), name);
         }
     }

@@ -9,7 +9,7 @@ pub const ERRATA: &[Erratum] = &[
         place: "Theorem 5.1, (5.57)",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“E‖w̃_i‖² ≤ (√λ^(i) + O(μ³)) ‖w̃_0‖² + 4μσ_fed²/ν + O(μ²)”, by iterating (5.55).",
+        printed: "“E‖w̃_i‖² ≤ (√λ^(i) + O(μ³)) ‖w̃_0‖² + 4μσ_(fed)²/ν + O(μ²)”, by iterating (5.55).",
         holds: "(5.55) gives (√λ + O(μ³))^(i), which is √λ^(i) + O(μ²): the difference is i√λ^(i−1)cμ³ to first order, and up to cμ²/(eν) at i = 1/(μν).",
         consequence: "None for the order of the error as i → ∞; the transient is bounded up to O(μ²) only.",
         counterexample: || vec![iterated_factor()],
@@ -20,15 +20,15 @@ pub const ERRATA: &[Erratum] = &[
         place: "(5.20) and (5.21)",
         gravity: Gravity::Step,
         check_print: false,
-        printed: "“d_i ≜ (1/L) Σ_(k∈L_i) μ_k E_k d_(k,i)”, and “w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − μd_i”.",
-        holds: "By (5.18) w_i = w_(i−1) − μ∇̂J^fed(w_(i−1)) − d_i: d_i has the factor μ_k E_k = μ already.",
+        printed: "“d_i ≜ (1/L) Σ_(k∈L_i) μ_k E_k d_(k,i)”, and “w_i = w_(i−1) − μ∇̂J^(fed)(w_(i−1)) − μd_i”.",
+        holds: "By (5.18) w_i = w_(i−1) − μ∇̂J^(fed)(w_(i−1)) − d_i: d_i has the factor μ_k E_k = μ already.",
         consequence: "(5.58) counts μ² twice. With the slip in (5.53) corrected too, E‖d_i‖² is of order μ⁴ and the orders in Theorem 5.1 stand; either correction alone changes them.",
         counterexample: || vec![step_counted_twice()],
         claims: &["book/drift#order"],
     },
     Erratum {
         source: "BOOK",
-        place: "below (5.25), step (a)",
+        place: "Below (5.25), step (a)",
         gravity: Gravity::Slip,
         check_print: false,
         printed: "“E{1_(k,i) | w_(i−1)} = E 1_(k,i) = K/L”.",
@@ -97,9 +97,9 @@ pub const ERRATA: &[Erratum] = &[
         place: "(5.55)",
         gravity: Gravity::Slip,
         check_print: true,
-        printed: "“E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_i‖² + 2μ²σ_fed² + O(μ³)”.",
-        holds: "E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_(i−1)‖² + 2μ²σ_fed² + O(μ³), as (5.62) has it.",
-        consequence: "None: (5.57) iterates the right recursion. Its 4μσ_fed²/ν may be 2μσ_fed²/ν.",
+        printed: "“E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_i‖² + 2μ²σ_(fed)² + O(μ³)”.",
+        holds: "E‖w̃_i‖² ≤ (√λ + O(μ³)) E‖w̃_(i−1)‖² + 2μ²σ_(fed)² + O(μ³), as (5.62) has it.",
+        consequence: "None: (5.57) iterates the right recursion. Its 4μσ_(fed)²/ν may be 2μσ_(fed)²/ν.",
         counterexample: || vec![same_iterate_on_both_sides()],
         claims: &[],
     },
@@ -108,7 +108,7 @@ pub const ERRATA: &[Erratum] = &[
         place: "(5.58) and (5.61)",
         gravity: Gravity::Slip,
         check_print: true,
-        printed: "(5.58) ends with “1 − 2μν + μ²(δ² + β_fed²)”, and (5.61) begins with an equality.",
+        printed: "(5.58) ends with “1 − 2μν + μ²(δ² + β_(fed)²)”, and (5.61) begins with an equality.",
         holds: "These symbols belong to (5.60), and the equality is ≤.",
         consequence: "None.",
         counterexample: none,
@@ -119,15 +119,15 @@ pub const ERRATA: &[Erratum] = &[
         place: "(5.64)",
         gravity: Gravity::Step,
         check_print: false,
-        printed: "“μ²/(1 − √λ) = μ²/(1 − (1 − 2μν + μ²(δ² + β_fed²))) = μ/(2ν − μ(δ² + β_fed²))”.",
-        holds: "This is μ²/(1 − λ). By (5.63) μ²/(1 − √λ) ≤ 2μ/(2ν − μ(δ² + β_fed²)), twice as large.",
+        printed: "“μ²/(1 − √λ) = μ²/(1 − (1 − 2μν + μ²(δ² + β_(fed)²))) = μ/(2ν − μ(δ² + β_(fed)²))”.",
+        holds: "This is μ²/(1 − λ). By (5.63) μ²/(1 − √λ) ≤ 2μ/(2ν − μ(δ² + β_(fed)²)), twice as large.",
         consequence: "The order O(μ) stands.",
         counterexample: || vec![root_of_lambda()],
         claims: &[],
     },
     Erratum {
         source: "BOOK",
-        place: "below (5.65)",
+        place: "Below (5.65)",
         gravity: Gravity::Step,
         check_print: false,
         printed: "“A sufficient condition for this is μ ≤ ν/2”, for √λ ≥ ½.",
@@ -138,7 +138,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "BOOK",
-        place: "further misprints",
+        place: "Further misprints",
         gravity: Gravity::Slip,
         check_print: true,
         printed: "(a) The second line of (5.54) and step (d) of (5.38) are equalities. (b) Before (5.12): “plugging the final result into (5.9)”.",
@@ -158,7 +158,7 @@ fn excess_of_the_factor(mu: f64) -> f64 {
 /// (5.57) has √λ^i + O(μ³) where (√λ + O(μ³))^i is meant, which is √λ^i + O(μ²).
 fn iterated_factor() -> Counterexample {
     Counterexample {
-        what: "((√λ + μ³)^i − √λ^i)/μ³ with √λ = 1 − μ and i = 1/μ at μ = 0.001, against its value at μ = 0.1, at which it \
+        what: "((√λ + μ³)^(i) − √λ^(i))/μ³ with √λ = 1 − μ and i = 1/μ at μ = 0.001, against its value at μ = 0.1, at which it \
                would stay if the difference were O(μ³)",
         printed: excess_of_the_factor(0.1),
         holds: excess_of_the_factor(0.001),
@@ -179,7 +179,7 @@ fn perturbation(mu: f64, steps: usize) -> f64 {
 fn step_counted_twice() -> Counterexample {
     let mu = 0.5;
     Counterexample {
-        what: "w_i for one client, J(w) = w²/2, μ = ½, E = 2, from w_{i−1} = 1: by (5.20) and (5.21), and by (5.9) to (5.11)",
+        what: "w_i for one client, J(w) = w²/2, μ = ½, E = 2, from w_(i−1) = 1: by (5.20) and (5.21), and by (5.9) to (5.11)",
         printed: 1.0 - mu - mu * mu * perturbation(mu, 2),
         holds: local_steps(mu, 2)[2],
     }
@@ -188,7 +188,7 @@ fn step_counted_twice() -> Counterexample {
 /// Below (5.25) E 1_{k,i} is printed as K/L, which is above 1; it is L/K, as (5.8) and step (a) have it.
 fn participation() -> Counterexample {
     let (k, l) = (2.0, 1.0);
-    Counterexample { what: "E 1_{k,i} for L = 1 of K = 2 clients", printed: k / l, holds: l / k }
+    Counterexample { what: "E 1_(k,i) for L = 1 of K = 2 clients", printed: k / l, holds: l / k }
 }
 
 /// The K and L of the instance of (5.41).
@@ -199,7 +199,7 @@ const SAMPLED: (f64, f64) = (4.0, 1.0);
 fn mean_over_the_cohort() -> Counterexample {
     let (k, l) = SAMPLED;
     Counterexample {
-        what: "E‖d_i‖²/μ² for L = 1 of K = 4 clients with d_{k,i} = 1 for each, against the bound (5.41)",
+        what: "E‖d_i‖²/μ² for L = 1 of K = 4 clients with d_(k,i) = 1 for each, against the bound (5.41)",
         printed: l / (k * k) * k,
         holds: 1.0,
     }
@@ -221,7 +221,7 @@ fn rate_of_a_client() -> Counterexample {
     let (mu, e): (f64, f64) = (0.4, 2.0);
     let step = mu / e;
     Counterexample {
-        what: "E‖w_k° − φ_e‖²/‖w_k° − φ_{e−1}‖² for J_k(w) = w²/2 without noise, μ = 0.4, E_k = 2, against λ_k of (5.50)",
+        what: "E‖w_k° − φ_e‖²/‖w_k° − φ_(e−1)‖² for J_k(w) = w²/2 without noise, μ = 0.4, E_k = 2, against λ_k of (5.50)",
         printed: 1.0 - 2.0 * step + step * step / (e * e),
         holds: (1.0 - step) * (1.0 - step),
     }
@@ -234,8 +234,8 @@ fn distance_travelled() -> Counterexample {
     let path = local_steps(4.0, 2);
     let mean = path[..2].iter().fold(0.0, |sum, phi| sum + 0.5 * (phi - 1.0) * (phi - 1.0));
     Counterexample {
-        what: "E_k⁻¹ Σ_e ‖φ_{k,e−1} − w_{i−1}‖² for J_k(w) = w²/2 without noise, w_{i−1} = 1, E_k = 2 and μ = 4, where λ_k = 1, \
-               against ‖w_k° − w_{i−1}‖² of (5.53)",
+        what: "E_k⁻¹ Σ_e ‖φ_(k,e−1) − w_(i−1)‖² for J_k(w) = w²/2 without noise, w_(i−1) = 1, E_k = 2 and μ = 4, where λ_k = 1, \
+               against ‖w_k° − w_(i−1)‖² of (5.53)",
         printed: 1.0,
         holds: mean,
     }
@@ -247,7 +247,7 @@ fn order_of_the_perturbation() -> Counterexample {
     let mu = 0.01;
     let perturbation = mu * perturbation(mu, 2);
     Counterexample {
-        what: "‖d_i‖² for one client, J(w) = w²/2, E = 2, μ = 0.01, from w_{i−1} = 1, against μ² · 2δ̂²‖w° − w_{i−1}‖² of (5.54)",
+        what: "‖d_i‖² for one client, J(w) = w²/2, E = 2, μ = 0.01, from w_(i−1) = 1, against μ² · 2δ̂²‖w° − w_(i−1)‖² of (5.54)",
         printed: 2.0 * mu * mu,
         holds: perturbation * perturbation,
     }

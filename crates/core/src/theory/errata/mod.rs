@@ -51,7 +51,7 @@ pub struct Erratum {
     pub place: &'static str,
     /// How much depends on it.
     pub gravity: Gravity,
-    /// Whether it hangs on one sign of a text that a machine read from a PDF, so that the fault may
+    /// Whether it hangs on one symbol of a text that a machine read from a PDF, so that the fault may
     /// be one of the reading.
     pub check_print: bool,
     /// What is printed, in quotation marks where the words or the formula are quoted.

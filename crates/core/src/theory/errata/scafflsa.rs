@@ -32,7 +32,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SCAFFLSA",
-        place: "below A3",
+        place: "Below A3",
         gravity: Gravity::Remark,
         check_print: false,
         printed: "“whenever A3 holds, A2 also holds with the same constant a”.",
@@ -79,7 +79,7 @@ pub const ERRATA: &[Erratum] = &[
         place: "Theorem 4.1, (33), and Theorem A.5, (107), third term; Lemma A.2, (75), by (96)",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“E[‖(Π_(i=s+1)^(t) Γ̄_i − Γ̄^(t−s))ρ̄‖²] = Hη²(1 − ηa)^(2H(t−s)−2) E_c‖Σ_Ã‖ ‖ρ̄‖²/N”, and so the term “√(E_c‖Σ_Ã‖/(HN)) ‖ρ̄‖/a”.",
+        printed: "“E[‖(Π_(s<i≤t) Γ̄_i − Γ̄^(t−s))ρ̄‖²] = Hη²(1 − ηa)^(2H(t−s)−2) E_c‖Σ_Ã‖ ‖ρ̄‖²/N”, and so the term “√(E_c‖Σ_Ã‖/(HN)) ‖ρ̄‖/a”.",
         holds: "The sum over i has t − s terms, and it is a bound: (96) lacks the factor t − s. The third term is then η√(H E_c‖Σ_Ã‖/N) ‖ρ̄‖ q/((1 − ηa)(1 − q)^(3/2)) with q = (1 − ηa)^(H), of the order of √(E_c‖Σ_Ã‖/(ηaN)) ‖ρ̄‖/(aH).",
         consequence: "The theorem as printed is false: there are instances with σ_ε = 0 in which the left side of (107) is any number of times the right side. In the instance below the ratio grows as 1/t when 10⁻⁵ and s² are replaced by 0.1t² and 0.002t²: it is 58 at t = 10⁻³. The bound with the corrected term holds there.",
         counterexample: || vec![variance_96(), lemma_a2()],
@@ -228,7 +228,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SCAFFLSA",
-        place: "further misprints in Appendices B and C",
+        place: "Further misprints in Appendices B and C",
         gravity: Gravity::Slip,
         check_print: false,
         printed: "(a) Lemma B.1 and Theorem B.2 assume “A2(222)”. (b) In (148) the inner product ⟨ξ_(k−1) − ξ*, θ̂_k − θ*⟩ stands without N⁻¹ Σ_c. (c) (150) to (160) have θ_k^(c). (d) (168) to (171) have sums over c without 1/N. (e) (192) has “‖Σ_ε‖”. (f) (200) and (201) have “‖u‖²” and the square of its image. (g) (245) and (253) have “(I − ηĀ)^(H+1−h)”.",
@@ -446,7 +446,7 @@ fn variance_96() -> Counterexample {
     let (eta, gap) = (0.1, 10);
     let (second, mean) = scalar_moments(eta);
     Counterexample {
-        what: "E‖(Π Γ̄_i − Γ̄^{t−s})ρ‖² for N = H = 1, A(Z) = 0.5 or 1.5 with probability ½ each, ρ = 1, η = 0.1, t − s = 10, \
+        what: "E‖(Π Γ̄_i − Γ̄^(t−s))ρ‖² for N = H = 1, A(Z) = 0.5 or 1.5 with probability ½ each, ρ = 1, η = 0.1, t − s = 10, \
                against (96)",
         printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
         holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
@@ -582,7 +582,7 @@ fn corollary_b3() -> Counterexample {
     let steps = libm::ceil(4.0 * sigma / (target * a * a) * libm::log(start / (2.0 * target)));
     Counterexample {
         what: "E ψ_K for clients of one distribution with A_c(Z) = 1 and σ = 1 at the K of (162), from ψ_0 = 100, where \
-               ε² = 0.01 is promised; the value is that of the mean's part alone, (1 − ηa)^{2K} ψ_0",
+               ε² = 0.01 is promised; the value is that of the mean's part alone, (1 − ηa)^(2K) ψ_0",
         printed: target,
         holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start,
     }

@@ -2,10 +2,10 @@
 
 use super::{Counterexample, Erratum, Gravity, none};
 use crate::linalg::Matrix;
-use crate::problem::{Facts, Settings};
 use crate::problem::arrays::NoFiles;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
+use crate::problem::{Facts, Settings};
 use crate::theory::expansion::Expansion;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
@@ -109,10 +109,10 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SLIDES",
-        place: "“Expansion of Covariance”, Σ^(x,ξ)_c",
+        place: "“Expansion of Covariance”, Σ_c^(x,ξ)",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“Σ^(x,ξ)_(c) = (γ/N) 𝐀C(x*)(∇²f_c(c)x* − ∇²f(x*)) + (γ/N)(C_c(x*) − C(x*)) + O(γ²H + γ^(3/2))”.",
+        printed: "“Σ_(c)^(x,ξ) = (γ/N) 𝐀C(x*)(∇²f_c(c)x* − ∇²f(x*)) + (γ/N)(C_c(x*) − C(x*)) + O(γ²H + γ^(3/2))”.",
         holds: "The first term has a minus: −(γ/N) X (∇²f_c(x*) − ∇²f(x*)).",
         consequence: "The covariance of the estimate with a control variate has the wrong sign at first order wherever the Hessians differ.",
         counterexample: cross_covariance,
@@ -120,7 +120,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SLIDES",
-        place: "expansion of Scaffold's bias, the remainder",
+        place: "Expansion of Scaffold's bias, the remainder",
         gravity: Gravity::Result,
         check_print: false,
         printed: "“∫x π(dx, dΞ) = x* − (γ/2N) ∇²f(x*)⁻¹∇³f(x*)𝐀C(x*) + O(γ^(3/2))”.",
@@ -131,7 +131,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SLIDES",
-        place: "convergence of FedAvg and of Scaffold in W₂",
+        place: "Convergence of FedAvg and of Scaffold in W₂",
         gravity: Gravity::Result,
         check_print: false,
         printed: "“W₂(ψ_t; π) ≤ (1 − γμ)^(Ht) W₂(ψ_0; π)”.",
@@ -147,7 +147,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SLIDES",
-        place: "convergence of FedAvg and of Scaffold in W₂, right side",
+        place: "Convergence of FedAvg and of Scaffold in W₂, right side",
         gravity: Gravity::Slip,
         check_print: false,
         printed: "For Scaffold the right side has the distribution at round t.",
@@ -158,7 +158,7 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         source: "SLIDES",
-        place: "definitions of Σ^(ξ)_(c,c') and C(x*), and ∇²f_c in Σ^(x,ξ)_c",
+        place: "Definitions of Σ_(c,c')^(ξ) and C(x*), and ∇²f_c in Σ_c^(x,ξ)",
         gravity: Gravity::Slip,
         check_print: true,
         printed: "“(ξ_c − ξ_c*)(ξ_c' − ξ_c*)ᵀ”, “C(x*) ≜ N⁻¹ Σ_(i=1..N) C_c(x*)”, and “∇²f_c(c)x*”.",

@@ -112,8 +112,8 @@ pub const ERRATA: &[Erratum] = &[
         place: "Corollary 4.5 and Corollary A.7, the range of ε",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“ε < (√(v ∨ σ) E_c‖θ_c* − θ*‖)^(2/5)/a ∨ E_c‖θ_c* − θ*‖/(aC_A)”; Corollary A.7 has the a within the power. (v is ṽ_heter, σ is σ̄_ε.)",
-        holds: "As the proof has it, the right side of (121) must be at most ε, which gives the power 2/3 with a within, and both conditions are needed: ∧ in place of ∨. But (121) loses factors, see there, and bounds the third term of Theorem 4.1, which is too small. With the corrected third term the conditions are ε ≤ √((v ∨ σ)/E_c‖Σ_Ã‖) and ε ≤ E_c‖θ_c* − θ*‖/(aC_A), both.",
+        printed: "“ε < (√(v ∨ σ) E_c‖θ_c* − θ*‖)^(2/5)/a ∨ E_c‖θ_c* − θ*‖/(a C_A)”; Corollary A.7 has the a within the power. (v is ṽ_(heter), σ is σ̄_ε.)",
+        holds: "As the proof has it, the right side of (121) must be at most ε, which gives the power 2/3 with a within, and both conditions are needed: ∧ in place of ∨. But (121) loses factors, see there, and bounds the third term of Theorem 4.1, which is too small. With the corrected third term the conditions are ε ≤ √((v ∨ σ)/E_c‖Σ_Ã‖) and ε ≤ E_c‖θ_c* − θ*‖/(a C_A), both.",
         consequence: "The two texts disagree, and each allows ε for which the right side of (121) exceeds ε: the main text for small a, Corollary A.7 for large a. The orders in ε of (38) to (40) stand.",
         counterexample: || corollary_4_5().into(),
         claims: &[],
@@ -124,7 +124,7 @@ pub const ERRATA: &[Erratum] = &[
         gravity: Gravity::Step,
         check_print: false,
         printed: "“√(E_c‖Σ_Ã‖) ‖ρ̄_H‖/(aH^(1/2)N^(1/2)) ≤ √(η/N) × √(E_c‖Σ_Ã‖) (ηH)^(3/2)/a ≲ ε^(5/2) √(1/(v ∨ σ)) a/E_c‖θ_c* − θ*‖”.",
-        holds: "By (26) the middle has the factor E_c‖θ_c* − θ*‖. With ηHE_c‖θ_c* − θ*‖ = εa and η = aNε²/(v ∨ σ) it is ε^(5/2) a √(E_c‖Σ_Ã‖/((v ∨ σ) E_c‖θ_c* − θ*‖)).",
+        holds: "By (26) the middle has the factor E_c‖θ_c* − θ*‖. With ηH E_c‖θ_c* − θ*‖ = εa and η = aNε²/(v ∨ σ) it is ε^(5/2) a √(E_c‖Σ_Ã‖/((v ∨ σ) E_c‖θ_c* − θ*‖)).",
         consequence: "The range of ε in Corollaries 4.5 and A.7 is taken from it, see there.",
         counterexample: || vec![lost_factors_of_121()],
         claims: &[],
@@ -145,8 +145,8 @@ pub const ERRATA: &[Erratum] = &[
         place: "Corollary B.3",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“K ≥ max(2L/a, 4σ̄_ε/(ϵ²a²)) log(ψ_0/(2ϵ²))”, with ψ_0 written out, and in T the root “√(4σ̄_ε/(ϵ²a²))”.",
-        holds: "With its η = min(1/(2L), ϵ²a/(8σ)): K ≥ max(2L/a, 8σ/(ϵ²a²)) log(2ψ_0/ϵ²), and √(8σ/(ϵ²a²)) in T.",
+        printed: "“K ≥ max(2L/a, 4 σ̄_ε/(ϵ²a²)) log(ψ_0/(2ϵ²))”, with ψ_0 written out, and in T the root “√(4 σ̄_ε/(ϵ²a²))”.",
+        holds: "With its η = min(1/(2L), ϵ²a/(8σ)): K ≥ max(2L/a, 8σ/(ϵ²a²)) log(2 ψ_0/ϵ²), and √(8σ/(ϵ²a²)) in T.",
         consequence: "At the printed K the error may be twice ϵ² and more; the orders of Corollary 5.2 stand.",
         counterexample: || vec![corollary_b3()],
         claims: &[],
@@ -156,7 +156,7 @@ pub const ERRATA: &[Erratum] = &[
         place: "Theorem B.4, (164)",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“E[ψ_K] = (1 − ζ)^(K)(‖θ_0 − θ*‖² + (η²/p²)Δ_heter) + (2η²/ζ)σ̄_ε”, ζ = min(2ηa, p²), for every (p, η).",
+        printed: "“E[ψ_K] = (1 − ζ)^(K)(‖θ_0 − θ*‖² + (η²/p²)Δ_(heter)) + (2η²/ζ)σ̄_ε”, ζ = min(2ηa, p²), for every (p, η).",
         holds: "By (171) E[ψ_K] = (1 − p²)^(K) ψ_0 + (1 − (1 − p²)^(K)) η²σ/p² if p² = 2ηa − η²a²; for other p, ψ alone has no recursion.",
         consequence: "The noise is 2.0 times too large where the equality can hold and, at the p of Corollary 5.2 with N ≥ 2, between 3.3 and 3.6 times for η → 0 and between 3.1 and 3.4 times for η = 0.05. That the Lyapunov function has no linear speed-up stands; the mean of the clients has it in the same example, E‖θ̄ − θ*‖² = ησ/((2 − ηa)aN).",
         counterexample: || theorem_b4().into(),
@@ -187,9 +187,9 @@ pub const ERRATA: &[Erratum] = &[
         place: "Theorem 5.3 and Corollary 5.4, the condition on H",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“H ≤ min(a/(32ηC_A²), 1/η, 1/(ηa))”, C_A = max ‖Ā_c‖.",
+        printed: "“H ≤ min(a/(32η C_A²), 1/η, 1/(ηa))”, C_A = max ‖Ā_c‖.",
         holds: "The proof of Theorem B.5 needs H ≤ a/(16η max(‖Ā_c‖² + ‖Σ_Ã‖)).",
-        consequence: "Where ‖Ā_c‖² + ‖Σ_Ã‖ > 2C_A² for some client, as for TD(0) with one unit vector for each of many states, the main text's condition does not imply the proof's. No violation of (52) was found. Figure 1, with η = 0.01 and H = 10 000, is outside both, and outside H ≤ 1/η.",
+        consequence: "Where ‖Ā_c‖² + ‖Σ_Ã‖ > 2 C_A² for some client, as for TD(0) with one unit vector for each of many states, the main text's condition does not imply the proof's. No violation of (52) was found. Figure 1, with η = 0.01 and H = 10 000, is outside both, and outside H ≤ 1/η.",
         counterexample: || vec![condition_on_steps()],
         claims: &[],
     },
@@ -651,7 +651,7 @@ fn theorem_b4() -> [Counterexample; 3] {
     let limit = |p| Example::new(step, p).after(4000).lyapunov();
     [
         Counterexample {
-            what: "E ψ_0 of the theorem's example with a = σ = 1, ‖θ_0 − θ*‖² = 1, Δ_heter = 1, N = 4, η = 0.05, \
+            what: "E ψ_0 of the theorem's example with a = σ = 1, ‖θ_0 − θ*‖² = 1, Δ_(heter) = 1, N = 4, η = 0.05, \
                    p² = 2ηa − η²a², against (164) at K = 0",
             printed: printed_b4(step, matched, 0),
             holds: Example::new(step, matched).lyapunov(),
@@ -680,7 +680,7 @@ fn noise_at_local_optimum() -> Counterexample {
     let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
     Counterexample {
         what: "lim E‖θ_t − θ*‖² of SCAFFLSA with H = 1 for two clients, A_c(Z) = 0.5 or 1.5 with probability ½ each, \
-               b_c(Z) = A_c(Z)θ_c*, θ_c* = 1 and −1, η = 0.04, against the limit 16ησ_ε/a of (176)",
+               b_c(Z) = A_c(Z)θ_c*, θ_c* = 1 and −1, η = 0.04, against the limit 16η σ_ε/a of (176)",
         printed: 0.0,
         holds: eta * eta * 0.5 * variance / (1.0 - contraction),
     }

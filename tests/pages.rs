@@ -307,7 +307,7 @@ fn predictions_are_of_the_quantity_that_is_shown() {
         [[figure.scaling]]\nid = \"variance\"\nx = \"step-size\"\ny = \"variance\"\n\
         theory = [\"first-order\", \"closure\"]\n";
     let page = page_of(&changes, more);
-    assert!(page.contains("First order: tr (γ/N) AC"), "{page}");
+    assert!(page.contains("First order: tr (γ/N) X with A X + X Aᵀ = C"), "{page}");
     assert!(page.contains("from averages over the rounds after the burn-in"), "{page}");
     assert!(!page.contains("Where the first order of the bias holds"), "{page}");
 }

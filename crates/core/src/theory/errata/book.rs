@@ -9,8 +9,8 @@ pub const ERRATA: &[Erratum] = &[
         place: "Theorem 5.1, (5.57)",
         gravity: Gravity::Result,
         check_print: false,
-        printed: "“E‖w̃_i‖² ≤ (√λ^(i) + O(μ³)) ‖w̃_0‖² + 4μ σ_(fed)²/ν + O(μ²)”, by iterating (5.55).",
-        holds: "(5.55) gives (√λ + O(μ³))^(i), which is √λ^(i) + O(μ²): the difference is i√λ^(i−1)cμ³ to first order, and up to cμ²/(eν) at i = 1/(μν).",
+        printed: "“E‖w̃_i‖² ≤ (√λ^i + O(μ³)) ‖w̃_0‖² + 4μ σ_(fed)²/ν + O(μ²)”, by iterating (5.55).",
+        holds: "(5.55) gives (√λ + O(μ³))^i, which is √λ^i + O(μ²): the difference is i√λ^(i−1)cμ³ to first order, and up to cμ²/(eν) at i = 1/(μν).",
         consequence: "None for the order of the error as i → ∞; the transient is bounded up to O(μ²) only.",
         counterexample: || vec![iterated_factor()],
         claims: &[],
@@ -158,7 +158,7 @@ fn excess_of_the_factor(mu: f64) -> f64 {
 /// (5.57) has √λ^i + O(μ³) where (√λ + O(μ³))^i is meant, which is √λ^i + O(μ²).
 fn iterated_factor() -> Counterexample {
     Counterexample {
-        what: "((√λ + μ³)^(i) − √λ^(i))/μ³ with √λ = 1 − μ and i = 1/μ at μ = 0.001, against its value at μ = 0.1, at which it \
+        what: "((√λ + μ³)^i − √λ^i)/μ³ with √λ = 1 − μ and i = 1/μ at μ = 0.001, against its value at μ = 0.1, at which it \
                would stay if the difference were O(μ³)",
         printed: excess_of_the_factor(0.1),
         holds: excess_of_the_factor(0.001),

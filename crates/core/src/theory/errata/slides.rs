@@ -135,7 +135,7 @@ pub const ERRATA: &[Erratum] = &[
         gravity: Gravity::Result,
         check_print: false,
         printed: "“W₂(ψ_t; π) ≤ (1 − γμ)^(Ht) W₂(ψ_0; π)”.",
-        holds: "W₂² falls by (1 − γμ)^(H) in each round, as RR, Proposition 3 proves. W₂ falls by (1 − γμ)^(H/2). For FedAvg with γ ≤ 1/L, more precisely, W₂ falls by (1 − γμ(2 − γL))^(H/2).",
+        holds: "W₂² falls by (1 − γμ)^H in each round, as RR, Proposition 3 proves. W₂ falls by (1 − γμ)^(H/2). For FedAvg with γ ≤ 1/L, more precisely, W₂ falls by (1 − γμ(2 − γL))^(H/2).",
         consequence: "The printed rate is reached only as γL goes to 0; what is proved is half of it in the exponent.",
         counterexample: contraction,
         claims: &[

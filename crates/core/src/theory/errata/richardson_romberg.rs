@@ -537,7 +537,7 @@ pub const ERRATA: &[Erratum] = &[
         check_print: false,
         printed: "“−(γ(H − 1)/2N) ∇²f(θ*)⁻¹ Σ_c (∇²f_c(θ*) − ∇²f(θ*)) ∇f_c(θ*) − (γ/N) ∇²f(θ*)⁻¹∇³f(θ*)𝐀C(θ*)”.",
         holds: "+(γ(H − 1)/2) b_h − (γ/2N) b_s, with b_s = ∇²f⁻¹∇³f[X] as the first version defines it.",
-        consequence: "The display contradicts the theorem that it proves in both signs and in a factor of 2. The theorem has the first term right, the display has the sign of the second; its factor is that of (35) corrected.",
+        consequence: "The display contradicts the theorem that it proves in both signs and in a factor of 2. The theorem has the first term right, the display has the sign of the second, whose factor is γ/(2N) as it follows from (35) once that is corrected.",
         counterexample: none,
         claims: &["rr/table1#heterogeneous"],
     },
@@ -637,7 +637,7 @@ mod tests {
     #[test]
     fn steps_of_proofs_fail_as_printed() {
         let over = series_over_rounds()[0];
-        assert!(over.holds > over.printed && over.holds <= over.printed / (1.0 - (-1.0_f64).exp()));
+        assert!(over.holds > over.printed && over.holds <= over.printed / (1.0 - libm::exp(-1.0)));
         let convex = cocoercivity()[0];
         assert!(convex.printed < 0.0 && convex.holds > 0.0, "{convex:?}");
         let cube = sum_of_lemma_6()[0];
@@ -666,7 +666,7 @@ mod tests {
         let exact = step * step * tau * tau / (1.0 - (1.0 - step * l).powi(2));
         assert!(exact <= last_term_of_lemma_5()[0].holds, "{exact}");
         // 2γ²Hτ²/(1 − (1 − x)^H) over γτ²/(μ(1 − γL)) with x = 2γμ(1 − γL), γμH = 1, γL → 0.
-        let ratio = 2.0 * 2.0 / (1.0 - (-2.0_f64).exp()) / 2.0;
+        let ratio = 2.0 * 2.0 / (1.0 - libm::exp(-2.0)) / 2.0;
         assert!((ratio - 2.31).abs() < 0.01, "{ratio}");
     }
 

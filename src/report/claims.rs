@@ -202,7 +202,7 @@ pub fn probability(p: f64) -> String {
 pub fn bounds(rows: &[BoundRow<'_>], files: &mut Vec<File>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
-        let proved = if bound.proved { "" } else { " (leading terms only: no bound)" };
+        let proved = if bound.proved { "" } else { " (not a proved bound)" };
         let value = bound.value.as_ref().map_or("–".into(), |value| short(*value));
         let unmet = bound.value.as_ref().err().into_iter().flatten();
         let unmet = unmet.map(|u| match (u.have, u.need) {

@@ -293,7 +293,7 @@ mod tests {
         let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
         let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
         let sample =
-            |values| MetricSample { values, fixed: false, of_instances: false, floor: 0.0 };
+            |values| MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::number(0.0) };
         let rows: Vec<(MetricSample, MetricSample)> = (0..30)
             .map(|row| {
                 let mean = libm::pow(0.9, f64::from(row));

@@ -12,6 +12,9 @@ use driftbench_core::words::joined;
 use driftbench_runner::manifest::TimeAverage;
 use driftbench_runner::manifest::claim::{Inequality, Matches, Prediction, Selection, When};
 
+/// Why two means have no ratio.
+const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
+
 impl Judge<'_> {
     /// Tests that a mean is at most a multiple of another.
     pub fn less(&self, claim: &Inequality) -> Tested {
@@ -107,7 +110,7 @@ impl Judge<'_> {
             }
             for (x, y) in x.iter().zip(&y) {
                 let found = log_ratio(&x.sample, &y.sample, region(a));
-                parts.add(joined(&[&name, &x.time]), found, "both means are infinite");
+                parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
             }
         }
         let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
@@ -161,7 +164,7 @@ impl Judge<'_> {
                     _ => expected[each.row.unwrap_or(last).min(last)],
                 };
                 let found = log_ratio(&each.sample, &MetricSample::number(value), region(cell));
-                parts.add(joined(&[&name, &each.time]), found, "both sides are infinite");
+                parts.add(joined(&[&name, &each.time]), found, NO_RATIO);
             }
         }
         parts

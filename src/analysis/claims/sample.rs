@@ -8,10 +8,10 @@ use crate::analysis::CellResult;
 use crate::analysis::costs::cost_text;
 use crate::analysis::runs::{CostSample, NoSample};
 use crate::stats::log_means::LogMeans;
-use crate::stats::verdict::{Evidence, Region, widened};
-use crate::stats::{ROUNDING_FLOOR, mean};
-use driftbench_runner::manifest::Quantity;
+use crate::stats::verdict::{Evidence, Region, Unit, is_resolved, scheffe_radius, widened};
+use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
 use driftbench_runner::manifest::claim::When;
+use driftbench_runner::manifest::{Quantity, TimeAverage};
 
 /// A metric of a cell at one time, one value per replicate.
 pub struct MetricSample {
@@ -23,6 +23,9 @@ pub struct MetricSample {
     pub of_instances: bool,
     /// Means below this are rounding and count as 0.
     pub floor: f64,
+    /// The vectors, one per replicate, of whose mean this is the norm, where their sampling error
+    /// leaves it open whether the mean is 0: `values` then are along a direction that is noise.
+    pub unresolved: Option<Vec<Vec<f64>>>,
 }
 
 impl MetricSample {
@@ -36,12 +39,19 @@ impl MetricSample {
             _ => ROUNDING_FLOOR,
         };
         let of_instances = cell.cell.identity.instances > 1;
-        Self { values, fixed: cell.is_deterministic(), of_instances, floor }
+        let fixed = cell.is_deterministic();
+        let bias = (metric == Quantity::Bias && !fixed && cell.runs.diverged == 0)
+            .then(|| cell.runs.averages(TimeAverage::Bias))
+            .flatten();
+        let vectors = bias.map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
+        let unresolved = vectors.filter(|all: &Vec<_>| !is_resolved(all));
+        Self { values, fixed, of_instances, floor, unresolved }
     }
 
     /// A number that is not random.
     pub fn number(value: f64) -> Self {
-        Self { values: vec![value], fixed: true, of_instances: false, floor: ROUNDING_FLOOR }
+        let (values, floor) = (vec![value], ROUNDING_FLOOR);
+        Self { values, fixed: true, of_instances: false, floor, unresolved: None }
     }
 
     /// The mean over replicates, 0 where it is rounding.
@@ -52,11 +62,30 @@ impl MetricSample {
         }
     }
 
+    /// The mean as a number to which others are compared; `None` unless it is above 0.
+    fn unit(&self) -> Option<Unit> {
+        let estimate = self.mean();
+        let reach = match self.fixed {
+            true => 0.0,
+            false => {
+                let n = self.values.len();
+                let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
+                in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
+            }
+        };
+        let ends = (estimate - reach, estimate + reach);
+        let outside = if self.fixed { 0.0 } else { OUTSIDE };
+        (ends.0 > 0.0 && ends.1.is_finite()).then_some(Unit { estimate, ends, outside })
+    }
+
     /// Whether the replicates suffice to judge their mean.
     fn can_be_judged(&self) -> bool {
         self.fixed || self.values.len() > 1
     }
 }
+
+/// The probability that a mean to which a norm is compared is outside of its interval.
+const OUTSIDE: f64 = 1e-3;
 
 /// A metric of a cell at one of the times that a claim is about.
 pub struct TimedSample {
@@ -137,7 +166,7 @@ fn samples_at_rounds(
 }
 
 /// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
-/// defined: both means are infinite, or one is no number or negative.
+/// defined: both means are infinite, one is no number or negative, or both may be 0.
 pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
     let (x, y) = (a.mean(), b.mean());
     let n = a.values.len().min(b.values.len());
@@ -156,17 +185,38 @@ pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<E
     if !can_be_judged {
         return Some(Evidence::undecided(log, n));
     }
+    if a.unresolved.is_some() || b.unresolved.is_some() {
+        return unresolved_ratio(a, b, region);
+    }
     if log.is_infinite() {
         return Some(Evidence { n, ..Evidence::exact(log, region) });
     }
     log_combination(&[(1.0, a), (-1.0, b)], region)
 }
 
-/// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not above 0 and
-/// finite.
+/// Evidence of the same where one of the two is the norm of a mean that may be 0; `None` where both
+/// are, or the other is 0.
+fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
+    match (&a.unresolved, &b.unresolved) {
+        (Some(vectors), None) => Some(Evidence::from_norm(vectors, &b.unit()?, region)),
+        (None, Some(vectors)) => {
+            let opposite = (-region.1, -region.0);
+            let found = Evidence::from_norm(vectors, &a.unit()?, opposite);
+            let (low, high) = found.interval;
+            let (estimate, interval) = (-found.estimate, (-high, -low));
+            Some(Evidence { estimate, interval, region, ..found })
+        }
+        _ => None,
+    }
+}
+
+/// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not finite, or may be 0.
 pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
     let means: Vec<f64> = samples.iter().map(|(_, sample)| sample.mean()).collect();
     if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
+        return None;
+    }
+    if samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
         return None;
     }
     let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));

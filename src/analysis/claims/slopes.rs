@@ -26,7 +26,7 @@ impl<'a> Judge<'a> {
                 None => slope_of_metric(claim, &group, &weights, region),
                 Some(reaching) => slope_of_cost(claim.metric, reaching, &group, &weights, region),
             };
-            let otherwise = "no slope: a cell diverged, is the only one, has a mean of 0 or does not reach the target or the cost";
+            let otherwise = "no slope: a cell diverged, is the only one, has a mean that may be 0, or does not reach the target or the cost";
             parts.add(name, found, otherwise);
         }
         let metric = claim.metric.formula();

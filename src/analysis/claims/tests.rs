@@ -181,3 +181,75 @@ prediction = "exact-moments"
 margin = 0.5
 at = "every-round"
 "#;
+
+/// FedAvg with one local step on quadratics, whose bias is 0, so that its estimate is noise.
+const UNBIASED: &str = r#"
+title = "t"
+seed = 1
+replicates = 20
+
+[problem.quadratic]
+dimension = 3
+clients = 2
+spectrum = { from = 1.0, to = 1.0 }
+gradient-heterogeneity = 1.0
+noise = 1.0
+
+[start]
+limit = true
+
+[budget]
+local-steps = 400
+
+[record]
+points = 2
+averages = ["bias"]
+
+[[algorithm.fedavg]]
+label = "FedAvg"
+step-size = 0.1
+local-steps = 1
+
+[[claim.less]]
+id = "small"
+statement = "the bias is small"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 0.01
+
+[[claim.at-least]]
+id = "large"
+statement = "the bias is not small"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 0.01
+
+[[claim.less]]
+id = "far"
+statement = "the bias is below what the noise could hide"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 10.0
+
+[[claim.less]]
+id = "theorem-2"
+statement = "the bias is at most 0"
+metric = "bias"
+left = { label = "FedAvg" }
+prediction = "rr-theorem2"
+"#;
+
+/// The norm of a noisy mean is above 0 whatever the bias is: that is no evidence of a bias.
+#[test]
+fn noise_is_no_evidence_of_a_bias() {
+    for seed in 1..=30 {
+        let plan = plan_of(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
+        let claims = judged(&plan, Mutation::None);
+        let verdict =
+            |id: &str| claims.iter().find(|c| c.common.id == id).unwrap().decision.verdict;
+        assert_ne!(verdict("small"), Verdict::Refuted, "seed {seed}");
+        assert_ne!(verdict("large"), Verdict::Supported, "seed {seed}");
+        assert_eq!(verdict("far"), Verdict::Supported, "seed {seed}");
+        assert_eq!(verdict("theorem-2"), Verdict::NotTested, "seed {seed}");
+    }
+}

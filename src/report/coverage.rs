@@ -103,11 +103,16 @@ impl Coverage {
         let row = |statement: &Statement| {
             let name = statement.name;
             let on = claims.iter().filter(|c| c.stated.statements.iter().any(|s| s == name));
-            let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
+            let words: Vec<String> = statement.all_conditions().map(|c| c.words()).collect();
+            let words = joined(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let first = statement.first_version;
             CoveredStatement {
                 place: statement.place(),
                 says: statement.says,
-                conditions: joined(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+                conditions: match first.is_empty() {
+                    true => words,
+                    false => format!("{words} (first version: {first})"),
+                },
                 claims: on.map(|claim| claim_on(claim, name)).collect(),
                 tests: statement.tests,
                 reason: statement.reason,

@@ -2,8 +2,10 @@
 
 use crate::analysis::CellResult;
 use crate::analysis::theory::Theory;
-use driftbench_core::sources::{Condition, Statement, statement};
-use driftbench_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
+use driftbench_core::sources::{Condition, StatedAlgorithm, Statement, statement};
+use driftbench_core::theory::conditions::{
+    Checked, ConditionAnswer, RunConditions, stated_algorithm,
+};
 use driftbench_core::words::{count, readable};
 use driftbench_runner::manifest::Oracle;
 use std::collections::BTreeMap;
@@ -84,8 +86,10 @@ fn of_statement(
     let mut found: BTreeMap<usize, Found> = BTreeMap::new();
     let (mut inside, mut outside, mut unknown) = (0, 0, 0);
     let conditions: Vec<Condition> = conditions(statement);
+    let algorithm = |cell: &&CellResult<'_>| stated_algorithm(&cell.cell.identity.algorithm);
+    let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
     for cell in cells {
-        let answers = answers(theory, cell, &conditions);
+        let answers = answers(theory, cell, &conditions, &compared);
         let failing = answers
             .iter()
             .any(|a| matches!(a, ConditionAnswer::Unmet | ConditionAnswer::Exceeded { .. }));
@@ -106,10 +110,15 @@ fn of_statement(
 /// The conditions of a statement; those of BOOK alone allow that only some clients take part.
 fn conditions(statement: &Statement) -> Vec<Condition> {
     let everyone = (statement.source() != "BOOK").then_some(Condition::AllClients);
-    statement.conditions.iter().copied().chain(everyone).collect()
+    statement.all_conditions().chain(everyone).collect()
 }
 
-fn answers(theory: &Theory<'_>, cell: &CellResult<'_>, of: &[Condition]) -> Vec<ConditionAnswer> {
+fn answers(
+    theory: &Theory<'_>,
+    cell: &CellResult<'_>,
+    of: &[Condition],
+    compared: &[StatedAlgorithm],
+) -> Vec<ConditionAnswer> {
     let unknown = |why| vec![ConditionAnswer::Unknown(why); of.len()];
     let Some(prepared) = theory.prepared(&cell.cell.id) else {
         return unknown("its instance is not known");
@@ -118,19 +127,9 @@ fn answers(theory: &Theory<'_>, cell: &CellResult<'_>, of: &[Condition]) -> Vec<
         return unknown("each run has an instance of its own");
     };
     let identity = &cell.cell.identity;
-    let terms = &identity.algorithm.components()[0].terms;
+    let exact = identity.oracle == Oracle::Exact;
     let clients = scenario.instance.clients();
-    let local_steps = terms.most_steps() as f64;
-    let path = if terms.normalised { local_steps } else { 1.0 };
-    let run = RunConditions {
-        step_size: terms.step_size / path,
-        local_steps,
-        exact: identity.oracle == Oracle::Exact,
-        normalised: terms.normalised,
-        everyone: terms.cohort.is_none_or(|cohort| cohort == clients)
-            && terms.server_step == 1.0
-            && terms.proximal == 0.0,
-    };
+    let run = RunConditions::new(&identity.algorithm, clients, exact, compared);
     let constants = theory.constants(prepared);
     let checked = Checked { facts: &*scenario.instance, constants: constants.as_deref(), run };
     of.iter().map(|condition| checked.answer(*condition)).collect()

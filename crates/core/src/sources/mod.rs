@@ -10,7 +10,7 @@ mod slides;
 mod statement;
 
 use serde::Serialize;
-pub use statement::{Condition, Statement};
+pub use statement::{Condition, StatedAlgorithm, Statement};
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

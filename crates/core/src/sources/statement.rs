@@ -10,18 +10,53 @@ pub struct Statement {
     pub name: &'static str,
     /// What is stated, in a sentence.
     pub says: &'static str,
+    /// What it is about: the algorithm, and which of its iterates.
+    pub subject: &'static [Condition],
     /// The conditions under which it is stated.
     pub conditions: &'static [Condition],
+    /// What the first version of the publication asks of the step size, where versions differ.
+    pub first_version: &'static str,
     /// Tests of the program that check it: paths in the repository with the names of functions.
     pub tests: &'static [&'static str],
     /// Why no claim measures it; empty if claims do.
     pub reason: &'static str,
 }
 
+/// An algorithm that statements are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatedAlgorithm {
+    /// FedAvg, FedLSA on a linear field.
+    FedAvg,
+    /// Scaffold with a fixed number of local steps, SCAFFLSA under H2 on a linear field.
+    Scaffold,
+    /// Scaffold with random communication (Scaffnew), SCAFFLSA under H1 on a linear field.
+    RandomScaffold,
+    /// 2θ^(γ) − θ^(2γ) of FedAvg.
+    RichardsonRomberg,
+    /// Two runs of FedAvg combined over the number of local steps.
+    OverLocalSteps,
+    /// 2θ^(γ) − θ^(2γ) of Scaffold.
+    ExtrapolatedScaffold,
+    /// Mini-batch SGD, centralised LSA on a linear field.
+    MinibatchSgd,
+    /// Any other, of which no statement is.
+    Other,
+}
+
 /// A condition that may be checked from what is known of an instance and a run. γ is the step
 /// size, H the number of local steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Condition {
+    /// The algorithm is one of the first; or one of the second in a claim that compares it with one
+    /// of the first.
+    Algorithm(&'static [StatedAlgorithm], &'static [StatedAlgorithm]),
+    /// The step size does not fall from round to round.
+    ConstantStepSize,
+    /// The estimate is the last iterate. Statements on the bias do not need it: the mean of the
+    /// iterates has the bias of the stationary distribution.
+    LastIterate,
+    /// The estimate is the mean of the iterates.
+    AveragedIterates,
     /// Every f_c is strongly convex, or sym Ā_c ≽ aI on a linear field.
     StronglyConvex,
     /// The gradient of every draw is cocoercive (RR A1(b)): E‖F_c(θ; Z) − F_c(θ'; Z)‖² ≤
@@ -59,7 +94,8 @@ pub enum Condition {
     Stable,
     /// H ≤ min(a/(32γC_A²), 1/γ, 1/(γa)) and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3).
     FewLocalSteps,
-    /// Every client takes part in every round, with the weight 1/N.
+    /// Every client takes part in every round, with the same number of local steps and the weight
+    /// 1/N, and the server takes their mean.
     AllClients,
     /// What the program cannot check, in words.
     Unknown(&'static str),
@@ -68,11 +104,17 @@ pub enum Condition {
 impl Statement {
     /// A statement that claims of experiments measure.
     pub(super) const fn new(
+        subject: &'static [Condition],
         name: &'static str,
         says: &'static str,
         conditions: &'static [Condition],
     ) -> Self {
-        Self { name, says, conditions, tests: &[], reason: "" }
+        Self { name, says, subject, conditions, first_version: "", tests: &[], reason: "" }
+    }
+
+    /// The same with what the first version asks of the step size.
+    pub(super) const fn first_version(self, first_version: &'static str) -> Self {
+        Self { first_version, ..self }
     }
 
     /// The same with tests of the program that check it.
@@ -83,6 +125,11 @@ impl Statement {
     /// The same with the reason why no claim measures it.
     pub(super) const fn unmeasured(self, reason: &'static str) -> Self {
         Self { reason, ..self }
+    }
+
+    /// What it is about, and the conditions under which it is stated.
+    pub fn all_conditions(&self) -> impl Iterator<Item = Condition> {
+        self.subject.iter().chain(self.conditions).copied()
     }
 
     /// The key of the publication.
@@ -96,6 +143,22 @@ impl Statement {
     }
 }
 
+impl StatedAlgorithm {
+    /// How pages write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FedAvg => "FedAvg (FedLSA)",
+            Self::Scaffold => "Scaffold (SCAFFLSA) with a fixed number of local steps",
+            Self::RandomScaffold => "Scaffold (SCAFFLSA) with random communication",
+            Self::RichardsonRomberg => "Richardson-Romberg over γ",
+            Self::OverLocalSteps => "Richardson-Romberg over H",
+            Self::ExtrapolatedScaffold => "Richardson-Romberg of Scaffold",
+            Self::MinibatchSgd => "mini-batch SGD",
+            Self::Other => "another",
+        }
+    }
+}
+
 impl Condition {
     /// How pages write it.
     pub fn words(self) -> String {
@@ -104,6 +167,13 @@ impl Condition {
             inverse => format!("1/{inverse}"),
         };
         match self {
+            Self::Algorithm(of, _) => {
+                let names: Vec<&str> = of.iter().map(|algorithm| algorithm.name()).collect();
+                format!("the algorithm is {}", names.join(" or "))
+            }
+            Self::ConstantStepSize => "the step size is constant".into(),
+            Self::LastIterate => "iterates are not averaged".into(),
+            Self::AveragedIterates => "iterates are averaged".into(),
             Self::StronglyConvex => "every f_c is strongly convex".into(),
             Self::ConvexDraws => "every draw's loss is convex and smooth".into(),
             Self::StepTimesSmoothness(most) => format!("γL ≤ {}", fraction(most)),
@@ -122,7 +192,7 @@ impl Condition {
             Self::Normalised => "μ_k = μ/E_k".into(),
             Self::Stable => "η ≤ 2/L and ηa ≤ 1/2".into(),
             Self::FewLocalSteps => "H ≤ min(a/(32ηC_A²), 1/η, 1/(ηa)) and ηC_A ≤ 1".into(),
-            Self::AllClients => "every client takes part with the same weight".into(),
+            Self::AllClients => "every client takes part with the same number of local steps and weight, and the server takes the mean".into(),
             Self::Unknown(words) => words.into(),
         }
     }

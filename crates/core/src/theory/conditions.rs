@@ -4,12 +4,23 @@
 //! others the problem states constants that hold at every θ.
 
 use super::bounds::Constants;
+use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
+use crate::algorithm::{Average, Spec};
+use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::problem::{DrawSmoothness, Facts};
-use crate::sources::Condition;
+use crate::sources::{Condition, StatedAlgorithm};
 
 /// What the conditions ask of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunConditions {
+pub struct RunConditions<'a> {
+    /// The algorithm.
+    pub algorithm: StatedAlgorithm,
+    /// The algorithms of the claim, with this one.
+    pub compared: &'a [StatedAlgorithm],
+    /// Whether the step size is the same in all rounds.
+    pub constant: bool,
+    /// Whether iterates are averaged.
+    pub averaged: bool,
     /// γ.
     pub step_size: f64,
     /// H, the mean number of local steps of a round.
@@ -18,8 +29,65 @@ pub struct RunConditions {
     pub exact: bool,
     /// Whether step sizes are divided by the numbers of local steps.
     pub normalised: bool,
-    /// Whether all clients take part in every round, with one local step and weight like the others.
+    /// Whether all clients take part in every round, with the same number of local steps and
+    /// weight, and the server takes their mean.
     pub everyone: bool,
+}
+
+impl<'a> RunConditions<'a> {
+    /// Those of a run of an algorithm with so many clients, in a claim on the algorithms
+    /// `compared`.
+    pub fn new(spec: &Spec, clients: usize, exact: bool, compared: &'a [StatedAlgorithm]) -> Self {
+        let terms = &spec.components()[0].terms;
+        let local_steps = terms.most_steps() as f64;
+        let path = if terms.normalised { local_steps } else { 1.0 };
+        let first = terms.local_steps[0];
+        Self {
+            algorithm: stated_algorithm(spec),
+            compared,
+            constant: terms.decay.is_none(),
+            averaged: spec.average() != Average::None,
+            step_size: terms.step_size / path,
+            local_steps,
+            exact,
+            normalised: terms.normalised,
+            everyone: terms.cohort.is_none_or(|cohort| cohort == clients)
+                && terms.server_step == 1.0
+                && (terms.normalised || terms.local_steps.iter().all(|&steps| steps == first)),
+        }
+    }
+}
+
+/// The algorithm of the sources that this is.
+pub fn stated_algorithm(spec: &Spec) -> StatedAlgorithm {
+    match spec {
+        Spec::MinibatchSgd(_) | Spec::CentralisedLsa(_) => StatedAlgorithm::MinibatchSgd,
+        Spec::RichardsonRomberg(settings) => extrapolated(&settings.own),
+        _ => of_terms(&spec.components()[0].terms),
+    }
+}
+
+fn extrapolated(own: &RichardsonRomberg) -> StatedAlgorithm {
+    match (own.extrapolate, own.over, own.points) {
+        (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
+        (Extrapolate::StepSize, Base::Scaffold, 2) => StatedAlgorithm::ExtrapolatedScaffold,
+        (Extrapolate::LocalSteps | Extrapolate::LocalStepsPrinted, Base::Fedavg, _) => {
+            StatedAlgorithm::OverLocalSteps
+        }
+        _ => StatedAlgorithm::Other,
+    }
+}
+
+fn of_terms(terms: &Terms) -> StatedAlgorithm {
+    match (terms.variates, terms.schedule) {
+        _ if terms.proximal != 0.0 => StatedAlgorithm::Other,
+        (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
+        (Variates::Kept(Learning::OptionTwo), Schedule::Every) => StatedAlgorithm::Scaffold,
+        (Variates::Kept(Learning::OptionTwo), Schedule::Bernoulli { .. }) => {
+            StatedAlgorithm::RandomScaffold
+        }
+        _ => StatedAlgorithm::Other,
+    }
 }
 
 /// Whether a condition holds.
@@ -61,7 +129,7 @@ pub struct Checked<'a> {
     /// Its constants; `None` if they are not known.
     pub constants: Option<&'a Constants>,
     /// The run.
-    pub run: RunConditions,
+    pub run: RunConditions<'a>,
 }
 
 const NO_CONSTANTS: &str = "the constants of the instance are not computed";
@@ -74,10 +142,20 @@ impl Checked<'_> {
     }
 
     fn try_answer(&self, condition: Condition) -> Result<ConditionAnswer, &'static str> {
-        let RunConditions { step_size, local_steps, exact, normalised, everyone } = self.run;
+        let RunConditions { step_size, local_steps, exact, normalised, everyone, .. } = self.run;
         let path = step_size * local_steps;
         let facts = self.facts;
         Ok(match condition {
+            Condition::Algorithm(of, beside) => {
+                let RunConditions { algorithm, compared, .. } = self.run;
+                let is_comparison = compared.iter().any(|other| of.contains(other));
+                ConditionAnswer::holds(
+                    of.contains(&algorithm) || (is_comparison && beside.contains(&algorithm)),
+                )
+            }
+            Condition::ConstantStepSize => ConditionAnswer::holds(self.run.constant),
+            Condition::LastIterate => ConditionAnswer::holds(!self.run.averaged),
+            Condition::AveragedIterates => ConditionAnswer::holds(self.run.averaged),
             Condition::StronglyConvex => ConditionAnswer::holds(self.convexity()? > 0.0),
             Condition::ConvexDraws => self.convex_draws()?,
             Condition::StepTimesSmoothness(most) => {
@@ -189,16 +267,22 @@ const ZERO: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{SettingsOfKind, fedavg, scaffold};
     use crate::problem::{logistic, quadratic};
     use crate::sample;
     use crate::sources::Condition::*;
+    use serde::de::DeserializeSeed;
 
-    fn run(step_size: f64, local_steps: f64) -> RunConditions {
-        let (exact, normalised, everyone) = (false, false, true);
-        RunConditions { step_size, local_steps, exact, normalised, everyone }
+    fn run(step_size: f64, local_steps: f64) -> RunConditions<'static> {
+        let spec = Spec::FedAvg(fedavg::Settings::new(step_size, local_steps as u64));
+        RunConditions::new(&spec, 2, false, &[StatedAlgorithm::FedAvg])
     }
 
-    fn answers(facts: &dyn Facts, run: RunConditions, of: &[Condition]) -> Vec<ConditionAnswer> {
+    fn answers(
+        facts: &dyn Facts,
+        run: RunConditions<'_>,
+        of: &[Condition],
+    ) -> Vec<ConditionAnswer> {
         let constants = Constants::new(facts);
         let checked = Checked { facts, constants: constants.as_ref(), run };
         of.iter().map(|condition| checked.answer(*condition)).collect()
@@ -244,5 +328,58 @@ mod tests {
                 && found[1] == ConditionAnswer::Met,
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn statements_are_about_their_algorithm() {
+        use ConditionAnswer::{Met, Unmet};
+        let facts = sample::build(&sample::isotropic(3, 2, 2.0), 1);
+        let scaffold = Spec::Scaffold(scaffold::Settings::new(0.1, 4));
+        const OURS: &[StatedAlgorithm] = &[StatedAlgorithm::FedAvg];
+        const THEIRS: &[StatedAlgorithm] = &[StatedAlgorithm::Scaffold];
+        let of = [Algorithm(OURS, &[]), Algorithm(OURS, THEIRS), Algorithm(THEIRS, &[])];
+        assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
+        let both = [OURS, THEIRS].concat();
+        let alone = RunConditions::new(&scaffold, 2, false, THEIRS);
+        assert_eq!(answers(&facts, alone, &of), [Unmet, Unmet, Met]);
+        let compared = RunConditions::new(&scaffold, 2, false, &both);
+        assert_eq!(answers(&facts, compared, &of), [Unmet, Met, Met]);
+        let falling = RunConditions { constant: false, averaged: true, ..run(0.1, 4.0) };
+        let of = [ConstantStepSize, LastIterate, AveragedIterates];
+        assert_eq!(answers(&facts, falling, &of), [Unmet, Unmet, Met]);
+        assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
+    }
+
+    #[test]
+    fn every_kind_is_told_apart() {
+        let of = |kind: &str, keys: &str| {
+            let text = format!("step-size = 0.1\n{keys}");
+            let read = toml::Deserializer::parse(&text).unwrap();
+            let spec = SettingsOfKind(kind).deserialize(read).unwrap();
+            stated_algorithm(&spec)
+        };
+        use StatedAlgorithm as A;
+        let probability = "communication-probability = 0.1";
+        for (kind, keys, algorithm) in [
+            ("fedavg", "local-steps = 2", A::FedAvg),
+            ("fedlsa", "local-steps = 2", A::FedAvg),
+            ("fedprox", "local-steps = 2\nproximal = 1.0", A::Other),
+            ("fedprox", "local-steps = 2\nproximal = 0.0", A::FedAvg),
+            ("fedlin", "local-steps = 2", A::Other),
+            ("minibatch-sgd", "batch = 2", A::MinibatchSgd),
+            ("scaffold", "local-steps = 2", A::Scaffold),
+            ("scafflsa", probability, A::RandomScaffold),
+            ("scaffnew", probability, A::RandomScaffold),
+            ("richardson-romberg", "local-steps = 2", A::RichardsonRomberg),
+            ("richardson-romberg", "local-steps = 2\npoints = 3", A::Other),
+            ("richardson-romberg", "local-steps = 2\nover = \"scaffold\"", A::ExtrapolatedScaffold),
+            (
+                "richardson-romberg",
+                "local-steps = 2\nextrapolate = \"local-steps\"",
+                A::OverLocalSteps,
+            ),
+        ] {
+            assert_eq!(of(kind, keys), algorithm, "{kind}: {keys}");
+        }
     }
 }

@@ -119,17 +119,19 @@ fn answers(
     of: &[Condition],
     compared: &[StatedAlgorithm],
 ) -> Vec<ConditionAnswer> {
-    let unknown = |why| vec![ConditionAnswer::Unknown(why); of.len()];
-    let Some(prepared) = theory.prepared(&cell.cell.id) else {
-        return unknown("its instance is not known");
-    };
-    let [scenario] = &prepared.scenarios[..] else {
-        return unknown("each run has an instance of its own");
-    };
     let identity = &cell.cell.identity;
     let exact = identity.oracle == Oracle::Exact;
-    let clients = scenario.instance.clients();
-    let run = RunConditions::new(&identity.algorithm, clients, exact, compared);
+    let run = RunConditions::new(&identity.algorithm, exact, compared);
+    let of_run = |why| {
+        let unknown = ConditionAnswer::Unknown(why);
+        of.iter().map(|condition| run.answer(*condition).unwrap_or(unknown)).collect()
+    };
+    let Some(prepared) = theory.prepared(&cell.cell.id) else {
+        return of_run("its instance is not known");
+    };
+    let [scenario] = &prepared.scenarios[..] else {
+        return of_run("each run has an instance of its own");
+    };
     let constants = theory.constants(prepared);
     let checked = Checked { facts: &*scenario.instance, constants: constants.as_deref(), run };
     of.iter().map(|condition| checked.answer(*condition)).collect()

@@ -29,19 +29,20 @@ pub struct RunConditions<'a> {
     pub exact: bool,
     /// Whether step sizes are divided by the numbers of local steps.
     pub normalised: bool,
-    /// Whether all clients take part in every round, with the same number of local steps and
-    /// weight, and the server takes their mean.
-    pub everyone: bool,
+    /// Clients that take part in each round; `None` if all do.
+    pub cohort: Option<usize>,
+    /// Whether the clients do the same number of local steps or are normalised, and the server
+    /// takes their mean.
+    pub equal: bool,
 }
 
 impl<'a> RunConditions<'a> {
-    /// Those of a run of an algorithm with so many clients, in a claim on the algorithms
-    /// `compared`.
-    pub fn new(spec: &Spec, clients: usize, exact: bool, compared: &'a [StatedAlgorithm]) -> Self {
+    /// Those of a run of an algorithm, in a claim on the algorithms `compared`.
+    pub fn new(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> Self {
         let terms = &spec.components()[0].terms;
         let local_steps = terms.most_steps() as f64;
         let path = if terms.normalised { local_steps } else { 1.0 };
-        let first = terms.local_steps[0];
+        let same_steps = terms.local_steps.iter().all(|&steps| steps == terms.local_steps[0]);
         Self {
             algorithm: stated_algorithm(spec),
             compared,
@@ -51,10 +52,39 @@ impl<'a> RunConditions<'a> {
             local_steps,
             exact,
             normalised: terms.normalised,
-            everyone: terms.cohort.is_none_or(|cohort| cohort == clients)
-                && terms.server_step == 1.0
-                && (terms.normalised || terms.local_steps.iter().all(|&steps| steps == first)),
+            cohort: terms.cohort,
+            equal: terms.server_step == 1.0 && (terms.normalised || same_steps),
         }
+    }
+
+    /// Whether a condition on the run alone holds; `None` for one that is on the instance too.
+    pub fn answer(&self, condition: Condition) -> Option<ConditionAnswer> {
+        Some(match condition {
+            Condition::Algorithm(of, beside) => {
+                let is_comparison = self.compared.iter().any(|other| of.contains(other));
+                ConditionAnswer::holds(
+                    of.contains(&self.algorithm)
+                        || (is_comparison && beside.contains(&self.algorithm)),
+                )
+            }
+            Condition::ConstantStepSize => ConditionAnswer::holds(self.constant),
+            Condition::LastIterate => ConditionAnswer::holds(!self.averaged),
+            Condition::AveragedIterates => ConditionAnswer::holds(self.averaged),
+            Condition::Path(most) => ConditionAnswer::at_most(self.path(), most * (1.0 + ROUNDING)),
+            Condition::WithoutNoise => ConditionAnswer::holds(self.exact),
+            Condition::OneLocalStep => ConditionAnswer::holds(self.local_steps == 1.0),
+            Condition::SeveralLocalSteps => ConditionAnswer::holds(self.local_steps > 1.0),
+            Condition::Normalised => {
+                ConditionAnswer::holds(self.normalised || self.local_steps == 1.0)
+            }
+            Condition::Unknown(what) => ConditionAnswer::Unknown(what),
+            _ => return None,
+        })
+    }
+
+    /// γH.
+    fn path(&self) -> f64 {
+        self.step_size * self.local_steps
     }
 }
 
@@ -142,20 +172,9 @@ impl Checked<'_> {
     }
 
     fn try_answer(&self, condition: Condition) -> Result<ConditionAnswer, &'static str> {
-        let RunConditions { step_size, local_steps, exact, normalised, everyone, .. } = self.run;
-        let path = step_size * local_steps;
-        let facts = self.facts;
+        let RunConditions { step_size, exact, cohort, equal, .. } = self.run;
+        let (facts, path) = (self.facts, self.run.path());
         Ok(match condition {
-            Condition::Algorithm(of, beside) => {
-                let RunConditions { algorithm, compared, .. } = self.run;
-                let is_comparison = compared.iter().any(|other| of.contains(other));
-                ConditionAnswer::holds(
-                    of.contains(&algorithm) || (is_comparison && beside.contains(&algorithm)),
-                )
-            }
-            Condition::ConstantStepSize => ConditionAnswer::holds(self.run.constant),
-            Condition::LastIterate => ConditionAnswer::holds(!self.run.averaged),
-            Condition::AveragedIterates => ConditionAnswer::holds(self.run.averaged),
             Condition::StronglyConvex => ConditionAnswer::holds(self.convexity()? > 0.0),
             Condition::ConvexDraws => self.convex_draws()?,
             Condition::StepTimesSmoothness(most) => {
@@ -164,11 +183,9 @@ impl Checked<'_> {
             Condition::PathTimesConvexity => {
                 ConditionAnswer::at_most(path * self.convexity()?, 1.0 + ROUNDING)
             }
-            Condition::Path(most) => ConditionAnswer::at_most(path, most * (1.0 + ROUNDING)),
             Condition::PathTimesSmoothness => {
                 ConditionAnswer::at_most(path * self.smoothness()?, 1.0 + ROUNDING)
             }
-            Condition::WithoutNoise => ConditionAnswer::holds(exact),
             Condition::Linear => ConditionAnswer::holds(facts.linear()),
             Condition::Quadratic => ConditionAnswer::holds(facts.linear() && facts.symmetric()),
             Condition::Homogeneous => {
@@ -180,16 +197,15 @@ impl Checked<'_> {
                 ConditionAnswer::holds(constants.zeta1() <= ZERO * constants.norm().max(1.0))
             }
             Condition::IndependentDraws => ConditionAnswer::holds(exact || facts.independent()),
-            Condition::OneLocalStep => ConditionAnswer::holds(local_steps == 1.0),
-            Condition::SeveralLocalSteps => ConditionAnswer::holds(local_steps > 1.0),
             Condition::OneClient => ConditionAnswer::holds(facts.clients() == 1),
-            Condition::Normalised => ConditionAnswer::holds(normalised || local_steps == 1.0),
             Condition::Stable => self.stable()?,
             Condition::FewLocalSteps => self.few_local_steps()?,
-            Condition::AllClients => {
-                ConditionAnswer::holds(everyone && facts.unequal_shares().is_none())
-            }
-            Condition::Unknown(what) => ConditionAnswer::Unknown(what),
+            Condition::AllClients => ConditionAnswer::holds(
+                equal
+                    && cohort.is_none_or(|cohort| cohort == facts.clients())
+                    && facts.unequal_shares().is_none(),
+            ),
+            of_run => return self.run.answer(of_run).ok_or("the program does not check it"),
         })
     }
 
@@ -267,15 +283,18 @@ const ZERO: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{SettingsOfKind, fedavg, scaffold};
+    use crate::algorithm::fedprox::FedProx;
+    use crate::algorithm::minibatch_sgd::MinibatchSgd;
+    use crate::algorithm::richardson_romberg::Coupling;
+    use crate::algorithm::scaffnew::Scaffnew;
+    use crate::algorithm::{self, AlgorithmKind, fedavg, scaffold};
     use crate::problem::{logistic, quadratic};
     use crate::sample;
     use crate::sources::Condition::*;
-    use serde::de::DeserializeSeed;
 
     fn run(step_size: f64, local_steps: f64) -> RunConditions<'static> {
         let spec = Spec::FedAvg(fedavg::Settings::new(step_size, local_steps as u64));
-        RunConditions::new(&spec, 2, false, &[StatedAlgorithm::FedAvg])
+        RunConditions::new(&spec, false, &[StatedAlgorithm::FedAvg])
     }
 
     fn answers(
@@ -340,9 +359,9 @@ mod tests {
         let of = [Algorithm(OURS, &[]), Algorithm(OURS, THEIRS), Algorithm(THEIRS, &[])];
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
         let both = [OURS, THEIRS].concat();
-        let alone = RunConditions::new(&scaffold, 2, false, THEIRS);
+        let alone = RunConditions::new(&scaffold, false, THEIRS);
         assert_eq!(answers(&facts, alone, &of), [Unmet, Unmet, Met]);
-        let compared = RunConditions::new(&scaffold, 2, false, &both);
+        let compared = RunConditions::new(&scaffold, false, &both);
         assert_eq!(answers(&facts, compared, &of), [Unmet, Met, Met]);
         let falling = RunConditions { constant: false, averaged: true, ..run(0.1, 4.0) };
         let of = [ConstantStepSize, LastIterate, AveragedIterates];
@@ -352,34 +371,39 @@ mod tests {
 
     #[test]
     fn every_kind_is_told_apart() {
-        let of = |kind: &str, keys: &str| {
-            let text = format!("step-size = 0.1\n{keys}");
-            let read = toml::Deserializer::parse(&text).unwrap();
-            let spec = SettingsOfKind(kind).deserialize(read).unwrap();
-            stated_algorithm(&spec)
+        fn of<T: AlgorithmKind>(
+            own: T,
+            spec: fn(algorithm::Settings<T>) -> Spec,
+        ) -> StatedAlgorithm {
+            stated_algorithm(&spec(algorithm::Settings::plain(0.1, own)))
+        }
+        let (local_steps, cohort) = (2, None);
+        let prox = |proximal| FedProx { local_steps, proximal, cohort };
+        assert_eq!(of(prox(1.0), Spec::FedProx), StatedAlgorithm::Other);
+        assert_eq!(of(prox(0.0), Spec::FedProx), StatedAlgorithm::FedAvg);
+        let batches = MinibatchSgd { batch: 2, cohort };
+        assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
+        let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
+        assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
+        let over_step = RichardsonRomberg {
+            local_steps: Some(2),
+            extrapolate: Extrapolate::StepSize,
+            points: 2,
+            cohort,
+            over: Base::Fedavg,
+            coupling: Coupling::Common,
         };
-        use StatedAlgorithm as A;
-        let probability = "communication-probability = 0.1";
-        for (kind, keys, algorithm) in [
-            ("fedavg", "local-steps = 2", A::FedAvg),
-            ("fedlsa", "local-steps = 2", A::FedAvg),
-            ("fedprox", "local-steps = 2\nproximal = 1.0", A::Other),
-            ("fedprox", "local-steps = 2\nproximal = 0.0", A::FedAvg),
-            ("fedlin", "local-steps = 2", A::Other),
-            ("minibatch-sgd", "batch = 2", A::MinibatchSgd),
-            ("scaffold", "local-steps = 2", A::Scaffold),
-            ("scafflsa", probability, A::RandomScaffold),
-            ("scaffnew", probability, A::RandomScaffold),
-            ("richardson-romberg", "local-steps = 2", A::RichardsonRomberg),
-            ("richardson-romberg", "local-steps = 2\npoints = 3", A::Other),
-            ("richardson-romberg", "local-steps = 2\nover = \"scaffold\"", A::ExtrapolatedScaffold),
-            (
-                "richardson-romberg",
-                "local-steps = 2\nextrapolate = \"local-steps\"",
-                A::OverLocalSteps,
-            ),
+        let three = RichardsonRomberg { points: 3, ..over_step.clone() };
+        let over_scaffold = RichardsonRomberg { over: Base::Scaffold, ..over_step.clone() };
+        let extrapolate = Extrapolate::LocalSteps;
+        let over_steps = RichardsonRomberg { extrapolate, ..over_step.clone() };
+        for (own, algorithm) in [
+            (over_step, StatedAlgorithm::RichardsonRomberg),
+            (three, StatedAlgorithm::Other),
+            (over_scaffold, StatedAlgorithm::ExtrapolatedScaffold),
+            (over_steps, StatedAlgorithm::OverLocalSteps),
         ] {
-            assert_eq!(of(kind, keys), algorithm, "{kind}: {keys}");
+            assert_eq!(of(own, Spec::RichardsonRomberg), algorithm);
         }
     }
 }

@@ -26,7 +26,8 @@ fn regular(constants: &Constants, setup: &RunSetup, factor: f64) -> (Check, Opti
     (check, moments)
 }
 
-/// The conditions of the statements on FedAvg-D, and μ and L of the mean fields at every θ.
+/// The conditions of the statements on FedAvg-D in the second version (the first asks for
+/// γ ≤ 1/(2L)), and μ and L of the mean fields at every θ.
 /// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
 fn deterministic(constants: &Constants, setup: &RunSetup, silent: bool) -> (Check, f64, f64) {
     let mut check = Check::default();
@@ -47,7 +48,7 @@ fn deterministic(constants: &Constants, setup: &RunSetup, silent: bool) -> (Chec
     }
     let (mu, l) = constants.everywhere.unwrap_or((f64::NAN, f64::NAN));
     if constants.everywhere.is_some() {
-        check.at_most("γ ≤ 1/(2L)", setup.step_size, 0.5 / l);
+        check.at_most("γ ≤ 1/L", setup.step_size, 1.0 / l);
         check.at_most("γμH ≤ 1", setup.step_size * mu * setup.h(), 1.0);
     }
     (check, mu, l)

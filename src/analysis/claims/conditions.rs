@@ -2,10 +2,9 @@
 
 use crate::analysis::CellResult;
 use crate::analysis::theory::Theory;
+use driftbench_core::algorithm::{Average, Spec, stated_algorithm};
 use driftbench_core::sources::{Condition, StatedAlgorithm, Statement, statement};
-use driftbench_core::theory::conditions::{
-    Checked, ConditionAnswer, RunConditions, stated_algorithm,
-};
+use driftbench_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
 use driftbench_core::words::{count, readable};
 use driftbench_runner::manifest::Oracle;
 use std::collections::BTreeMap;
@@ -121,20 +120,39 @@ fn answers(
 ) -> Vec<ConditionAnswer> {
     let identity = &cell.cell.identity;
     let exact = identity.oracle == Oracle::Exact;
-    let run = RunConditions::new(&identity.algorithm, exact, compared);
-    let of_run = |why| {
+    let run = of_run(&identity.algorithm, exact, compared);
+    let without_instance = |why| {
         let unknown = ConditionAnswer::Unknown(why);
         of.iter().map(|condition| run.answer(*condition).unwrap_or(unknown)).collect()
     };
     let Some(prepared) = theory.prepared(&cell.cell.id) else {
-        return of_run("its instance is not known");
+        return without_instance("its instance is not known");
     };
     let [scenario] = &prepared.scenarios[..] else {
-        return of_run("each run has an instance of its own");
+        return without_instance("each run has an instance of its own");
     };
     let constants = theory.constants(prepared);
     let checked = Checked { facts: &*scenario.instance, constants: constants.as_deref(), run };
     of.iter().map(|condition| checked.answer(*condition)).collect()
+}
+
+fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunConditions<'a> {
+    let terms = &spec.components()[0].terms;
+    let local_steps = terms.most_steps() as f64;
+    let path = if terms.normalised { local_steps } else { 1.0 };
+    let same_steps = terms.local_steps.iter().all(|&steps| steps == terms.local_steps[0]);
+    RunConditions {
+        algorithm: stated_algorithm(spec),
+        compared,
+        constant: terms.decay.is_none(),
+        averaged: spec.average() != Average::None,
+        step_size: terms.step_size / path,
+        local_steps,
+        exact,
+        normalised: terms.normalised,
+        cohort: terms.cohort,
+        equal: terms.server_step == 1.0 && (terms.normalised || same_steps),
+    }
 }
 
 impl Found {

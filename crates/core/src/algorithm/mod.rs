@@ -14,6 +14,7 @@ pub mod minibatch_sgd;
 pub mod richardson_romberg;
 pub mod scaffnew;
 pub mod scaffold;
+mod stated;
 
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
@@ -23,6 +24,7 @@ use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use stated::stated_algorithm;
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,6 @@
 //! others the problem states constants that hold at every θ.
 
 use super::bounds::Constants;
-use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
-use crate::algorithm::{Average, Spec};
-use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::problem::{DrawSmoothness, Facts};
 use crate::sources::{Condition, StatedAlgorithm};
 
@@ -36,27 +33,7 @@ pub struct RunConditions<'a> {
     pub equal: bool,
 }
 
-impl<'a> RunConditions<'a> {
-    /// Those of a run of an algorithm, in a claim on the algorithms `compared`.
-    pub fn new(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> Self {
-        let terms = &spec.components()[0].terms;
-        let local_steps = terms.most_steps() as f64;
-        let path = if terms.normalised { local_steps } else { 1.0 };
-        let same_steps = terms.local_steps.iter().all(|&steps| steps == terms.local_steps[0]);
-        Self {
-            algorithm: stated_algorithm(spec),
-            compared,
-            constant: terms.decay.is_none(),
-            averaged: spec.average() != Average::None,
-            step_size: terms.step_size / path,
-            local_steps,
-            exact,
-            normalised: terms.normalised,
-            cohort: terms.cohort,
-            equal: terms.server_step == 1.0 && (terms.normalised || same_steps),
-        }
-    }
-
+impl RunConditions<'_> {
     /// Whether a condition on the run alone holds; `None` for one that is on the instance too.
     pub fn answer(&self, condition: Condition) -> Option<ConditionAnswer> {
         Some(match condition {
@@ -85,38 +62,6 @@ impl<'a> RunConditions<'a> {
     /// γH.
     fn path(&self) -> f64 {
         self.step_size * self.local_steps
-    }
-}
-
-/// The algorithm of the sources that this is.
-pub fn stated_algorithm(spec: &Spec) -> StatedAlgorithm {
-    match spec {
-        Spec::MinibatchSgd(_) | Spec::CentralisedLsa(_) => StatedAlgorithm::MinibatchSgd,
-        Spec::RichardsonRomberg(settings) => extrapolated(&settings.own),
-        _ => of_terms(&spec.components()[0].terms),
-    }
-}
-
-fn extrapolated(own: &RichardsonRomberg) -> StatedAlgorithm {
-    match (own.extrapolate, own.over, own.points) {
-        (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
-        (Extrapolate::StepSize, Base::Scaffold, 2) => StatedAlgorithm::ExtrapolatedScaffold,
-        (Extrapolate::LocalSteps | Extrapolate::LocalStepsPrinted, Base::Fedavg, _) => {
-            StatedAlgorithm::OverLocalSteps
-        }
-        _ => StatedAlgorithm::Other,
-    }
-}
-
-fn of_terms(terms: &Terms) -> StatedAlgorithm {
-    match (terms.variates, terms.schedule) {
-        _ if terms.proximal != 0.0 => StatedAlgorithm::Other,
-        (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
-        (Variates::Kept(Learning::OptionTwo), Schedule::Every) => StatedAlgorithm::Scaffold,
-        (Variates::Kept(Learning::OptionTwo), Schedule::Bernoulli { .. }) => {
-            StatedAlgorithm::RandomScaffold
-        }
-        _ => StatedAlgorithm::Other,
     }
 }
 
@@ -283,18 +228,25 @@ const ZERO: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::fedprox::FedProx;
-    use crate::algorithm::minibatch_sgd::MinibatchSgd;
-    use crate::algorithm::richardson_romberg::Coupling;
-    use crate::algorithm::scaffnew::Scaffnew;
-    use crate::algorithm::{self, AlgorithmKind, fedavg, scaffold};
     use crate::problem::{logistic, quadratic};
     use crate::sample;
     use crate::sources::Condition::*;
 
+    const OURS: &[StatedAlgorithm] = &[StatedAlgorithm::FedAvg];
+
     fn run(step_size: f64, local_steps: f64) -> RunConditions<'static> {
-        let spec = Spec::FedAvg(fedavg::Settings::new(step_size, local_steps as u64));
-        RunConditions::new(&spec, false, &[StatedAlgorithm::FedAvg])
+        RunConditions {
+            algorithm: StatedAlgorithm::FedAvg,
+            compared: OURS,
+            constant: true,
+            averaged: false,
+            step_size,
+            local_steps,
+            exact: false,
+            normalised: false,
+            cohort: None,
+            equal: true,
+        }
     }
 
     fn answers(
@@ -353,57 +305,18 @@ mod tests {
     fn statements_are_about_their_algorithm() {
         use ConditionAnswer::{Met, Unmet};
         let facts = sample::build(&sample::isotropic(3, 2, 2.0), 1);
-        let scaffold = Spec::Scaffold(scaffold::Settings::new(0.1, 4));
-        const OURS: &[StatedAlgorithm] = &[StatedAlgorithm::FedAvg];
+        let algorithm = StatedAlgorithm::Scaffold;
         const THEIRS: &[StatedAlgorithm] = &[StatedAlgorithm::Scaffold];
         let of = [Algorithm(OURS, &[]), Algorithm(OURS, THEIRS), Algorithm(THEIRS, &[])];
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
         let both = [OURS, THEIRS].concat();
-        let alone = RunConditions::new(&scaffold, false, THEIRS);
+        let alone = RunConditions { algorithm, compared: THEIRS, ..run(0.1, 4.0) };
         assert_eq!(answers(&facts, alone, &of), [Unmet, Unmet, Met]);
-        let compared = RunConditions::new(&scaffold, false, &both);
+        let compared = RunConditions { algorithm, compared: &both, ..run(0.1, 4.0) };
         assert_eq!(answers(&facts, compared, &of), [Unmet, Met, Met]);
         let falling = RunConditions { constant: false, averaged: true, ..run(0.1, 4.0) };
         let of = [ConstantStepSize, LastIterate, AveragedIterates];
         assert_eq!(answers(&facts, falling, &of), [Unmet, Unmet, Met]);
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
-    }
-
-    #[test]
-    fn every_kind_is_told_apart() {
-        fn of<T: AlgorithmKind>(
-            own: T,
-            spec: fn(algorithm::Settings<T>) -> Spec,
-        ) -> StatedAlgorithm {
-            stated_algorithm(&spec(algorithm::Settings::plain(0.1, own)))
-        }
-        let (local_steps, cohort) = (2, None);
-        let prox = |proximal| FedProx { local_steps, proximal, cohort };
-        assert_eq!(of(prox(1.0), Spec::FedProx), StatedAlgorithm::Other);
-        assert_eq!(of(prox(0.0), Spec::FedProx), StatedAlgorithm::FedAvg);
-        let batches = MinibatchSgd { batch: 2, cohort };
-        assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
-        let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
-        assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
-        let over_step = RichardsonRomberg {
-            local_steps: Some(2),
-            extrapolate: Extrapolate::StepSize,
-            points: 2,
-            cohort,
-            over: Base::Fedavg,
-            coupling: Coupling::Common,
-        };
-        let three = RichardsonRomberg { points: 3, ..over_step.clone() };
-        let over_scaffold = RichardsonRomberg { over: Base::Scaffold, ..over_step.clone() };
-        let extrapolate = Extrapolate::LocalSteps;
-        let over_steps = RichardsonRomberg { extrapolate, ..over_step.clone() };
-        for (own, algorithm) in [
-            (over_step, StatedAlgorithm::RichardsonRomberg),
-            (three, StatedAlgorithm::Other),
-            (over_scaffold, StatedAlgorithm::ExtrapolatedScaffold),
-            (over_steps, StatedAlgorithm::OverLocalSteps),
-        ] {
-            assert_eq!(of(own, Spec::RichardsonRomberg), algorithm);
-        }
     }
 }

@@ -1,0 +1,83 @@
+//! Which algorithm of the sources the settings describe.
+
+use super::Spec;
+use super::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
+use crate::federated::{Learning, Schedule, Terms, Variates};
+use crate::sources::StatedAlgorithm;
+
+/// The algorithm of the sources that this is.
+pub fn stated_algorithm(spec: &Spec) -> StatedAlgorithm {
+    match spec {
+        Spec::MinibatchSgd(_) | Spec::CentralisedLsa(_) => StatedAlgorithm::MinibatchSgd,
+        Spec::RichardsonRomberg(settings) => extrapolated(&settings.own),
+        _ => of_terms(&spec.components()[0].terms),
+    }
+}
+
+fn extrapolated(own: &RichardsonRomberg) -> StatedAlgorithm {
+    match (own.extrapolate, own.over, own.points) {
+        (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
+        (Extrapolate::StepSize, Base::Scaffold, 2) => StatedAlgorithm::ExtrapolatedScaffold,
+        (Extrapolate::LocalSteps | Extrapolate::LocalStepsPrinted, Base::Fedavg, _) => {
+            StatedAlgorithm::OverLocalSteps
+        }
+        _ => StatedAlgorithm::Other,
+    }
+}
+
+fn of_terms(terms: &Terms) -> StatedAlgorithm {
+    match (terms.variates, terms.schedule) {
+        _ if terms.proximal != 0.0 => StatedAlgorithm::Other,
+        (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
+        (Variates::Kept(Learning::OptionTwo), Schedule::Every) => StatedAlgorithm::Scaffold,
+        (Variates::Kept(Learning::OptionTwo), Schedule::Bernoulli { .. }) => {
+            StatedAlgorithm::RandomScaffold
+        }
+        _ => StatedAlgorithm::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::fedprox::FedProx;
+    use crate::algorithm::minibatch_sgd::MinibatchSgd;
+    use crate::algorithm::richardson_romberg::Coupling;
+    use crate::algorithm::scaffnew::Scaffnew;
+    use crate::algorithm::{AlgorithmKind, Settings};
+
+    #[test]
+    fn every_kind_is_told_apart() {
+        fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
+            stated_algorithm(&spec(Settings::plain(0.1, own)))
+        }
+        let (local_steps, cohort) = (2, None);
+        let prox = |proximal| FedProx { local_steps, proximal, cohort };
+        assert_eq!(of(prox(1.0), Spec::FedProx), StatedAlgorithm::Other);
+        assert_eq!(of(prox(0.0), Spec::FedProx), StatedAlgorithm::FedAvg);
+        let batches = MinibatchSgd { batch: 2, cohort };
+        assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
+        let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
+        assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
+        let over_step = RichardsonRomberg {
+            local_steps: Some(2),
+            extrapolate: Extrapolate::StepSize,
+            points: 2,
+            cohort,
+            over: Base::Fedavg,
+            coupling: Coupling::Common,
+        };
+        let three = RichardsonRomberg { points: 3, ..over_step.clone() };
+        let over_scaffold = RichardsonRomberg { over: Base::Scaffold, ..over_step.clone() };
+        let extrapolate = Extrapolate::LocalSteps;
+        let over_steps = RichardsonRomberg { extrapolate, ..over_step.clone() };
+        for (own, algorithm) in [
+            (over_step, StatedAlgorithm::RichardsonRomberg),
+            (three, StatedAlgorithm::Other),
+            (over_scaffold, StatedAlgorithm::ExtrapolatedScaffold),
+            (over_steps, StatedAlgorithm::OverLocalSteps),
+        ] {
+            assert_eq!(of(own, Spec::RichardsonRomberg), algorithm);
+        }
+    }
+}

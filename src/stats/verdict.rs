@@ -283,8 +283,11 @@ impl Distance {
         }
         let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
         let in_errors = x / self.error;
-        FisherSnedecor::new(d as f64, (n - d) as f64)
-            .map_or(1.0, |fisher| fisher.sf(scale * in_errors * in_errors))
+        match scale * in_errors * in_errors {
+            f if f.is_nan() => 1.0,
+            f if f.is_infinite() => 0.0,
+            f => FisherSnedecor::new(d as f64, (n - d) as f64).map_or(1.0, |fisher| fisher.sf(f)),
+        }
     }
 
     /// The radius of the 95 % region; no number unless n is above d.
@@ -523,6 +526,9 @@ mod tests {
             assert!(far.support < 1e-3 && far.interval.0 < far.estimate, "{far:?}");
         }
         assert!(wrong <= 90, "{wrong} of 2500");
+        let same = vec![vec![1.0, 0.0]; 5];
+        let certain = Evidence::from_norm(&same, &unit(2.0), (f64::NEG_INFINITY, 0.0));
+        assert_eq!((certain.support, certain.refute), (0.0, 1.0));
     }
 
     #[test]

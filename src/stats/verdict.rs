@@ -271,7 +271,10 @@ impl Distance {
             sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
         let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
         let reach = if skewed { WIDENED } else { 1.0 };
-        let error = reach * (largest_variance(sample, &apart, target) / n as f64).sqrt();
+        let error = match sample.windows(2).all(|pair| pair[0] == pair[1]) {
+            true => 0.0,
+            false => reach * (largest_variance(sample, &apart, target) / n as f64).sqrt(),
+        };
         Self { estimate: norm(&apart), error, n, dimensions, skewed }
     }
 

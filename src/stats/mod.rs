@@ -1,5 +1,6 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
+pub mod distance;
 pub mod log_means;
 pub mod looks;
 pub mod paired;

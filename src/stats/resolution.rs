@@ -1,8 +1,9 @@
 //! What a sample would have refuted: how far outside the region of a claim a parameter has to be
 //! for the sample to refute the claim four times out of five.
 
+use super::distance::scheffe_radius;
 use super::student_95;
-use super::verdict::{Evidence, POWER_QUANTILE, Region, scheffe_radius};
+use super::verdict::{Evidence, POWER_QUANTILE, Region};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The region of a claim, widened by what the sample leaves open: a parameter beyond it would

@@ -1,10 +1,11 @@
 //! Evidence for a claim that a number lies in a region, and verdicts over several
 //! claims at once.
 
-use super::log_means::{LogMeans, VERY_FEW, skewness};
+use super::distance::{Distance, norm};
+use super::log_means::{LogMeans, VERY_FEW};
 use super::{holm, mean, student_95, student_tail};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The evidence of a sample for the claim that a parameter lies in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,7 +157,7 @@ impl Evidence {
         if n < 2 {
             return Self::undecided(estimate, n);
         }
-        if sample.windows(2).all(|pair| pair[0] == pair[1]) {
+        if found.error == 0.0 {
             return Self { n, ..Self::exact(estimate, (f64::NEG_INFINITY, margin)) };
         }
         let radius = found.radius() / size;
@@ -169,7 +170,7 @@ impl Evidence {
             region: (f64::NEG_INFINITY, margin),
             n,
             dimensions: target.len(),
-            doubt: found.doubt(),
+            doubt: doubt_of(&found),
         }
     }
 
@@ -190,7 +191,7 @@ impl Evidence {
         Self {
             interval: (log(found.estimate - radius, high), log(found.estimate + radius, low)),
             n,
-            doubt: found.doubt(),
+            doubt: doubt_of(&found),
             ..Self::from_ends(estimate, region, above, below)
         }
     }
@@ -239,6 +240,14 @@ impl Evidence {
     }
 }
 
+fn doubt_of(found: &Distance) -> Doubt {
+    match found.n < VERY_FEW {
+        _ if found.skewed => Doubt::Skewed,
+        true => Doubt::Few,
+        false => Doubt::None,
+    }
+}
+
 /// A number above 0 to which a norm is compared.
 pub struct Unit {
     /// Its estimate.
@@ -248,124 +257,6 @@ pub struct Unit {
     /// The probability that it is not.
     pub outside: f64,
 }
-
-/// How far the mean of n vectors is from a point.
-struct Distance {
-    estimate: f64,
-    /// The standard error in the direction of the largest variance, three times as large for few
-    /// or skewed vectors.
-    error: f64,
-    n: usize,
-    dimensions: usize,
-    skewed: bool,
-}
-
-impl Distance {
-    fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
-        let (n, dimensions) = (sample.len(), target.len());
-        let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
-        for x in sample {
-            apart.iter_mut().zip(x).for_each(|(sum, x)| *sum += x / n as f64);
-        }
-        let along: Vec<f64> =
-            sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
-        let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
-        let reach = if skewed { WIDENED } else { 1.0 };
-        let error = match sample.windows(2).all(|pair| pair[0] == pair[1]) {
-            true => 0.0,
-            false => reach * (largest_variance(sample, &apart, target) / n as f64).sqrt(),
-        };
-        Self { estimate: norm(&apart), error, n, dimensions, skewed }
-    }
-
-    /// The p-value of a difference of this size or more.
-    fn tail(&self, x: f64) -> f64 {
-        let (n, d) = (self.n, self.dimensions);
-        if !(x > 0.0 && x.is_finite() && n > d) {
-            return 1.0;
-        }
-        let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
-        let in_errors = x / self.error;
-        match scale * in_errors * in_errors {
-            f if f.is_nan() => 1.0,
-            f if f.is_infinite() => 0.0,
-            f => FisherSnedecor::new(d as f64, (n - d) as f64).map_or(1.0, |fisher| fisher.sf(f)),
-        }
-    }
-
-    /// The radius of the 95 % region; no number unless n is above d.
-    fn radius(&self) -> f64 {
-        scheffe_radius(self.dimensions, self.n, 0.05).map_or(f64::NAN, |radius| radius * self.error)
-    }
-
-    fn doubt(&self) -> Doubt {
-        match self.n < VERY_FEW {
-            _ if self.skewed => Doubt::Skewed,
-            true => Doubt::Few,
-            false => Doubt::None,
-        }
-    }
-}
-
-/// Whether the norm of the mean of vectors is so far above 0, beyond the radius of Scheffé's
-/// region, that it can be treated as a positive number along a fixed direction.
-pub fn is_resolved(sample: &[Vec<f64>]) -> bool {
-    let Some(first) = sample.first() else { return false };
-    let found = Distance::new(sample, &vec![0.0; first.len()]);
-    // Errors across the mean lengthen it by (d − 1) e²/(2‖m‖), here a quarter of the error e at most.
-    let lengthened = 2.0 * (found.dimensions - 1) as f64 * found.error;
-    found.error == 0.0 || found.estimate > lengthened.max(RESOLVED * found.radius())
-}
-
-/// How many times the radius the norm is: of a mean of 0 it is so in three of a thousand samples.
-const RESOLVED: f64 = 1.5;
-
-/// The radius of Scheffé's region of n vectors of d numbers, in units of the standard error;
-/// `None` unless n > d.
-pub fn scheffe_radius(d: usize, n: usize, level: f64) -> Option<f64> {
-    let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten()?;
-    let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
-    Some((fisher.inverse_cdf(1.0 - level) / scale).sqrt())
-}
-
-/// Skewness over √n of vectors beyond which Scheffé's region is too small.
-const MOST_SKEWED: f64 = 0.18;
-/// How many times as large the radius is then.
-const WIDENED: f64 = 3.0;
-/// Vectors below which their skewness cannot be judged.
-const FEWEST_VECTORS: usize = 10;
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |sum, x| sum + x * x).sqrt()
-}
-
-/// The largest variance of a sample in any direction.
-fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
-    let d = target.len();
-    let centred: Vec<Vec<f64>> =
-        sample.iter().map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect()).collect();
-    // Power iteration from the direction of the largest variance of an entry.
-    let variance = |i: usize| centred.iter().map(|x| x[i] * x[i]).sum::<f64>();
-    let widest = (0..d).max_by(|&i, &j| variance(i).total_cmp(&variance(j)));
-    let mut direction: Vec<f64> =
-        (0..d).map(|i| if Some(i) == widest { 1.0 } else { 0.1 }).collect();
-    let mut largest = 0.0;
-    for _ in 0..ITERATIONS {
-        let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-        direction.iter_mut().for_each(|x| *x /= norm);
-        let mut next = vec![0.0; d];
-        for x in &centred {
-            let along: f64 = x.iter().zip(&direction).map(|(x, u)| x * u).sum();
-            next.iter_mut().zip(x).for_each(|(sum, x)| *sum += along * x);
-        }
-        largest = next.iter().zip(&direction).map(|(x, u)| x * u).sum();
-        direction = next;
-    }
-    largest / (sample.len() as f64 - 1.0)
-}
-
-/// Steps of a power iteration.
-const ITERATIONS: usize = 100;
 
 /// How a claim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -436,6 +327,7 @@ pub fn slope_weights(x: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::distance::is_resolved;
     use crate::stats::standard_deviation;
     use driftbench_core::rng::Stream;
 
@@ -512,23 +404,25 @@ mod tests {
     #[test]
     fn norms_of_unresolved_means_are_covered() {
         let mut rng = Stream::shared_instance(9);
-        let (mut wrong, n) = (0, 20);
+        let (mut wrong, mut resolved, n) = (0, 0, 20);
         let unit = |estimate: f64| Unit { estimate, ends: (estimate, estimate), outside: 0.0 };
         for case in 0..1500 {
             let size = [0.0, 0.1, 0.5][case % 3];
             let sample: Vec<Vec<f64>> = (0..n)
                 .map(|_| (0..3).map(|i| f64::from(i == 0) * size + rng.gaussian()).collect())
                 .collect();
-            // ‖E x‖ ≤ size holds at its boundary; at 0 everything is above no boundary.
+            // ‖E x‖ is at the boundary of the claim, where either verdict is wrong, or is 0, below it.
             let bound = if size == 0.0 { 0.02 } else { size };
             let found = Evidence::from_norm(&sample, &unit(bound), (f64::NEG_INFINITY, 0.0));
             wrong +=
                 u32::from(found.refute <= 0.05) + u32::from(size > 0.0 && found.support <= 0.05);
             assert!(!(size == 0.0 && is_resolved(&sample) && found.refute > 0.05), "{found:?}");
+            resolved += u32::from(size == 0.0 && is_resolved(&sample));
             let far = Evidence::from_norm(&sample, &unit(20.0), (f64::NEG_INFINITY, 0.0));
             assert!(far.support < 1e-3 && far.interval.0 < far.estimate, "{far:?}");
         }
         assert!(wrong <= 90, "{wrong} of 2500");
+        assert!(resolved <= 6, "{resolved} of 500 means of 0 count as resolved");
         let same = vec![vec![1.0, 0.0]; 5];
         let certain = Evidence::from_norm(&same, &unit(2.0), (f64::NEG_INFINITY, 0.0));
         assert_eq!((certain.support, certain.refute), (0.0, 1.0));

@@ -7,8 +7,9 @@
 use crate::analysis::CellResult;
 use crate::analysis::costs::cost_text;
 use crate::analysis::runs::{CostSample, NoSample};
+use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
-use crate::stats::verdict::{Evidence, Region, Unit, is_resolved, scheffe_radius, widened};
+use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
 use driftbench_runner::manifest::claim::When;
 use driftbench_runner::manifest::{Quantity, TimeAverage};

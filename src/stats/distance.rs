@@ -1,0 +1,121 @@
+//! How far the mean of vectors is from a point: Scheffé's region, with the largest variance in all
+//! directions.
+
+use super::log_means::skewness;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+/// How far the mean of n vectors is from a point.
+pub struct Distance {
+    /// That distance.
+    pub estimate: f64,
+    /// The standard error in the direction of the largest variance, three times as large for few
+    /// or skewed vectors.
+    pub error: f64,
+    /// The number of vectors.
+    pub n: usize,
+    dimensions: usize,
+    /// Whether they are too few, or too skewed along the difference, for their error.
+    pub skewed: bool,
+}
+
+impl Distance {
+    /// Of the mean of a sample from the target.
+    pub fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
+        let (n, dimensions) = (sample.len(), target.len());
+        let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();
+        for x in sample {
+            apart.iter_mut().zip(x).for_each(|(sum, x)| *sum += x / n as f64);
+        }
+        let along: Vec<f64> =
+            sample.iter().map(|x| x.iter().zip(&apart).map(|(x, u)| x * u).sum()).collect();
+        let skewed = n < FEWEST_VECTORS || skewness(&along).abs() > MOST_SKEWED * (n as f64).sqrt();
+        let reach = if skewed { WIDENED } else { 1.0 };
+        let error = match sample.windows(2).all(|pair| pair[0] == pair[1]) {
+            true => 0.0,
+            false => reach * (largest_variance(sample, &apart, target) / n as f64).sqrt(),
+        };
+        Self { estimate: norm(&apart), error, n, dimensions, skewed }
+    }
+
+    /// The p-value of a difference of this size or more.
+    pub fn tail(&self, x: f64) -> f64 {
+        let (n, d) = (self.n, self.dimensions);
+        if !(x > 0.0 && x.is_finite() && n > d) {
+            return 1.0;
+        }
+        let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
+        let in_errors = x / self.error;
+        match scale * in_errors * in_errors {
+            f if f.is_nan() => 1.0,
+            f if f.is_infinite() => 0.0,
+            f => FisherSnedecor::new(d as f64, (n - d) as f64).map_or(1.0, |fisher| fisher.sf(f)),
+        }
+    }
+
+    /// The radius of the 95 % region; no number unless n is above d.
+    pub fn radius(&self) -> f64 {
+        scheffe_radius(self.dimensions, self.n, 0.05).map_or(f64::NAN, |radius| radius * self.error)
+    }
+}
+
+/// Whether the norm of the mean of vectors is so far above 0, beyond the radius of Scheffé's
+/// region, that it can be treated as a positive number along a fixed direction.
+pub fn is_resolved(sample: &[Vec<f64>]) -> bool {
+    let Some(first) = sample.first() else { return false };
+    let found = Distance::new(sample, &vec![0.0; first.len()]);
+    // Errors across the mean lengthen it by (d − 1) e²/(2‖m‖), here a quarter of the error e at most.
+    let lengthened = 2.0 * (found.dimensions - 1) as f64 * found.error;
+    // Without a region, of no more vectors than numbers, the first alone decides.
+    found.error == 0.0 || found.estimate > lengthened.max(RESOLVED * found.radius())
+}
+
+/// How many times the radius the norm is: of a mean of 0 it is so in three of a thousand samples.
+const RESOLVED: f64 = 1.5;
+
+/// The radius of Scheffé's region of n vectors of d numbers, in units of the standard error;
+/// `None` unless n > d.
+pub fn scheffe_radius(d: usize, n: usize, level: f64) -> Option<f64> {
+    let fisher = (n > d).then(|| FisherSnedecor::new(d as f64, (n - d) as f64).ok()).flatten()?;
+    let scale = (n - d) as f64 / (d as f64 * (n - 1) as f64);
+    Some((fisher.inverse_cdf(1.0 - level) / scale).sqrt())
+}
+
+/// Skewness over √n of vectors beyond which Scheffé's region is too small.
+const MOST_SKEWED: f64 = 0.18;
+/// How many times as large the radius is then.
+const WIDENED: f64 = 3.0;
+/// Vectors below which their skewness cannot be judged.
+const FEWEST_VECTORS: usize = 10;
+
+/// The length of a vector.
+pub fn norm(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |sum, x| sum + x * x).sqrt()
+}
+
+/// The largest variance of a sample in any direction.
+fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
+    let d = target.len();
+    let centred: Vec<Vec<f64>> =
+        sample.iter().map(|x| (0..d).map(|i| x[i] - apart[i] - target[i]).collect()).collect();
+    // Power iteration from the direction of the largest variance of an entry.
+    let variance = |i: usize| centred.iter().map(|x| x[i] * x[i]).sum::<f64>();
+    let widest = (0..d).max_by(|&i, &j| variance(i).total_cmp(&variance(j)));
+    let mut direction: Vec<f64> =
+        (0..d).map(|i| if Some(i) == widest { 1.0 } else { 0.1 }).collect();
+    let mut largest = 0.0;
+    for _ in 0..ITERATIONS {
+        let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+        direction.iter_mut().for_each(|x| *x /= norm);
+        let mut next = vec![0.0; d];
+        for x in &centred {
+            let along: f64 = x.iter().zip(&direction).map(|(x, u)| x * u).sum();
+            next.iter_mut().zip(x).for_each(|(sum, x)| *sum += along * x);
+        }
+        largest = next.iter().zip(&direction).map(|(x, u)| x * u).sum();
+        direction = next;
+    }
+    largest / (sample.len() as f64 - 1.0)
+}
+
+/// Steps of a power iteration.
+const ITERATIONS: usize = 100;

@@ -1,114 +1,107 @@
-//! A user's own algorithm: FedAvg with server momentum (FedAvgM, Hsu et al. 2019), as a
-//! wrapper around the engine's rounds.
-//! `cargo run --release --locked --example own_algorithm`.
+//! A program with an algorithm of one's own: FedAvg with server momentum (FedAvgM, Hsu et al.
+//! 2019). It has all commands of driftbench, and manifests may name the algorithm:
 //!
-//! An algorithm that is only a choice of terms (step sizes, local steps, cohort, control
-//! variates) implements `components` alone. One that does more between rounds overrides
-//! `start` and wraps a run, as here.
+//! ```sh
+//! cargo run --release --locked --example own_algorithm -- run examples/own_algorithm.toml
+//! cargo run --release --locked --example own_algorithm -- report
+//! ```
 
-use driftbench::algorithm::{AlgorithmKind, Component};
-use driftbench::federated::{Conditions, Cost, Federated, Run, Terms};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::{Facts, Problem, Settings as _, quadratic};
+use driftbench::algorithm::custom::{CustomRun, Rounds};
+use driftbench::definition::Definition;
+use driftbench::federated::{LocalWork, RoundClients};
+use driftbench::registry::Registry;
+use std::process::ExitCode;
 
+/// v ← βv + (mean of the clients − θ_t), θ_{t+1} = θ_t + v.
 struct Momentum {
+    step_size: f64,
     local_steps: u64,
     /// β in [0, 1).
     momentum: f64,
-}
-
-impl AlgorithmKind for Momentum {
-    /// Its costs and its limit are those of FedAvg.
-    fn components(&self, step_size: f64) -> Vec<Component> {
-        vec![Component::one(Terms::fedavg(step_size, self.local_steps))]
-    }
-
-    fn start<'p, P: Problem>(
-        &self,
-        step_size: f64,
-        problem: &'p P,
-        from: &Conditions,
-    ) -> Box<dyn Run + 'p> {
-        let terms = self.components(step_size).remove(0).terms;
-        let run = Federated::new(problem, terms, from);
-        let (theta, velocity) = (from.start.to_vec(), vec![0.0; from.start.len()]);
-        Box::new(WithMomentum { run, theta, velocity, momentum: self.momentum })
-    }
-}
-
-/// v ← βv + (mean of the clients − θ_t), θ_{t+1} = θ_t + v.
-struct WithMomentum<R> {
-    run: R,
-    theta: Vec<f64>,
     velocity: Vec<f64>,
-    momentum: f64,
+    /// The clients' parameters at the end of a round, N rows of d.
+    ends: Vec<f64>,
 }
 
-impl<P: Problem> Run for WithMomentum<Federated<'_, P>> {
-    fn round(&mut self) {
-        self.run.round();
-        for i in 0..self.theta.len() {
-            let moved = self.run.estimate()[i] - self.theta[i];
-            self.velocity[i] = self.momentum * self.velocity[i] + moved;
-            self.theta[i] += self.velocity[i];
+impl Momentum {
+    fn new(settings: &CustomRun<'_>, clients: &RoundClients<'_>) -> Box<dyn Rounds> {
+        let (n, d) = (clients.count(), clients.dim());
+        Box::new(Self {
+            step_size: settings.step_size,
+            local_steps: settings.local_steps,
+            momentum: settings.values.number("momentum").unwrap_or_default(),
+            velocity: vec![0.0; d],
+            ends: vec![0.0; n * d],
+        })
+    }
+}
+
+impl Rounds for Momentum {
+    fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]) {
+        let work = LocalWork {
+            step_sizes: &[self.step_size],
+            steps: &[self.local_steps],
+            batch: 1,
+            corrections: None,
+            proximal: None,
+        };
+        clients.local_steps(Some(theta), &work, &mut self.ends);
+        let mut mean = vec![0.0; theta.len()];
+        clients.mean(&self.ends, &mut mean);
+        for i in 0..theta.len() {
+            self.velocity[i] = self.momentum * self.velocity[i] + (mean[i] - theta[i]);
+            theta[i] += self.velocity[i];
         }
-        self.run.move_to(&self.theta);
-    }
-    fn estimate(&self) -> &[f64] {
-        &self.theta
-    }
-    fn cost(&self) -> Cost {
-        self.run.cost()
     }
 }
 
-fn error(problem: &quadratic::Quadratic, momentum: f64, rounds: u64) -> f64 {
-    let start = vec![0.0; problem.dim()];
-    let from = Conditions { seed: 1, replicate: 0, start: &start, rounds, copy: 0 };
-    let mut run = Momentum { local_steps: 5, momentum }.start(0.01, problem, &from);
-    (0..rounds).for_each(|_| run.round());
-    driftbench::kernel::squared_distance(run.estimate(), problem.optimum())
+fn registry() -> Result<Registry, String> {
+    let mut registry = Registry::default();
+    let definition = Definition::new("fedavgm", "FedAvgM", "1").key("momentum", 0.9);
+    registry.add_algorithm(definition, Momentum::new)?;
+    Ok(registry)
 }
 
-fn problem() -> quadratic::Quadratic {
-    quadratic::Settings {
-        dimension: 5,
-        clients: 10,
-        spectrum: Spectrum { from: 0.1, to: 1.0 },
-        gradient_heterogeneity: 0.0,
-        hessian_heterogeneity: 0.0,
-        noise: 0.0,
-        multiplicative_noise: 0.0,
-        multiplicative_form: quadratic::MultiplicativeForm::Gaussian,
-    }
-    .build(1, &NoFiles)
-    .expect("the spectrum is regular")
-}
-
-fn main() {
-    let problem = problem();
-    for momentum in [0.0, 0.5, 0.9] {
-        println!(
-            "β = {momentum}: ‖θ − θ*‖² = {:.3e} after 100 rounds",
-            error(&problem, momentum, 100)
-        );
-    }
+fn main() -> ExitCode {
+    driftbench::main_with(registry().expect("the definition is sound"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use driftbench::manifest::Source;
+    use driftbench::plan::Plan;
+    use driftbench::problem::arrays::NoFiles;
+    use driftbench::runner::prepare;
+    use driftbench::trace::Trace;
+
+    /// The traces of the example's manifest, by label and momentum.
+    fn traces(registry: Registry) -> Vec<(String, f64, Trace)> {
+        let text = include_str!("own_algorithm.toml").to_owned();
+        let source = Source { name: "t".into(), text, registry, ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let cells: Vec<_> = plan.cells.iter().collect();
+        let prepared = prepare(&NoFiles, &cells).expect("the manifest is sound");
+        let of = |p: &driftbench::runner::Prepared<'_>| {
+            let momentum = p.cell.settings.get("momentum").map(|m| m.to_string());
+            let momentum = momentum.and_then(|m| m.parse().ok()).unwrap_or(f64::NAN);
+            (p.cell.label.clone(), momentum, p.simulate(0))
+        };
+        prepared.iter().map(of).collect()
+    }
 
     #[test]
     fn without_momentum_it_is_fedavg_and_with_it_is_faster() {
-        let problem = problem();
-        let start = vec![0.0; 5];
-        let from = Conditions { seed: 1, replicate: 0, start: &start, rounds: 100, copy: 0 };
-        let mut plain = Federated::new(&problem, Terms::fedavg(0.01, 5), &from);
-        (0..100).for_each(|_| plain.round());
-        let off = driftbench::kernel::squared_distance(plain.estimate(), problem.optimum());
-        assert!((error(&problem, 0.0, 100) / off - 1.0).abs() < 1e-9);
-        assert!(error(&problem, 0.9, 100) < 0.1 * off);
+        let traces = traces(registry().unwrap());
+        let of = |label: &str, momentum: f64| {
+            let found =
+                traces.iter().find(|t| t.0 == label && !(t.1 != momentum && momentum >= 0.0));
+            &found.unwrap_or_else(|| panic!("{label} {momentum}")).2
+        };
+        let (fedavg, plain, fast) = (of("FedAvg", -1.0), of("FedAvgM", 0.0), of("FedAvgM", 0.9));
+        let last = |trace: &Trace| *trace.sq_error.last().unwrap();
+        assert!((last(plain) / last(fedavg) - 1.0).abs() < 1e-9);
+        assert_eq!(plain.cost, fedavg.cost, "it pays what FedAvg pays");
+        assert!(last(fast) < 0.1 * last(fedavg), "{} {}", last(fast), last(fedavg));
     }
 }

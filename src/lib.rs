@@ -9,8 +9,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub use driftbench_core::{algorithm, federated, kernel, linalg, problem, rng, theory, words};
-pub use driftbench_runner::{data, files, manifest, plan, runner, trace};
+pub use cli::main_with;
+pub use driftbench_core::{
+    algorithm, definition, federated, kernel, linalg, problem, registry, rng, theory, words,
+};
+pub use driftbench_runner::{data, files, manifest, plan, registered, runner, trace};
 
 pub mod analysis;
 pub mod chart;

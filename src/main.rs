@@ -1,17 +1,10 @@
-//! Parse, dispatch, print the error, exit code.
+//! The command line, with nothing registered beside the built-in algorithms and problems.
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
-use driftbench::cli::{Cli, Failure};
+use driftbench::registry::Registry;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match driftbench::cli::dispatch(Cli::parse()) {
-        Ok(code) => code.into(),
-        Err(Failure { message, code }) => {
-            eprintln!("{}", message.trim_end());
-            code.into()
-        }
-    }
+    driftbench::main_with(Registry::default())
 }

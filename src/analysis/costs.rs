@@ -158,8 +158,8 @@ pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
     let vectors = cells.flat_map(|cell| {
         let clients = cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
         let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);
-        let corrected =
-            terms.filter(|t| t.variates != Variates::None && t.schedule == Schedule::Every);
+        let kept = |v: Variates| matches!(v, Variates::Kept(_) | Variates::Fresh);
+        let corrected = terms.filter(move |t| kept(t.variates) && t.schedule == Schedule::Every);
         corrected.map(move |terms| terms.vectors_per_client(clients))
     });
     let vectors: BTreeSet<u64> = vectors.collect();

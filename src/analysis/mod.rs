@@ -45,7 +45,7 @@ pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
 use driftbench_core::algorithm::Component;
-use driftbench_core::federated::Schedule;
+use driftbench_core::federated::{Schedule, Terms, Variates};
 use driftbench_core::words::{count, thousands};
 use driftbench_runner::files::{Error, error};
 pub use driftbench_runner::manifest::figure::Scale;
@@ -146,7 +146,12 @@ impl CellResult<'_> {
     /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
-        let whole = |c: &Component| c.terms.schedule == Schedule::Every && c.terms.cohort.is_none();
+        let whole = |c: &Component| {
+            let Terms { schedule, cohort, variates, .. } = &c.terms;
+            // What is not known may draw.
+            let known = !matches!(variates, Variates::Unknown(_));
+            known && *schedule == Schedule::Every && cohort.is_none()
+        };
         identity.oracle == Oracle::Exact
             && identity.instance.is_fixed()
             && identity.algorithm.components().iter().all(whole)

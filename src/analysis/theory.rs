@@ -409,7 +409,7 @@ fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
     let corrected = match terms.variates {
         Variates::None => false,
         Variates::Kept(_) => true,
-        Variates::Fresh => return None,
+        Variates::Fresh | Variates::Unknown(_) => return None,
     };
     let steps = match terms.schedule {
         Schedule::Every => terms.local_steps[0] as f64,

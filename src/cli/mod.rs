@@ -26,11 +26,13 @@ mod watch;
 use crate::report as report_pages;
 use crate::store::{Store, StoredExperiment, read_table};
 use clap::{Parser, Subcommand};
+use driftbench_core::registry::Registry;
 use driftbench_runner::data::TableReader;
 use driftbench_runner::files;
 use driftbench_runner::manifest::Source;
-use driftbench_runner::manifest::document::{Diagnostic, Rejected, parse};
+use driftbench_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
 use driftbench_runner::plan::{Cell, Plan, place_of};
+use driftbench_runner::registered::{load, register, registered};
 use driftbench_runner::runner::{BadCell, Prepared, prepare_frontiers, prepare_knowing};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -132,6 +134,19 @@ impl From<files::Error> for Failure {
     }
 }
 
+/// The program: the command line of this process, with algorithms and problems of its own beside
+/// the built-in ones. It prints errors and returns the exit code.
+pub fn main_with(registry: Registry) -> ExitCode {
+    register(|registered| *registered = registry);
+    match dispatch(Cli::parse()) {
+        Ok(code) => code.into(),
+        Err(Failure { message, code }) => {
+            eprintln!("{}", message.trim_end());
+            code.into()
+        }
+    }
+}
+
 /// Runs a command.
 ///
 /// # Errors
@@ -227,9 +242,11 @@ impl Manifests {
             false => None,
         };
         let Some(kept) = kept else {
-            let (overrides, files) = (self.all_overrides(), BTreeMap::new());
+            let overrides = self.all_overrides();
             let tables: Option<TableReader> = Some(read_table);
-            let source = Source { name, text, overrides, files, copies: None, tables };
+            let source = Source { name, text, overrides, tables, ..Source::default() };
+            load_python(&source)?;
+            let source = Source { registry: registered(), ..source };
             return Ok((names::from_manifest(file)?, source));
         };
         names::check(&kept.name, file)?;
@@ -240,6 +257,25 @@ impl Manifests {
         source.overrides.extend(self.all_overrides());
         Ok((kept.name, source))
     }
+}
+
+/// Loads the files of Python that a manifest names, which register its algorithms.
+fn load_python(source: &Source) -> Result<(), String> {
+    // What is wrong with the manifest is found when it is read.
+    let Ok(root) = parse(source) else { return Ok(()) };
+    let Some(Value::Array(files)) = root.find("python").map(|node| &node.value) else {
+        return Ok(());
+    };
+    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let mut found = Vec::new();
+    for (i, node) in files.iter().enumerate() {
+        let Value::String(file) = &node.value else { continue };
+        if let Err(message) = load(&base.join(file)) {
+            let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
+            found.push(Diagnostic::new(place, &path, format!("`{file}`: {message}")));
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found).to_string()) }
 }
 
 /// Writes to standard output. A reader that has closed the pipe is not an error.
@@ -277,6 +313,20 @@ fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>,
         });
         Failure::input(rejected(plan, found))
     })
+}
+
+/// Refuses cells of algorithms for which there is no code.
+fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for cell in cells {
+        if let Some(kind) = cell.identity.algorithm.lacks_code() {
+            let message = format!(
+                "`{kind}`: the code of this algorithm is not at hand: the stored experiment has its definition alone, or the code has changed since; run the manifest where the algorithm is registered"
+            );
+            found.insert(cell.entry.to_string(), message);
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Failure::input(rejected(plan, found.into_iter()))) }
 }
 
 /// The errors of a plan's manifest, each with the path of its key.

@@ -3,7 +3,9 @@
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::reuse::EarlierReplicates;
-use super::{Code, Failure, Manifests, confirm, memory, names, pool, prepared, shard};
+use super::{
+    Code, Failure, Manifests, confirm, memory, names, pool, prepared, require_code, shard,
+};
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store};
@@ -133,6 +135,9 @@ impl<'a> PreparedRun<'a> {
             let missing = |(plan, share): (_, &Vec<_>)| (plan, missing(plan, share, &store, how));
             plans.iter().zip(&chosen).map(missing).collect()
         });
+        for (plan, cells) in &missing {
+            require_code(plan, cells)?;
+        }
         memory::fits(&missing, threads, how.memory)?;
         let confirm = || if how.yes { Ok(()) } else { confirm::confirm(&missing, threads) };
         let interrupt = match interrupt {

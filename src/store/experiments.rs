@@ -8,9 +8,11 @@
 use super::Store;
 use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
 use super::paths::{EXPERIMENT, file_name, is_cell, is_pack, is_quarantined, subfolders};
+use driftbench_runner::data::TableReader;
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::manifest::Source;
 use driftbench_runner::plan::Plan;
+use driftbench_runner::registered::registered;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +48,8 @@ impl StoredExperiment {
 
     /// The manifest as it was last run, for plans.
     pub fn source(&self) -> Source {
-        Source { tables: Some(super::read_table), ..self.source.clone() }
+        let (tables, registry) = (Some(super::read_table as TableReader), registered());
+        Source { tables, registry, ..self.source.clone() }
     }
 }
 

@@ -11,19 +11,21 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`sources`], [`words`], [`flattened`]; [`kernel`]; [`problem`]; [`federated`], the engine;
+//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`]; [`federated`], the engine;
 //! [`algorithm`] and, apart from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod definition;
 pub mod federated;
 pub mod flattened;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod linalg;
 pub mod problem;
+pub mod registry;
 pub mod rng;
 pub mod sources;
 pub mod theory;

@@ -29,6 +29,8 @@ pub enum Purpose {
     Client = 2,
     /// The server's coins during a run.
     Server = 3,
+    /// Draws during a run of an algorithm that is defined outside of this crate.
+    Algorithm = 4,
 }
 
 /// The draws that a stream makes at a time: one batch of ChaCha8.

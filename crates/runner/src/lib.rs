@@ -2,7 +2,7 @@
 //!
 //! The modules, each of which imports only from those before it: [`files`] and [`panics`];
 //! [`data`], data files as plain values; [`manifest`], the types that a user writes;
-//! [`plan`], the cells of a manifest; [`trace`], the numbers of a run; [`runner`].
+//! [`registered`], what the process adds to them; [`plan`], the cells of a manifest; [`trace`], the numbers of a run; [`runner`].
 //!
 //! Neither a terminal nor a table library is needed: the crate builds for any target.
 
@@ -14,5 +14,6 @@ pub mod files;
 pub mod manifest;
 pub mod panics;
 pub mod plan;
+pub mod registered;
 pub mod runner;
 pub mod trace;

@@ -59,4 +59,8 @@ impl Run for Averaged<'_> {
     fn cost(&self) -> Cost {
         self.run.cost()
     }
+
+    fn failure(&self) -> Option<&str> {
+        self.run.failure()
+    }
 }

@@ -7,6 +7,7 @@
 //! problem's facts it uses none, so that theory can judge it.
 
 mod averaged;
+pub mod custom;
 pub mod fedavg;
 pub mod fedlin;
 pub mod fedprox;
@@ -16,15 +17,18 @@ pub mod scaffnew;
 pub mod scaffold;
 mod stated;
 
+use crate::definition::interned;
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::Average;
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
-use serde::de::{DeserializeSeed, Error as _};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use stated::stated_algorithm;
+use std::any::Any;
+use std::fmt;
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,25 +185,26 @@ impl<T: AlgorithmKind> Settings<T> {
     }
 }
 
-/// Writes the settings of an algorithm in the order in which cell ids hash them.
-fn canonical<T: AlgorithmKind + Serialize, S: Serializer>(
-    settings: &Settings<T>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Canonical<'a, T> {
-        step_size: f64,
-        #[serde(flatten)]
-        own: &'a T,
-        average: Average,
-        #[serde(flatten)]
-        after: Option<richardson_romberg::Pairing>,
+/// The settings of an algorithm in the order in which cell ids hash them.
+struct InCanonicalOrder<'a, T>(&'a Settings<T>);
+
+impl<T: AlgorithmKind + Serialize> Serialize for InCanonicalOrder<'_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        struct Canonical<'a, T> {
+            step_size: f64,
+            #[serde(flatten)]
+            own: &'a T,
+            average: Average,
+            #[serde(flatten)]
+            after: Option<richardson_romberg::Pairing>,
+        }
+        // Every common key is named: one that changes numbers has to enter the text.
+        let Settings { common: AlgorithmKeys { label: _, step_size, average }, own } = self.0;
+        let (step_size, average, after) = (*step_size, *average, own.after_average());
+        Canonical { step_size, own, average, after }.serialize(to)
     }
-    // Every common key is named: one that changes numbers has to enter the text.
-    let Settings { common: AlgorithmKeys { label: _, step_size, average }, own } = settings;
-    let (step_size, average, after) = (*step_size, *average, own.after_average());
-    Canonical { step_size, own, average, after }.serialize(to)
 }
 
 /// The combination of these runs on a problem, before its first round.
@@ -255,16 +260,64 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 macro_rules! algorithms {
     ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq)]
         pub enum Spec {
-            $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] #[serde(rename = $kind, serialize_with = "canonical")] $variant(Settings<$settings>),)*
+            $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] $variant(Settings<$settings>),)*
+            /// An algorithm that is defined outside of this crate.
+            Custom(Settings<custom::Custom>),
+        }
+
+        impl Serialize for Spec {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, &InCanonicalOrder(settings)),)*
+                    Self::Custom(settings) => to.serialize_newtype_variant("Spec", 0, settings.kind(), &InCanonicalOrder(settings)),
+                }
+            }
         }
 
         /// All algorithms of a manifest, by kind: `[[algorithm.<kind>]]`.
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
         #[serde(default)]
         pub struct AlgorithmTables {
             $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<Settings<$settings>>,)*
+            #[schemars(skip)]
+            custom: Vec<(&'static str, Vec<Settings<custom::Custom>>)>,
+        }
+
+        impl<'de> Deserialize<'de> for AlgorithmTables {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let kinds = custom::KNOWN.with_borrow(|known| known.names_with(Spec::KINDS));
+                from.deserialize_struct("AlgorithmTables", kinds, TablesVisitor)
+            }
+        }
+
+        struct TablesVisitor;
+
+        impl<'de> Visitor<'de> for TablesVisitor {
+            type Value = AlgorithmTables;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("tables of algorithms")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<AlgorithmTables, M::Error> {
+                let mut tables = AlgorithmTables::default();
+                while let Some(kind) = map.next_key::<String>()? {
+                    match kind.as_str() {
+                        $($kind => tables.$field = map.next_value()?,)*
+                        other => match custom::known(other) {
+                            Some(algorithm) => {
+                                let kind = interned(other);
+                                let entries = map.next_value_seed(custom::EntriesSeed(algorithm))?;
+                                tables.custom.push((kind, entries));
+                            }
+                            None => return Err(M::Error::unknown_field(other, Spec::KINDS)),
+                        },
+                    }
+                }
+                Ok(tables)
+            }
         }
 
         impl AlgorithmTables {
@@ -274,6 +327,10 @@ macro_rules! algorithms {
                 $(for (i, settings) in self.$field.iter().enumerate() {
                     all.push(($kind, i, Spec::$variant(settings.clone())));
                 })*
+                for (kind, entries) in &self.custom {
+                    let spec = |settings: &Settings<custom::Custom>| Spec::Custom(settings.clone());
+                    all.extend(entries.iter().enumerate().map(|(i, s)| (*kind, i, spec(s))));
+                }
                 all
             }
         }
@@ -288,7 +345,10 @@ macro_rules! algorithms {
             fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Spec, D::Error> {
                 match self.0 {
                     $($kind => <Settings<$settings>>::deserialize(from).map(Spec::$variant),)*
-                    other => Err(D::Error::unknown_variant(other, Spec::KINDS)),
+                    other => match custom::known(other) {
+                        Some(algorithm) => custom::EntrySeed(algorithm).deserialize(from).map(Spec::Custom),
+                        None => Err(D::Error::unknown_variant(other, Spec::KINDS)),
+                    },
                 }
             }
         }
@@ -300,51 +360,92 @@ macro_rules! algorithms {
             /// The other name of an algorithm whose own means it on a linear
             /// field; `None` for one that has a single name.
             pub fn linear_name_of(&self) -> Option<&'static str> {
-                match self { $(Self::$variant(_) => [$($other)?].first().copied(),)* }
+                match self {
+                    $(Self::$variant(_) => [$($other)?].first().copied(),)*
+                    Self::Custom(_) => None,
+                }
             }
 
             /// The name of the algorithm's kind in a manifest.
             pub fn kind(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $kind,)* }
+                match self {
+                    $(Self::$variant(_) => $kind,)*
+                    Self::Custom(settings) => settings.kind(),
+                }
             }
 
             /// The name of its curve: the label, or the algorithm's own name.
             pub fn label(&self) -> &str {
-                let name = match self { $(Self::$variant(_) => $name,)* };
+                let name = match self {
+                    $(Self::$variant(_) => $name,)*
+                    Self::Custom(settings) => &settings.algorithm.known.definition.name,
+                };
                 self.common().label.as_deref().unwrap_or(name)
             }
 
             fn common(&self) -> &AlgorithmKeys {
-                match self { $(Self::$variant(settings) => &settings.common,)* }
+                match self {
+                    $(Self::$variant(settings) => &settings.common,)*
+                    Self::Custom(settings) => &settings.common,
+                }
             }
 
             /// γ and H as the manifest gives them.
             pub fn scale(&self) -> (f64, u64) {
-                let local_steps = match self { $(Self::$variant(settings) => settings.own.local_steps(),)* };
+                let local_steps = match self {
+                    $(Self::$variant(settings) => settings.own.local_steps(),)*
+                    Self::Custom(settings) => settings.own.local_steps(),
+                };
                 (self.common().step_size, local_steps)
             }
 
             /// All that is wrong with the settings themselves.
             pub fn check(&self) -> Vec<Fault> {
-                match self { $(Self::$variant(settings) => settings.check(),)* }
+                match self {
+                    $(Self::$variant(settings) => settings.check(),)*
+                    Self::Custom(settings) => settings.check(),
+                }
             }
 
             /// The runs of the engine that the estimate is a combination of.
             pub fn components(&self) -> Vec<Component> {
-                match self { $(Self::$variant(settings) => settings.components(),)* }
+                match self {
+                    $(Self::$variant(settings) => settings.components(),)*
+                    Self::Custom(settings) => settings.components(),
+                }
             }
 
             /// A run of the algorithm, before its first round.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
                 let step_size = self.common().step_size;
-                let run = match self { $(Self::$variant(settings) => settings.own.start(step_size, problem, from),)* };
+                let run = match self {
+                    $(Self::$variant(settings) => settings.own.start(step_size, problem, from),)*
+                    Self::Custom(settings) => settings.own.start(step_size, problem, from),
+                };
                 self.average().wrap(run, from.rounds)
             }
         }
     };
 }
 
+impl AlgorithmTables {
+    /// The definitions of the algorithms that are defined outside of this crate.
+    pub fn definitions(&self) -> Vec<custom::CustomDefinition> {
+        let first = self.custom.iter().filter_map(|(_, entries)| entries.first());
+        first.map(|settings| settings.algorithm.known.clone()).collect()
+    }
+}
+
 impl Spec {
+    /// The kind of an algorithm that is defined outside of this crate, and for which there is no
+    /// code.
+    pub fn lacks_code(&self) -> Option<&'static str> {
+        match self {
+            Self::Custom(settings) if !settings.can_run() => Some(settings.kind()),
+            _ => None,
+        }
+    }
+
     /// Polyak-Ruppert averaging, if any.
     pub fn average(&self) -> Average {
         self.common().average
@@ -383,6 +484,9 @@ impl crate::problem::Visitor for Boxed {
     type Out = Box<dyn Instance>;
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {
         Box::new(problem)
+    }
+    fn visit_custom(self, built: Box<dyn Any>) -> Option<Self::Out> {
+        built.downcast::<Self::Out>().ok().map(|instance| *instance)
     }
 }
 

@@ -4,6 +4,7 @@
 //! *Invariant*: Σ_k π_k ξ_k = 0 up to rounding, for any cohort and any numbers of local
 //! steps, since c̄ is the mean of the stored c_k.
 
+use super::pool::average;
 use crate::kernel::{self, Members};
 
 /// The clients' control variates.
@@ -92,6 +93,22 @@ impl ControlVariates {
         let own = (&mut self.mean[..], &mut self.corrections[..]);
         kernel::learn_all((before, ends, after), lengths, own);
         true
+    }
+
+    /// θ_{t+1}, the mean of the members' ends by their shares, into `after` (d numbers), and
+    /// [`ControlVariates::learn`]; in one pass over the rows where that is possible.
+    pub fn average_and_learn(
+        &mut self,
+        members: &Members,
+        (before, ends): (&[f64], &[f64]),
+        lengths: &[f64],
+        after: &mut [f64],
+    ) {
+        let all = members.indices().len() == lengths.len();
+        if !(all && self.learn_all(before, ends, lengths, after)) {
+            average(self.shares.as_deref(), members, ends, after);
+            self.learn(members, before, ends, lengths);
+        }
     }
 
     /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.

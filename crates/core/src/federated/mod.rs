@@ -10,14 +10,18 @@
 mod correction;
 mod cost;
 mod local;
+mod pool;
+mod round_clients;
 mod terms;
 
-use crate::kernel::{self, Cohort, LocalSteps, Members};
+use crate::kernel::{LocalSteps, Members};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
-pub use terms::{Clock, Decay, Learning, Schedule, Terms, Variates, expected_steps};
+use pool::{LocalRound, Pool};
+pub use round_clients::{LocalWork, RoundClients};
+pub use terms::{Clock, Decay, Learning, RoundPrice, Schedule, Terms, Variates, expected_steps};
 
 /// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
@@ -37,6 +41,10 @@ pub trait Run {
     }
     /// Continues with these streams, one per client.
     fn set_noise(&mut self, _streams: &[Stream]) {}
+    /// Why the run cannot go on, of an algorithm that can fail.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// The state of a run's clients.
@@ -174,14 +182,6 @@ struct Coin {
     apart: bool,
 }
 
-/// The clients' parameters and noise.
-struct ClientStates<S> {
-    /// θ_k, N rows of d.
-    ends: Vec<f64>,
-    streams: Vec<Stream>,
-    states: Vec<S>,
-}
-
 /// One run: every client of the cohort starts a round at θ_t and takes E_k local
 /// steps of size γ_k along F_k + ξ_k; θ_{t+1} is their mean by the clients' shares (RR Alg. 1;
 /// SCAFFLSA Alg. 1, 2, 4; SLIDES II; BOOK 5.8–5.11).
@@ -190,7 +190,9 @@ pub struct Federated<'p, P: Problem> {
     terms: Terms,
     plans: StepPlans,
     cohort: Participants,
-    clients: ClientStates<P::State>,
+    pool: Pool<P::State>,
+    /// θ_k, N rows of d.
+    ends: Vec<f64>,
     theta: Vec<f64>,
     /// θ_t of the round before.
     before: Vec<f64>,
@@ -208,10 +210,6 @@ impl<'p, P: Problem> Federated<'p, P> {
     pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
         let (n, d) = (problem.clients(), problem.dim());
         assert_eq!(from.start.len(), d);
-        let mut streams: Vec<Stream> = (0..n as u64)
-            .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
-            .collect();
-        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
         let corrected = terms.variates != Variates::None;
         let plans = StepPlans::new(&terms, n, 1.0);
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
@@ -220,7 +218,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             terms,
             cohort: Participants::new(Members::all(n), &plans.clients),
             plans,
-            clients: ClientStates { ends: from.start.repeat(n), streams, states },
+            pool: Pool::new(problem, from),
+            ends: from.start.repeat(n),
             theta: from.start.to_vec(),
             before: vec![0.0; d],
             variates: corrected
@@ -255,22 +254,17 @@ impl<'p, P: Problem> Federated<'p, P> {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
         let corrections =
             self.variates.as_ref().map_or(&self.zero[..], ControlVariates::corrections);
-        let ClientStates { ends, streams, states } = &mut self.clients;
-        let cohort = Cohort::new(
-            &self.cohort.members,
-            (start, ends),
-            corrections,
-            (streams, states),
-            &self.plans.clients,
-            steps,
-        );
-        if self.plans.plain {
-            return share(self.problem, cohort);
-        }
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
-        let rest = self.problem.advance_extended(cohort, extra.proximal, extra.anchor);
-        let Some(cohort) = rest else { return };
-        cohort.each(|local| local::local_steps(self.problem, local, &extra));
+        let round = LocalRound {
+            members: &self.cohort.members,
+            start,
+            ends: &mut self.ends,
+            corrections,
+            plans: &self.plans.clients,
+            steps,
+            extra: (!self.plans.plain).then_some(extra),
+        };
+        self.pool.advance(self.problem, round);
     }
 
     /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.
@@ -279,48 +273,37 @@ impl<'p, P: Problem> Federated<'p, P> {
         let d = self.theta.len();
         let (mut mean, mut one) = (vec![0.0; d], vec![0.0; d]);
         for &client in self.cohort.members.indices() {
-            let state = &mut self.clients.states[client];
-            let rng = &mut self.clients.streams[client];
-            let calls = self.plans.clients[client].calls();
-            local::mean_field(calls, &mut mean, &mut one, |out| {
-                self.problem.oracle(client, state, &self.theta, rng, out);
-            });
+            let calls = (client, self.plans.clients[client].calls());
+            let out = (&mut mean[..], &mut one[..]);
+            self.pool.mean_field(self.problem, calls, &self.theta, out);
             variates.set(client, &mean);
         }
         variates.update_corrections();
     }
 
-    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares. Those
-    /// of a part of the clients are divided by their sum (McMahan et al. 2017).
+    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares.
     fn average(&mut self) {
-        let (members, ends) = (&self.cohort.members, &self.clients.ends);
-        match self.problem.unequal_shares() {
-            None => kernel::mean_of(members, ends, &mut self.theta),
-            Some(shares) => kernel::weighted_mean_of(members, shares, ends, &mut self.theta),
-        }
+        let shares = self.problem.unequal_shares();
+        pool::average(shares, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
-    /// [`Federated::average`]; where all clients learn from their ends, they do so in the same pass
-    /// over the rows, and the result is true.
-    fn average_and_learn(&mut self) -> bool {
-        let all = self.cohort.members.indices().len() == self.clients.streams.len();
-        let learnt = match (&mut self.variates, self.terms.variates) {
-            (Some(variates), Variates::Kept(Learning::OptionTwo)) if all => {
-                let (ends, lengths) = (&self.clients.ends, &self.plans.lengths);
-                variates.learn_all(&self.before, ends, lengths, &mut self.theta)
+    /// [`Federated::average`], after which variates that learn from the ends have done so.
+    fn average_and_learn(&mut self) {
+        match (&mut self.variates, self.terms.variates) {
+            (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
+                let (ends, lengths) = (&self.ends, &self.plans.lengths);
+                let members = &self.cohort.members;
+                let after = &mut self.theta;
+                variates.average_and_learn(members, (&self.before, ends), lengths, after);
             }
-            _ => false,
-        };
-        if !learnt {
-            self.average();
+            _ => self.average(),
         }
-        learnt
     }
 
     /// Takes the step sizes of this round, if they fall.
     fn decay(&mut self) {
         if let Some(decay) = self.terms.decay {
-            let clients = self.clients.streams.len();
+            let clients = self.pool.streams.len();
             self.plans = StepPlans::new(&self.terms, clients, decay.factor(self.decayed));
             self.decayed += 1;
         }
@@ -329,7 +312,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// A round with fixed numbers of local steps.
     fn fixed(&mut self) {
         self.decay();
-        let n = self.clients.streams.len();
+        let n = self.pool.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
             let members = Members::new(self.coin.stream.distinct(n, size));
             self.cohort = Participants::new(members, &self.plans.clients);
@@ -340,30 +323,23 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
         self.advance(self.plans.equal_steps);
         std::mem::swap(&mut self.before, &mut self.theta);
-        let learnt = self.average_and_learn();
+        self.average_and_learn();
         if self.terms.server_step != 1.0 {
             for (theta, before) in self.theta.iter_mut().zip(&self.before) {
                 *theta = before + self.terms.server_step * (*theta - before);
             }
         }
-        match (&mut self.variates, self.terms.variates) {
-            (Some(variates), Variates::Kept(Learning::OptionTwo)) if !learnt => {
-                let (ends, lengths) = (&self.clients.ends, &self.plans.lengths);
-                variates.learn(&self.cohort.members, &self.before, ends, lengths);
-            }
-            (Some(_), Variates::Kept(Learning::OptionOne)) => {
-                // The calls are made at θ_t, not at θ_{t+1}.
-                std::mem::swap(&mut self.before, &mut self.theta);
-                self.measure();
-                std::mem::swap(&mut self.before, &mut self.theta);
-            }
-            _ => {}
+        if self.terms.variates == Variates::Kept(Learning::OptionOne) {
+            // The calls are made at θ_t, not at θ_{t+1}.
+            std::mem::swap(&mut self.before, &mut self.theta);
+            self.measure();
+            std::mem::swap(&mut self.before, &mut self.theta);
         }
         self.pay_for_fixed();
     }
 
     fn pay_for_fixed(&mut self) {
-        let clients = self.clients.streams.len();
+        let clients = self.pool.streams.len();
         let round = self.cohort.cost(&self.terms, clients, self.problem.batch(), self.theta.len());
         self.cost = self.cost + round;
     }
@@ -394,7 +370,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             if self.coin.apart {
                 self.average();
             } else {
-                let rows = self.clients.ends.chunks_exact_mut(self.theta.len());
+                let rows = self.ends.chunks_exact_mut(self.theta.len());
                 rows.for_each(|row| row.copy_from_slice(&self.theta));
             }
         }
@@ -404,39 +380,13 @@ impl<'p, P: Problem> Federated<'p, P> {
     fn communicate(&mut self, rate: f64) {
         self.average();
         if let Some(variates) = &mut self.variates {
-            variates.learn_by_coin(&self.clients.ends, &self.theta, rate);
+            variates.learn_by_coin(&self.ends, &self.theta, rate);
         }
         self.cost.communications += 1;
-        self.cost.send(2 * self.clients.streams.len() as u64, self.theta.len());
+        self.cost.send(2 * self.pool.streams.len() as u64, self.theta.len());
         self.coin.apart = false;
         self.coin.until = self.steps_to_communication();
     }
-}
-
-/// Client steps times d + 8 above which handing half of them to an idle thread
-/// saves more than it costs (tens of microseconds).
-const WORTH: u64 = 80_000;
-/// With fewer members, the loss of lockstep exceeds the gain of a thread.
-const FEWEST: usize = 6;
-
-/// Runs a cohort's local steps, splitting large cohorts into halves so that idle
-/// threads can take one of them. Clients do not interact within a round, so the
-/// bits do not depend on the split.
-#[inline(always)]
-fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
-    if cohort.len() >= FEWEST
-        && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
-        && rayon::current_thread_index().is_some()
-    {
-        return in_halves(problem, cohort);
-    }
-    problem.advance(cohort);
-}
-
-#[inline(never)]
-fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
-    let (low, high) = cohort.halves();
-    rayon::join(|| share(problem, low), || share(problem, high));
 }
 
 impl<P: Problem> Run for Federated<'_, P> {
@@ -459,11 +409,11 @@ impl<P: Problem> Run for Federated<'_, P> {
         let lengths = match self.terms.schedule {
             Schedule::Every => self.plans.lengths.clone(),
             Schedule::Bernoulli { probability, .. } => {
-                vec![self.terms.step_size / probability; self.clients.streams.len()]
+                vec![self.terms.step_size / probability; self.pool.streams.len()]
             }
         };
         Some(Clients {
-            ends: &self.clients.ends,
+            ends: &self.ends,
             apart: self.coin.apart,
             corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
             lengths,
@@ -471,11 +421,11 @@ impl<P: Problem> Run for Federated<'_, P> {
     }
 
     fn noise(&self) -> &[Stream] {
-        &self.clients.streams
+        &self.pool.streams
     }
 
     fn set_noise(&mut self, streams: &[Stream]) {
-        self.clients.streams.clone_from_slice(streams);
+        self.pool.streams.clone_from_slice(streams);
     }
 }
 

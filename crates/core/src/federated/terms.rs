@@ -88,6 +88,29 @@ pub enum Variates {
     /// Measured anew in each round by E_k oracle calls at θ_t, whose mean all clients
     /// receive before their local steps (FedLin).
     Fresh,
+    /// Whatever an algorithm keeps that is defined outside of this crate. Nothing is known of its
+    /// rounds but what they cost, so that theory says nothing about it.
+    Unknown(RoundPrice),
+}
+
+/// What a round of an algorithm costs that is defined outside of this crate, in addition to its
+/// oracle calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RoundPrice {
+    /// Communications of a round.
+    pub communications: u64,
+    /// The vectors of d numbers that a client of the cohort and the server send each other.
+    pub vectors: u64,
+    /// The oracle calls that a client makes for each call of its local steps.
+    pub calls_per_step: u64,
+}
+
+impl Default for RoundPrice {
+    /// That of FedAvg: θ down and up.
+    fn default() -> Self {
+        Self { communications: 1, vectors: 2, calls_per_step: 1 }
+    }
 }
 
 /// How a variate that is kept between rounds learns (Karimireddy et al. 2020, options I and II).
@@ -177,13 +200,18 @@ impl Terms {
         match self.variates {
             Variates::Fresh | Variates::Kept(Learning::OptionOne) => 2,
             Variates::None | Variates::Kept(Learning::OptionTwo) => 1,
+            Variates::Unknown(price) => price.calls_per_step,
         }
     }
 
     /// The communications of a round of fixed length: FedLin's clients wait for the mean of
     /// their fields, then for θ.
     pub(super) fn communications(&self) -> u64 {
-        if self.variates == Variates::Fresh { 2 } else { 1 }
+        match self.variates {
+            Variates::Fresh => 2,
+            Variates::Unknown(price) => price.communications,
+            Variates::None | Variates::Kept(_) => 1,
+        }
     }
 
     /// The vectors of d numbers that a client of the cohort and the server send each other in a
@@ -204,6 +232,7 @@ impl Terms {
             Variates::None => 2,
             Variates::Kept(Learning::OptionTwo) if all && equal => 2,
             Variates::Kept(_) | Variates::Fresh => 4,
+            Variates::Unknown(price) => price.vectors,
         }
     }
 

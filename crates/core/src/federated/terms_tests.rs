@@ -1,6 +1,7 @@
 //! Invariants of every choice of terms: limits, sums, distributions, costs.
 
 use super::*;
+use crate::kernel;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::{Exact, Facts, logistic};
 use crate::sample::{self, assert_mean, distance, standard_error};

@@ -1,6 +1,7 @@
 //! The invariants of the engine, for any problem.
 
 use super::*;
+use crate::kernel;
 use crate::problem::garnet::Heterogeneity;
 use crate::problem::td::Td;
 use crate::problem::{Exact, Facts};
@@ -118,7 +119,7 @@ fn corrections_cancel_the_local_fields_at_the_optimum() {
 fn a_large_round_is_the_same_on_any_number_of_threads() {
     let problem = td(Heterogeneity::Independent {}, 20);
     let end = || {
-        const { assert!(20 * 1000 * (4 + 8) > WORTH, "the round is shared") };
+        const { assert!(20 * 1000 * (4 + 8) > pool::WORTH, "the round is shared") };
         let run = sample::run(&problem, &Terms::scaffold(0.05, 1000), &[0.1; 4], 3, 0);
         run.estimate().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     };

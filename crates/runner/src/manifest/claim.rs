@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// Examples for the documentation.
+const EXAMPLE_STATEMENTS: [&str; 1] = ["RR Theorem 1"];
+
 /// Keys of every `[[claim.<kind>]]`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,7 +29,7 @@ pub struct ClaimKeys {
     /// The statements of the registered sources that it is about, by name: the page says whether
     /// its cells meet their conditions.
     #[serde(default)]
-    #[schemars(example = ["RR Theorem 1"])]
+    #[schemars(example = EXAMPLE_STATEMENTS)]
     pub statements: Vec<String>,
     /// Id of the figure that shows it.
     #[schemars(example = &"fig1")]

@@ -2,6 +2,8 @@
 //! it was written, and the diagnostics that point there.
 
 use crate::data::TableReader;
+use driftbench_core::algorithm::custom::CustomDefinition;
+use driftbench_core::registry::Registry;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -31,6 +33,25 @@ pub struct Source {
     /// What reads Parquet tables; without it they are refused.
     #[serde(skip)]
     pub tables: Option<TableReader>,
+    /// The algorithms of the manifest that are defined outside of this program, as they were when
+    /// the cells were planned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub algorithms: Vec<CustomDefinition>,
+    /// What manifests may name beside the built-in algorithms and problems.
+    #[serde(skip)]
+    pub registry: Registry,
+}
+
+impl Source {
+    /// What `f` returns, which may read this manifest.
+    pub fn reading<T>(&self, f: impl FnOnce() -> T) -> T {
+        if self.algorithms.is_empty() {
+            return self.registry.during(f);
+        }
+        let mut registry = self.registry.clone();
+        registry.define(&self.algorithms);
+        registry.during(f)
+    }
 }
 
 /// Where something was written.

@@ -80,6 +80,11 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
+    /// Files of Python, by their paths from the manifest's folder, that define algorithms of the
+    /// manifest. They are run when it is read, by the Python package alone.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_PYTHON)]
+    pub python: Vec<String>,
     /// `[problem.<kind>]`.
     pub problem: problem::Spec,
     /// The start θ_0 of all runs.
@@ -125,6 +130,7 @@ impl Manifest {
 }
 
 /// Examples for the documentation.
+const EXAMPLE_PYTHON: [&str; 1] = ["momentum.py"];
 const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
 const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
 const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];

@@ -262,6 +262,11 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
+        let given = source.clone();
+        given.reading(|| Self::read(experiment, source))
+    }
+
+    fn read(experiment: String, source: Source) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
         let tuned = candidates::expand(&mut root);
         let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
@@ -290,7 +295,8 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
-        let source = Source { files: hashes.known, ..source };
+        let algorithms = manifest.algorithm.definitions();
+        let source = Source { files: hashes.known, algorithms, ..source };
         if !figures::has_figures(&manifest) && !cells.is_empty() {
             let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
             manifest.figure = figures::default_figures(&cells, &tuned);
@@ -323,9 +329,11 @@ impl Plan {
 /// The cells of a manifest whose tree is changed, which is sound otherwise.
 fn tree_cells(root: &Node, source: &Source) -> Result<Vec<Cell>, Rejected> {
     let reject = |found| Rejected::new(source, found);
-    let (manifest, axes) = read(root).map_err(reject)?;
-    let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
-    cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
+    source.reading(|| {
+        let (manifest, axes) = read(root).map_err(reject)?;
+        let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
+        cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
+    })
 }
 
 /// Whether an override of a manifest is of the number of replicates.

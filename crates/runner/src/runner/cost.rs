@@ -62,7 +62,7 @@ fn round(component: &Component, clients: usize, call: u64) -> u64 {
     let factor = if without_kernel { WITHOUT_KERNEL } else { 1 };
     let more = match terms.variates {
         Variates::Fresh | Variates::Kept(Learning::OptionOne) => MEASURED_VARIATES,
-        Variates::None | Variates::Kept(Learning::OptionTwo) => 0,
+        Variates::None | Variates::Kept(Learning::OptionTwo) | Variates::Unknown(_) => 0,
     };
     let cohort = terms.cohort.unwrap_or(clients) as u64;
     let calls = calls.saturating_mul(factor + more).saturating_mul(call);

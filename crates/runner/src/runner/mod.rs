@@ -67,6 +67,8 @@ enum Stopped {
     Interrupted,
     /// What it holds contradicts itself.
     Contradiction(String),
+    /// The algorithm failed.
+    Failed(String),
 }
 
 /// What came of a cell: its traces, and the time that they took on one thread.
@@ -171,7 +173,9 @@ impl<'a> Queue<'a> {
         let reason = match result {
             Ok(Ok(trace)) => Ok(trace),
             Ok(Err(Stopped::Interrupted)) => return None,
-            Ok(Err(Stopped::Contradiction(reason))) | Err(reason) => Err(reason),
+            Ok(Err(Stopped::Contradiction(reason) | Stopped::Failed(reason))) | Err(reason) => {
+                Err(reason)
+            }
         };
         let mut progress = lock(&self.progress[i]);
         progress.missing -= 1;
@@ -239,12 +243,23 @@ impl<'p> ReplicateRuns<'p> {
         Self { scenario, meter, own, twin, coupled }
     }
 
-    fn round(&mut self) {
+    fn round(&mut self) -> Result<(), Stopped> {
         self.own.round();
         for other in self.twin.iter_mut().chain(&mut self.coupled) {
             other.round();
         }
+        self.check()?;
         self.meter.see(&*self.own, self.twin.as_deref());
+        Ok(())
+    }
+
+    /// An error if an algorithm failed.
+    fn check(&self) -> Result<(), Stopped> {
+        let runs = [Some(&*self.own), self.twin.as_deref(), self.coupled.as_deref()];
+        match runs.into_iter().flatten().find_map(|run| run.failure()) {
+            Some(reason) => Err(Stopped::Failed(reason.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Adds a row to a trace, with θ_t if the manifest asks for it.
@@ -282,7 +297,7 @@ impl Prepared<'_> {
     pub fn simulate_with(&self, run: u64, start: &StartRun<'_>) -> Trace {
         match self.attempt(run, &Silent, start) {
             Ok(trace) => trace,
-            Err(Stopped::Contradiction(reason)) => panic!("{reason}"),
+            Err(Stopped::Contradiction(reason) | Stopped::Failed(reason)) => panic!("{reason}"),
             Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
         }
     }
@@ -306,6 +321,7 @@ impl Prepared<'_> {
             copy: 0,
         };
         let mut runs = ReplicateRuns::start(scenario, identity, &conditions, start);
+        runs.check()?;
         let further = runs.meter.metrics.iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let mut sanity = Sanity::default();
@@ -313,7 +329,7 @@ impl Prepared<'_> {
         let per_round = identity.steps_per_round(self.clients());
         for &target in self.recorded.iter() {
             while round < target {
-                runs.round();
+                runs.round()?;
                 round += 1;
                 if !squared_distance(runs.own.estimate(), scenario.instance.optimum()).is_finite() {
                     trace.outcome = Outcome::Diverged;

@@ -23,8 +23,8 @@ fn fixed_steps(identity: &Identity) -> Option<u64> {
 }
 
 /// The algorithm of a cell on this number of clients. Under random communication the scheme is
-/// the same whatever ends a round.
-fn scheme(identity: &Identity, clients: usize) -> AlgorithmModel<'static> {
+/// the same whatever ends a round. `None` if nothing is known of the algorithm's rounds.
+fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
     let components = identity.algorithm.components();
     let first = &components[0].terms;
     let coin = match first.schedule {
@@ -39,15 +39,15 @@ fn scheme(identity: &Identity, clients: usize) -> AlgorithmModel<'static> {
     };
     let decay =
         first.decay.map(|decay| -> StepFactor<'static> { Box::new(move |t| decay.factor(t)) });
-    let runs = components.into_iter().map(run_model).collect();
-    AlgorithmModel { runs, cohort, common, coin, burn_in, decay }
+    let runs = components.into_iter().map(run_model).collect::<Option<_>>()?;
+    Some(AlgorithmModel { runs, cohort, common, coin, burn_in, decay })
 }
 
 /// The scheme whose stationary distribution a cell has at the end of its rounds, without
 /// averaging; `None` if rounds end after a fixed number of steps under random communication, or
 /// step sizes fall.
 pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
-    let found = AlgorithmModel { burn_in: None, ..scheme(identity, clients) };
+    let found = AlgorithmModel { burn_in: None, ..scheme(identity, clients)? };
     (fixed_steps(identity).is_none() && found.decay.is_none()).then_some(found)
 }
 
@@ -68,7 +68,7 @@ pub enum NoMoments {
 pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.scenarios[0].instance;
-    let scheme = scheme(identity, facts.clients());
+    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
     let along = markov::are_closed(facts, &scheme);
     if !along && !moments::are_closed(facts, &scheme) {
         return Err(NoMoments::Open);
@@ -93,7 +93,7 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     if fixed_steps(&cell.identity).is_some() {
         return None;
     }
-    let scheme = scheme(&cell.identity, facts.clients());
+    let scheme = scheme(&cell.identity, facts.clients())?;
     ExactMoments::new(facts, &scheme)?.coupled(&scenario.start, &cell.identity.recorded())
 }
 
@@ -103,7 +103,7 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
 /// That they do not close.
 pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
     let facts: &dyn Facts = &*scenario.instance;
-    let scheme = scheme(&cell.identity, facts.clients());
+    let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();
         let found = moments::steps::at_rounds(facts, &scheme, steps, &scenario.start, &recorded);

@@ -352,10 +352,10 @@ pub fn client_work(terms: &Terms, client: usize) -> LocalUpdate {
     }
 }
 
-/// A run of the engine in the theory's own type.
-pub fn run_model(component: Component) -> RunModel<'static> {
+/// A run of the engine in the theory's own type; `None` if nothing is known of its rounds.
+pub fn run_model(component: Component) -> Option<RunModel<'static>> {
     let Component { weight, terms, .. } = component;
-    RunModel {
+    Some(RunModel {
         weight,
         server_step: terms.server_step,
         correction: match terms.variates {
@@ -363,9 +363,10 @@ pub fn run_model(component: Component) -> RunModel<'static> {
             Variates::Kept(Learning::OptionTwo) => Correction::Kept,
             Variates::Kept(Learning::OptionOne) => Correction::KeptFresh,
             Variates::Fresh => Correction::Fresh,
+            Variates::Unknown(_) => return None,
         },
         update: Box::new(move |client| client_work(&terms, client)),
-    }
+    })
 }
 
 /// lim E θ_t of a cell along trajectories, the weighted sum of its runs' limits; `None` if it is
@@ -378,7 +379,7 @@ fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Ve
             return None;
         }
         let weight = component.weight;
-        let runs = vec![RunModel { weight: 1.0, ..run_model(component) }];
+        let runs = vec![RunModel { weight: 1.0, ..run_model(component)? }];
         let (cohort, common) = (cohort.unwrap_or(facts.clients()), true);
         let model = AlgorithmModel { runs, cohort, common, coin: None, burn_in: None, decay: None };
         if !markov::are_closed(facts, &model) || !markov::limit_effort(facts, &model).fits() {
@@ -419,7 +420,9 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
         let work = |client| client_work(&terms, client);
         let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
-        let limit = if terms.variates != Variates::None {
+        let limit = if matches!(terms.variates, Variates::Unknown(_)) {
+            return None;
+        } else if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()
         } else if terms.decay.is_some() {

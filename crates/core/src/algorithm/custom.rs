@@ -1,0 +1,275 @@
+//! Algorithms that are defined outside of this crate, at the granularity of rounds: the engine
+//! runs the clients' local steps, the algorithm does what it wants between them.
+
+use super::{AlgorithmKeys, AlgorithmKind, Component, Flattened, Settings};
+use crate::definition::{Canonical, Definition, KeyValues, KeysSeed, Kinds, interned};
+use crate::federated::{Conditions, Cost, RoundClients, RoundPrice, Run, Terms, Variates};
+use crate::flattened::FLATTENED;
+use crate::problem::custom::not_finite;
+use crate::problem::{Fault, Problem};
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+/// What is known of such an algorithm without running it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CustomDefinition {
+    /// Its names, keys, version and source.
+    #[serde(flatten)]
+    pub definition: Definition,
+    /// Whether `local-steps`, H, is a key.
+    pub has_local_steps: bool,
+    /// What a round costs in addition to its oracle calls.
+    #[serde(default)]
+    pub price: RoundPrice,
+}
+
+impl From<Definition> for CustomDefinition {
+    /// With local steps, and rounds that cost as much as those of FedAvg.
+    fn from(definition: Definition) -> Self {
+        Self { definition, has_local_steps: true, price: RoundPrice::default() }
+    }
+}
+
+/// The rounds of a run: the state of the algorithm between them.
+pub trait Rounds {
+    /// One round: `theta` (d numbers) is θ_t before and θ_{t+1} after it.
+    fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]);
+}
+
+/// Starts runs of an algorithm that is defined outside of this crate.
+pub trait StartCustom: Send + Sync {
+    /// A run before its first round. `clients` are its clients, in whose rounds it counts costs.
+    fn start<'p>(
+        &self,
+        settings: &CustomRun<'_>,
+        clients: RoundClients<'p>,
+        from: &Conditions<'_>,
+    ) -> Box<dyn Run + 'p>;
+}
+
+/// A function that makes the state before the first round.
+impl<F> StartCustom for F
+where
+    F: Fn(&CustomRun<'_>, &RoundClients<'_>) -> Box<dyn Rounds> + Send + Sync,
+{
+    fn start<'p>(
+        &self,
+        settings: &CustomRun<'_>,
+        clients: RoundClients<'p>,
+        from: &Conditions<'_>,
+    ) -> Box<dyn Run + 'p> {
+        let rounds = self(settings, &clients);
+        Box::new(RunOfRounds { clients, theta: from.start.to_vec(), rounds })
+    }
+}
+
+struct RunOfRounds<'p> {
+    clients: RoundClients<'p>,
+    theta: Vec<f64>,
+    rounds: Box<dyn Rounds>,
+}
+
+impl Run for RunOfRounds<'_> {
+    fn round(&mut self) {
+        self.rounds.round(&mut self.clients, &mut self.theta);
+        self.clients.end_round();
+    }
+    fn estimate(&self) -> &[f64] {
+        &self.theta
+    }
+    fn cost(&self) -> Cost {
+        self.clients.cost()
+    }
+}
+
+/// The settings of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct CustomRun<'a> {
+    /// γ.
+    pub step_size: f64,
+    /// H; 1 for an algorithm without this key.
+    pub local_steps: u64,
+    /// The values of its own keys.
+    pub values: &'a KeyValues,
+}
+
+/// An algorithm that manifests may name.
+#[derive(Clone)]
+pub struct CustomAlgorithm {
+    /// What is known of it.
+    pub known: CustomDefinition,
+    /// What runs it; `None` if it is known from results alone.
+    pub start: Option<Arc<dyn StartCustom>>,
+}
+
+impl fmt::Debug for CustomAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomAlgorithm")
+            .field("known", &self.known)
+            .field("can_run", &self.start.is_some())
+            .finish()
+    }
+}
+
+thread_local! {
+    /// The algorithms that this thread knows while it reads a manifest.
+    pub static KNOWN: RefCell<Kinds<CustomAlgorithm>> = RefCell::default();
+}
+
+/// The algorithm of this kind that this thread knows.
+pub fn known(kind: &str) -> Option<Arc<CustomAlgorithm>> {
+    KNOWN.with_borrow(|kinds| kinds.get(kind).cloned())
+}
+
+/// The keys of its own of a `[[algorithm.<kind>]]`, and the algorithm.
+#[derive(Clone, Debug)]
+pub struct Custom {
+    /// The algorithm.
+    pub algorithm: Arc<CustomAlgorithm>,
+    /// H, if it is a key.
+    pub local_steps: Option<u64>,
+    /// The values of its keys.
+    pub values: KeyValues,
+}
+
+impl PartialEq for Custom {
+    fn eq(&self, other: &Self) -> bool {
+        self.algorithm.known == other.algorithm.known
+            && (self.local_steps, &self.values) == (other.local_steps, &other.values)
+    }
+}
+
+impl Custom {
+    /// The name of its kind in a manifest.
+    pub fn kind(&self) -> &'static str {
+        interned(&self.algorithm.known.definition.kind)
+    }
+
+    /// Whether there is code that runs it.
+    pub fn can_run(&self) -> bool {
+        self.algorithm.start.is_some()
+    }
+}
+
+impl Serialize for Custom {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { algorithm, local_steps, values } = self;
+        let definition = &algorithm.known.definition;
+        Canonical { definition, local_steps: *local_steps, values }.serialize(to)
+    }
+}
+
+impl AlgorithmKind for Custom {
+    /// Terms that say what a round costs, and nothing else.
+    fn components(&self, step_size: f64) -> Vec<Component> {
+        let variates = Variates::Unknown(self.algorithm.known.price);
+        let terms = Terms::fedavg(step_size, self.local_steps.unwrap_or(1));
+        vec![Component::one(Terms { variates, ..terms })]
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        not_finite(&self.values)
+    }
+
+    /// Without code, a run that fails.
+    fn start<'p, P: Problem>(
+        &self,
+        step_size: f64,
+        problem: &'p P,
+        from: &Conditions,
+    ) -> Box<dyn Run + 'p> {
+        let CustomAlgorithm { known, start } = &*self.algorithm;
+        let Some(start) = start else {
+            let kind = self.kind();
+            let reason = format!("the code of the algorithm `{kind}` is not at hand");
+            return Box::new(FailedRun { estimate: from.start.to_vec(), reason });
+        };
+        let clients = RoundClients::new(problem, from, known.price);
+        let local_steps = self.local_steps.unwrap_or(1);
+        start.start(&CustomRun { step_size, local_steps, values: &self.values }, clients, from)
+    }
+}
+
+/// A run that could not begin.
+pub struct FailedRun {
+    /// θ_0, d numbers.
+    pub estimate: Vec<f64>,
+    /// Why.
+    pub reason: String,
+}
+
+impl Run for FailedRun {
+    fn round(&mut self) {}
+    fn estimate(&self) -> &[f64] {
+        &self.estimate
+    }
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+    fn failure(&self) -> Option<&str> {
+        Some(&self.reason)
+    }
+}
+
+/// Reads one entry of a kind.
+#[derive(Clone)]
+pub struct EntrySeed(pub Arc<CustomAlgorithm>);
+
+impl<'de> DeserializeSeed<'de> for EntrySeed {
+    type Value = Settings<Custom>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_tuple_struct(FLATTENED, 2, self)
+    }
+}
+
+impl<'de> Visitor<'de> for EntrySeed {
+    type Value = Settings<Custom>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one table, twice")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let CustomDefinition { definition, has_local_steps, .. } = &self.0.known;
+        let keys = KeysSeed { definition, local_steps: *has_local_steps };
+        // The second part is read even if the first is wrong, so that the mistakes of both are
+        // reported at once.
+        let (common, own) = (parts.next_element::<AlgorithmKeys>(), parts.next_element_seed(keys));
+        let missing = || A::Error::custom("a table has two parts");
+        let common = common?.ok_or_else(missing)?;
+        let (local_steps, values) = own?.ok_or_else(missing)?;
+        Ok(Flattened { common, own: Custom { algorithm: self.0, local_steps, values } })
+    }
+}
+
+/// Reads all entries of a kind.
+pub struct EntriesSeed(pub Arc<CustomAlgorithm>);
+
+impl<'de> DeserializeSeed<'de> for EntriesSeed {
+    type Value = Vec<Settings<Custom>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EntriesSeed {
+    type Value = Vec<Settings<Custom>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tables")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(entry) = entries.next_element_seed(EntrySeed(self.0.clone()))? {
+            all.push(entry);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,105 @@
+//! The clients' streams, states of noise and local steps, for every algorithm.
+
+use super::{Conditions, local};
+use crate::kernel::{self, Cohort, LocalSteps, Members};
+use crate::problem::Problem;
+use crate::rng::{Purpose, Stream};
+
+/// The noise of the clients of a run.
+pub struct Pool<S> {
+    /// A stream per client.
+    pub streams: Vec<Stream>,
+    states: Vec<S>,
+}
+
+/// The local steps of a cohort.
+pub struct LocalRound<'a> {
+    /// The cohort.
+    pub members: &'a Members,
+    /// θ_t, if all members begin there instead of at their own rows.
+    pub start: Option<&'a [f64]>,
+    /// θ_k, N rows of d.
+    pub ends: &'a mut [f64],
+    /// ξ_k, N rows of d, or one row for all.
+    pub corrections: &'a [f64],
+    /// γ_k, E_k and B_k of each client.
+    pub plans: &'a [LocalSteps],
+    /// The number of steps of every client, if it overrides the plans.
+    pub steps: Option<u64>,
+    /// The terms of a step beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k), if it has mini-batches or a
+    /// proximal term.
+    pub extra: Option<local::Extra<'a>>,
+}
+
+impl<S: Send + Default> Pool<S> {
+    /// The clients of a problem at the start of a run.
+    pub fn new<P: Problem<State = S>>(problem: &P, from: &Conditions) -> Self {
+        let mut streams: Vec<Stream> = (0..problem.clients() as u64)
+            .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
+            .collect();
+        let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        Self { streams, states }
+    }
+
+    /// Runs the local steps of a cohort.
+    #[inline]
+    pub fn advance<P: Problem<State = S>>(&mut self, problem: &P, round: LocalRound<'_>) {
+        let LocalRound { members, start, ends, corrections, plans, steps, extra } = round;
+        let own = (&mut self.streams[..], &mut self.states[..]);
+        let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
+        let Some(extra) = extra else { return share(problem, cohort) };
+        let rest = problem.advance_extended(cohort, extra.proximal, extra.anchor);
+        let Some(cohort) = rest else { return };
+        cohort.each(|local| local::local_steps(problem, local, &extra));
+    }
+
+    /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.
+    pub fn mean_field<P: Problem<State = S>>(
+        &mut self,
+        problem: &P,
+        (client, calls): (usize, u64),
+        theta: &[f64],
+        (mean, one): (&mut [f64], &mut [f64]),
+    ) {
+        let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
+        local::mean_field(calls, mean, one, |out| {
+            problem.oracle(client, state, theta, rng, out);
+        });
+    }
+}
+
+/// The mean of the members' rows of `ends` (N rows of d), weighted by the clients' shares, into
+/// `mean`, d numbers. Shares of a part of the clients are divided by their sum (McMahan et al.
+/// 2017).
+pub fn average(shares: Option<&[f64]>, members: &Members, ends: &[f64], mean: &mut [f64]) {
+    match shares {
+        None => kernel::mean_of(members, ends, mean),
+        Some(shares) => kernel::weighted_mean_of(members, shares, ends, mean),
+    }
+}
+
+/// Client steps times d + 8 above which handing half of them to an idle thread
+/// saves more than it costs (tens of microseconds).
+pub const WORTH: u64 = 80_000;
+/// With fewer members, the loss of lockstep exceeds the gain of a thread.
+const FEWEST: usize = 6;
+
+/// Runs a cohort's local steps, splitting large cohorts into halves so that idle
+/// threads can take one of them. Clients do not interact within a round, so the
+/// bits do not depend on the split.
+#[inline(always)]
+fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    if cohort.len() >= FEWEST
+        && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
+        && rayon::current_thread_index().is_some()
+    {
+        return in_halves(problem, cohort);
+    }
+    problem.advance(cohort);
+}
+
+#[inline(never)]
+fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let (low, high) = cohort.halves();
+    rayon::join(|| share(problem, low), || share(problem, high));
+}

@@ -1,0 +1,344 @@
+//! The clients of a run as an algorithm sees them that is defined outside of this crate: rounds
+//! are its own, local steps and draws are those of the engine.
+
+use super::pool::{LocalRound, Pool, average};
+use super::terms::RoundPrice;
+use super::{Conditions, Cost, local};
+use crate::kernel::{LocalSteps, Members};
+use crate::problem::Problem;
+use crate::rng::{Purpose, Stream};
+
+/// What the members of the cohort do in [`RoundClients::local_steps`].
+#[derive(Clone, Copy, Debug)]
+pub struct LocalWork<'a> {
+    /// γ, or γ_k of each of the N clients.
+    pub step_sizes: &'a [f64],
+    /// H, or E_k of each of the N clients; each 1 or more.
+    pub steps: &'a [u64],
+    /// The oracle calls that are averaged in a local step, 1 or more.
+    pub batch: u64,
+    /// ξ_k, N rows of d, or one row of d for all; 0 without it.
+    pub corrections: Option<&'a [f64]>,
+    /// μ and the point (d numbers) of a proximal term μ(θ_k − point) in every local step.
+    pub proximal: Option<(f64, &'a [f64])>,
+}
+
+/// The pool of clients of any problem.
+trait AnyPool: Send {
+    fn advance(&mut self, round: LocalRound<'_>);
+    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64]));
+}
+
+struct PoolOf<'p, P: Problem> {
+    problem: &'p P,
+    pool: Pool<P::State>,
+}
+
+impl<P: Problem> AnyPool for PoolOf<'_, P> {
+    fn advance(&mut self, round: LocalRound<'_>) {
+        self.pool.advance(self.problem, round);
+    }
+    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64])) {
+        self.pool.mean_field(self.problem, of, theta, out);
+    }
+}
+
+/// The clients of a run, their draws and what the run has cost. The draws are those that every
+/// algorithm has on the same replicate.
+pub struct RoundClients<'p> {
+    pool: Box<dyn AnyPool + 'p>,
+    dim: usize,
+    shares: Option<&'p [f64]>,
+    /// The oracle evaluations of a call.
+    evaluations: u64,
+    members: Members,
+    plans: Vec<LocalSteps>,
+    /// d zeros.
+    zero: Vec<f64>,
+    server: Stream,
+    /// For draws of the algorithm itself.
+    own: Stream,
+    price: RoundPrice,
+    /// Whether communication in this round was counted by [`RoundClients::charge`].
+    charged: bool,
+    cost: Cost,
+}
+
+impl<'p> RoundClients<'p> {
+    /// The clients of a problem at the start of a run whose rounds have this price.
+    pub fn new<P: Problem>(problem: &'p P, from: &Conditions, price: RoundPrice) -> Self {
+        let (n, dim) = (problem.clients(), problem.dim());
+        let stream = |purpose| Stream::new(from.seed, purpose, from.copy, from.replicate, 0);
+        Self {
+            pool: Box::new(PoolOf { problem, pool: Pool::new(problem, from) }),
+            dim,
+            shares: problem.unequal_shares(),
+            evaluations: problem.batch(),
+            members: Members::all(n),
+            plans: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
+            zero: vec![0.0; dim],
+            server: stream(Purpose::Server),
+            own: stream(Purpose::Algorithm),
+            price,
+            charged: false,
+            cost: Cost::default(),
+        }
+    }
+
+    /// N.
+    pub fn count(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The shares π_k of the clients, N numbers whose sum is 1; `None` if all are 1/N.
+    pub fn unequal_shares(&self) -> Option<&'p [f64]> {
+        self.shares
+    }
+
+    /// The clients that take part in this round.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Draws `size` clients without replacement, who alone take part until the round ends. These
+    /// are the draws of every algorithm with a cohort of this size.
+    ///
+    /// # Panics
+    /// If `size` is 0 or above N.
+    pub fn draw_cohort(&mut self, size: usize) {
+        assert!((1..=self.count()).contains(&size), "a cohort has from 1 to N clients");
+        if size < self.count() {
+            self.members = Members::new(self.server.distinct(self.count(), size));
+        }
+    }
+
+    /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member,
+    /// from `start` (d numbers), or without it from the member's own row of `ends`. The ends are
+    /// in `ends`, N rows of d, of which those of clients that take no part are left as they are.
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d.
+    pub fn local_steps(&mut self, start: Option<&[f64]>, work: &LocalWork<'_>, ends: &mut [f64]) {
+        let LocalWork { step_sizes, steps, batch, corrections, proximal } = *work;
+        let n = self.count();
+        assert!([1, n].contains(&step_sizes.len()) && [1, n].contains(&steps.len()));
+        for (k, plan) in self.plans.iter_mut().enumerate() {
+            let (step, steps) = (step_sizes[k % step_sizes.len()], steps[k % steps.len()]);
+            *plan = LocalSteps { step, steps, batch };
+        }
+        let plain = batch == 1 && proximal.is_none();
+        let (proximal, anchor) = proximal.unwrap_or((0.0, &self.zero));
+        let round = LocalRound {
+            members: &self.members,
+            start,
+            ends,
+            corrections: corrections.unwrap_or(&self.zero),
+            plans: &self.plans,
+            steps: (steps.len() == 1).then_some(steps[0]),
+            extra: (!plain).then_some(local::Extra { proximal, anchor }),
+        };
+        self.pool.advance(round);
+        let each = self.members.indices().iter().map(|&k| self.plans[k]);
+        let (mut slowest, mut most, mut calls) = (0, 0, 0);
+        for plan in each {
+            slowest = plan.steps.max(slowest);
+            most = plan.calls().max(most);
+            calls += plan.calls();
+        }
+        self.cost.local_steps += slowest;
+        self.cost.oracle_calls += self.evaluations * calls;
+        self.cost.sequential_calls += self.evaluations * most;
+    }
+
+    /// The mean of `calls` oracle calls of each member at its point into `fields`, N rows of d;
+    /// `points` has d numbers for all, or N rows of d.
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d, or `calls` is 0.
+    pub fn fields(&mut self, points: &[f64], calls: u64, fields: &mut [f64]) {
+        let (n, d) = (self.count(), self.dim);
+        assert!(calls > 0 && fields.len() == n * d && [d, n * d].contains(&points.len()));
+        let mut one = vec![0.0; d];
+        for &client in self.members.indices() {
+            let at = if points.len() == d { 0 } else { client * d };
+            let out = (&mut fields[client * d..][..d], &mut one[..]);
+            self.pool.mean_field((client, calls), &points[at..][..d], out);
+        }
+        self.cost.oracle_calls += self.evaluations * calls * self.members.indices().len() as u64;
+        self.cost.sequential_calls += self.evaluations * calls;
+    }
+
+    /// The mean of the members' rows by their shares, those of a part of the clients divided by
+    /// their sum, into `mean` (d numbers); `rows` has N rows of d.
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d.
+    pub fn mean(&self, rows: &[f64], mean: &mut [f64]) {
+        assert!(rows.len() == self.count() * self.dim && mean.len() == self.dim);
+        average(self.shares, &self.members, rows, mean);
+    }
+
+    /// 64 uniform bits for draws of the algorithm itself.
+    pub fn bits(&mut self) -> u64 {
+        self.own.bits()
+    }
+
+    /// Counts communications of this round, and what all clients and the server send, in place of
+    /// the price that the algorithm has for all rounds.
+    pub fn charge(&mut self, communications: u64, vectors: u64, bytes: u64) {
+        self.cost.communications += communications;
+        self.cost.vectors_sent += vectors;
+        self.cost.bytes_sent += bytes;
+        self.charged = true;
+    }
+
+    /// Ends the round: its price is counted, and in the next one all clients take part unless
+    /// another cohort is drawn.
+    pub fn end_round(&mut self) {
+        if !std::mem::take(&mut self.charged) {
+            let members = self.members.indices().len() as u64;
+            self.cost.communications += self.price.communications;
+            self.cost.send(self.price.vectors * members, self.dim);
+        }
+        if self.members.indices().len() < self.count() {
+            self.members = Members::all(self.count());
+        }
+    }
+
+    /// What the rounds so far have cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::federated::{ControlVariates, Federated, Run, Terms};
+    use crate::problem::garnet::Heterogeneity;
+    use crate::sample;
+
+    const FROM: Conditions<'static> =
+        Conditions { seed: 5, replicate: 3, start: &[0.5; 4], rounds: 30, copy: 0 };
+    const PRICE: RoundPrice = RoundPrice { communications: 1, vectors: 2, calls_per_step: 1 };
+
+    /// θ_1 to θ_30 and the cost of an algorithm whose round is this function of the clients, θ and
+    /// a buffer of ends.
+    fn rounds<P: Problem>(
+        problem: &P,
+        mut round: impl FnMut(&mut RoundClients<'_>, &mut [f64], &mut [f64]),
+    ) -> (Vec<Vec<f64>>, Cost) {
+        let mut clients = RoundClients::new(problem, &FROM, PRICE);
+        let mut theta = FROM.start.to_vec();
+        let mut ends = vec![0.0; clients.count() * clients.dim()];
+        let mut one = || {
+            round(&mut clients, &mut theta, &mut ends);
+            clients.end_round();
+            theta.clone()
+        };
+        ((0..30).map(|_| one()).collect(), clients.cost())
+    }
+
+    fn engine<P: Problem>(problem: &P, terms: Terms) -> (Vec<Vec<f64>>, Cost) {
+        let mut run = Federated::new(problem, terms, &FROM);
+        let mut one = || {
+            run.round();
+            run.estimate().to_vec()
+        };
+        ((0..30).map(|_| one()).collect(), run.cost())
+    }
+
+    fn work(steps: &[u64]) -> LocalWork<'_> {
+        let (corrections, proximal) = (None, None);
+        LocalWork { step_sizes: &[0.1], steps, batch: 1, corrections, proximal }
+    }
+
+    /// The algorithms of the engine, written as rounds, have its bits and its costs.
+    #[test]
+    fn rounds_of_one_s_own_are_those_of_the_engine() {
+        let problem = sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3);
+        let fedavg = rounds(&problem, |clients, theta, ends| {
+            clients.local_steps(Some(theta), &work(&[5]), ends);
+            clients.mean(ends, theta);
+        });
+        assert_eq!(fedavg, engine(&problem, Terms::fedavg(0.1, 5)));
+
+        let mut variates = ControlVariates::new(7, 4);
+        let scaffold = rounds(&problem, |clients, theta, ends| {
+            let corrections = Some(variates.corrections());
+            let work = LocalWork { corrections, ..work(&[5]) };
+            clients.local_steps(Some(theta), &work, ends);
+            let before = theta.to_vec();
+            let of = (&before[..], &*ends);
+            variates.average_and_learn(clients.members(), of, &[0.5; 7], theta);
+        });
+        assert_eq!(scaffold, engine(&problem, Terms::scaffold(0.1, 5)));
+
+        let unequal = [1, 2, 3, 1, 2, 3, 1];
+        let listed = rounds(&problem, |clients, theta, ends| {
+            clients.local_steps(Some(theta), &work(&unequal), ends);
+            clients.mean(ends, theta);
+        });
+        let local_steps = unequal.to_vec();
+        assert_eq!(listed, engine(&problem, Terms { local_steps, ..Terms::fedavg(0.1, 1) }));
+    }
+
+    /// Cohorts are those that the engine draws, and last for a round; proximal terms and
+    /// mini-batches are the engine's.
+    #[test]
+    fn cohorts_batches_and_proximal_terms_are_those_of_the_engine() {
+        let problem = sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3);
+        let mut sizes = Vec::new();
+        let parts = rounds(&problem, |clients, theta, ends| {
+            sizes.push(clients.members().indices().len());
+            clients.draw_cohort(3);
+            clients.local_steps(Some(theta), &work(&[5]), ends);
+            clients.mean(ends, theta);
+        });
+        assert!(sizes.iter().all(|size| *size == 7), "{sizes:?}");
+        assert_eq!(parts, engine(&problem, Terms { cohort: Some(3), ..Terms::fedavg(0.1, 5) }));
+
+        let pulled = rounds(&problem, |clients, theta, ends| {
+            let at = theta.to_vec();
+            let work = LocalWork { batch: 2, proximal: Some((0.3, &at)), ..work(&[5]) };
+            clients.local_steps(Some(theta), &work, ends);
+            clients.mean(ends, theta);
+        });
+        let terms = Terms { batches: vec![2], proximal: 0.3, ..Terms::fedavg(0.1, 5) };
+        assert_eq!(pulled, engine(&problem, terms));
+    }
+
+    /// The mean field over many calls is near the exact one; each call is counted; a charge
+    /// replaces the price of its round alone.
+    #[test]
+    fn calls_and_charges_are_counted() {
+        let problem = sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3);
+        let mut clients = RoundClients::new(&problem, &FROM, PRICE);
+        let (mut fields, mut exact) = (vec![0.0; 28], vec![0.0; 4]);
+        clients.fields(&[1.0; 4], 20_000, &mut fields);
+        for client in 0..7 {
+            crate::problem::Facts::mean_field(&problem, client, &[1.0; 4], &mut exact);
+            let off = sample::distance(&fields[client * 4..][..4], &exact);
+            assert!(off < 0.05, "client {client}: {off}");
+        }
+        clients.charge(2, 14, 100);
+        clients.end_round();
+        clients.end_round();
+        let expected = Cost {
+            communications: 3,
+            local_steps: 0,
+            oracle_calls: 140_000,
+            sequential_calls: 20_000,
+            vectors_sent: 28,
+            bytes_sent: 100 + 14 * 32,
+        };
+        assert_eq!(clients.cost(), expected);
+        let mut other = RoundClients::new(&problem, &FROM, PRICE);
+        assert_eq!(clients.bits(), other.bits(), "own draws depend on nothing else");
+    }
+}

@@ -1,0 +1,112 @@
+//! Problems that are defined outside of this crate.
+
+use super::arrays::Files;
+use super::{Extent, Fault, Form};
+use crate::definition::{Canonical, Definition, KeyValue, KeyValues, Kinds, interned};
+use serde::{Serialize, Serializer};
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+/// Builds instances of a problem that is defined outside of this crate.
+pub trait BuildCustom: Send + Sync {
+    /// Everything that is wrong with the values of the keys.
+    fn check(&self, _values: &KeyValues) -> Vec<Fault> {
+        Vec::new()
+    }
+    /// The size of an instance; `None` if it is not known before it is built.
+    fn extent(&self, _values: &KeyValues) -> Option<Extent> {
+        None
+    }
+    /// Builds an instance in this form, as what [`super::Visitor::visit_custom`] takes.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the instance has no unique solution.
+    fn build(
+        &self,
+        values: &KeyValues,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+    ) -> Result<Box<dyn Any>, Fault>;
+}
+
+/// A problem that manifests may name.
+#[derive(Clone)]
+pub struct CustomProblem {
+    /// Its names, keys, version and source.
+    pub definition: Definition,
+    /// Whether every F_c is affine in θ.
+    pub linear: bool,
+    /// What builds its instances.
+    pub build: Arc<dyn BuildCustom>,
+}
+
+impl fmt::Debug for CustomProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomProblem")
+            .field("definition", &self.definition)
+            .field("linear", &self.linear)
+            .finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    /// The problems that this thread knows while it reads a manifest.
+    pub static KNOWN: RefCell<Kinds<CustomProblem>> = RefCell::default();
+}
+
+/// The problem of this kind that this thread knows.
+pub fn known(kind: &str) -> Option<Arc<CustomProblem>> {
+    KNOWN.with_borrow(|kinds| kinds.get(kind).cloned())
+}
+
+/// The settings of a `[problem.<kind>]`, and the problem.
+#[derive(Clone, Debug)]
+pub struct Custom {
+    /// The problem.
+    pub problem: Arc<CustomProblem>,
+    /// The values of its keys.
+    pub values: KeyValues,
+}
+
+impl PartialEq for Custom {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.problem.definition, &self.values) == (&other.problem.definition, &other.values)
+    }
+}
+
+impl Custom {
+    /// The name of its kind in a manifest.
+    pub fn kind(&self) -> &'static str {
+        interned(&self.problem.definition.kind)
+    }
+
+    /// Everything that is wrong with the values.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = not_finite(&self.values);
+        if faults.is_empty() {
+            faults = self.problem.build.check(&self.values);
+        }
+        faults
+    }
+}
+
+/// The values that are no finite numbers.
+pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
+    let fault = |(key, value): (&'static str, &KeyValue)| match value {
+        KeyValue::Number(x) if !x.is_finite() => {
+            Some(Fault::new(key, format!("must be a finite number, not {x}")))
+        }
+        _ => None,
+    };
+    values.iter().filter_map(fault).collect()
+}
+
+impl Serialize for Custom {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { problem, values } = self;
+        Canonical { definition: &problem.definition, local_steps: None, values }.serialize(to)
+    }
+}

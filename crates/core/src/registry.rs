@@ -1,0 +1,125 @@
+//! What programs outside of this crate add to manifests: algorithms and problems of their own.
+
+use crate::algorithm::custom::{
+    self as algorithms, CustomAlgorithm, CustomDefinition, StartCustom,
+};
+use crate::algorithm::{self, Boxed};
+use crate::definition::{Definition, KeyValues, Kinds};
+use crate::problem::arrays::Files;
+use crate::problem::custom::{self as problems, BuildCustom, CustomProblem};
+use crate::problem::{self, Extent, Fault, Form, Problem};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Algorithms and problems that manifests may name beside the built-in ones.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    algorithms: Kinds<CustomAlgorithm>,
+    problems: Kinds<CustomProblem>,
+}
+
+/// The parts of a problem that is registered: functions of the values of its keys.
+pub struct ProblemParts<C, B> {
+    /// Whether every F_c is affine in θ.
+    pub linear: bool,
+    /// N and d.
+    pub size: fn(&KeyValues) -> (usize, usize),
+    /// Everything that is wrong with the values, as `Fn(&KeyValues) -> Vec<Fault>`.
+    pub check: C,
+    /// An instance, as `Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault>` of the values, the
+    /// seed and the files.
+    pub build: B,
+}
+
+impl Registry {
+    /// Adds an algorithm, in place of another of its kind.
+    ///
+    /// # Errors
+    /// What is wrong with the definition.
+    pub fn add_algorithm(
+        &mut self,
+        known: impl Into<CustomDefinition>,
+        start: impl StartCustom + 'static,
+    ) -> Result<(), String> {
+        let (known, start) = (known.into(), Arc::new(start) as Arc<dyn StartCustom>);
+        known.definition.check(algorithm::Spec::KINDS)?;
+        let kind = known.definition.kind.clone();
+        self.algorithms.insert(&kind, Arc::new(CustomAlgorithm { known, start: Some(start) }));
+        Ok(())
+    }
+
+    /// Adds a problem, in place of another of its kind.
+    ///
+    /// # Errors
+    /// What is wrong with the definition.
+    pub fn add_problem<P, C, B>(
+        &mut self,
+        definition: Definition,
+        parts: ProblemParts<C, B>,
+    ) -> Result<(), String>
+    where
+        P: Problem + 'static,
+        C: Fn(&KeyValues) -> Vec<Fault> + Send + Sync + 'static,
+        B: Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault> + Send + Sync + 'static,
+    {
+        definition.check(problem::Spec::KINDS)?;
+        let (kind, linear) = (definition.kind.clone(), parts.linear);
+        let problem = CustomProblem { definition, linear, build: Arc::new(parts) };
+        self.problems.insert(&kind, Arc::new(problem));
+        Ok(())
+    }
+
+    /// Adds algorithms of which only the definitions are known. One that is registered with the
+    /// same definition stays; where the definitions differ, it is replaced, since its runs are
+    /// not those of the definition.
+    pub fn define(&mut self, definitions: &[CustomDefinition]) {
+        for known in definitions {
+            let kind = &known.definition.kind;
+            if self.algorithms.get(kind).is_none_or(|other| other.known != *known) {
+                let algorithm = CustomAlgorithm { known: known.clone(), start: None };
+                self.algorithms.insert(kind, Arc::new(algorithm));
+            }
+        }
+    }
+
+    /// The algorithm of this kind.
+    pub fn algorithm(&self, kind: &str) -> Option<&Arc<CustomAlgorithm>> {
+        self.algorithms.get(kind)
+    }
+
+    /// Whether nothing is registered.
+    pub fn is_empty(&self) -> bool {
+        self.algorithms.is_empty() && self.problems.is_empty()
+    }
+
+    /// What `f` returns, which may read manifests that name what is registered here.
+    pub fn during<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.problems.during(&problems::KNOWN, || self.algorithms.during(&algorithms::KNOWN, f))
+    }
+}
+
+impl<P, C, B> BuildCustom for ProblemParts<C, B>
+where
+    P: Problem + 'static,
+    C: Fn(&KeyValues) -> Vec<Fault> + Send + Sync,
+    B: Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault> + Send + Sync,
+{
+    fn check(&self, values: &KeyValues) -> Vec<Fault> {
+        (self.check)(values)
+    }
+
+    fn extent(&self, values: &KeyValues) -> Option<Extent> {
+        let (clients, dimension) = (self.size)(values);
+        Some(Extent::of_matrices(clients, dimension))
+    }
+
+    fn build(
+        &self,
+        values: &KeyValues,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+    ) -> Result<Box<dyn Any>, Fault> {
+        Ok(Box::new(form.visit((self.build)(values, seed, files)?, Boxed)?))
+    }
+}

@@ -1,0 +1,46 @@
+//! What this process has registered: algorithms and problems of its own, and what loads those
+//! that a manifest names by files of Python.
+//!
+//! A plan does not look here: whoever makes a [`Source`](crate::manifest::Source) puts in what is
+//! registered at that time.
+
+use driftbench_core::registry::Registry;
+use std::path::Path;
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+static REGISTERED: RwLock<Option<Registry>> = RwLock::new(None);
+static LOADER: OnceLock<Loader> = OnceLock::new();
+
+/// Loads a file of Python, which registers its algorithms; the error is a sentence.
+pub type Loader = fn(&Path) -> Result<(), String>;
+
+/// What is registered now.
+pub fn registered() -> Registry {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    registered.clone().unwrap_or_default()
+}
+
+/// Changes what is registered.
+pub fn register<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    change(registered.get_or_insert_default())
+}
+
+/// Says what loads files of Python; the first to say it counts.
+pub fn set_loader(loader: Loader) {
+    let _ = LOADER.set(loader);
+}
+
+/// Loads a file of Python.
+///
+/// # Errors
+/// Why it cannot be loaded.
+pub fn load(file: &Path) -> Result<(), String> {
+    match LOADER.get() {
+        Some(loader) => loader(file),
+        None => {
+            let message = "algorithms in Python need the Python package of driftbench, and this program is not part of it: run it as `driftbench` after `pip install driftbench`";
+            Err(message.to_owned())
+        }
+    }
+}

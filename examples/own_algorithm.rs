@@ -6,7 +6,7 @@
 //! cargo run --release --locked --example own_algorithm -- report
 //! ```
 
-use driftbench::algorithm::custom::{CustomRun, Rounds};
+use driftbench::algorithm::custom::{CustomRounds, CustomRun};
 use driftbench::definition::Definition;
 use driftbench::federated::{LocalWork, RoundClients};
 use driftbench::registry::Registry;
@@ -24,7 +24,7 @@ struct Momentum {
 }
 
 impl Momentum {
-    fn new(settings: &CustomRun<'_>, clients: &RoundClients<'_>) -> Box<dyn Rounds> {
+    fn new(settings: &CustomRun<'_>, clients: &RoundClients<'_>) -> Box<dyn CustomRounds> {
         let (n, d) = (clients.count(), clients.dim());
         Box::new(Self {
             step_size: settings.step_size,
@@ -36,7 +36,7 @@ impl Momentum {
     }
 }
 
-impl Rounds for Momentum {
+impl CustomRounds for Momentum {
     fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]) {
         let work = LocalWork {
             step_sizes: &[self.step_size],

@@ -15,15 +15,17 @@ use support::{files_with, root};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &[&[&str]] = &[
-    &["rng", "sources", "words", "flattened"],
+    &["rng", "sources", "words", "flattened", "definition"],
     &["kernel"],
     &["linalg"],
     &["problem"],
     &["federated"],
     &["algorithm", "theory"],
+    &["registry"],
     &["files", "panics"],
     &["data"],
     &["manifest"],
+    &["registered"],
     &["plan"],
     &["trace"],
     &["runner"],

@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum KeyValue {
+pub enum SettingValue {
     /// `true` or `false`.
     Flag(bool),
     /// A whole number, 0 or more.
@@ -43,7 +43,7 @@ pub enum KeyType {
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Key {
+pub struct DefinedKey {
     /// Its name: lower-case letters and digits, with `-` between words.
     pub name: String,
     /// The values that it takes.
@@ -51,7 +51,7 @@ pub struct Key {
     pub of: KeyType,
     /// The value where it is not written; without one it must be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<KeyValue>,
+    pub default: Option<SettingValue>,
 }
 
 /// A kind of problems or algorithms.
@@ -72,38 +72,38 @@ pub struct Definition {
     pub source: String,
     /// The keys of its table beside those that all have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<Key>,
+    pub keys: Vec<DefinedKey>,
 }
 
 /// Names that the canonical text of a cell has beside the keys.
 const RESERVED: [&str; 6] =
     ["version", "source-hash", "label", "step-size", "average", "local-steps"];
 
-impl From<bool> for KeyValue {
+impl From<bool> for SettingValue {
     fn from(value: bool) -> Self {
         Self::Flag(value)
     }
 }
 
-impl From<u64> for KeyValue {
+impl From<u64> for SettingValue {
     fn from(value: u64) -> Self {
         Self::Whole(value)
     }
 }
 
-impl From<f64> for KeyValue {
+impl From<f64> for SettingValue {
     fn from(value: f64) -> Self {
         Self::Number(value)
     }
 }
 
-impl From<&str> for KeyValue {
+impl From<&str> for SettingValue {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())
     }
 }
 
-impl KeyValue {
+impl SettingValue {
     /// Its type.
     pub fn key_type(&self) -> KeyType {
         match self {
@@ -124,16 +124,16 @@ impl Definition {
     }
 
     /// Adds a key with this value where it is not written, whose type is that of the key.
-    pub fn key(mut self, name: &str, default: impl Into<KeyValue>) -> Self {
+    pub fn key(mut self, name: &str, default: impl Into<SettingValue>) -> Self {
         let default = default.into();
         let (name, of) = (name.to_owned(), default.key_type());
-        self.keys.push(Key { name, of, default: Some(default) });
+        self.keys.push(DefinedKey { name, of, default: Some(default) });
         self
     }
 
     /// Adds a key of this type that must be written.
     pub fn required_key(mut self, name: &str, of: KeyType) -> Self {
-        self.keys.push(Key { name: name.to_owned(), of, default: None });
+        self.keys.push(DefinedKey { name: name.to_owned(), of, default: None });
         self
     }
 
@@ -158,7 +158,7 @@ impl Definition {
         if self.name.trim().is_empty() || self.version.trim().is_empty() {
             return Err(format!("{kind}: the name and the version must not be empty"));
         }
-        for (i, Key { name, of, default }) in self.keys.iter().enumerate() {
+        for (i, DefinedKey { name, of, default }) in self.keys.iter().enumerate() {
             if !plain(name) || name.contains("--") {
                 return Err(format!("{kind}: the key {name:?} {rule}"));
             }
@@ -168,8 +168,8 @@ impl Definition {
             if self.keys[..i].iter().any(|other| other.name == *name) {
                 return Err(format!("{kind}: the key {name:?} is there twice"));
             }
-            let fits = |value: &KeyValue| {
-                let finite = !matches!(value, KeyValue::Number(x) if !x.is_finite());
+            let fits = |value: &SettingValue| {
+                let finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
                 value.key_type() == *of && finite
             };
             if default.as_ref().is_some_and(|value| !fits(value)) {
@@ -182,32 +182,32 @@ impl Definition {
 
 /// The values of a table's keys, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct KeyValues(BTreeMap<&'static str, KeyValue>);
+pub struct KeyValues(BTreeMap<&'static str, SettingValue>);
 
 impl KeyValues {
     /// Every key and its value, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &KeyValue)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &SettingValue)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
     /// The value of a key; `None` if the definition has no such key.
-    pub fn get(&self, name: &str) -> Option<&KeyValue> {
+    pub fn get(&self, name: &str) -> Option<&SettingValue> {
         self.0.get(name)
     }
 
     /// The number that a key has, also of a whole one.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
-            KeyValue::Number(value) => Some(*value),
-            KeyValue::Whole(value) => Some(*value as f64),
-            KeyValue::Flag(_) | KeyValue::Text(_) => None,
+            SettingValue::Number(value) => Some(*value),
+            SettingValue::Whole(value) => Some(*value as f64),
+            SettingValue::Flag(_) | SettingValue::Text(_) => None,
         }
     }
 
     /// The whole number that a key has.
     pub fn whole(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
-            KeyValue::Whole(value) => Some(*value),
+            SettingValue::Whole(value) => Some(*value),
             _ => None,
         }
     }
@@ -215,7 +215,7 @@ impl KeyValues {
 
 /// What the canonical text of a cell says of a kind: its values, its version and the hash of its
 /// source.
-pub struct Canonical<'a> {
+pub struct CanonicalValues<'a> {
     /// The definition.
     pub definition: &'a Definition,
     /// H, if there are local steps.
@@ -224,7 +224,7 @@ pub struct Canonical<'a> {
     pub values: &'a KeyValues,
 }
 
-impl Serialize for Canonical<'_> {
+impl Serialize for CanonicalValues<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
         if let Some(steps) = self.local_steps {
@@ -283,7 +283,7 @@ impl<'de> Visitor<'de> for KeysSeed<'_> {
                 None => steps = Some(map.next_value()?),
             }
         }
-        for Key { name, default, .. } in &self.definition.keys {
+        for DefinedKey { name, default, .. } in &self.definition.keys {
             let name = interned(name);
             match default {
                 _ if values.0.contains_key(name) => {}
@@ -304,14 +304,14 @@ impl<'de> Visitor<'de> for KeysSeed<'_> {
 struct ValueSeed(KeyType);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed {
-    type Value = KeyValue;
+    type Value = SettingValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<KeyValue, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<SettingValue, D::Error> {
         match self.0 {
-            KeyType::Flag => bool::deserialize(from).map(KeyValue::Flag),
-            KeyType::Whole => u64::deserialize(from).map(KeyValue::Whole),
-            KeyType::Number => f64::deserialize(from).map(KeyValue::Number),
-            KeyType::Text => String::deserialize(from).map(KeyValue::Text),
+            KeyType::Flag => bool::deserialize(from).map(SettingValue::Flag),
+            KeyType::Whole => u64::deserialize(from).map(SettingValue::Whole),
+            KeyType::Number => f64::deserialize(from).map(SettingValue::Number),
+            KeyType::Text => String::deserialize(from).map(SettingValue::Text),
         }
     }
 }

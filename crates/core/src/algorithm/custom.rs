@@ -2,8 +2,8 @@
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
 use super::{AlgorithmKeys, AlgorithmKind, Component, Flattened, Settings};
-use crate::definition::{Canonical, Definition, KeyValues, KeysSeed, Kinds, interned};
-use crate::federated::{Conditions, Cost, RoundClients, RoundPrice, Run, Terms, Variates};
+use crate::definition::{CanonicalValues, Definition, KeyValues, KeysSeed, Kinds, interned};
+use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::flattened::FLATTENED;
 use crate::problem::custom::not_finite;
 use crate::problem::{Fault, Problem};
@@ -24,18 +24,18 @@ pub struct CustomDefinition {
     pub has_local_steps: bool,
     /// What a round costs in addition to its oracle calls.
     #[serde(default)]
-    pub price: RoundPrice,
+    pub price: StatedPrice,
 }
 
 impl From<Definition> for CustomDefinition {
     /// With local steps, and rounds that cost as much as those of FedAvg.
     fn from(definition: Definition) -> Self {
-        Self { definition, has_local_steps: true, price: RoundPrice::default() }
+        Self { definition, has_local_steps: true, price: StatedPrice::default() }
     }
 }
 
 /// The rounds of a run: the state of the algorithm between them.
-pub trait Rounds {
+pub trait CustomRounds {
     /// One round: `theta` (d numbers) is θ_t before and θ_{t+1} after it.
     fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]);
 }
@@ -54,7 +54,7 @@ pub trait StartCustom: Send + Sync {
 /// A function that makes the state before the first round.
 impl<F> StartCustom for F
 where
-    F: Fn(&CustomRun<'_>, &RoundClients<'_>) -> Box<dyn Rounds> + Send + Sync,
+    F: Fn(&CustomRun<'_>, &RoundClients<'_>) -> Box<dyn CustomRounds> + Send + Sync,
 {
     fn start<'p>(
         &self,
@@ -70,7 +70,7 @@ where
 struct RunOfRounds<'p> {
     clients: RoundClients<'p>,
     theta: Vec<f64>,
-    rounds: Box<dyn Rounds>,
+    rounds: Box<dyn CustomRounds>,
 }
 
 impl Run for RunOfRounds<'_> {
@@ -127,7 +127,7 @@ pub fn known(kind: &str) -> Option<Arc<CustomAlgorithm>> {
 
 /// The keys of its own of a `[[algorithm.<kind>]]`, and the algorithm.
 #[derive(Clone, Debug)]
-pub struct Custom {
+pub struct CustomAlgorithmSettings {
     /// The algorithm.
     pub algorithm: Arc<CustomAlgorithm>,
     /// H, if it is a key.
@@ -136,14 +136,14 @@ pub struct Custom {
     pub values: KeyValues,
 }
 
-impl PartialEq for Custom {
+impl PartialEq for CustomAlgorithmSettings {
     fn eq(&self, other: &Self) -> bool {
         self.algorithm.known == other.algorithm.known
             && (self.local_steps, &self.values) == (other.local_steps, &other.values)
     }
 }
 
-impl Custom {
+impl CustomAlgorithmSettings {
     /// The name of its kind in a manifest.
     pub fn kind(&self) -> &'static str {
         interned(&self.algorithm.known.definition.kind)
@@ -155,15 +155,15 @@ impl Custom {
     }
 }
 
-impl Serialize for Custom {
+impl Serialize for CustomAlgorithmSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { algorithm, local_steps, values } = self;
         let definition = &algorithm.known.definition;
-        Canonical { definition, local_steps: *local_steps, values }.serialize(to)
+        CanonicalValues { definition, local_steps: *local_steps, values }.serialize(to)
     }
 }
 
-impl AlgorithmKind for Custom {
+impl AlgorithmKind for CustomAlgorithmSettings {
     /// Terms that say what a round costs, and nothing else.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let variates = Variates::Unknown(self.algorithm.known.price);
@@ -220,7 +220,7 @@ impl Run for FailedRun {
 pub struct EntrySeed(pub Arc<CustomAlgorithm>);
 
 impl<'de> DeserializeSeed<'de> for EntrySeed {
-    type Value = Settings<Custom>;
+    type Value = Settings<CustomAlgorithmSettings>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_tuple_struct(FLATTENED, 2, self)
@@ -228,7 +228,7 @@ impl<'de> DeserializeSeed<'de> for EntrySeed {
 }
 
 impl<'de> Visitor<'de> for EntrySeed {
-    type Value = Settings<Custom>;
+    type Value = Settings<CustomAlgorithmSettings>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("one table, twice")
@@ -243,7 +243,10 @@ impl<'de> Visitor<'de> for EntrySeed {
         let missing = || A::Error::custom("a table has two parts");
         let common = common?.ok_or_else(missing)?;
         let (local_steps, values) = own?.ok_or_else(missing)?;
-        Ok(Flattened { common, own: Custom { algorithm: self.0, local_steps, values } })
+        Ok(Flattened {
+            common,
+            own: CustomAlgorithmSettings { algorithm: self.0, local_steps, values },
+        })
     }
 }
 
@@ -251,7 +254,7 @@ impl<'de> Visitor<'de> for EntrySeed {
 pub struct EntriesSeed(pub Arc<CustomAlgorithm>);
 
 impl<'de> DeserializeSeed<'de> for EntriesSeed {
-    type Value = Vec<Settings<Custom>>;
+    type Value = Vec<Settings<CustomAlgorithmSettings>>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_seq(self)
@@ -259,7 +262,7 @@ impl<'de> DeserializeSeed<'de> for EntriesSeed {
 }
 
 impl<'de> Visitor<'de> for EntriesSeed {
-    type Value = Vec<Settings<Custom>>;
+    type Value = Vec<Settings<CustomAlgorithmSettings>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("tables")

@@ -264,7 +264,7 @@ macro_rules! algorithms {
         pub enum Spec {
             $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] $variant(Settings<$settings>),)*
             /// An algorithm that is defined outside of this crate.
-            Custom(Settings<custom::Custom>),
+            Custom(Settings<custom::CustomAlgorithmSettings>),
         }
 
         impl Serialize for Spec {
@@ -282,7 +282,7 @@ macro_rules! algorithms {
         pub struct AlgorithmTables {
             $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<Settings<$settings>>,)*
             #[schemars(skip)]
-            custom: Vec<(&'static str, Vec<Settings<custom::Custom>>)>,
+            custom: Vec<(&'static str, Vec<Settings<custom::CustomAlgorithmSettings>>)>,
         }
 
         impl<'de> Deserialize<'de> for AlgorithmTables {
@@ -328,7 +328,7 @@ macro_rules! algorithms {
                     all.push(($kind, i, Spec::$variant(settings.clone())));
                 })*
                 for (kind, entries) in &self.custom {
-                    let spec = |settings: &Settings<custom::Custom>| Spec::Custom(settings.clone());
+                    let spec = |settings: &Settings<custom::CustomAlgorithmSettings>| Spec::Custom(settings.clone());
                     all.extend(entries.iter().enumerate().map(|(i, s)| (*kind, i, spec(s))));
                 }
                 all

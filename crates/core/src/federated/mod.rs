@@ -21,7 +21,7 @@ pub use correction::ControlVariates;
 pub use cost::Cost;
 use pool::{LocalRound, Pool};
 pub use round_clients::{LocalWork, RoundClients};
-pub use terms::{Clock, Decay, Learning, RoundPrice, Schedule, Terms, Variates, expected_steps};
+pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
 
 /// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
@@ -197,8 +197,6 @@ pub struct Federated<'p, P: Problem> {
     /// θ_t of the round before.
     before: Vec<f64>,
     variates: Option<ControlVariates>,
-    /// d zeros: ξ of all clients without control variates.
-    zero: Vec<f64>,
     coin: Coin,
     cost: Cost,
     /// t, counted where step sizes depend on it.
@@ -224,7 +222,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             before: vec![0.0; d],
             variates: corrected
                 .then(|| ControlVariates::with_shares(n, d, problem.unequal_shares())),
-            zero: vec![0.0; d],
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,
@@ -252,8 +249,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// their own parameters; `steps` overrides every client's number of steps.
     fn advance(&mut self, steps: Option<u64>) {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
-        let corrections =
-            self.variates.as_ref().map_or(&self.zero[..], ControlVariates::corrections);
+        let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
         let round = LocalRound {
             members: &self.cohort.members,

@@ -10,6 +10,8 @@ pub struct Pool<S> {
     /// A stream per client.
     pub streams: Vec<Stream>,
     states: Vec<S>,
+    /// d zeros: ξ of all clients without control variates.
+    zero: Vec<f64>,
 }
 
 /// The local steps of a cohort.
@@ -20,8 +22,8 @@ pub struct LocalRound<'a> {
     pub start: Option<&'a [f64]>,
     /// θ_k, N rows of d.
     pub ends: &'a mut [f64],
-    /// ξ_k, N rows of d, or one row for all.
-    pub corrections: &'a [f64],
+    /// ξ_k, N rows of d, or one row for all; 0 without it.
+    pub corrections: Option<&'a [f64]>,
     /// γ_k, E_k and B_k of each client.
     pub plans: &'a [LocalSteps],
     /// The number of steps of every client, if it overrides the plans.
@@ -38,13 +40,14 @@ impl<S: Send + Default> Pool<S> {
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        Self { streams, states }
+        Self { streams, states, zero: vec![0.0; problem.dim()] }
     }
 
     /// Runs the local steps of a cohort.
     #[inline]
     pub fn advance<P: Problem<State = S>>(&mut self, problem: &P, round: LocalRound<'_>) {
         let LocalRound { members, start, ends, corrections, plans, steps, extra } = round;
+        let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
         let Some(extra) = extra else { return share(problem, cohort) };

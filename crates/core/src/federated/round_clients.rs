@@ -2,7 +2,7 @@
 //! are its own, local steps and draws are those of the engine.
 
 use super::pool::{LocalRound, Pool, average};
-use super::terms::RoundPrice;
+use super::terms::StatedPrice;
 use super::{Conditions, Cost, local};
 use crate::kernel::{LocalSteps, Members};
 use crate::problem::Problem;
@@ -53,12 +53,12 @@ pub struct RoundClients<'p> {
     evaluations: u64,
     members: Members,
     plans: Vec<LocalSteps>,
-    /// d zeros.
+    /// d zeros: where no proximal term pulls.
     zero: Vec<f64>,
     server: Stream,
     /// For draws of the algorithm itself.
     own: Stream,
-    price: RoundPrice,
+    price: StatedPrice,
     /// Whether communication in this round was counted by [`RoundClients::charge`].
     charged: bool,
     cost: Cost,
@@ -66,7 +66,7 @@ pub struct RoundClients<'p> {
 
 impl<'p> RoundClients<'p> {
     /// The clients of a problem at the start of a run whose rounds have this price.
-    pub fn new<P: Problem>(problem: &'p P, from: &Conditions, price: RoundPrice) -> Self {
+    pub fn new<P: Problem>(problem: &'p P, from: &Conditions, price: StatedPrice) -> Self {
         let (n, dim) = (problem.clients(), problem.dim());
         let stream = |purpose| Stream::new(from.seed, purpose, from.copy, from.replicate, 0);
         Self {
@@ -137,7 +137,7 @@ impl<'p> RoundClients<'p> {
             members: &self.members,
             start,
             ends,
-            corrections: corrections.unwrap_or(&self.zero),
+            corrections,
             plans: &self.plans,
             steps: (steps.len() == 1).then_some(steps[0]),
             extra: (!plain).then_some(local::Extra { proximal, anchor }),
@@ -225,7 +225,7 @@ mod tests {
 
     const FROM: Conditions<'static> =
         Conditions { seed: 5, replicate: 3, start: &[0.5; 4], rounds: 30, copy: 0 };
-    const PRICE: RoundPrice = RoundPrice { communications: 1, vectors: 2, calls_per_step: 1 };
+    const PRICE: StatedPrice = StatedPrice { communications: 1, vectors: 2, calls_per_step: 1 };
 
     /// θ_1 to θ_30 and the cost of an algorithm whose round is this function of the clients, θ and
     /// a buffer of ends.

@@ -90,14 +90,14 @@ pub enum Variates {
     Fresh,
     /// Whatever an algorithm keeps that is defined outside of this crate. Nothing is known of its
     /// rounds but what they cost, so that theory says nothing about it.
-    Unknown(RoundPrice),
+    Unknown(StatedPrice),
 }
 
 /// What a round of an algorithm costs that is defined outside of this crate, in addition to its
 /// oracle calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct RoundPrice {
+pub struct StatedPrice {
     /// Communications of a round.
     pub communications: u64,
     /// The vectors of d numbers that a client of the cohort and the server send each other.
@@ -106,7 +106,7 @@ pub struct RoundPrice {
     pub calls_per_step: u64,
 }
 
-impl Default for RoundPrice {
+impl Default for StatedPrice {
     /// That of FedAvg: θ down and up.
     fn default() -> Self {
         Self { communications: 1, vectors: 2, calls_per_step: 1 }

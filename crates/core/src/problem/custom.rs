@@ -2,7 +2,7 @@
 
 use super::arrays::Files;
 use super::{Extent, Fault, Form};
-use crate::definition::{Canonical, Definition, KeyValue, KeyValues, Kinds, interned};
+use crate::definition::{CanonicalValues, Definition, KeyValues, Kinds, SettingValue, interned};
 use serde::{Serialize, Serializer};
 use std::any::Any;
 use std::cell::RefCell;
@@ -64,20 +64,20 @@ pub fn known(kind: &str) -> Option<Arc<CustomProblem>> {
 
 /// The settings of a `[problem.<kind>]`, and the problem.
 #[derive(Clone, Debug)]
-pub struct Custom {
+pub struct CustomProblemSettings {
     /// The problem.
     pub problem: Arc<CustomProblem>,
     /// The values of its keys.
     pub values: KeyValues,
 }
 
-impl PartialEq for Custom {
+impl PartialEq for CustomProblemSettings {
     fn eq(&self, other: &Self) -> bool {
         (&self.problem.definition, &self.values) == (&other.problem.definition, &other.values)
     }
 }
 
-impl Custom {
+impl CustomProblemSettings {
     /// The name of its kind in a manifest.
     pub fn kind(&self) -> &'static str {
         interned(&self.problem.definition.kind)
@@ -95,8 +95,8 @@ impl Custom {
 
 /// The values that are no finite numbers.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
-    let fault = |(key, value): (&'static str, &KeyValue)| match value {
-        KeyValue::Number(x) if !x.is_finite() => {
+    let fault = |(key, value): (&'static str, &SettingValue)| match value {
+        SettingValue::Number(x) if !x.is_finite() => {
             Some(Fault::new(key, format!("must be a finite number, not {x}")))
         }
         _ => None,
@@ -104,9 +104,9 @@ pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
     values.iter().filter_map(fault).collect()
 }
 
-impl Serialize for Custom {
+impl Serialize for CustomProblemSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { problem, values } = self;
-        Canonical { definition: &problem.definition, local_steps: None, values }.serialize(to)
+        CanonicalValues { definition: &problem.definition, local_steps: None, values }.serialize(to)
     }
 }

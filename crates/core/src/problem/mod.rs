@@ -576,7 +576,7 @@ macro_rules! problems {
             $(#[doc = concat!("`[problem.", $kind, "]`")] #[serde(rename = $kind)] $variant($settings),)*
             /// A problem that is defined outside of this crate.
             #[schemars(skip)]
-            Custom(custom::Custom),
+            Custom(custom::CustomProblemSettings),
         }
 
         impl Serialize for Spec {
@@ -612,7 +612,7 @@ macro_rules! problems {
                         Some(problem) => {
                             let keys = KeysSeed { definition: &problem.definition, local_steps: false };
                             let (_, values) = content.newtype_variant_seed(keys)?;
-                            Ok(Spec::Custom(custom::Custom { problem, values }))
+                            Ok(Spec::Custom(custom::CustomProblemSettings { problem, values }))
                         }
                         None => Err(A::Error::unknown_variant(other, Spec::KINDS)),
                     },
@@ -702,7 +702,7 @@ macro_rules! problems {
             ) -> Result<V::Out, Fault> {
                 match self {
                     $(Self::$variant(settings) => settings.visit(seed, files, form, visitor),)*
-                    Self::Custom(custom::Custom { problem, values }) => {
+                    Self::Custom(custom::CustomProblemSettings { problem, values }) => {
                         let built = problem.build.build(values, seed, files, form)?;
                         let visited = visitor.visit_custom(built);
                         visited.ok_or_else(|| Fault::new("", "this is for built-in problems alone"))

@@ -35,6 +35,7 @@ use driftbench_runner::plan::{Cell, Plan, place_of};
 use driftbench_runner::registered::{load, register, registered};
 use driftbench_runner::runner::{BadCell, Prepared, prepare_frontiers, prepare_knowing};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -106,12 +107,6 @@ impl Code {
     }
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> Self {
-        ExitCode::from(code as u8)
-    }
-}
-
 /// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
@@ -135,16 +130,29 @@ impl From<files::Error> for Failure {
 }
 
 /// The program: the command line of this process, with algorithms and problems of its own beside
-/// the built-in ones. It prints errors and returns the exit code.
+/// the built-in ones.
 pub fn main_with(registry: Registry) -> ExitCode {
     register(|registered| *registered = registry);
-    match dispatch(Cli::parse()) {
-        Ok(code) => code.into(),
-        Err(Failure { message, code }) => {
-            eprintln!("{}", message.trim_end());
-            code.into()
+    main(std::env::args_os()).into()
+}
+
+/// Runs the command line, of which the first argument is the name of the program: the exit code.
+///
+/// Errors are printed.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let ended = match Cli::try_parse_from(arguments) {
+        Ok(cli) => dispatch(cli),
+        Err(e) => {
+            // Also the way in which --help and --version end.
+            let _ = e.print();
+            return e.exit_code().try_into().unwrap_or(Code::BadInput as u8);
         }
-    }
+    };
+    let code = ended.unwrap_or_else(|Failure { message, code }| {
+        eprintln!("{}", message.trim_end());
+        code
+    });
+    code as u8
 }
 
 /// Runs a command.

@@ -1,0 +1,5 @@
+"""``python -m driftbench``: the command line."""
+
+from . import main
+
+main()

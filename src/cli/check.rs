@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, Manifests, memory, prepared, print};
 use driftbench_core::words::count;
-use driftbench_runner::plan::Cell;
+use driftbench_runner::plan::{Cell, Plan};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: driftbench check experiments/*/*.toml")]
@@ -15,13 +15,19 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let mut errors = Vec::new();
     for plan in &plans {
-        let cells: Vec<&Cell> = plan.cells.iter().collect();
-        match memory::fits_instances(plan, &cells).and_then(|()| prepared(plan, &cells)) {
-            Ok(_) => {
+        match check(plan) {
+            Ok(()) => {
                 print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))?
             }
             Err(failure) => errors.push(failure.message),
         }
     }
     if errors.is_empty() { Ok(Code::Done) } else { Err(Failure::input(errors.join("\n"))) }
+}
+
+/// Checks what a plan does not show: that its instances can be built, and fit in memory.
+pub fn check(plan: &Plan) -> Result<(), Failure> {
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    memory::fits_instances(plan, &cells)?;
+    prepared(plan, &cells).map(drop)
 }

@@ -6,7 +6,7 @@
 
 use super::interrupt::Interrupt;
 use super::reuse::EarlierReplicates;
-use super::run::{Args, How, PreparedRun};
+use super::run::{Args, Follower, How, PreparedRun};
 use super::{Code, Failure, memory, pool};
 use crate::analysis::claims::JudgedClaim;
 use crate::analysis::{has_cells, judged_once, planned_looks};
@@ -33,14 +33,25 @@ struct OpenLooks {
 
 /// Runs the missing cells, and adds replicates while claims are open.
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let (plans, how) = (args.manifests.plans()?, &args.how);
+    decide(args.manifests.plans()?, &args.how, args.max_replicates, None, &Silent)
+}
+
+/// Runs the missing cells of these plans, and adds replicates, up to `most`, while claims are
+/// open; signals are handled from the first preparation on, unless `interrupt` does.
+pub fn decide(
+    plans: Vec<Plan>,
+    how: &How,
+    most: Option<u64>,
+    mut interrupt: Option<Interrupt>,
+    follower: &dyn Follower,
+) -> Result<Code, Failure> {
     let store = Store::open(&how.out)?;
     let pool = pool(how.threads)?;
-    let (mut plans, mut open) = planned(plans, &store, args.max_replicates)?;
-    let (mut code, mut interrupt) = (Code::Done, None::<Interrupt>);
+    let (mut plans, mut open) = planned(plans, &store, most)?;
+    let mut code = Code::Done;
     while !plans.is_empty() {
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
-            looks.skip_stored(plan, how, &pool)?;
+            looks.skip_stored(plan, how, &pool, follower)?;
         }
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
@@ -49,16 +60,16 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let mut prepared = PreparedRun::prepare_with(&plans, how, interrupt)?.reusing(earlier);
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {
-            looks.record(plan, &store, how.quiet)?;
+            looks.record(plan, &store, how.quiet, follower)?;
         }
-        code = code.and(prepared.execute(&Silent)?);
+        code = code.and(prepared.execute(follower)?);
         if code == Code::Interrupted {
             return Ok(code);
         }
         let listening = prepared.into_interrupt();
         let mut still_open = Vec::new();
         for (plan, mut looks) in plans.into_iter().zip(open) {
-            let look = || looks.take(&plan, how, &pool);
+            let look = || looks.take(&plan, how, &pool, follower);
             if listening.immediately(look)? {
                 still_open.push((looks.advance(&plan)?, looks));
             }
@@ -136,10 +147,10 @@ impl OpenLooks {
             }
         };
         // What is wrong at the last look is reported before the first.
-        plan.with_replicates(planned.most).map_err(Failure::input)?;
+        plan.with_replicates(planned.most)?;
         let plan = match planned.first == first {
             true => plan,
-            false => plan.with_replicates(planned.first).map_err(Failure::input)?,
+            false => plan.with_replicates(planned.first)?,
         };
         let decided = vec![false; plan.manifest.claim.all().len()];
         let (all, is_recorded) = (planned.all(), recorded.is_some());
@@ -147,7 +158,13 @@ impl OpenLooks {
     }
 
     /// Records the looks in the results, before anything is judged.
-    fn record(&mut self, plan: &Plan, store: &Store, quiet: bool) -> Result<(), Failure> {
+    fn record(
+        &mut self,
+        plan: &Plan,
+        store: &Store,
+        quiet: bool,
+        follower: &dyn Follower,
+    ) -> Result<(), Failure> {
         if self.is_recorded {
             return Ok(());
         }
@@ -155,10 +172,10 @@ impl OpenLooks {
         let shown = store.shown_verdicts(name)?;
         let mut seen = shown.iter().filter(|s| has_cells(plan, s.replicates, &s.cells));
         if let Some(seen) = seen.next().filter(|_| !quiet) {
-            eprintln!(
+            follower.message(&format!(
                 "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with another seed (--set seed=…) the looks are the first",
                 seen.replicates
-            );
+            ));
         }
         let planned = PlannedLooks { cells: cells_hash(plan), looks: self.planned };
         store.plan_looks(name, planned)?;
@@ -173,6 +190,7 @@ impl OpenLooks {
         plan: &mut Plan,
         how: &How,
         pool: &ThreadPool,
+        follower: &dyn Follower,
     ) -> Result<(), Failure> {
         while self.is_recorded && !how.force && self.next + 1 < self.all.len() {
             let store = Store::open(&how.out)?;
@@ -184,7 +202,7 @@ impl OpenLooks {
             if open == 0 {
                 break;
             }
-            self.print(plan, open, how);
+            self.report(plan, open, how, follower);
             *plan = self.advance(plan)?;
         }
         Ok(())
@@ -192,9 +210,15 @@ impl OpenLooks {
 
     /// Judges the claims at the look that is next, whose cells were run. Whether another look
     /// follows.
-    fn take(&mut self, plan: &Plan, how: &How, pool: &ThreadPool) -> Result<bool, Failure> {
+    fn take(
+        &mut self,
+        plan: &Plan,
+        how: &How,
+        pool: &ThreadPool,
+        follower: &dyn Follower,
+    ) -> Result<bool, Failure> {
         let open = self.judge(plan, how, pool)?;
-        self.print(plan, open, how);
+        self.report(plan, open, how, follower);
         Ok(open > 0 && self.next + 1 < self.all.len())
     }
 
@@ -216,11 +240,11 @@ impl OpenLooks {
     /// The plan of the look after this one, which is next from now on.
     fn advance(&mut self, plan: &Plan) -> Result<Plan, Failure> {
         self.next += 1;
-        plan.with_replicates(self.all[self.next].replicates).map_err(Failure::input)
+        Ok(plan.with_replicates(self.all[self.next].replicates)?)
     }
 
-    /// Prints how many claims are open at this look, and what comes next.
-    fn print(&self, plan: &Plan, open: usize, how: &How) {
+    /// Reports how many claims are open at this look, and what comes next.
+    fn report(&self, plan: &Plan, open: usize, how: &How, follower: &dyn Follower) {
         if how.quiet {
             return;
         }
@@ -234,19 +258,18 @@ impl OpenLooks {
         let undecided = self.decided.iter().filter(|decided| !**decided).count();
         let are = if open == 1 { "is" } else { "are" };
         let next = self.all.get(self.next + 1).map(|next| next.replicates);
-        match (open, next) {
-            (0, _) if undecided == 0 => eprintln!("{at}: every claim is decided"),
-            (0, _) => eprintln!(
+        let text = match (open, next) {
+            (0, _) if undecided == 0 => format!("{at}: every claim is decided"),
+            (0, _) => format!(
                 "{at}: {undecided} of {claims} cannot be decided by more replicates; the others are decided"
             ),
             (_, Some(next)) => {
                 let more = count((next - look.replicates) as usize, "replicate");
-                eprintln!(
-                    "{at}: {open} of {claims} {are} open; {more} more of each cell come next"
-                );
+                format!("{at}: {open} of {claims} {are} open; {more} more of each cell come next")
             }
-            (_, None) => eprintln!("{at}: {open} of {claims} {are} open, and no more are planned"),
-        }
+            (_, None) => format!("{at}: {open} of {claims} {are} open, and no more are planned"),
+        };
+        follower.message(&text);
     }
 }
 

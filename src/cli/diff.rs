@@ -62,34 +62,78 @@ const MOST_DRAWN: usize = 24;
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let classes = classes(&args.fail_on)?;
-    let options = options(args)?;
-    let (mut a, mut b) = (DiffSource::open(&args.a)?, DiffSource::open(&args.b)?);
+    let compared = compare_sides(&args.a, &args.b, classes, options(args)?, !args.no_claims)?;
+    let format = match args.format {
+        DiffFormatName::Text => DiffFormat::Text,
+        DiffFormatName::Md => DiffFormat::Markdown,
+        DiffFormatName::Html => DiffFormat::Html(compared.drawn(args.out.as_deref())),
+        DiffFormatName::Json => DiffFormat::Json,
+    };
+    let text = compared.render(format)?;
+    match &args.out {
+        Some(path) => write_atomically(path, text.as_bytes())?,
+        None => print(&text)?,
+    }
+    Ok(compared.code())
+}
+
+/// Two sides that were compared.
+pub struct Compared {
+    /// The comparison.
+    pub comparison: Comparison,
+    sides: [DiffSource; 2],
+    /// The classes that make it fail, with their numbers of cells.
+    fails: Vec<(Class, usize)>,
+}
+
+/// Compares two sides, each a results folder, a reports folder or a git revision.
+///
+/// # Errors
+/// If a side is none of these, or cannot be read.
+pub fn compare_sides(
+    a: &str,
+    b: &str,
+    failing: Vec<Class>,
+    options: Options,
+    judge_claims: bool,
+) -> Result<Compared, Failure> {
+    let (mut a, mut b) = (DiffSource::open(a)?, DiffSource::open(b)?);
     a.complete(&b.side, ResultsFolder::fill);
     b.complete(&a.side, ResultsFolder::fill);
-    if !args.no_claims {
+    if judge_claims {
         // Where nothing changed, a side takes the verdicts of the other.
         a.complete(&b.side, ResultsFolder::judge);
         b.complete(&a.side, ResultsFolder::judge);
     }
     let comparison = compare(&a.side, &b.side, &options);
-    let fails: Vec<(Class, usize)> =
-        classes.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0).collect();
-    let format = match args.format {
-        DiffFormatName::Text => DiffFormat::Text,
-        DiffFormatName::Md => DiffFormat::Markdown,
-        DiffFormatName::Html => DiffFormat::Html(drawn(&comparison, &a, &b, args.out.as_deref())),
-        DiffFormatName::Json => DiffFormat::Json,
-    };
-    let text = pages::render(&comparison, &fails, format)?;
-    match &args.out {
-        Some(path) => write_atomically(path, text.as_bytes())?,
-        None => print(&text)?,
+    let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);
+    let fails = fails.collect();
+    Ok(Compared { comparison, sides: [a, b], fails })
+}
+
+impl Compared {
+    /// The comparison as text.
+    ///
+    /// # Errors
+    /// If a chart cannot be drawn.
+    pub fn render(&self, format: DiffFormat<'_>) -> Result<String, Failure> {
+        Ok(pages::render(&self.comparison, &self.fails, format)?)
     }
-    Ok(match comparison.is_empty() {
-        true => Code::NotComparable,
-        false if fails.is_empty() => Code::Done,
-        false => Code::Refuted,
-    })
+
+    /// The exit code of the command.
+    pub fn code(&self) -> Code {
+        match self.comparison.is_empty() {
+            true => Code::NotComparable,
+            false if self.fails.is_empty() => Code::Done,
+            false => Code::Refuted,
+        }
+    }
+
+    /// The largest changes with their charts, for a page that is written to `out`.
+    pub fn drawn(&self, out: Option<&Path>) -> Vec<DrawnChange<'_>> {
+        let [a, b] = &self.sides;
+        drawn(&self.comparison, a, b, out)
+    }
 }
 
 fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {

@@ -25,6 +25,8 @@ pub struct Interrupt {
     pub stop: Arc<AtomicBool>,
     dropped: Arc<AtomicBool>,
     immediate: Arc<AtomicBool>,
+    /// Whether the process ends where work does not end by itself.
+    exits: bool,
 }
 
 /// The exit code of an interrupted command.
@@ -43,13 +45,19 @@ impl Interrupt {
                 .and_then(|_| flag::register(signal, stop.clone()))
                 .map_err(|e| Failure::input(format!("error: signals: {e}")))?;
         }
-        Ok(Self { stop, dropped, immediate })
+        Ok(Self { stop, dropped, immediate, exits: true })
+    }
+
+    /// Handles no signal: `stop` requests the end, and the process never ends. For callers in
+    /// whose process other work goes on.
+    pub fn by_request(stop: Arc<AtomicBool>) -> Self {
+        Self { stop, dropped: Arc::default(), immediate: Arc::default(), exits: false }
     }
 
     /// Does work that writes nothing, during which a signal ends the process immediately.
     pub fn immediately<T>(&self, work: impl FnOnce() -> T) -> T {
         self.immediate.store(true, Ordering::SeqCst);
-        if self.is_requested() {
+        if self.is_requested() && self.exits {
             std::process::exit(CODE);
         }
         let done = work();
@@ -60,6 +68,9 @@ impl Interrupt {
     /// Does work that polls [`Interrupt::stop`]. If it has not ended [`PATIENCE`] after a signal,
     /// another thread calls `last` and the process ends.
     pub fn in_time<T>(&self, last: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+        if !self.exits {
+            return work();
+        }
         let (done, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {

@@ -43,7 +43,7 @@ fn check_fit(needs: &[(&Plan, Vec<Share>)], most: Option<f64>) -> Result<(), Fai
         share.what,
         format_bytes(share.bytes)
     );
-    Err(Failure::input(rejected(plan, std::iter::once((share.key.clone(), message)))))
+    Err(rejected(plan, std::iter::once((share.key.clone(), message))).into())
 }
 
 /// Bytes with a unit: `64.0 GB`.

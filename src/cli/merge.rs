@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     check_mixable(&sources, &folders)?;
     let conflicts = sources.conflicts();
-    let copied = sources.copy(&super::print_waiting)?;
+    let copied = sources.copy(&|name| eprintln!("{}", super::waiting(name)))?;
     print_copied(&copied, args);
     for (e, sound) in sources.damaged() {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };

@@ -23,11 +23,19 @@ mod submit;
 mod verify;
 mod watch;
 
+pub use check::check;
+pub use decide::decide;
+pub use diff::{Compared, compare_sides};
+pub use interrupt::Interrupt;
+pub use memory::parse_size;
+pub use report::{FORMATS, Reported, figure_inches, report_results};
+pub use run::{Follower, How, Workload, execute_until};
+pub use verify::{Findings, Rerun, verify_results};
+
 use crate::report as report_pages;
 use crate::store::{Store, StoredExperiment, read_table};
 use clap::{Parser, Subcommand};
 use driftbench_core::registry::Registry;
-use driftbench_runner::data::TableReader;
 use driftbench_runner::files;
 use driftbench_runner::manifest::Source;
 use driftbench_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
@@ -114,12 +122,21 @@ pub struct Failure {
     pub message: String,
     /// The exit code.
     pub code: Code,
+    /// What is wrong with the manifest, if that is why.
+    pub rejected: Option<Box<Rejected>>,
 }
 
 impl Failure {
     /// Bad input.
     fn input(message: impl Display) -> Self {
-        Self { message: message.to_string(), code: Code::BadInput }
+        Self { message: message.to_string(), code: Code::BadInput, rejected: None }
+    }
+}
+
+impl From<Rejected> for Failure {
+    fn from(rejected: Rejected) -> Self {
+        let failure = Self::input(&rejected);
+        Self { rejected: Some(Box::new(rejected)), ..failure }
     }
 }
 
@@ -148,7 +165,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return e.exit_code().try_into().unwrap_or(Code::BadInput as u8);
         }
     };
-    let code = ended.unwrap_or_else(|Failure { message, code }| {
+    let code = ended.unwrap_or_else(|Failure { message, code, .. }| {
         eprintln!("{}", message.trim_end());
         code
     });
@@ -204,23 +221,26 @@ impl Manifests {
                 Ok(plan) => {
                     let (name, file) = (&plan.experiment, &plan.source.name);
                     match names.insert(names::folded(name), file.clone()) {
-                        Some(other) if plans.contains_key(name) => wrong.push(format!(
-                            "error: {other} and {file} are both the experiment \"{name}\"\n"
-                        )),
-                        Some(other) => wrong.push(format!(
+                        Some(other) if plans.contains_key(name) => {
+                            wrong.push(Failure::input(format!(
+                                "error: {other} and {file} are both the experiment \"{name}\"\n"
+                            )))
+                        }
+                        Some(other) => wrong.push(Failure::input(format!(
                             "error: the names of {other} and {file} differ only in upper and lower case, which not every file system distinguishes\n"
-                        )),
+                        ))),
                         None => {}
                     }
                     plans.insert(plan.experiment.clone(), plan);
                 }
-                Err(message) => wrong.push(message),
+                Err(failure) => wrong.push(failure),
             }
         }
         if wrong.is_empty() {
             Ok(plans.into_values().collect())
         } else {
-            Err(Failure::input(wrong.join("\n")))
+            let messages: Vec<String> = wrong.into_iter().map(|failure| failure.message).collect();
+            Err(Failure::input(messages.join("\n")))
         }
     }
 
@@ -229,46 +249,75 @@ impl Manifests {
         self.overrides.iter().cloned().chain(replicates).collect()
     }
 
-    fn plan(&self, file: &Path) -> Result<Plan, String> {
-        let name = file.display().to_string();
-        let text = files::read_text(file, MOST_MANIFEST)
-            .map_err(|e| format!("error: {name} cannot be read: {}\n", e.message))?;
-        let (experiment, source) = self.source(file, name, text)?;
-        let plan = Plan::new(experiment, source).map_err(|e| e.to_string())?;
-        report_pages::check_texts(&plan).map_err(|(key, message)| {
-            let found = [(key.to_owned(), format!("`{key}`: {message}"))];
-            rejected(&plan, found.into_iter()).to_string()
-        })?;
-        Ok(plan)
-    }
-
-    /// The experiment that a file describes: a manifest, or an `experiment.toml` of results,
-    /// which holds a manifest as it was run.
-    fn source(&self, file: &Path, name: String, text: String) -> Result<(String, Source), String> {
-        let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
-            true => StoredExperiment::parse(&text).map_err(|e| format!("error: {name}: {e}\n"))?,
-            false => None,
-        };
-        let Some(kept) = kept else {
-            let overrides = self.all_overrides();
-            let tables: Option<TableReader> = Some(read_table);
-            let source = Source { name, text, overrides, tables, ..Source::default() };
-            load_python(&source)?;
-            let source = Source { registry: registered(), ..source };
-            return Ok((names::from_manifest(file)?, source));
-        };
-        names::check(&kept.name, file)?;
-        let mut source = kept.source();
-        // The results folder is above as many folders as the name has parts, and the file.
-        let root = file.ancestors().nth(kept.name.split('/').count() + 1);
-        source.copies = root.map(Store::copies);
-        source.overrides.extend(self.all_overrides());
-        Ok((kept.name, source))
+    fn plan(&self, file: &Path) -> Result<Plan, Failure> {
+        let (experiment, source) = manifest_source(file, self.all_overrides())?;
+        planned(experiment, source)
     }
 }
 
+/// The plan of a manifest, whose texts on its results are checked too.
+///
+/// # Errors
+/// Everything that is wrong with the manifest.
+pub fn planned(experiment: String, source: Source) -> Result<Plan, Failure> {
+    load_python(&source)?;
+    let plan = Plan::new(experiment, Source { registry: registered(), ..source })?;
+    report_pages::check_texts(&plan).map_err(|(key, message)| {
+        let found = [(key.to_owned(), format!("`{key}`: {message}"))];
+        rejected(&plan, found.into_iter())
+    })?;
+    Ok(plan)
+}
+
+/// The experiment that a file describes: a manifest, or an `experiment.toml` of results, which
+/// holds a manifest as it was run; with these overrides in addition.
+///
+/// # Errors
+/// If the file cannot be read, or its path names no experiment.
+pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, Source), Failure> {
+    let name = file.display().to_string();
+    let text = files::read_text(file, MOST_MANIFEST)
+        .map_err(|e| Failure::input(format!("error: {name} cannot be read: {}\n", e.message)))?;
+    let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
+        true => StoredExperiment::parse(&text)
+            .map_err(|e| Failure::input(format!("error: {name}: {e}\n")))?,
+        false => None,
+    };
+    let Some(kept) = kept else {
+        let experiment = names::from_manifest(file).map_err(Failure::input)?;
+        return Ok((experiment, Source { name, ..text_source(text, overrides) }));
+    };
+    names::check(&kept.name, file).map_err(Failure::input)?;
+    let mut source = kept.source();
+    // The results folder is above as many folders as the name has parts, and the file.
+    let root = file.ancestors().nth(kept.name.split('/').count() + 1);
+    source.copies = root.map(Store::copies);
+    source.overrides.extend(overrides);
+    Ok((kept.name, source))
+}
+
+/// A manifest that is in no file, for an experiment of this name. Data files are looked for in
+/// the working directory.
+///
+/// # Errors
+/// If no experiment can have this name.
+pub fn unfiled_source(
+    experiment: &str,
+    text: String,
+    overrides: Vec<String>,
+) -> Result<Source, Failure> {
+    let last = experiment.rsplit('/').next().unwrap_or_default();
+    let name = format!("{last}.toml");
+    names::check(experiment, Path::new(&name)).map_err(Failure::input)?;
+    Ok(Source { name, ..text_source(text, overrides) })
+}
+
+fn text_source(text: String, overrides: Vec<String>) -> Source {
+    Source { text, overrides, tables: Some(read_table), ..Source::default() }
+}
+
 /// Loads the files of Python that a manifest names, which register its algorithms.
-fn load_python(source: &Source) -> Result<(), String> {
+fn load_python(source: &Source) -> Result<(), Rejected> {
     // What is wrong with the manifest is found when it is read.
     let Ok(root) = parse(source) else { return Ok(()) };
     let Some(Value::Array(files)) = root.find("python").map(|node| &node.value) else {
@@ -283,7 +332,7 @@ fn load_python(source: &Source) -> Result<(), String> {
             found.push(Diagnostic::new(place, &path, format!("`{file}`: {message}")));
         }
     }
-    if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found).to_string()) }
+    if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found)) }
 }
 
 /// Writes to standard output. A reader that has closed the pipe is not an error.
@@ -297,9 +346,9 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Reports that another run holds the lock of an experiment.
-fn print_waiting(experiment: &str) {
-    eprintln!("{experiment}: another run is at work on it: waiting until it ends");
+/// The message that another run holds the lock of an experiment.
+fn waiting(experiment: &str) -> String {
+    format!("{experiment}: another run is at work on it: waiting until it ends")
 }
 
 /// The most bytes of a manifest.
@@ -319,7 +368,7 @@ fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>,
             let text = format!("`{key}`: {message}");
             (path, text)
         });
-        Failure::input(rejected(plan, found))
+        rejected(plan, found).into()
     })
 }
 
@@ -334,7 +383,7 @@ fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
             found.insert(cell.entry.to_string(), message);
         }
     }
-    if found.is_empty() { Ok(()) } else { Err(Failure::input(rejected(plan, found.into_iter()))) }
+    if found.is_empty() { Ok(()) } else { Err(rejected(plan, found.into_iter()).into()) }
 }
 
 /// The errors of a plan's manifest, each with the path of its key.

@@ -34,7 +34,7 @@ pub struct Args {
     format: Vec<FormatName>,
     /// Width of PDF and PNG figures: column (3.25in) or text (6.75in) of a paper with two columns,
     /// or a length such as 5.5in, 89mm or 240pt [default: text]
-    #[arg(long, value_name = "WIDTH", value_parser = inches)]
+    #[arg(long, value_name = "WIDTH", value_parser = figure_inches)]
     figure_width: Option<f64>,
     /// Print errors only
     #[arg(long, short)]
@@ -53,8 +53,11 @@ enum FormatName {
 /// The widths of figures that are allowed, in inches.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=20.0;
 
-/// The width that a text names, in inches.
-fn inches(text: &str) -> Result<f64, String> {
+/// The width that a text names, in inches: `column`, `text`, or a length such as `89mm`.
+///
+/// # Errors
+/// What is allowed.
+pub fn figure_inches(text: &str) -> Result<f64, String> {
     let length = || {
         let units = [("in", 1.0), ("mm", 25.4), ("cm", 2.54), ("pt", 72.0)];
         let mut found =
@@ -109,7 +112,7 @@ pub fn listed((name, experiment): ListedExperiment) -> Result<Plan, Unreported> 
 /// An experiment as it was last run.
 pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     let source = experiment.source();
-    Plan::new(experiment.name, source).map_err(Failure::input)
+    Ok(Plan::new(experiment.name, source)?)
 }
 
 /// The formats of reports for which none is chosen.
@@ -126,13 +129,18 @@ pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result
 type Written = (IndexEntry, Vec<String>);
 
 /// Analyses a plan and writes its pages.
-pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written, Unreported> {
+pub fn write_one(
+    plan: &Plan,
+    store: &Store,
+    writer: &Writer,
+    tell: Tell<'_>,
+) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
         let followed = match plan.tuning {
             None => None,
             Some(_) => {
                 let (name, source) = (plan.experiment.clone(), plan.source.clone());
-                let plan = Plan::new(name, source).map_err(Failure::input)?;
+                let plan = Plan::new(name, source)?;
                 Some(tuned::follow(plan, store)?)
             }
         };
@@ -141,9 +149,9 @@ pub fn write_one(plan: &Plan, store: &Store, writer: &Writer) -> Result<Written,
         memory::fits_instances(plan, &cells)?;
         if !are_known(plan, store) {
             let name = &plan.experiment;
-            eprintln!(
+            tell(&format!(
                 "{name}: its frontiers are computed, which may take minutes, and kept for later reports"
-            );
+            ));
         }
         let experiment = analyse(plan, store)?;
         if shows_unplanned_verdicts(&experiment) {
@@ -161,39 +169,73 @@ fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
     experiment.claims.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
+/// What is told of a report before it ends.
+type Tell<'t> = &'t (dyn Fn(&str) + Sync);
+
+/// Pages that were written, and those that were not.
+pub struct Reported {
+    /// Experiments with a page.
+    pub written: usize,
+    /// Experiments without one, and why.
+    pub failed: Vec<Unreported>,
+    /// A message for each claim that did not end as its manifest expects.
+    pub contradictions: Vec<String>,
+}
+
+/// Writes the pages of all experiments of a results folder, and their index.
+///
+/// # Errors
+/// If the index cannot be written.
+pub fn report_results(store: &Store, writer: &Writer, tell: Tell<'_>) -> Result<Reported, Failure> {
+    report_plans(store.listing()?.into_iter().map(listed).collect(), store, writer, tell)
+}
+
 /// Writes the pages of these plans, several in parallel, and the index.
+fn report_plans(
+    plans: Vec<Result<Plan, Unreported>>,
+    store: &Store,
+    writer: &Writer,
+    tell: Tell<'_>,
+) -> Result<Reported, Failure> {
+    let one = |plan: Result<Plan, Unreported>| write_one(&plan?, store, writer, tell);
+    // Results keep the order of the plans.
+    let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
+    let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
+    for one in each {
+        match one {
+            Ok((entry, found)) => {
+                entries.push(entry);
+                contradictions.extend(found);
+            }
+            Err(unreported) => failed.push(unreported),
+        }
+    }
+    let written = entries.len();
+    writer.index(entries, &failed)?;
+    Ok(Reported { written, failed, contradictions })
+}
+
+/// The same for a terminal.
 fn write_all(
     plans: Vec<Result<Plan, Unreported>>,
     store: &Store,
     writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let one = |plan: Result<Plan, Unreported>| write_one(&plan?, store, writer);
-    // Results keep the order of the plans.
-    let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
-    let (mut entries, mut failed, mut code) = (Vec::new(), Vec::new(), Code::Done);
-    for one in each {
-        let (entry, contradictions) = match one {
-            Ok(written) => written,
-            Err((name, reason)) => {
-                eprintln!("error: {name} cannot be reported: {reason}");
-                failed.push((name, reason));
-                continue;
-            }
-        };
-        entries.push(entry);
-        for message in contradictions {
-            code = Code::Refuted;
-            eprintln!("{message}");
-        }
+    let reported = report_plans(plans, store, writer, &|text| eprintln!("{text}"))?;
+    for (name, reason) in &reported.failed {
+        eprintln!("error: {name} cannot be reported: {reason}");
     }
-    let written = entries.len();
-    writer.index(entries, &failed)?;
+    reported.contradictions.iter().for_each(|message| eprintln!("{message}"));
     if !quiet {
         let index = writer.index_file();
-        eprintln!("{} written: open {}", count(written, "report"), index.display());
+        eprintln!("{} written: open {}", count(reported.written, "report"), index.display());
     }
-    Ok(if failed.is_empty() { code } else { Code::BadInput })
+    Ok(match (reported.failed.is_empty(), reported.contradictions.is_empty()) {
+        (false, _) => Code::BadInput,
+        (true, false) => Code::Refuted,
+        (true, true) => Code::Done,
+    })
 }
 
 /// The name of an experiment whose pages could not be written, and why.

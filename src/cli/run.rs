@@ -82,6 +82,16 @@ pub fn execute(plans: &[Plan], how: &How) -> Result<Code, Failure> {
     PreparedRun::prepare(plans, how)?.execute(&Silent)
 }
 
+/// The same, until `interrupt` is requested.
+pub fn execute_until(
+    plans: &[Plan],
+    how: &How,
+    interrupt: Interrupt,
+    follower: &dyn Follower,
+) -> Result<Code, Failure> {
+    PreparedRun::prepare_with(plans, how, Some(interrupt))?.execute(follower)
+}
+
 /// Follows a run from its first experiment on.
 pub trait Follower: Observer {
     /// The cells of an experiment are run from now on, after those of the experiment before.
@@ -91,6 +101,10 @@ pub trait Follower: Observer {
     /// The process ends as soon as this returns, since a round has no end in sight. No cell is
     /// stored any more.
     fn leaves(&self) {}
+    /// Something that whoever started the run should know: a line, by default for standard error.
+    fn message(&self, text: &str) {
+        eprintln!("{text}");
+    }
 }
 
 impl Follower for Silent {}
@@ -195,7 +209,7 @@ impl<'a> PreparedRun<'a> {
             follower.waits(name);
             reported.call_once(|| {
                 if !session.how.quiet {
-                    super::print_waiting(name)
+                    follower.message(&super::waiting(name));
                 }
             });
         };
@@ -296,7 +310,7 @@ impl Session<'_> {
         let mut handled: HashSet<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
         while !self.interrupt.is_requested() {
             let source = plan.source.clone();
-            let next = Plan::new(plan.experiment.clone(), source).map_err(Failure::input)?;
+            let next = Plan::new(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
             let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
             next.cells = cells.cloned().collect();
@@ -304,10 +318,10 @@ impl Session<'_> {
                 let groups = next.tuning.iter().flat_map(|tuning| &tuning.groups);
                 let open = groups.filter(|group| !group.is_complete()).count();
                 if open > 0 && self.how.shard.is_some() && !self.how.quiet {
-                    eprintln!(
+                    follower.message(&format!(
                         "{}: what follows from the candidates is run when all are there: merge the shards and run again",
                         plan.experiment
-                    );
+                    ));
                 }
                 break;
             }
@@ -339,11 +353,11 @@ impl Session<'_> {
         store.write_experiment(plan)?;
         store.keep_optima(&missing);
         for (e, moved) in store.recover(name)? {
-            eprintln!("{name}: {e}; moved to {} and run again", moved.display());
+            follower.message(&format!("{name}: {e}; moved to {} and run again", moved.display()));
         }
-        self.print_others(plan);
+        self.report_others(plan, follower);
         let found = self.pool.install(|| statuses(store, plan, &share));
-        let (done, failed) = self.stored(plan, &share, &found)?;
+        let (done, failed) = self.stored(plan, &share, &found, follower)?;
         let wanted = share.iter().zip(&found).filter(|(_, status)| self.how.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
@@ -368,8 +382,8 @@ impl Session<'_> {
             if !self.how.quiet && failed.is_empty() && before == 0 {
                 match share.len() {
                     0 => {}
-                    1 => eprintln!("{name}: the one cell is done"),
-                    all => eprintln!("{name}: all {all} cells are done"),
+                    1 => follower.message(&format!("{name}: the one cell is done")),
+                    all => follower.message(&format!("{name}: all {all} cells are done")),
                 }
             }
             return Ok(code);
@@ -384,6 +398,7 @@ impl Session<'_> {
         plan: &Plan,
         share: &[&'a Cell],
         found: &[Status],
+        follower: &dyn Follower,
     ) -> Result<(usize, Vec<Failed<'a>>), Failure> {
         let name = &plan.experiment;
         let (mut done, mut failed) = (0, Vec::new());
@@ -391,11 +406,13 @@ impl Session<'_> {
             match status {
                 Status::Damaged(reason) => {
                     let moved = self.store.quarantine(name, &cell.id)?;
-                    eprintln!("{name}: {reason}; moved to {} and run again", moved.display());
+                    let moved = moved.display();
+                    follower.message(&format!("{name}: {reason}; moved to {moved} and run again"));
                 }
                 Status::Done => done += 1,
                 Status::Failed(reason) if !self.how.wants(status) => {
-                    eprintln!("{name}: cell {} failed before: {reason}", cell.id);
+                    let id = &cell.id;
+                    follower.message(&format!("{name}: cell {id} failed before: {reason}"));
                     failed.push(Failed { cell, reason: reason.clone() });
                 }
                 Status::Failed(_) | Status::Missing => {}
@@ -403,7 +420,8 @@ impl Session<'_> {
         }
         if !failed.is_empty() {
             let failed = count(failed.len(), "cell");
-            eprintln!("{name}: --rerun-failed runs the {failed} again that failed before");
+            let text = format!("{name}: --rerun-failed runs the {failed} again that failed before");
+            follower.message(&text);
         }
         Ok((done, failed))
     }
@@ -429,8 +447,8 @@ impl Session<'_> {
             let closed = writer.close();
             progress.finish();
             match closed {
-                Ok(()) => eprintln!("{}", interrupted(name, done(), all)),
-                Err(e) => eprintln!("{}", stopped(name, &e, done(), all).message),
+                Ok(()) => follower.message(&interrupted(name, done(), all)),
+                Err(e) => follower.message(&stopped(name, &e, done(), all).message),
             }
             follower.leaves();
         };
@@ -438,17 +456,18 @@ impl Session<'_> {
         progress.finish();
         let failed = result.map_err(|e| stopped(name, &e, done(), all))?;
         for failed in &failed {
-            eprintln!("{name}: cell {} failed: {}", failed.cell.id, failed.reason);
+            let Failed { cell, reason } = failed;
+            follower.message(&format!("{name}: cell {} failed: {reason}", cell.id));
             writer.fail(failed)?;
         }
         if self.interrupt.is_requested() {
-            eprintln!("{}", interrupted(name, done(), all));
+            follower.message(&interrupted(name, done(), all));
             return Ok(Code::Interrupted);
         }
         Ok(if failed.is_empty() { Code::Done } else { Code::SomeFailed })
     }
 
-    fn print_others(&self, plan: &Plan) {
+    fn report_others(&self, plan: &Plan, follower: &dyn Follower) {
         let name = &plan.experiment;
         if self.earlier.has(name) {
             // The cells of earlier looks are not left out: claims are judged on them too.
@@ -461,11 +480,11 @@ impl Session<'_> {
         let known: HashSet<&str> = plan.all_cells().map(|cell| &*cell.id).collect();
         let others = self.store.count_others(name, &known);
         if others > 0 && !self.how.quiet {
-            eprintln!(
+            follower.message(&format!(
                 "{name}: stored, and left out of reports: {} of other settings in {}",
                 count(others, "cell"),
                 self.how.out.join(name).display()
-            );
+            ));
         }
     }
 }
@@ -522,7 +541,7 @@ fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
     let stored = stored_of(stored, all);
     let message =
         format!("error: {e}\n{name}: {stored}; run it again when there is room for the rest");
-    Failure { message, code: Code::SomeFailed }
+    Failure { code: Code::SomeFailed, ..Failure::input(message) }
 }
 
 #[cfg(test)]

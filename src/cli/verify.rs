@@ -12,7 +12,7 @@ use driftbench_runner::runner::{self, Prepared, prepare};
 use driftbench_runner::trace::{self, Trace};
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(clap::Args)]
@@ -39,28 +39,19 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let store = Store::open_existing(&args.results)?;
-    let pool = pool(args.threads)?;
-    let mut findings = Findings::default();
-    let plans = stored_plans(&store, &mut findings)?;
-    let chosen = chosen(&plans, args);
+    let rerun = Rerun {
+        sample: (!args.all).then_some(args.sample),
+        seed: args.seed,
+        threads: args.threads,
+        quiet: args.quiet,
+    };
     let interrupt = Interrupt::listen()?;
-    for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
-        if !cells.is_empty() && !interrupt.is_requested() {
-            let work = || run_again(plan, cells, &store, args, &interrupt, &mut findings);
-            pool.install(work)?;
-        }
-    }
+    let findings = verify_results(&args.results, None, &rerun, &interrupt)?;
     if interrupt.is_requested() {
         print(&findings.text)?;
         return Ok(Code::Interrupted);
     }
-    let planned: usize = plans.iter().map(|(plan, _)| plan.cells.len()).sum();
-    let Findings { equal, other, wrong, .. } = findings;
-    findings.add(format_args!(
-        "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable",
-        chosen.iter().map(Vec::len).sum::<usize>()
-    ));
+    let Findings { other, wrong, .. } = findings;
     if !args.quiet || other + wrong > 0 {
         print(&findings.text)?;
     }
@@ -71,13 +62,62 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     })
 }
 
+/// Which cells are run again, and how.
+pub struct Rerun {
+    /// The number of randomly chosen cells; all if there is none.
+    pub sample: Option<usize>,
+    /// The seed of the choice.
+    pub seed: u64,
+    /// The number of threads.
+    pub threads: Option<usize>,
+    /// Whether no progress is printed.
+    pub quiet: bool,
+}
+
+/// Runs cells of a results folder again, of one experiment or of all, and compares their numbers
+/// with the stored ones.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn verify_results(
+    results: &Path,
+    experiment: Option<&str>,
+    rerun: &Rerun,
+    interrupt: &Interrupt,
+) -> Result<Findings, Failure> {
+    let store = Store::open_existing(results)?;
+    let pool = pool(rerun.threads)?;
+    let mut findings = Findings::default();
+    let plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
+    let chosen = chosen(&plans, rerun);
+    for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
+        if !cells.is_empty() && !interrupt.is_requested() {
+            let work = || run_again(plan, cells, &store, rerun.quiet, interrupt, &mut findings);
+            pool.install(work)?;
+        }
+    }
+    if !interrupt.is_requested() {
+        let planned: usize = plans.iter().map(|(plan, _)| plan.cells.len()).sum();
+        let Findings { equal, other, wrong, .. } = findings;
+        findings.add(format_args!(
+            "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable",
+            chosen.iter().map(Vec::len).sum::<usize>()
+        ));
+    }
+    Ok(findings)
+}
+
 /// The findings so far: lines for the user, and numbers of cells.
 #[derive(Default)]
-struct Findings {
-    text: String,
-    equal: usize,
-    other: usize,
-    wrong: usize,
+pub struct Findings {
+    /// A line for each cell that is not as it was, and a summary.
+    pub text: String,
+    /// Cells that are bit-identical.
+    pub equal: usize,
+    /// Cells with other numbers.
+    pub other: usize,
+    /// Cells and experiments that cannot be compared.
+    pub wrong: usize,
 }
 
 impl Findings {
@@ -96,10 +136,13 @@ impl Findings {
 /// The plans of all experiments, with the ids of the cells that have results.
 fn stored_plans(
     store: &Store,
+    wanted: Option<&str>,
     findings: &mut Findings,
 ) -> Result<Vec<(Plan, Vec<String>)>, Failure> {
     let mut plans = Vec::new();
-    for (name, experiment) in store.listing()? {
+    let mut listing = store.listing()?;
+    listing.retain(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
+    for (name, experiment) in listing {
         let experiment = match experiment {
             Ok(experiment) => experiment,
             Err(e) => {
@@ -127,18 +170,18 @@ fn stored_plans(
 
 /// The cells that are run again, of each plan among those that have results: the first in the
 /// order of hashes, which nobody chooses.
-fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], args: &Args) -> Vec<Vec<&'a Cell>> {
+fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], rerun: &Rerun) -> Vec<Vec<&'a Cell>> {
     let mut order: Vec<(String, usize, &Cell)> = Vec::new();
     for (k, (plan, ids)) in plans.iter().enumerate() {
         for cell in &plan.cells {
             if ids.binary_search(&cell.id).is_ok() {
-                let name = format!("{} {} {}", args.seed, plan.experiment, cell.id);
+                let name = format!("{} {} {}", rerun.seed, plan.experiment, cell.id);
                 order.push((sha256(name.as_bytes()), k, cell));
             }
         }
     }
     order.sort_by(|a, b| a.0.cmp(&b.0));
-    let most = if args.all { order.len() } else { args.sample };
+    let most = rerun.sample.unwrap_or(order.len());
     let mut chosen: Vec<Vec<&Cell>> = plans.iter().map(|_| Vec::new()).collect();
     for (_, k, cell) in order.into_iter().take(most) {
         chosen[k].push(cell);
@@ -151,7 +194,7 @@ fn run_again(
     plan: &Plan,
     cells: &[&Cell],
     store: &Store,
-    args: &Args,
+    quiet: bool,
     interrupt: &Interrupt,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
@@ -170,7 +213,7 @@ fn run_again(
     }
     let cells = interrupt.immediately(|| buildable(plan, &sound, findings));
     let total = cells.iter().map(Prepared::client_steps).sum();
-    let progress = Progress::new(name, (0, cells.len()), total, args.quiet, interrupt.stop.clone());
+    let progress = Progress::new(name, (0, cells.len()), total, quiet, interrupt.stop.clone());
     let differences = Mutex::new(Vec::new());
     let compare = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);

@@ -77,7 +77,7 @@ fn unmerged(folder: &Path, ids: [&Id; 2]) -> Failure {
         folder.join("*.log").display(),
         quoted(&folder.join("merge.sh").to_string_lossy())
     );
-    Failure { message, code: Code::SomeFailed }
+    Failure { code: Code::SomeFailed, ..Failure::input(message) }
 }
 
 /// The code that the merge wrote.

@@ -54,7 +54,8 @@ impl LivePages {
                 continue;
             }
             let plan = report::listed(experiment);
-            let entry = plan.and_then(|plan| report::write_one(&plan, &store, &self.writer));
+            let tell = |text: &str| eprintln!("{text}");
+            let entry = plan.and_then(|plan| report::write_one(&plan, &store, &self.writer, &tell));
             live.entries.insert(name, (count, entry.map(|(entry, _)| entry)));
         }
         let (mut entries, mut failed) = (Vec::new(), Vec::new());

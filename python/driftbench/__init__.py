@@ -1,8 +1,43 @@
-"""driftbench: federated optimisation algorithms from TOML manifests, compared with exact theory."""
+"""driftbench: federated optimisation algorithms from TOML manifests, compared with exact theory.
+
+:func:`run` runs a manifest and returns its :class:`Results`; :func:`load` opens those of an
+earlier run; :func:`plan` and :func:`check` look at a manifest without running it; :func:`diff`
+compares two sets of results. The command line is :func:`main`, or ``python -m driftbench``.
+"""
 
 from __future__ import annotations
 
 from ._command_line import main
+from ._diff import Diff, diff
+from ._errors import (
+    CellError,
+    CellFailedWarning,
+    Diagnostic,
+    DriftbenchError,
+    DriftbenchWarning,
+    ManifestError,
+)
 from ._native import __version__
+from ._plan import Plan, check, plan
+from ._results import Results, Verification, load
+from ._run import run
 
-__all__ = ["__version__", "main"]
+__all__ = [
+    "CellError",
+    "CellFailedWarning",
+    "Diagnostic",
+    "Diff",
+    "DriftbenchError",
+    "DriftbenchWarning",
+    "ManifestError",
+    "Plan",
+    "Results",
+    "Verification",
+    "__version__",
+    "check",
+    "diff",
+    "load",
+    "main",
+    "plan",
+    "run",
+]

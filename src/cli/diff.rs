@@ -136,7 +136,11 @@ impl Compared {
     }
 }
 
-fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
+/// The classes of these names, which `--fail-on` takes; `none` is no class.
+///
+/// # Errors
+/// If a name is none of a class.
+pub fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
     let class = |name: &String| {
         let found = Class::ALL.into_iter().find(|(_, known)| known == name);
         found.map(|(class, _)| class).ok_or_else(|| {

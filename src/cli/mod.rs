@@ -25,9 +25,9 @@ mod watch;
 
 pub use check::check;
 pub use decide::decide;
-pub use diff::{Compared, compare_sides};
+pub use diff::{Compared, classes, compare_sides};
 pub use interrupt::Interrupt;
-pub use memory::parse_size;
+pub use memory::{fits_instances, parse_size};
 pub use report::{FORMATS, Reported, figure_inches, report_results};
 pub use run::{Follower, How, Workload, execute_until};
 pub use verify::{Findings, Rerun, verify_results};
@@ -48,6 +48,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Run federated optimisation algorithms from TOML manifests and compare their results with
 /// exact theory
@@ -128,7 +129,7 @@ pub struct Failure {
 
 impl Failure {
     /// Bad input.
-    fn input(message: impl Display) -> Self {
+    pub fn input(message: impl Display) -> Self {
         Self { message: message.to_string(), code: Code::BadInput, rejected: None }
     }
 }
@@ -151,6 +152,15 @@ impl From<files::Error> for Failure {
 pub fn main_with(registry: Registry) -> ExitCode {
     register(|registered| *registered = registry);
     main(std::env::args_os()).into()
+}
+
+/// The command that runs this program again, where that is not the executable of the process.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the command, with its first arguments, by which another process can run this program: for
+/// a process that is an interpreter. Only the first call has an effect.
+pub fn set_program(command: Vec<OsString>) {
+    let _ = PROGRAM.set(command);
 }
 
 /// Runs the command line, of which the first argument is the name of the program: the exit code.

@@ -101,8 +101,12 @@ pub trait Follower: Observer {
     /// The process ends as soon as this returns, since a round has no end in sight. No cell is
     /// stored any more.
     fn leaves(&self) {}
-    /// Something that whoever started the run should know: a line, by default for standard error.
+    /// What the other methods say, and how the run goes on: a line, by default for standard error.
     fn message(&self, text: &str) {
+        eprintln!("{text}");
+    }
+    /// Stored results are not as they were written: a line, by default for standard error.
+    fn warning(&self, text: &str) {
         eprintln!("{text}");
     }
 }
@@ -353,7 +357,7 @@ impl Session<'_> {
         store.write_experiment(plan)?;
         store.keep_optima(&missing);
         for (e, moved) in store.recover(name)? {
-            follower.message(&format!("{name}: {e}; moved to {} and run again", moved.display()));
+            follower.warning(&format!("{name}: {e}; moved to {} and run again", moved.display()));
         }
         self.report_others(plan, follower);
         let found = self.pool.install(|| statuses(store, plan, &share));
@@ -407,7 +411,7 @@ impl Session<'_> {
                 Status::Damaged(reason) => {
                     let moved = self.store.quarantine(name, &cell.id)?;
                     let moved = moved.display();
-                    follower.message(&format!("{name}: {reason}; moved to {moved} and run again"));
+                    follower.warning(&format!("{name}: {reason}; moved to {moved} and run again"));
                 }
                 Status::Done => done += 1,
                 Status::Failed(reason) if !self.how.wants(status) => {

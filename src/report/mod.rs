@@ -241,6 +241,16 @@ impl Writer {
     }
 }
 
+/// What a notebook shows of an experiment: its headline, its first figure and its claims.
+///
+/// # Errors
+/// If a figure cannot be drawn, or the analysis text cannot be filled.
+pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
+    let manifest = Path::new(&experiment.plan.source.name);
+    let page = view::page(experiment).map_err(|message| error(manifest, message))?;
+    Pages::new().render("notebook.html", context! { page => Value::from(Serde(&page)) })
+}
+
 /// Checks that a manifest's texts on its results are templates and name cells and claims of the
 /// plan.
 ///
@@ -295,7 +305,7 @@ const FIGURES: &str = concat!(
 );
 
 /// The templates of pages, by name.
-const TEMPLATES: [(&str, &str); 29] = [
+const TEMPLATES: [(&str, &str); 30] = [
     ("parts.md", include_str!("../../templates/parts.md")),
     ("report.md", include_str!("../../templates/report.md")),
     ("report.css", include_str!("../../templates/report.css")),
@@ -318,6 +328,7 @@ const TEMPLATES: [(&str, &str); 29] = [
     ("errata.html", include_str!("../../templates/errata.html")),
     ("disagreements.md", include_str!("../../templates/disagreements.md")),
     ("disagreements.html", include_str!("../../templates/disagreements.html")),
+    ("notebook.html", include_str!("../../templates/notebook.html")),
     ("diff.md", include_str!("../../templates/diff.md")),
     ("diff.html", include_str!("../../templates/diff.html")),
     ("diff.css", include_str!("../../templates/diff.css")),

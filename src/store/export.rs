@@ -7,11 +7,12 @@
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::parquet::COSTS;
-use super::{CellSummary, Store};
+use super::{CellSummary, Status, Store};
 use driftbench_core::words::inert;
 use driftbench_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use driftbench_runner::manifest::{Metric, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan, Setting};
+use driftbench_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -66,36 +67,21 @@ pub fn export(
     format: ExportFormat,
 ) -> Result<Exported, Error> {
     let mut exported = Exported::default();
-    let experiment = |plan| ExportedExperiment::new(plan);
-    let experiments: Vec<ExportedExperiment<'_>> = plans.iter().map(experiment).collect();
-    let (mut cells, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
-    for experiment in &experiments {
-        let mut values = SettingValues::default();
-        for id in store.ids(&experiment.plan.experiment)? {
-            match experiment.check_cell(store, &id, &mut names, &mut values) {
-                Ok(cell) => cells.extend(cell),
-                Err(e) => exported.damaged.push(e),
-            }
-        }
-        settings.push(values);
-    }
-    if cells.is_empty() {
+    let experiments: Vec<ExportedExperiment<'_>> =
+        plans.iter().map(ExportedExperiment::new).collect();
+    let mut rows = ExportedRows::new(store, &experiments, &mut exported.damaged)?;
+    if rows.cells.is_empty() {
         return Ok(exported);
     }
-    let mut columns = columns();
-    let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-    let axes = SettingColumn::all(&settings, &taken);
-    columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
     // As text, in every line, they would be half of the file.
-    columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
+    rows.columns.retain(|(name, _)| format == ExportFormat::Parquet || name != "settings");
     remove_leftovers(to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     stream_atomically(to, |file| {
-        let mut all = columns.clone();
-        all.extend(axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone())));
-        let metadata = metadata(plans, &axes);
-        let mut sink = Sink::new(file, format, &all, metadata).map_err(|e| error(to, e))?;
-        for cell in &cells {
-            let frame = match cell.read(store, &columns, &axes) {
+        let metadata = metadata(plans, &rows.axes);
+        let mut sink =
+            Sink::new(file, format, &rows.schema(), metadata).map_err(|e| error(to, e))?;
+        for cell in &rows.cells {
+            let frame = match cell.read(store, &rows.columns, &rows.axes) {
                 Ok(frame) => frame,
                 Err(e) => {
                     exported.damaged.push(e);
@@ -109,6 +95,118 @@ pub fn export(
         sink.finish().map_err(|e| error(to, e))
     })?;
     Ok(exported)
+}
+
+/// The rows that [`export`] writes to Parquet, in memory, and why cells are left out because
+/// they are damaged; `None` if there are no cells.
+///
+/// # Errors
+/// If the results cannot be read.
+pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Error>), Error> {
+    let mut damaged = Vec::new();
+    let experiments: Vec<ExportedExperiment<'_>> =
+        plans.iter().map(ExportedExperiment::new).collect();
+    let rows = ExportedRows::new(store, &experiments, &mut damaged)?;
+    let mut all: Option<DataFrame> = None;
+    for cell in &rows.cells {
+        match (cell.read(store, &rows.columns, &rows.axes), &mut all) {
+            (Ok(frame), None) => all = Some(frame),
+            (Ok(frame), Some(all)) => {
+                all.vstack_mut_owned(frame).map_err(|e| error(&store.root, e))?;
+            }
+            (Err(e), _) => damaged.push(e),
+        }
+    }
+    Ok((all, damaged))
+}
+
+/// The cells that are exported, and their columns.
+struct ExportedRows<'a> {
+    cells: Vec<CheckedCell<'a>>,
+    columns: Vec<(String, DataType)>,
+    axes: Vec<SettingColumn>,
+}
+
+impl<'a> ExportedRows<'a> {
+    /// Checks the cells of these experiments.
+    fn new(
+        store: &Store,
+        experiments: &'a [ExportedExperiment<'a>],
+        damaged: &mut Vec<Error>,
+    ) -> Result<Self, Error> {
+        let (mut cells, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
+        for experiment in experiments {
+            let mut values = SettingValues::default();
+            for id in store.ids(&experiment.plan.experiment)? {
+                match experiment.check_cell(store, &id, &mut names, &mut values) {
+                    Ok(cell) => cells.extend(cell),
+                    Err(e) => damaged.push(e),
+                }
+            }
+            settings.push(values);
+        }
+        let mut columns = columns();
+        let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let axes = SettingColumn::all(&settings, &taken);
+        columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
+        Ok(Self { cells, columns, axes })
+    }
+
+    /// The names and types of all columns.
+    fn schema(&self) -> Vec<(String, DataType)> {
+        let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone()));
+        self.columns.iter().cloned().chain(axes).collect()
+    }
+}
+
+/// The cells of a plan, one row each: their state, what their runs are expected to take in
+/// seconds on so many threads, and every setting in which they differ.
+///
+/// # Errors
+/// If the columns cannot be put together.
+pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<DataFrame> {
+    let settings = |cell: &Cell| {
+        let own = cell.identity.canonical();
+        let mut all = leaves(&own, defaults(cell, &own));
+        // A column of its own has it.
+        all.remove("rounds");
+        all
+    };
+    let all: Vec<Leaves> = plan.cells.iter().map(settings).collect();
+    let mut values = SettingValues::default();
+    all.iter().for_each(|leaves| values.add(leaves.clone()));
+    let status = |cell: &Cell| match store.status(&plan.experiment, &cell.id) {
+        Status::Done => "done",
+        Status::Missing => "missing",
+        Status::Damaged(_) => "damaged",
+        Status::Failed(_) => "failed",
+    };
+    let seconds =
+        |cell: &Cell| expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads.max(1) as f64;
+    fn text<T: AsRef<str>>(cells: &[Cell], name: &str, of: impl Fn(&Cell) -> T) -> Column {
+        let all: StringChunked = cells.iter().map(|cell| Some(of(cell))).collect();
+        all.with_name(name.into()).into_column()
+    }
+    let cells = &plan.cells;
+    let mut columns = vec![
+        text(cells, "cell", |cell| cell.id.clone()),
+        text(cells, "problem", |cell| cell.identity.problem.kind()),
+        text(cells, "algorithm", |cell| cell.identity.algorithm.kind()),
+        text(cells, "label", |cell| cell.label.clone()),
+        text(cells, "state", status),
+        Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),
+        Column::new("runs".into(), cells.iter().map(|c| c.identity.runs()).collect::<Vec<_>>()),
+        Column::new("seconds".into(), cells.iter().map(seconds).collect::<Vec<_>>()),
+    ];
+    let taken: Vec<String> = columns.iter().map(|column| column.name().to_string()).collect();
+    let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
+    for axis in SettingColumn::all(&[values], &taken) {
+        let mut all = all.iter().map(|leaves| axis.column(leaves, 1));
+        let Some(mut column) = all.next() else { continue };
+        all.try_for_each(|next| column.append_owned(next).map(drop))?;
+        columns.push(column);
+    }
+    DataFrame::new(cells.len(), columns)
 }
 
 /// The metadata of the file.

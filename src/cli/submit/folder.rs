@@ -8,9 +8,9 @@
 use super::Failure;
 use super::script::Job;
 use super::slurm::{Id, commands};
-use crate::cli::shard;
+use crate::cli::{PROGRAM, shard};
 use crate::store::Store;
-use driftbench_core::words::quoted;
+use driftbench_core::words::{quoted, shell_word};
 use driftbench_runner::files::{Error, error, write_synced};
 use driftbench_runner::plan::Plan;
 use std::collections::HashSet;
@@ -121,8 +121,22 @@ impl Drop for SubmissionFolder<'_> {
     }
 }
 
-/// Copies this program, so that a later build does not affect the tasks.
+/// Copies this program, so that a later build does not affect the tasks. Where it runs in an
+/// interpreter, a script calls it, and another version of its package would be another program.
 fn copy_program(to: &Path) -> Result<(), Error> {
+    if let Some(command) = PROGRAM.get() {
+        let words: Vec<String> = command
+            .iter()
+            .map(|word| word.to_str().map(shell_word))
+            .collect::<Option<_>>()
+            .ok_or_else(|| error(to, "the path of the interpreter is not valid UTF-8"))?;
+        let script = format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "));
+        write_synced(to, script.as_bytes())?;
+        #[cfg(unix)]
+        fs::set_permissions(to, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .map_err(|e| error(to, e))?;
+        return Ok(());
+    }
     let own = std::env::current_exe().map_err(|e| error(to, e))?;
     fs::copy(&own, to).map(drop).map_err(|e| error(to, e))
 }

@@ -276,6 +276,14 @@ impl fmt::Write for Plain<'_, '_> {
 }
 
 impl Rejected {
+    /// Line and column of a diagnostic in the manifest's text, from 1 in characters; `None` where
+    /// it is about the manifest as a whole or about an override.
+    pub fn position(&self, diagnostic: &Diagnostic) -> Option<(usize, usize)> {
+        let Some(Place::Text(from, _)) = diagnostic.place else { return None };
+        let (line, column, _) = locate(&self.source.text, from);
+        Some((line, column))
+    }
+
     fn write_diagnostic(&self, f: &mut impl fmt::Write, d: &Diagnostic) -> fmt::Result {
         writeln!(f, "error: {}", d.message)?;
         let path = if d.path.is_empty() { String::new() } else { format!(" ({})", d.path) };

@@ -1,0 +1,314 @@
+//! The stored results of an experiment.
+
+use crate::arrow::NativeFrame;
+use crate::errors::{raise, raise_text};
+use crate::worker::{interruptible, stoppable};
+use crate::{figures, tables};
+use driftbench::analysis::compare::Options;
+use driftbench::analysis::{Experiment, analyse, tuned};
+use driftbench::cli::{self, Failure, Findings, Interrupt, Rerun};
+use driftbench::plan::{Cell, Plan};
+use driftbench::report::diff::DiffFormat;
+use driftbench::report::{self, Format, Writer};
+use driftbench::store::export;
+use driftbench::store::{Status, Store, StoredExperiment};
+use driftbench_runner::files::Error;
+use polars::prelude::{DataFrame, PolarsResult};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// The results of an experiment, as it was last run when they were opened.
+#[pyclass(frozen)]
+pub struct NativeResults {
+    root: PathBuf,
+    experiment: StoredExperiment,
+    analysed: Arc<OnceLock<Analysed>>,
+}
+
+/// What an analysis gives, computed once.
+struct Analysed {
+    /// The id of each figure, and the figure as JSON.
+    figures: Vec<(String, String)>,
+    claims: PolarsResult<DataFrame>,
+    tuned: Option<PolarsResult<DataFrame>>,
+    frontier: PolarsResult<DataFrame>,
+    ranking: PolarsResult<DataFrame>,
+    html: String,
+}
+
+impl Analysed {
+    fn new(experiment: &Experiment<'_>) -> Result<Self, Failure> {
+        let best = &experiment.best;
+        Ok(Self {
+            figures: figures_of(experiment),
+            claims: tables::claims(&experiment.claims),
+            tuned: best.tuning.as_ref().map(tables::tuned),
+            frontier: tables::frontier(&best.frontiers),
+            ranking: tables::ranking(&experiment.standings),
+            html: report::notebook(experiment)?,
+        })
+    }
+}
+
+/// The ids of the figures, each with the figure as JSON.
+fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
+    let figure = |f| -> (String, String) { (id(f), figures::figure(f).to_string()) };
+    experiment.figures.iter().map(figure).collect()
+}
+
+fn id(figure: &driftbench::analysis::Figure) -> String {
+    figure.id.clone()
+}
+
+/// The results folder and the plan of an experiment in it, at the point of its tuning that the
+/// results have reached.
+fn follow(root: &PathBuf, experiment: StoredExperiment) -> Result<(Store, Plan), Failure> {
+    let store = Store::open_existing(root)?;
+    let source = experiment.source();
+    let plan = tuned::follow(Plan::new(experiment.name, source)?, &store)?;
+    Ok((store, plan))
+}
+
+/// Analyses the results of a plan, if its instances fit in memory.
+fn analysed<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Failure> {
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    cli::fits_instances(plan, &cells)?;
+    Ok(analyse(plan, store)?)
+}
+
+impl NativeResults {
+    /// Does work on the results and the plan of all its stages.
+    fn with_plan<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Store, &Plan) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let (root, experiment) = (self.root.clone(), self.experiment.clone());
+        let done = interruptible(py, move || {
+            let store = Store::open_existing(&root)?;
+            let source = experiment.source();
+            let plan = tuned::all_stages(Plan::new(experiment.name, source)?, &store)?;
+            work(&store, &plan)
+        });
+        done?.map_err(|e| raise(py, e))
+    }
+
+    fn analysed(&self, py: Python<'_>) -> PyResult<&Analysed> {
+        if self.analysed.get().is_none() {
+            let (root, experiment) = (self.root.clone(), self.experiment.clone());
+            let made = interruptible(py, move || {
+                let (store, plan) = follow(&root, experiment)?;
+                Analysed::new(&analysed(&plan, &store)?)
+            })?;
+            // Another thread may have been faster, with the same numbers.
+            let _ = self.analysed.set(made.map_err(|e| raise(py, e))?);
+        }
+        Ok(self.analysed.get().expect("it was set"))
+    }
+}
+
+#[pymethods]
+impl NativeResults {
+    /// The results of an experiment in the folder `root`, of the only one if none is named.
+    #[new]
+    fn new(py: Python<'_>, root: PathBuf, experiment: Option<String>) -> PyResult<Self> {
+        let folder = root.clone();
+        let found = interruptible(py, move || find(&folder, experiment.as_deref()))?;
+        let experiment = found.map_err(|e| raise(py, e))?;
+        Ok(Self { root, experiment, analysed: Arc::default() })
+    }
+
+    /// The name of the experiment.
+    #[getter]
+    fn experiment(&self) -> &str {
+        &self.experiment.name
+    }
+
+    /// The rows of all cells, and why cells are left out.
+    fn rows(&self, py: Python<'_>) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
+        let (frame, damaged) = self
+            .with_plan(py, |store, plan| Ok(export::frame(store, std::slice::from_ref(plan))?))?;
+        let frame = frame.map(|frame| NativeFrame::new(py, Ok(frame))).transpose()?;
+        Ok((frame, damaged.iter().map(Error::to_string).collect()))
+    }
+
+    /// The number of cells that are done.
+    fn done(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with_plan(py, |store, plan| {
+            let is_done = |cell: &&Cell| store.status(&plan.experiment, &cell.id) == Status::Done;
+            Ok(plan.cells.iter().filter(is_done).count())
+        })
+    }
+
+    /// The cells that failed, with the reasons.
+    fn failures(&self, py: Python<'_>) -> PyResult<NativeFrame> {
+        let failed = self.with_plan(py, |store, plan| {
+            let failed = |cell: &Cell| match store.status(&plan.experiment, &cell.id) {
+                Status::Failed(reason) | Status::Damaged(reason) => {
+                    Some([cell.id.clone(), cell.label.clone(), reason])
+                }
+                Status::Done | Status::Missing => None,
+            };
+            Ok(plan.cells.iter().filter_map(failed).collect::<Vec<_>>())
+        })?;
+        NativeFrame::new(py, tables::failures(&failed))
+    }
+
+    /// The digest of each cell that has results, by its id.
+    fn digests(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        self.with_plan(py, |store, plan| {
+            let mut all = Vec::new();
+            for cell in &plan.cells {
+                if let Some(stored) = store.read(&plan.experiment, &cell.id)? {
+                    all.push((stored.record.id, stored.record.digest));
+                }
+            }
+            Ok(all)
+        })
+    }
+
+    /// Runs cells again: a text, and how many have equal, other and no comparable numbers.
+    #[pyo3(signature = (sample, seed, threads))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        sample: Option<usize>,
+        seed: u64,
+        threads: Option<usize>,
+    ) -> PyResult<(String, usize, usize, usize)> {
+        let (root, name) = (self.root.clone(), self.experiment.name.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let interrupt = Interrupt::by_request(stop.clone());
+        let rerun = Rerun { sample, seed, threads, quiet: true };
+        let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
+        let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
+        let Findings { text, equal, other, wrong } = found.map_err(|e| raise(py, e))?;
+        Ok((text, equal, other, wrong))
+    }
+
+    /// The ids of the figures.
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.analysed(py)?.figures.iter().map(|(id, _)| id.clone()).collect())
+    }
+
+    /// A figure as JSON.
+    fn figure(&self, py: Python<'_>, id: &str) -> PyResult<Option<String>> {
+        let figures = &self.analysed(py)?.figures;
+        Ok(figures.iter().find(|(known, _)| known == id).map(|(_, json)| json.clone()))
+    }
+
+    /// The figure of this id as JSON, of a manifest with these overrides and this text at its end.
+    fn other_figure(
+        &self,
+        py: Python<'_>,
+        id: String,
+        overrides: Vec<String>,
+        text: String,
+    ) -> PyResult<Option<String>> {
+        let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
+        let made = interruptible(py, move || -> Result<_, Failure> {
+            experiment.source.overrides.extend(overrides);
+            experiment.source.text.push_str(&text);
+            let (store, plan) = follow(&root, experiment)?;
+            let figures = figures_of(&analysed(&plan, &store)?);
+            Ok(figures.into_iter().find(|(known, _)| *known == id).map(|(_, json)| json))
+        })?;
+        made.map_err(|e| raise(py, e))
+    }
+
+    /// The path of each figure of the manifest by its id, such as `figure.convergence.0`.
+    fn figure_paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        self.with_plan(py, |_, plan| Ok(driftbench::plan::figure_ids(&plan.manifest)))
+    }
+
+    /// A frame of the analysis: `claims`, `tuned`, `frontier` or `ranking`; none where nothing is
+    /// tuned.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<NativeFrame>> {
+        let analysed = self.analysed(py)?;
+        let frame = match name {
+            "claims" => Some(&analysed.claims),
+            "tuned" => analysed.tuned.as_ref(),
+            "frontier" => Some(&analysed.frontier),
+            _ => Some(&analysed.ranking),
+        };
+        let copy = |frame: &PolarsResult<DataFrame>| match frame {
+            Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
+            Err(e) => Err(raise_text(py, format!("error: {e}"))),
+        };
+        frame.map(copy).transpose()
+    }
+
+    /// The headline, the first figure and the claims as HTML.
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.analysed(py)?.html.clone())
+    }
+
+    /// Writes the reports of the results folder: what could not be reported, and the claims that
+    /// did not end as expected.
+    fn report(
+        &self,
+        py: Python<'_>,
+        out: PathBuf,
+        formats: Vec<String>,
+        inches: f64,
+    ) -> PyResult<(Vec<(String, String)>, Vec<String>)> {
+        let known = |name: &String| match name.as_str() {
+            "html" => Ok(Format::Html),
+            "md" => Ok(Format::Md),
+            "latex" => Ok(Format::Latex),
+            "pdf" => Ok(Format::Pdf),
+            "png" => Ok(Format::Png),
+            other => Err(raise_text(
+                py,
+                format!("error: \"{other}\" is no format (allowed: html, md, latex, pdf, png)"),
+            )),
+        };
+        let formats: Vec<Format> = formats.iter().map(known).collect::<PyResult<_>>()?;
+        let root = self.root.clone();
+        let written = interruptible(py, move || -> Result<_, Failure> {
+            let store = Store::open_existing(&root)?;
+            let writer = Writer::new(&out, &formats)?.with_figure_width(inches);
+            cli::report_results(&store, &writer, &|_| {})
+        })?;
+        let reported = written.map_err(|e| raise(py, e))?;
+        Ok((reported.failed, reported.contradictions))
+    }
+}
+
+/// The experiment of a results folder that has this name, or the only one.
+fn find(root: &PathBuf, name: Option<&str>) -> Result<StoredExperiment, Failure> {
+    let listing = Store::open_existing(root)?.listing()?;
+    let names: Vec<String> = listing.iter().map(|(name, _)| name.clone()).collect();
+    let place = match name {
+        Some(name) => names.iter().position(|known| known == name),
+        None if names.len() == 1 => Some(0),
+        None => None,
+    };
+    let shown = root.display();
+    let Some(place) = place else {
+        let why = match (name, names.is_empty()) {
+            (_, true) => "there are no experiments".to_owned(),
+            (Some(name), _) => format!("there is no experiment \"{name}\""),
+            (None, _) => format!("there are {} experiments: name one", names.len()),
+        };
+        return Err(Failure::input(format!(
+            "error: {shown}: {why} (allowed: {})",
+            names.join(", ")
+        )));
+    };
+    let (_, found) = listing.into_iter().nth(place).expect("it is one of them");
+    Ok(found?)
+}
+
+/// A comparison: the text for a terminal, the page, JSON, and the exit code of the command.
+pub type DiffTexts = (String, String, String, u8);
+
+/// Compares two sides; `fail_on` names the classes that make the code 1.
+pub fn compare(a: &str, b: &str, fail_on: &[String]) -> Result<DiffTexts, Failure> {
+    let compared = cli::compare_sides(a, b, cli::classes(fail_on)?, Options::default(), true)?;
+    let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
+    let (text, json) = (compared.render(DiffFormat::Text)?, compared.render(DiffFormat::Json)?);
+    Ok((text, html, json, compared.code() as u8))
+}

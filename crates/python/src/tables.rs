@@ -1,0 +1,194 @@
+//! What pages state, as frames of numbers. What is not known is null.
+
+use driftbench::analysis::claims::JudgedClaim;
+use driftbench::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use driftbench::analysis::{Separation, Standing, Standings, TunedRow, TuningResult};
+use driftbench::stats::Ratio;
+use driftbench_runner::manifest::claim::Expected;
+use polars::prelude::*;
+
+/// The claims with their verdicts, in the order of the manifest.
+pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
+    let text =
+        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> String| texts(name, claims.iter().map(of));
+    let number =
+        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> f64| numbers(name, claims.iter().map(of));
+    let expected = |claim: &JudgedClaim<'_>| match claim.common.expected {
+        Expected::Supported => "supported".to_owned(),
+        Expected::Refuted => "refuted".to_owned(),
+        Expected::NotTested => "not tested".to_owned(),
+    };
+    let sources = claims.iter().map(|claim| claim.common.source.clone());
+    let columns = vec![
+        text("claim", &|claim| claim.common.id.clone()),
+        text("statement", &|claim| claim.common.statement.clone()),
+        Column::new("source".into(), sources.collect::<Vec<Option<String>>>()),
+        text("verdict", &|claim| claim.decision.verdict.name().to_owned()),
+        text("expected", &expected),
+        flags("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
+        text("formula", &|claim| claim.formula.clone()),
+        number("value", &|claim| claim.estimate.value),
+        number("low", &|claim| claim.estimate.interval.0),
+        number("high", &|claim| claim.estimate.interval.1),
+        number("region_low", &|claim| claim.region.0),
+        number("region_high", &|claim| claim.region.1),
+        number("p", &|claim| claim.decision.p),
+        counts("replicates", claims.iter().map(|claim| claim.n as u64)),
+        counts("tested", claims.iter().map(|claim| claim.parts.len() as u64)),
+        text("weakest", &|claim| claim.weakest.clone()),
+    ];
+    DataFrame::new(claims.len(), columns)
+}
+
+/// What tuning selected, a row for each algorithm at each point of the grid.
+pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
+    let rows = &found.rows;
+    let number = |name: &str, of: &dyn Fn(&TunedRow) -> f64| numbers(name, rows.iter().map(of));
+    let count = |name: &str, of: &dyn Fn(&TunedRow) -> u64| counts(name, rows.iter().map(of));
+    let gain = |row: &TunedRow, of: fn(&Ratio) -> f64| {
+        row.shared.as_ref().map_or(f64::NAN, |(_, ratio)| of(ratio))
+    };
+    let mut columns = vec![texts("label", rows.iter().map(|row| row.label.clone()))];
+    let value = |i: usize| rows.iter().map(move |row| row.values[i].clone());
+    columns
+        .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
+    for (i, key) in found.settings.iter().enumerate() {
+        let selected = |row: &TunedRow| row.selected.as_ref().and_then(|all| all[i]);
+        columns.push(number(&snake(key), &|row| selected(row).unwrap_or(f64::NAN)));
+    }
+    columns.extend([
+        texts("at_edge", rows.iter().map(|row| row.edges.join("; "))),
+        number("tuning_value", &|row| row.tuning_value),
+        number("value", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.mean)),
+        number("low", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.0)),
+        number("high", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.1)),
+        count("replicates", &|row| row.replicates),
+        count("candidates", &|row| row.candidates.0 as u64),
+        count("diverged", &|row| row.candidates.1 as u64),
+        number("gain", &|row| gain(row, |ratio| ratio.estimate)),
+        number("gain_low", &|row| gain(row, |ratio| ratio.low)),
+        number("gain_high", &|row| gain(row, |ratio| ratio.high)),
+    ]);
+    DataFrame::new(rows.len(), columns)
+}
+
+/// Every point of all frontiers.
+pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
+    let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint)> =
+        frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
+    let cost = |name: &str, of: &dyn Fn(&FrontierCost) -> f64| {
+        let of = |point: &FrontierPoint| point.cost.as_ref().map_or(f64::NAN, of);
+        numbers(name, points.iter().map(|(_, point)| of(point)))
+    };
+    let whole = |name: &str, of: &dyn Fn(&FrontierCost) -> u64| {
+        let all = points.iter().map(|(_, point)| point.cost.as_ref().map(of));
+        Column::new(name.into(), all.collect::<Vec<Option<u64>>>())
+    };
+    let flags = |point: &FrontierPoint| -> String {
+        let names: Vec<&str> = point.flags.iter().copied().map(FrontierFlag::name).collect();
+        names.join(" ")
+    };
+    let seconds = points.iter().map(|(frontier, point)| {
+        let (cost, prices) = (point.cost.as_ref(), frontier.prices.as_ref());
+        cost.zip(prices).map_or(f64::NAN, |(cost, prices)| cost.seconds(prices))
+    });
+    let columns = vec![
+        texts("frontier", points.iter().map(|(frontier, _)| frontier.id.to_owned())),
+        texts("minimises", points.iter().map(|(_, point)| point.minimises.name().to_owned())),
+        texts("algorithm", points.iter().map(|(_, p)| p.algorithm.method().name().to_owned())),
+        counts("clients", points.iter().map(|(_, point)| point.clients)),
+        numbers("target", points.iter().map(|(_, point)| point.target)),
+        cost("step_size", &|cost| cost.step_size),
+        whole("local_steps", &|cost| cost.local_steps),
+        whole("rounds", &|cost| cost.rounds),
+        cost("communications", &|cost| cost.communications),
+        cost("gradients", &|cost| cost.gradients),
+        cost("bytes", &|cost| cost.bytes),
+        numbers("seconds", seconds),
+        texts("flag", points.iter().map(|(_, point)| flags(point))),
+    ];
+    DataFrame::new(points.len(), columns)
+}
+
+/// Which algorithm ranks first at each point of the grid.
+pub fn ranking(standings: &Standings) -> PolarsResult<DataFrame> {
+    let rows = &standings.rows;
+    let text = |name: &str, of: &dyn Fn(&Standing) -> String| texts(name, rows.iter().map(of));
+    let ratio = |name: &str, of: fn(&Ratio) -> f64| {
+        let of = |row: &Standing| row.next.as_ref().map_or(f64::NAN, |(_, next)| of(&next.ratio));
+        numbers(name, rows.iter().map(of))
+    };
+    let separation = |row: &Standing| {
+        row.next.as_ref().map(|(_, next)| match next.separation {
+            Separation::Larger => "larger",
+            Separation::Unclear => "unclear",
+            Separation::Equal => "equal",
+        })
+    };
+    let value = |i: usize| rows.iter().map(move |row| row.values[i].clone());
+    let axes = standings.axes.iter().enumerate();
+    let mut columns: Vec<Column> =
+        axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
+    let leaders = rows.iter().map(|row| row.leaders.first().cloned());
+    let next = rows.iter().map(|row| row.next.as_ref().map(|(name, _)| name.clone()));
+    columns.extend([
+        Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
+        text("leaders", &|row| row.leaders.join("; ")),
+        numbers("value", rows.iter().map(|row| row.error)),
+        counts("replicates", rows.iter().map(|row| row.n as u64)),
+        Column::new("next".into(), next.collect::<Vec<Option<String>>>()),
+        ratio("ratio", |ratio| ratio.estimate),
+        ratio("low", |ratio| ratio.low),
+        ratio("high", |ratio| ratio.high),
+        Column::new("separation".into(), rows.iter().map(separation).collect::<Vec<_>>()),
+        text("diverged", &|row| row.diverged.join("; ")),
+        text("ended", &|row| row.ended.join("; ")),
+    ]);
+    DataFrame::new(rows.len(), columns)
+}
+
+/// The cells without results: those that failed with the reason, and those that were not run.
+pub fn failures(cells: &[[String; 3]]) -> PolarsResult<DataFrame> {
+    let column = |name: &str, i: usize| texts(name, cells.iter().map(|cell| cell[i].clone()));
+    let columns = vec![column("cell", 0), column("label", 1), column("reason", 2)];
+    DataFrame::new(cells.len(), columns)
+}
+
+fn texts(name: &str, values: impl Iterator<Item = String>) -> Column {
+    Column::new(name.into(), values.collect::<Vec<String>>())
+}
+
+fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
+    let known = values.map(|value| (!value.is_nan()).then_some(value));
+    Column::new(name.into(), known.collect::<Vec<Option<f64>>>())
+}
+
+fn counts(name: &str, values: impl Iterator<Item = u64>) -> Column {
+    Column::new(name.into(), values.collect::<Vec<u64>>())
+}
+
+fn flags(name: &str, values: impl Iterator<Item = bool>) -> Column {
+    Column::new(name.into(), values.collect::<Vec<bool>>())
+}
+
+/// The column of a setting: of numbers, if all its values are.
+fn setting(name: &str, values: Vec<String>) -> Column {
+    let name = snake(name);
+    let number =
+        |text: &String| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
+    let whole: Option<Vec<Option<i64>>> = values.iter().map(number).collect();
+    if let Some(all) = whole {
+        return Column::new((&*name).into(), all);
+    }
+    let real =
+        |text: &String| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
+    let real: Option<Vec<Option<f64>>> = values.iter().map(real).collect();
+    match real {
+        Some(all) => Column::new((&*name).into(), all),
+        None => texts(&name, values.into_iter()),
+    }
+}
+
+fn snake(name: &str) -> String {
+    name.replace(['-', '.'], "_")
+}

@@ -1,0 +1,74 @@
+//! Work in a thread of its own, while the calling thread checks for signals.
+//!
+//! *Invariant*: no signal handler is installed. After a KeyboardInterrupt, or an exception of a
+//! callback, the work is asked to stop; if it does not within [`PATIENCE`], the calling thread
+//! leaves it to its end, at which it releases its locks.
+
+use crate::errors::raise_text;
+use driftbench_runner::panics::caught;
+use pyo3::prelude::*;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two checks for signals.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time that work has to end after it was asked to: longer than results wait to be written.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Does work that may be left alone at any time, because it writes nothing or only whole files.
+pub fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    while_polling(py, Duration::ZERO, |_| Ok(()), || {}, work)
+}
+
+/// Does work that `stop` asks to end, and calls `poll` meanwhile.
+pub fn stoppable<T: Send + 'static>(
+    py: Python<'_>,
+    poll: impl Fn(Python<'_>) -> PyResult<()> + Sync,
+    stop: impl Fn() + Sync,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    while_polling(py, PATIENCE, poll, stop, work)
+}
+
+fn while_polling<T: Send + 'static>(
+    py: Python<'_>,
+    patience: Duration,
+    poll: impl Fn(Python<'_>) -> PyResult<()> + Sync,
+    stop: impl Fn() + Sync,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(caught(work)));
+    let told = std::sync::Mutex::new(told);
+    let ended = py.detach(|| -> PyResult<Result<T, String>> {
+        let told = told.into_inner().unwrap_or_else(|e| e.into_inner());
+        let mut stopped: Option<(PyErr, Instant)> = None;
+        loop {
+            match (told.recv_timeout(POLL_INTERVAL), &stopped) {
+                (Ok(_), Some(_)) => break,
+                (Ok(ended), None) => return Ok(ended),
+                (Err(RecvTimeoutError::Disconnected), _) => {
+                    return Ok(Err("the thread of the work ended".into()));
+                }
+                (Err(RecvTimeoutError::Timeout), Some((_, since))) => {
+                    if since.elapsed() >= patience {
+                        break;
+                    }
+                }
+                (Err(RecvTimeoutError::Timeout), None) => {
+                    let polled = Python::attach(|py| py.check_signals().and_then(|()| poll(py)));
+                    if let Err(e) = polled {
+                        stop();
+                        stopped = Some((e, Instant::now()));
+                    }
+                }
+            }
+        }
+        Err(stopped.map_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()), |(e, _)| e))
+    })?;
+    ended.map_err(|panic| raise_text(py, panic))
+}

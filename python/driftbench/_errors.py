@@ -1,0 +1,51 @@
+"""The exceptions and warnings of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class DriftbenchError(Exception):
+    """Bad input, or results that cannot be read; the text is that of the command line."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing that is wrong with a manifest.
+
+    ``line`` and ``column`` count from 1, in characters; they are ``None`` where the manifest as a
+    whole is wrong, or a value of ``set=``. ``key`` is the dotted path of the key.
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    key: str
+    message: str
+    hint: str | None = None
+    allowed: str | None = None
+
+
+class ManifestError(DriftbenchError, ValueError):
+    """A manifest that cannot be run; the text is what ``driftbench check`` prints.
+
+    ``diagnostics`` has one :class:`Diagnostic` for each thing that is wrong, in the order of the
+    text. It is empty where the manifest cannot be read at all.
+    """
+
+    def __init__(self, text: str, diagnostics: Iterable[tuple] = ()) -> None:
+        super().__init__(text)
+        self.diagnostics = [Diagnostic(*values) for values in diagnostics]
+
+
+class CellError(DriftbenchError, RuntimeError):
+    """No cell of a run has results; the text has the reasons."""
+
+
+class DriftbenchWarning(UserWarning):
+    """Stored results are not as they were written."""
+
+
+class CellFailedWarning(DriftbenchWarning):
+    """A cell could not be run to its end; the other cells are stored."""

@@ -1,0 +1,86 @@
+"""Manifests from files, texts and dicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+import tomli_w
+
+from ._errors import ManifestError
+from ._native import NativePlan
+
+Manifest = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+Overrides = Union[Mapping[str, Any], Iterable[str], None]
+
+
+def read(
+    manifest: Manifest,
+    name: str | None,
+    overrides: Overrides,
+    replicates: int | None,
+) -> NativePlan:
+    """Read a manifest: a path, a TOML text (it contains a line break) or a dict."""
+    path, text = None, ""
+    if isinstance(manifest, Mapping):
+        text = _toml(manifest)
+    elif isinstance(manifest, str) and "\n" in manifest:
+        text = manifest
+    elif isinstance(manifest, (str, os.PathLike)):
+        path = Path(manifest)
+        if name is not None:
+            raise TypeError("name= is for a manifest without a file: a text or a dict")
+    else:
+        kind = type(manifest).__name__
+        raise TypeError(f"a manifest is a path, a TOML text or a dict, not {kind}")
+    sets = _overrides(overrides)
+    if replicates is not None:
+        sets.append(f"replicates={replicates}")
+    return NativePlan(path, text, name or "experiment", sets)
+
+
+def _overrides(overrides: Overrides) -> list[str]:
+    if overrides is None:
+        return []
+    if isinstance(overrides, Mapping):
+        return [f"{key}={_value(value)}" for key, value in overrides.items()]
+    if isinstance(overrides, str):
+        raise TypeError('set= is a dict, {"seed": 7}, or a list of texts, ["seed=7"]')
+    return list(overrides)
+
+
+def _value(value: Any) -> str:
+    """A value as TOML, on one line."""
+    value = _plain(value, "set")
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key} = {_value(item)}" for key, item in value.items())
+        return "{ " + inner + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n")
+
+
+def _toml(manifest: Mapping[str, Any]) -> str:
+    return tomli_w.dumps(_plain(manifest, ""))
+
+
+def _plain(value: Any, key: str) -> Any:
+    """The same value of types that TOML has."""
+    if isinstance(value, Mapping):
+        inner = {str(k): _plain(v, f"{key}.{k}".lstrip(".")) for k, v in value.items()}
+        return inner
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist(), key)
+    if isinstance(value, (list, tuple, range)):
+        return [_plain(item, key) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    kind = "None" if value is None else type(value).__name__
+    text = f"error: `{key}`: TOML has no value for {kind}"
+    hint = "leave the key out" if value is None else None
+    raise ManifestError(text, [("", None, None, key, f"TOML has no value for {kind}", hint)])

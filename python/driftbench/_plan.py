@@ -1,0 +1,108 @@
+"""The cells of a manifest, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._frames import Kind, to_frame
+from ._manifest import Manifest, Overrides, read
+from ._native import NativePlan
+
+
+class Plan:
+    """The cells of a manifest; made by :func:`plan`."""
+
+    def __init__(self, native: NativePlan, out: str | os.PathLike[str], threads: int) -> None:
+        self._native, self._out, self._threads = native, out, threads
+
+    def __len__(self) -> int:
+        """The number of cells of the manifest, without those that follow from results."""
+        return len(self._native)
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment."""
+        return self._native.experiment
+
+    def frame(self, kind: Kind = "polars") -> Any:
+        """A row for each cell.
+
+        The columns are ``cell`` (its id), ``problem``, ``algorithm``, ``label``, ``state``
+        (``done``, ``missing``, ``damaged`` or ``failed``), ``rounds``, ``runs``, ``seconds``
+        (expected computing time, also of cells that are done) and each setting in which cells
+        differ. ``kind`` is ``"polars"`` or ``"pandas"``.
+        """
+        return to_frame(self._native.frame(self._out, self._threads), kind)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.experiment!r}, {len(self)} cells)"
+
+    def _repr_html_(self) -> str:
+        return self.frame()._repr_html_()
+
+
+def plan(
+    manifest: Manifest,
+    *,
+    out: str | os.PathLike[str] = "results",
+    name: str | None = None,
+    set: Overrides = None,
+    replicates: int | None = None,
+    threads: int | None = None,
+) -> Plan:
+    """List the cells of a manifest, with their state in the folder ``out``.
+
+    The arguments are those of :func:`driftbench.run`; ``threads`` is the number on which the time
+    is estimated. Nothing is run or written.
+
+    Raises
+    ------
+    ManifestError
+        If the manifest is not valid.
+
+    Examples
+    --------
+    >>> import driftbench as db
+    >>> cells = db.plan({
+    ...     "title": "Two step sizes", "seed": 1, "replicates": 4,
+    ...     "problem": {"lms": {"dimension": 2, "clients": 5}},
+    ...     "algorithm": {"fedavg": {"step-size": [0.01, 0.1], "local-steps": 10}},
+    ...     "budget": {"rounds": 100},
+    ... })
+    >>> len(cells)
+    2
+    >>> cells.frame()["step_size"].to_list()
+    [0.01, 0.1]
+    """
+    native = read(manifest, name, set, replicates)
+    return Plan(native, out, threads or os.cpu_count() or 1)
+
+
+def check(
+    manifest: Manifest,
+    *,
+    name: str | None = None,
+    set: Overrides = None,
+    replicates: int | None = None,
+) -> None:
+    """Check a manifest as ``driftbench check`` does: also that its instances can be built.
+
+    The arguments are those of :func:`driftbench.run`.
+
+    Raises
+    ------
+    ManifestError
+        If anything is wrong; its text is that of ``driftbench check``, and ``diagnostics`` lists
+        everything with file, line and column.
+
+    Examples
+    --------
+    >>> import driftbench as db
+    >>> try:
+    ...     db.check("title = 'x'\\nsed = 1\\n")
+    ... except db.ManifestError as e:
+    ...     print(e.diagnostics[0].message)
+    unknown key `sed`
+    """
+    read(manifest, name, set, replicates).check()

@@ -7,6 +7,7 @@ compares two sets of results. The command line is :func:`main`, or ``python -m d
 
 from __future__ import annotations
 
+from ._algorithm import Algorithm, AlgorithmError, algorithm
 from ._command_line import main
 from ._diff import Diff, diff
 from ._errors import (
@@ -17,14 +18,18 @@ from ._errors import (
     DriftbenchWarning,
     ManifestError,
 )
-from ._native import __version__
+from ._native import Clients, ControlVariates, __version__
 from ._plan import Plan, check, plan
 from ._results import Results, Verification, load
 from ._run import run
 
 __all__ = [
+    "Algorithm",
+    "AlgorithmError",
     "CellError",
     "CellFailedWarning",
+    "Clients",
+    "ControlVariates",
     "Diagnostic",
     "Diff",
     "DriftbenchError",
@@ -34,6 +39,7 @@ __all__ = [
     "Results",
     "Verification",
     "__version__",
+    "algorithm",
     "check",
     "diff",
     "load",

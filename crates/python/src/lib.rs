@@ -5,13 +5,16 @@
 
 #![warn(missing_docs)]
 
+mod algorithm;
 mod arrow;
+mod clients;
 mod errors;
 mod figures;
 mod plan;
 mod results;
 mod run;
 mod tables;
+mod watch;
 mod worker;
 
 use errors::raise;
@@ -59,5 +62,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::NativePlan>()?;
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;
+    module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
+    driftbench::registered::set_loader(algorithm::load_file);
+    module.add_class::<clients::Clients>()?;
+    module.add_class::<clients::Variates>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

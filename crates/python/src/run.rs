@@ -2,6 +2,7 @@
 
 use crate::errors::raise;
 use crate::plan::NativePlan;
+use crate::watch::interrupt_rounds;
 use crate::worker::stoppable;
 use driftbench::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
 use driftbench::runner::{Failed, Observer};
@@ -95,7 +96,12 @@ pub fn run(
         Some(progress) => progress.call1(py, seen.state()).map(drop),
         None => Ok(()),
     };
-    let ended = stoppable(py, tell, || stop.store(true, Relaxed), work)?;
+    let end = || {
+        stop.store(true, Relaxed);
+        interrupt_rounds(true);
+    };
+    interrupt_rounds(false);
+    let ended = stoppable(py, tell, end, work)?;
     ended.map_err(|e| raise(py, e))?;
     tell(py)?;
     Ok((take(&seen.failed), take(&seen.warnings)))

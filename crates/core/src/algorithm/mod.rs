@@ -18,7 +18,9 @@ pub mod scaffold;
 mod stated;
 
 use crate::definition::interned;
-use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
+use crate::federated::{
+    Conditions, Decay, Federated, RoundClients, Run, Schedule, StatedPrice, Terms,
+};
 use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
 pub use averaged::Average;
@@ -469,11 +471,16 @@ algorithms! {
 pub trait Instance: Facts {
     /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
+    /// The clients at the start of a run whose rounds have this price.
+    fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p>;
 }
 
 impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
         spec.launch(self, from)
+    }
+    fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p> {
+        RoundClients::new(self, from, price)
     }
 }
 

@@ -1,0 +1,204 @@
+//! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
+
+use crate::clients::{Clients, tuple};
+use crate::watch::RoundClock;
+use driftbench::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
+use driftbench::definition::SettingValue;
+use driftbench::federated::{Conditions, Cost, RoundClients, Run};
+use driftbench::files::sha256;
+use driftbench::registered::register;
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An algorithm whose runs are iterators in Python.
+struct PythonAlgorithm {
+    /// Called with the clients, θ_0, γ, H and the keys: an iterator of estimates.
+    start: Py<PyAny>,
+    /// The most seconds of a round in Python.
+    patience: u64,
+}
+
+/// A run of an algorithm in Python.
+struct PythonRun<'p> {
+    clients: Py<Clients>,
+    iterator: Py<PyIterator>,
+    clock: Arc<RoundClock>,
+    estimate: Vec<f64>,
+    cost: Cost,
+    round: u64,
+    failure: Option<String>,
+    /// The clients refer to the problem.
+    problem: PhantomData<&'p ()>,
+}
+
+impl Drop for PythonRun<'_> {
+    /// The clients must not be used when the problem is gone.
+    fn drop(&mut self) {
+        self.clients.get().end();
+    }
+}
+
+impl StartCustom for PythonAlgorithm {
+    fn start<'p>(
+        &self,
+        settings: &CustomRun<'_>,
+        clients: RoundClients<'p>,
+        from: &Conditions<'_>,
+    ) -> Box<dyn Run + 'p> {
+        let estimate = from.start.to_vec();
+        let clock = RoundClock::new(self.patience);
+        let begun = Python::attach(|py| {
+            // SAFETY: the run below ends its clients when it is dropped, within 'p; without a run
+            // they are ended here.
+            let clients = unsafe { Clients::new(clients, None, from.rounds, clock.clone()) };
+            let clients = Py::new(py, clients).map_err(|e| traceback(py, &e))?;
+            let begin = || self.begin(py, settings, &clients, from);
+            match clock.during(begin) {
+                Ok(iterator) => Ok((clients, iterator)),
+                Err(e) => {
+                    clients.get().end();
+                    Err(traceback(py, &e))
+                }
+            }
+        });
+        let (clients, iterator) = match begun {
+            Ok(begun) => begun,
+            Err(reason) => return Box::new(FailedRun { estimate, reason }),
+        };
+        let (cost, round, failure, problem) = (Cost::default(), 0, None, PhantomData);
+        Box::new(PythonRun { clients, iterator, clock, estimate, cost, round, failure, problem })
+    }
+}
+
+impl PythonAlgorithm {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        settings: &CustomRun<'_>,
+        clients: &Py<Clients>,
+        from: &Conditions<'_>,
+    ) -> PyResult<Py<PyIterator>> {
+        let values = PyDict::new(py);
+        for (name, value) in settings.values.iter() {
+            let name = name.replace('-', "_");
+            match value {
+                SettingValue::Flag(value) => values.set_item(name, value)?,
+                SettingValue::Whole(value) => values.set_item(name, value)?,
+                SettingValue::Number(value) => values.set_item(name, value)?,
+                SettingValue::Text(value) => values.set_item(name, value)?,
+            }
+        }
+        let theta = PyArray1::from_slice(py, from.start);
+        let (gamma, steps) = (settings.step_size, settings.local_steps);
+        let made = self.start.bind(py).call1((clients, theta, gamma, steps, values))?;
+        Ok(made.try_iter()?.unbind())
+    }
+}
+
+impl PythonRun<'_> {
+    /// Reads what the round yielded.
+    fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), String> {
+        let py = value.py();
+        let given = value.cast::<PyArrayDyn<f64>>();
+        let converted;
+        let array = match given {
+            Ok(array) => array,
+            Err(_) => {
+                let numpy = py.import("numpy").map_err(|e| traceback(py, &e))?;
+                let made = numpy.call_method1("asarray", (value, "float64"));
+                converted = made.map_err(|e| {
+                    format!("round {}: it yielded no array of numbers: {}", self.round, e.value(py))
+                })?;
+                converted.cast::<PyArrayDyn<f64>>().map_err(|e| e.to_string())?
+            }
+        };
+        if array.shape() != [self.estimate.len()] {
+            return Err(format!(
+                "round {}: it yielded an array of shape {}, and θ has the shape ({},)",
+                self.round,
+                tuple(array.shape()),
+                self.estimate.len()
+            ));
+        }
+        let array = array.readonly();
+        let rows = array.as_array();
+        self.estimate.iter_mut().zip(rows.iter()).for_each(|(to, from)| *to = *from);
+        Ok(())
+    }
+}
+
+impl Run for PythonRun<'_> {
+    fn round(&mut self) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.round += 1;
+        let ended = Python::attach(|py| {
+            let mut iterator = self.iterator.bind(py).clone();
+            let next = self.clock.during(|| iterator.next());
+            match next {
+                Some(Ok(value)) => self.take(&value),
+                Some(Err(e)) if self.clock.was_overdue() => Err(format!(
+                    "round {}: it was ended, since it yielded no estimate in time\n{}",
+                    self.round,
+                    traceback(py, &e)
+                )),
+                Some(Err(e)) => Err(format!("round {}: {}", self.round, traceback(py, &e))),
+                None => Err(format!(
+                    "it ended before round {}: an algorithm yields an estimate after every round, as often as it is asked to",
+                    self.round
+                )),
+            }
+        });
+        self.cost = self.clients.get().end_round();
+        self.failure = ended.err();
+    }
+
+    fn estimate(&self) -> &[f64] {
+        &self.estimate
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+}
+
+/// An exception with its traceback, as Python prints it.
+pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
+    let lines = || -> PyResult<String> {
+        let traceback = py.import("traceback")?;
+        let lines = traceback.call_method1("format_exception", (error.value(py),))?;
+        let lines: Vec<String> = lines.extract()?;
+        Ok(lines.concat())
+    };
+    lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
+}
+
+/// Loads a file of Python, which registers its algorithms.
+pub fn load_file(file: &Path) -> Result<(), String> {
+    Python::attach(|py| {
+        let module = py.import("driftbench._algorithm").map_err(|e| traceback(py, &e))?;
+        module.call_method1("load_file", (file,)).map_err(|e| traceback(py, &e))?;
+        Ok(())
+    })
+}
+
+/// Registers an algorithm: its definition as JSON, of which the hash of the source is made here,
+/// the callable that starts a run, and the most seconds of a round in Python.
+#[pyfunction]
+pub fn register_algorithm(definition: &str, start: Py<PyAny>, patience: u64) -> PyResult<()> {
+    let known: Result<CustomDefinition, _> = serde_json::from_str(definition);
+    let mut known = known.map_err(|e| PyValueError::new_err(e.to_string()))?;
+    known.definition.source_hash = sha256(known.definition.source.as_bytes());
+    let algorithm = PythonAlgorithm { start, patience };
+    register(|registry| registry.add_algorithm(known, algorithm)).map_err(PyValueError::new_err)
+}

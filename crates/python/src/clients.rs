@@ -1,0 +1,454 @@
+//! The clients of a run, as an algorithm in Python receives them.
+
+use crate::watch::RoundClock;
+use driftbench::algorithm::Instance;
+use driftbench::federated::{ControlVariates, Cost, LocalWork, RoundClients};
+use driftbench::kernel::Members;
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The clients of one run.
+#[pyclass(frozen, module = "driftbench")]
+pub struct Clients {
+    /// `None` once the run has ended.
+    inner: Mutex<Option<RoundClients<'static>>>,
+    /// What the clients refer to, where no run keeps it.
+    _instance: Option<Arc<dyn Instance>>,
+    n: usize,
+    d: usize,
+    /// π_k, N numbers, if they are not equal.
+    shares: Option<Vec<f64>>,
+    /// T of the run.
+    #[pyo3(get)]
+    rounds: u64,
+    clock: Arc<RoundClock>,
+    generator: PyOnceLock<Py<PyAny>>,
+}
+
+impl Clients {
+    /// The clients of a run.
+    ///
+    /// # Safety
+    /// What they refer to must exist until [`Clients::end`] has returned, or be `instance`.
+    pub unsafe fn new(
+        clients: RoundClients<'_>,
+        instance: Option<Arc<dyn Instance>>,
+        rounds: u64,
+        clock: Arc<RoundClock>,
+    ) -> Self {
+        // SAFETY: by the caller's promise, nothing is read after its end.
+        let clients: RoundClients<'static> = unsafe { std::mem::transmute(clients) };
+        Self {
+            n: clients.count(),
+            d: clients.dim(),
+            shares: clients.unequal_shares().map(<[f64]>::to_vec),
+            inner: Mutex::new(Some(clients)),
+            _instance: instance,
+            rounds,
+            clock,
+            generator: PyOnceLock::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<RoundClients<'static>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the run: from now on every call is an error.
+    pub fn end(&self) {
+        *self.lock() = None;
+    }
+
+    /// Ends a round; what the rounds so far have cost.
+    pub fn end_round(&self) -> Cost {
+        let mut clients = self.lock();
+        clients.as_mut().map_or(Cost::default(), |clients| {
+            clients.end_round();
+            clients.cost()
+        })
+    }
+
+    /// What `f` returns of the clients, without the interpreter, whose other threads go on.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut RoundClients<'static>) -> T + Send,
+    ) -> PyResult<T> {
+        let done = self.clock.outside(|| py.detach(|| self.lock().as_mut().map(f)));
+        done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
+    }
+
+    fn rows(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<bool> {
+        match array.shape() {
+            [d] if *d == self.d => Ok(false),
+            [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
+            shape => Err(self.wrong_shape(what, shape, true)),
+        }
+    }
+
+    fn wrong_shape(&self, what: &str, shape: &[usize], one: bool) -> PyErr {
+        let (n, d) = (self.n, self.d);
+        let one = if one { format!("({d},) or ") } else { String::new() };
+        PyValueError::new_err(format!(
+            "{what} has the shape {}; expected {one}({n}, {d})",
+            tuple(shape)
+        ))
+    }
+
+    /// The array of N rows of d into which results are written: `out`, or a new one.
+    fn output<'py>(
+        &self,
+        py: Python<'py>,
+        out: Option<Bound<'py, PyArray2<f64>>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let Some(out) = out else { return Ok(PyArray2::zeros(py, [self.n, self.d], false)) };
+        if out.shape() != [self.n, self.d] {
+            return Err(self.wrong_shape("out", out.shape(), false));
+        }
+        if !out.is_c_contiguous() {
+            return Err(PyValueError::new_err("out must be contiguous, in C order"));
+        }
+        Ok(out)
+    }
+}
+
+/// A shape as Python writes it.
+pub fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        all => {
+            let all: Vec<String> = all.iter().map(usize::to_string).collect();
+            format!("({})", all.join(", "))
+        }
+    }
+}
+
+/// A number, or a number of each client.
+#[derive(FromPyObject)]
+enum PerClient<'py, T: Element> {
+    One(T),
+    Each(PyReadonlyArrayDyn<'py, T>),
+}
+
+impl<T: Element + Copy> PerClient<'_, T> {
+    fn values(&self, what: &str, n: usize) -> PyResult<Vec<T>> {
+        match self {
+            Self::One(value) => Ok(vec![*value]),
+            Self::Each(array) if array.shape() == [n] => {
+                Ok(array.as_array().iter().copied().collect())
+            }
+            Self::Each(array) => {
+                let shape = tuple(array.shape());
+                Err(PyValueError::new_err(format!(
+                    "{what} has the shape {shape}; expected a number or ({n},)"
+                )))
+            }
+        }
+    }
+}
+
+/// An array as a slice in C order, copied if it is not.
+fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
+    match array.as_slice() {
+        Ok(slice) => Cow::Borrowed(slice),
+        Err(_) => Cow::Owned(array.as_array().iter().copied().collect()),
+    }
+}
+
+/// Takes any array of numbers as one of 64-bit floats.
+fn floats<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<PyReadonlyArrayDyn<'py, f64>> {
+    if let Ok(array) = value.cast::<PyArrayDyn<f64>>() {
+        return Ok(array.readonly());
+    }
+    let converted = value.py().import("numpy")?.call_method1("asarray", (value, "float64"));
+    let array = converted.map_err(|e| {
+        PyValueError::new_err(format!(
+            "{what} must be an array of numbers: {}",
+            e.value(value.py())
+        ))
+    })?;
+    Ok(array.cast::<PyArrayDyn<f64>>()?.readonly())
+}
+
+#[pymethods]
+impl Clients {
+    /// N, the number of clients.
+    #[getter]
+    fn n(&self) -> usize {
+        self.n
+    }
+
+    /// d, the dimension of θ.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.d
+    }
+
+    /// π_k, the shares of the clients, of shape (N,); their sum is 1.
+    #[getter]
+    fn shares<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        match &self.shares {
+            Some(shares) => PyArray1::from_slice(py, shares),
+            None => PyArray1::from_vec(py, vec![1.0 / self.n as f64; self.n]),
+        }
+    }
+
+    /// The indices of the clients that take part in this round.
+    #[getter]
+    fn members<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let members = self.with(py, |clients| indices(clients.members()))?;
+        Ok(PyArray1::from_vec(py, members))
+    }
+
+    fn __len__(&self) -> usize {
+        self.n
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{} clients in {} dimensions>", self.n, self.d)
+    }
+
+    #[pyo3(signature = (theta, gamma, steps = None, corrections = None, *, H = None, batch = 1, proximal = 0.0, anchor = None, out = None))]
+    #[allow(non_snake_case, clippy::too_many_arguments)]
+    fn local_steps<'py>(
+        &self,
+        py: Python<'py>,
+        theta: &Bound<'py, PyAny>,
+        gamma: PerClient<'py, f64>,
+        steps: Option<PerClient<'py, i64>>,
+        corrections: Option<&Bound<'py, PyAny>>,
+        H: Option<PerClient<'py, i64>>,
+        batch: u64,
+        proximal: f64,
+        anchor: Option<&Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyArray2<f64>>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let theta = floats(theta, "theta")?;
+        let own = self.rows("theta", &theta)?;
+        let from = flat(&theta);
+        let corrections = corrections.map(|xi| floats(xi, "corrections")).transpose()?;
+        if let Some(xi) = &corrections {
+            self.rows("corrections", xi)?;
+        }
+        let xi = corrections.as_ref().map(flat);
+        let anchor = anchor.map(|anchor| floats(anchor, "anchor")).transpose()?;
+        if anchor.as_ref().is_some_and(|anchor| anchor.shape() != [self.d]) {
+            let shape = anchor.as_ref().map_or(String::new(), |anchor| tuple(anchor.shape()));
+            let message = format!("anchor has the shape {shape}; expected ({},)", self.d);
+            return Err(PyValueError::new_err(message));
+        }
+        let anchor = anchor.as_ref().map(flat);
+        let pulled = match (proximal, &anchor) {
+            (0.0, _) => None,
+            (mu, Some(anchor)) => Some((mu, &anchor[..])),
+            (mu, None) if !own => Some((mu, &from[..])),
+            (_, None) => {
+                let message = "a proximal term needs an anchor where theta has a row per client";
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let step_sizes = gamma.values("gamma", self.n)?;
+        let Some(steps) = steps.or(H) else {
+            return Err(PyValueError::new_err("the number of local steps is missing"));
+        };
+        let steps = counts(&steps.values("steps", self.n)?, "the number of local steps")?;
+        if batch == 0 {
+            return Err(PyValueError::new_err("batch must be 1 or more, not 0"));
+        }
+        let out = self.output(py, out)?;
+        let mut writing = out.try_readwrite().map_err(|_| {
+            PyValueError::new_err("out must be writable, and another array than the arguments")
+        })?;
+        let ends = writing.as_slice_mut()?;
+        let corrections = xi.as_deref();
+        let work = LocalWork {
+            step_sizes: &step_sizes,
+            steps: &steps,
+            batch,
+            corrections,
+            proximal: pulled,
+        };
+        self.with(py, |clients| {
+            if own {
+                ends.copy_from_slice(&from);
+            } else if clients.members().indices().len() < clients.count() {
+                ends.chunks_exact_mut(from.len()).for_each(|row| row.copy_from_slice(&from));
+            }
+            clients.local_steps((!own).then_some(&from[..]), &work, ends);
+        })?;
+        drop(writing);
+        Ok(out)
+    }
+
+    #[pyo3(signature = (theta, calls = 1, *, out = None))]
+    fn fields<'py>(
+        &self,
+        py: Python<'py>,
+        theta: &Bound<'py, PyAny>,
+        calls: i64,
+        out: Option<Bound<'py, PyArray2<f64>>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let theta = floats(theta, "theta")?;
+        self.rows("theta", &theta)?;
+        let points = flat(&theta);
+        let calls = counts(&[calls], "calls")?[0];
+        let out = self.output(py, out)?;
+        let mut writing = out.try_readwrite().map_err(|_| {
+            PyValueError::new_err("out must be writable, and another array than theta")
+        })?;
+        let fields = writing.as_slice_mut()?;
+        self.with(py, |clients| clients.fields(&points, calls, fields))?;
+        drop(writing);
+        Ok(out)
+    }
+
+    fn mean<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let rows = floats(rows, "rows")?;
+        if !self.rows("rows", &rows)? {
+            return Err(self.wrong_shape("rows", rows.shape(), false));
+        }
+        let out = PyArray1::zeros(py, [self.d], false);
+        let mut writing = out.readwrite();
+        let mean = writing.as_slice_mut()?;
+        let rows = flat(&rows);
+        let clients = self.lock();
+        match &*clients {
+            Some(clients) => clients.mean(&rows, mean),
+            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
+        }
+        drop(writing);
+        Ok(out)
+    }
+
+    fn cohort<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let known = usize::try_from(size).ok().filter(|size| (1..=self.n).contains(size));
+        let Some(size) = known else {
+            let message = format!("a cohort has from 1 to {} clients, not {size}", self.n);
+            return Err(PyValueError::new_err(message));
+        };
+        let members = self.with(py, |clients| {
+            clients.draw_cohort(size);
+            indices(clients.members())
+        })?;
+        Ok(PyArray1::from_vec(py, members))
+    }
+
+    #[pyo3(signature = (communications = 1, *, vectors = 0, bytes = None))]
+    fn charge(
+        &self,
+        py: Python<'_>,
+        communications: u64,
+        vectors: u64,
+        bytes: Option<u64>,
+    ) -> PyResult<()> {
+        let bytes = bytes.unwrap_or(8 * vectors * self.d as u64);
+        self.with(py, |clients| clients.charge(communications, vectors, bytes))
+    }
+
+    /// Draws of the algorithm's own.
+    #[getter]
+    fn rng(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let made = self.generator.get_or_try_init(py, || -> PyResult<Py<PyAny>> {
+            let seed = self.with(py, |clients| [clients.bits(), clients.bits()])?;
+            let random = py.import("numpy")?.getattr("random")?;
+            let bits = random.getattr("PCG64")?.call1((seed.to_vec(),))?;
+            Ok(random.getattr("Generator")?.call1((bits,))?.unbind())
+        })?;
+        Ok(made.clone_ref(py))
+    }
+
+    fn control_variates(&self) -> Variates {
+        let shares = self.shares.as_deref();
+        let variates = ControlVariates::with_shares(self.n, self.d, shares);
+        Variates { inner: Mutex::new(variates), n: self.n, d: self.d }
+    }
+}
+
+fn indices(members: &Members) -> Vec<i64> {
+    members.indices().iter().map(|&k| k as i64).collect()
+}
+
+/// Whole numbers of 1 or more.
+fn counts(values: &[i64], what: &str) -> PyResult<Vec<u64>> {
+    let one = |value: &i64| match u64::try_from(*value) {
+        Ok(value) if value > 0 => Ok(value),
+        _ => Err(PyValueError::new_err(format!("{what} must be 1 or more, not {value}"))),
+    };
+    values.iter().map(one).collect()
+}
+
+/// Control variates of all clients, with the engine's arithmetic.
+#[pyclass(frozen, module = "driftbench", name = "ControlVariates")]
+pub struct Variates {
+    inner: Mutex<ControlVariates>,
+    n: usize,
+    d: usize,
+}
+
+impl Variates {
+    fn lock(&self) -> MutexGuard<'_, ControlVariates> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Variates {
+    /// ξ_k = c̄ − c_k, of shape (N, d).
+    #[getter]
+    fn corrections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let out = PyArray2::zeros(py, [self.n, self.d], false);
+        out.readwrite().as_slice_mut()?.copy_from_slice(self.lock().corrections());
+        Ok(out)
+    }
+
+    #[pyo3(signature = (clients, theta, ends, length))]
+    fn learn<'py>(
+        &self,
+        py: Python<'py>,
+        clients: &Clients,
+        theta: &Bound<'py, PyAny>,
+        ends: &Bound<'py, PyAny>,
+        length: PerClient<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (theta, ends) = (floats(theta, "theta")?, floats(ends, "ends")?);
+        if (clients.n, clients.d) != (self.n, self.d) {
+            return Err(PyValueError::new_err("the control variates are those of other clients"));
+        }
+        if clients.rows("theta", &theta)? || !clients.rows("ends", &ends)? {
+            let message = format!(
+                "theta must have the shape ({},), and ends ({}, {})",
+                self.d, self.n, self.d
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        let mut lengths = length.values("length", self.n)?;
+        if let Some(bad) = lengths.iter().find(|length| !(length.is_finite() && **length > 0.0)) {
+            return Err(PyValueError::new_err(format!(
+                "length is γ H, a finite number above 0, not {bad}"
+            )));
+        }
+        lengths.resize(self.n, lengths[0]);
+        let members = match &*clients.lock() {
+            Some(clients) => clients.members().clone(),
+            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
+        };
+        let out = PyArray1::zeros(py, [self.d], false);
+        let mut writing = out.readwrite();
+        let after = writing.as_slice_mut()?;
+        let of = (&*flat(&theta), &*flat(&ends));
+        self.lock().average_and_learn(&members, of, &lengths, after);
+        drop(writing);
+        Ok(out)
+    }
+}

@@ -1,0 +1,134 @@
+//! Ends rounds of algorithms in Python that do not end by themselves.
+//!
+//! A thread counts seconds. A round that has spent more of them in Python than its algorithm
+//! allows gets an exception in its thread; the time of local steps does not count.
+
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::{PyTypeInfo, Python, ffi};
+use std::ffi::c_ulong;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::time::Duration;
+
+unsafe extern "C" {
+    /// Part of the stable interface, as `threading.get_ident`.
+    fn PyThread_get_thread_ident() -> c_ulong;
+}
+
+static SECONDS: AtomicU64 = AtomicU64::new(1);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static CLOCKS: Mutex<Vec<Weak<RoundClock>>> = Mutex::new(Vec::new());
+static WATCHER: Once = Once::new();
+
+/// What is known of the present round of a run.
+#[derive(Default)]
+struct RoundState {
+    /// The thread that runs Python code of the round; 0 between rounds and during local steps.
+    thread: c_ulong,
+    /// The second at which that code began.
+    since: u64,
+    /// Whether an exception was sent to the thread.
+    sent: bool,
+}
+
+/// The time that a run has spent in Python since its last yield.
+pub struct RoundClock {
+    /// The most seconds of a round in Python.
+    patience: u64,
+    state: Mutex<RoundState>,
+    overdue: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RoundClock {
+    /// The clock of a run whose rounds may take so many seconds in Python.
+    pub fn new(patience: u64) -> Arc<Self> {
+        let clock =
+            Arc::new(Self { patience, state: Mutex::default(), overdue: AtomicBool::new(false) });
+        let mut clocks = lock(&CLOCKS);
+        clocks.retain(|clock| clock.strong_count() > 0);
+        clocks.push(Arc::downgrade(&clock));
+        WATCHER.call_once(|| {
+            std::thread::spawn(watch);
+        });
+        clock
+    }
+
+    /// What the code of a round returns, which is called with the interpreter attached.
+    pub fn during<T>(&self, code: impl FnOnce() -> T) -> T {
+        // SAFETY: a function without conditions.
+        let thread = unsafe { PyThread_get_thread_ident() };
+        self.set(thread);
+        let done = code();
+        let mut state = lock(&self.state);
+        state.thread = 0;
+        if std::mem::take(&mut state.sent) {
+            // An exception that came too late must not reach other code of the thread.
+            // SAFETY: the interpreter is attached; without an exception a pending one is cleared.
+            unsafe { ffi::PyThreadState_SetAsyncExc(thread.cast_signed(), std::ptr::null_mut()) };
+        }
+        done
+    }
+
+    /// What a call out of Python returns, whose time does not count.
+    pub fn outside<T>(&self, call: impl FnOnce() -> T) -> T {
+        let thread = std::mem::take(&mut lock(&self.state).thread);
+        let before = SECONDS.load(Ordering::Relaxed);
+        let done = call();
+        if thread != 0 {
+            let mut state = lock(&self.state);
+            state.thread = thread;
+            state.since += SECONDS.load(Ordering::Relaxed) - before;
+        }
+        done
+    }
+
+    /// Whether the round was ended since it took too long.
+    pub fn was_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, thread: c_ulong) {
+        let mut state = lock(&self.state);
+        (state.thread, state.since) = (thread, SECONDS.load(Ordering::Relaxed));
+    }
+
+    /// Sends an exception to the thread of a round that is overdue.
+    fn check(&self, now: u64) {
+        let patience = if INTERRUPTED.load(Ordering::Relaxed) { 1 } else { self.patience };
+        let is_overdue = |state: &RoundState| state.thread != 0 && now > state.since + patience;
+        if !is_overdue(&lock(&self.state)) {
+            return;
+        }
+        // The interpreter first: a round holds it when it locks its state.
+        Python::attach(|py| {
+            let mut state = lock(&self.state);
+            if is_overdue(&state) {
+                state.sent = true;
+                self.overdue.store(true, Ordering::Relaxed);
+                let exception = PyTimeoutError::type_object(py);
+                // SAFETY: the interpreter is attached, and the thread exists while its round does.
+                unsafe {
+                    ffi::PyThreadState_SetAsyncExc(state.thread.cast_signed(), exception.as_ptr())
+                };
+            }
+        });
+    }
+}
+
+/// Ends all rounds within seconds from now on, or not any more.
+pub fn interrupt_rounds(interrupt: bool) {
+    INTERRUPTED.store(interrupt, Ordering::Relaxed);
+}
+
+fn watch() {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = SECONDS.fetch_add(1, Ordering::Relaxed) + 1;
+        let clocks: Vec<Arc<RoundClock>> = lock(&CLOCKS).iter().filter_map(Weak::upgrade).collect();
+        clocks.iter().for_each(|clock| clock.check(now));
+    }
+}

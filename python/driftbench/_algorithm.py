@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import runpy
 import textwrap
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from . import _native
+from ._errors import DriftbenchError
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -20,7 +22,7 @@ _TYPES = {bool: "flag", int: "whole", float: "number", str: "text"}
 _NAMES = {"bool": bool, "int": int, "float": float, "str": str}
 
 
-class AlgorithmError(Exception):
+class AlgorithmError(DriftbenchError):
     """What is wrong with an algorithm where it is defined."""
 
 
@@ -61,12 +63,12 @@ class Algorithm:
         common = {"theta": theta, "gamma": gamma, "H": steps}
         given = {name: common[name] for name in _COMMON if name in self._parameters}
         made = self.function(clients, **given, **values)
-        if hasattr(made, "round"):
+        if inspect.isclass(self.function):
             return _rounds(made)
         if not hasattr(made, "__next__"):
             raise TypeError(
                 f"{self.name} returned {type(made).__name__}: an algorithm is a generator, which "
-                "yields θ after every round, or a class with a method round(), which returns it"
+                "yields θ after every round, or a class whose method round() returns it"
             )
         return made
 
@@ -206,6 +208,6 @@ def algorithm(
     return decorate(name) if callable(name) else decorate
 
 
-def load_file(path: str) -> None:
+def load_file(path: os.PathLike[str]) -> None:
     """Run a file of Python, which registers the algorithms that it defines."""
-    runpy.run_path(path, run_name="driftbench_algorithms")
+    runpy.run_path(os.fspath(path), run_name="driftbench_algorithms")

@@ -2,7 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use super::{Code, Failure, pool, print};
+use super::{Code, Failure, load_python, pool, print};
 use crate::analysis::tuned;
 use crate::store::{Store, StoredCell};
 use driftbench_runner::files::{Error, sha256};
@@ -154,6 +154,9 @@ fn stored_plans(
         let shown = store.shown_verdicts(&name).map(drop);
         for e in [planned, shown].into_iter().filter_map(Result::err) {
             findings.add_wrong(e);
+        }
+        if let Err(e) = load_python(&experiment.source) {
+            findings.add(format_args!("{name}: {e}"));
         }
         match Plan::new(experiment.name.clone(), experiment.source()) {
             Ok(plan) => match store.ids(&name) {

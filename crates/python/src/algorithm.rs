@@ -176,7 +176,8 @@ impl Run for PythonRun<'_> {
 pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let lines = || -> PyResult<String> {
         let traceback = py.import("traceback")?;
-        let lines = traceback.call_method1("format_exception", (error.value(py),))?;
+        let parts = (error.get_type(py), error.value(py), error.traceback(py));
+        let lines = traceback.call_method1("format_exception", parts)?;
         let lines: Vec<String> = lines.extract()?;
         Ok(lines.concat())
     };

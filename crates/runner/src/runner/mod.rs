@@ -168,6 +168,15 @@ impl<'a> Queue<'a> {
     /// Runs a task; returns the results of the cell if this was its last one.
     fn work(&self, i: usize, run: u64, observer: &dyn Observer) -> Option<Done<'a>> {
         let prepared = &self.cells[i];
+        {
+            let mut progress = lock(&self.progress[i]);
+            if progress.failed {
+                // Its other runs would be dropped.
+                progress.missing -= 1;
+                observer.skipped(prepared.steps_per_run());
+                return None;
+            }
+        }
         let begin = Instant::now();
         let result = caught(|| prepared.attempt(run, observer, &start));
         let reason = match result {

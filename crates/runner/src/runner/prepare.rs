@@ -69,9 +69,13 @@ impl Prepared<'_> {
 
     /// Local steps of all clients of all runs that are missing.
     pub fn client_steps(&self) -> u64 {
+        self.steps_per_run().saturating_mul(self.missing_runs())
+    }
+
+    /// Local steps of all clients of a run.
+    pub fn steps_per_run(&self) -> u64 {
         let Identity { rounds, .. } = self.cell.identity;
-        let of_a_run = self.cell.identity.steps_per_round(self.clients()).saturating_mul(rounds);
-        of_a_run.saturating_mul(self.missing_runs())
+        self.cell.identity.steps_per_round(self.clients()).saturating_mul(rounds)
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
@@ -31,11 +32,16 @@ class Algorithm:
 
     Calling it calls the function or class that it was made of.
 
-    Attributes:
-        kind: Its name in manifests.
-        name: Its name in figures.
-        version: The version of its numbers.
-        function: What it was made of.
+    Attributes
+    ----------
+    kind
+        Its name in manifests.
+    name
+        Its name in figures.
+    version
+        The version of its numbers.
+    function
+        What it was made of.
     """
 
     def __init__(self, function: Callable[..., Any], definition: dict[str, Any], patience: int):
@@ -159,32 +165,44 @@ def algorithm(
     one after every round, as often as it is asked to. A class receives the same, and its method
     ``round()`` returns them.
 
-    Args:
-        name: The name in figures; by default that of the function.
-        kind: The name in manifests; by default the name in lower-case letters.
-        version: The version of the numbers. Together with the source of the function it enters the
-            ids of cells; raise it when something else changes that the function calls.
-        communications: Communications of a round.
-        vectors: Vectors of d numbers that each client of the cohort and the server send each other
-            in a round. ``Clients.charge`` counts what a single round sends instead.
-        calls_per_step: Oracle calls that a client makes for each of its local steps; it only
-            plans how many rounds a budget of gradients pays for. What is done is counted.
-        patience: The seconds that a round may take in Python, local steps apart, before it is
-            ended and its cell fails.
-        source: The source, where Python cannot find it.
+    Parameters
+    ----------
+    name
+        The name in figures; by default that of the function.
+    kind
+        The name in manifests; by default the name in lower-case letters.
+    version
+        The version of the numbers. Together with the source of the function it enters the ids of
+        cells; raise it when something else changes that the function calls.
+    communications
+        Communications of a round.
+    vectors
+        Vectors of d numbers that each client of the cohort and the server send each other in a
+        round. :meth:`Clients.charge` counts what a single round sends instead.
+    calls_per_step
+        Oracle calls that a client makes for each of its local steps. It only plans how many
+        rounds a budget of gradients pays for; what is done is counted.
+    patience
+        The seconds that a round may take in Python, local steps apart, before it is ended and its
+        cell fails.
+    source
+        The source, where Python cannot find it.
 
-    Raises:
-        AlgorithmError: If a parameter can be no key, a name is taken, or the source cannot be
-            found.
+    Raises
+    ------
+    AlgorithmError
+        If a parameter can be no key, a name is taken, or the source cannot be found.
 
-    Example:
-        >>> @algorithm("FedAvg of my own")
-        ... def fedavg(clients, theta, gamma, H):
-        ...     while True:
-        ...         theta = clients.mean(clients.local_steps(theta, gamma, H))
-        ...         yield theta
-        >>> fedavg.kind
-        'fedavg-of-my-own'
+    Examples
+    --------
+    >>> import driftbench as db
+    >>> @db.algorithm("FedAvg of my own")
+    ... def fedavg(clients, theta, gamma, H):
+    ...     while True:
+    ...         theta = clients.mean(clients.local_steps(theta, gamma, H))
+    ...         yield theta
+    >>> fedavg.kind
+    'fedavg-of-my-own'
     """
 
     def decorate(function: T) -> Algorithm:
@@ -208,6 +226,10 @@ def algorithm(
     return decorate(name) if callable(name) else decorate
 
 
-def load_file(path: os.PathLike[str]) -> None:
-    """Run a file of Python, which registers the algorithms that it defines."""
-    runpy.run_path(os.fspath(path), run_name="driftbench_algorithms")
+def load_code(code: os.PathLike[str]) -> None:
+    """Run a file of Python, or import a module, which registers the algorithms that it defines."""
+    name = os.fspath(code)
+    if name.endswith(".py"):
+        runpy.run_path(name, run_name="driftbench_algorithms")
+    else:
+        importlib.import_module(name)

@@ -326,7 +326,7 @@ fn text_source(text: String, overrides: Vec<String>) -> Source {
     Source { text, overrides, tables: Some(read_table), ..Source::default() }
 }
 
-/// Loads the files of Python that a manifest names, which register its algorithms.
+/// Loads the Python code that a manifest names, which registers its algorithms.
 fn load_python(source: &Source) -> Result<(), Rejected> {
     // What is wrong with the manifest is found when it is read.
     let Ok(root) = parse(source) else { return Ok(()) };
@@ -337,7 +337,9 @@ fn load_python(source: &Source) -> Result<(), Rejected> {
     let mut found = Vec::new();
     for (i, node) in files.iter().enumerate() {
         let Value::String(file) = &node.value else { continue };
-        if let Err(message) = load(&base.join(file)) {
+        // A name without the ending is one of an installed module.
+        let code = if file.ends_with(".py") { base.join(file) } else { file.into() };
+        if let Err(message) = load(&code) {
             let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
             found.push(Diagnostic::new(place, &path, format!("`{file}`: {message}")));
         }

@@ -32,7 +32,8 @@ use std::collections::BTreeSet;
 pub struct Page {
     /// Its name, title and sources, and how many cells it has.
     pub experiment: Value,
-    /// The manifest, the command that runs it, and the settings that all cells have in common.
+    /// The manifest, the command that runs it, the settings that all cells have in common, and the
+    /// algorithms that it does not define itself.
     pub manifest: Value,
     /// What the results contain besides the cells of this page: what affects verdicts, and what
     /// does not; and the theory that is not computed at this size.
@@ -136,6 +137,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "command": command(&plan.source, experiment.claims.looks.as_ref()),
             "text": plan.source.text,
             "settings": shared_settings(plan),
+            "algorithms": own_algorithms(&plan.source),
         }),
         notes: json!({
             "warning": experiment.unplanned.warning(),
@@ -434,6 +436,15 @@ fn note_on_further(shown: usize, further: usize, what: &str) -> String {
         0 => String::new(),
         _ => format!("The first {} of {} {what}.", thousands(shown), thousands(shown + further)),
     }
+}
+
+/// The algorithms of the manifest that are defined outside of the program, with their code.
+fn own_algorithms(source: &Source) -> Vec<Value> {
+    let definitions = source.algorithms.iter().map(|known| &known.definition);
+    let shown = definitions.map(|of| {
+        json!({ "name": of.name, "kind": of.kind, "version": of.version, "source": of.source })
+    });
+    shown.collect()
 }
 
 /// The settings that all cells have in common.

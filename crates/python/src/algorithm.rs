@@ -184,11 +184,11 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
 }
 
-/// Loads a file of Python, which registers its algorithms.
-pub fn load_file(file: &Path) -> Result<(), String> {
+/// Loads a file of Python or a module, which registers its algorithms.
+pub fn load_code(code: &Path) -> Result<(), String> {
     Python::attach(|py| {
         let module = py.import("driftbench._algorithm").map_err(|e| traceback(py, &e))?;
-        module.call_method1("load_file", (file,)).map_err(|e| traceback(py, &e))?;
+        module.call_method1("load_code", (code,)).map_err(|e| traceback(py, &e))?;
         Ok(())
     })
 }

@@ -63,7 +63,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
-    driftbench::registered::set_loader(algorithm::load_file);
+    driftbench::registered::set_loader(algorithm::load_code);
     module.add_class::<clients::Clients>()?;
     module.add_class::<clients::Variates>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -11,7 +11,8 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 static REGISTERED: RwLock<Option<Registry>> = RwLock::new(None);
 static LOADER: OnceLock<Loader> = OnceLock::new();
 
-/// Loads a file of Python, which registers its algorithms; the error is a sentence.
+/// Loads a file of Python, or a module by its name, which registers its algorithms; the error is a
+/// sentence.
 pub type Loader = fn(&Path) -> Result<(), String>;
 
 /// What is registered now.
@@ -26,12 +27,12 @@ pub fn register<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
     change(registered.get_or_insert_default())
 }
 
-/// Says what loads files of Python; the first to say it counts.
+/// Says what loads Python code; the first to say it counts.
 pub fn set_loader(loader: Loader) {
     let _ = LOADER.set(loader);
 }
 
-/// Loads a file of Python.
+/// Loads a file of Python, or a module by its name.
 ///
 /// # Errors
 /// Why it cannot be loaded.

@@ -80,8 +80,9 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
-    /// Files of Python, by their paths from the manifest's folder, that define algorithms of the
-    /// manifest. They are run when it is read, by the Python package alone.
+    /// Python code that defines algorithms of the manifest: files, by their paths from the
+    /// manifest's folder, or installed modules, such as `driftbench.algorithms`. It is run when the
+    /// manifest is read, by the Python package alone.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PYTHON)]
     pub python: Vec<String>,

@@ -1,0 +1,357 @@
+"""Algorithms in Python: the bits of the built-in ones, their place in results, and their failures."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import driftbench as db
+
+LOGISTIC = """
+title = "t"
+seed = 7
+replicates = 3
+[problem.logistic]
+dimension = {dimension}
+records = 20
+clients = {clients}
+data = {{ heterogeneous = {{ spread = 1.0, perturbation = 1.0 }} }}
+l2 = 0.1
+[start]
+zero = true
+[budget]
+rounds = 200
+"""
+
+QUADRATIC = """
+title = "t"
+seed = 7
+replicates = 2
+[problem.quadratic]
+dimension = 4
+clients = 6
+spectrum = { from = 0.5, to = 1.0 }
+gradient-heterogeneity = 1.0
+hessian-heterogeneity = 0.3
+noise = 0.1
+[start]
+zero = true
+[budget]
+rounds = 600
+"""
+
+
+@db.algorithm("FedAvg in Python", kind="own-fedavg")
+def own_fedavg(clients, theta, gamma, H, cohort: int = 0):
+    ends = None
+    while True:
+        if cohort:
+            clients.cohort(cohort)
+        ends = clients.local_steps(theta, gamma, H, out=ends)
+        theta = clients.mean(ends)
+        yield theta
+
+
+@db.algorithm("Scaffold in Python", kind="own-scaffold")
+def own_scaffold(clients, theta, gamma, H):
+    variates = clients.control_variates()
+    while True:
+        ends = clients.local_steps(theta, gamma, H, variates.corrections)
+        theta = variates.learn(clients, theta, ends, gamma * H)
+        yield theta
+
+
+@db.algorithm("FedAvg as a class", kind="class-fedavg")
+class ClassFedAvg:
+    def __init__(self, clients, gamma, theta, H):
+        self.clients, self.theta, self.gamma, self.steps = clients, theta, gamma, H
+
+    def round(self):
+        self.theta = self.clients.mean(self.clients.local_steps(self.theta, self.gamma, self.steps))
+        return self.theta
+
+
+def entries(**kinds: str) -> str:
+    """Tables of algorithms: γ, H and these further lines."""
+    common = "step-size = 0.05\nlocal-steps = 5\n"
+    return "".join(f"[[algorithm.{k.replace('_', '-')}]]\n{common}{v}\n" for k, v in kinds.items())
+
+
+def digests(results: db.Results) -> dict[str, str]:
+    """The digest of the cell with each label."""
+    cells = results.frame().select("cell", "label").unique()
+    of = results.digests()
+    return {label: of[cell] for cell, label in cells.iter_rows()}
+
+
+@pytest.mark.parametrize("dimension, clients", [(8, 10), (1, 7), (5, 100)])
+def test_fedavg_and_scaffold_have_the_digests_of_the_built_in_ones(tmp_path, dimension, clients):
+    text = LOGISTIC.format(dimension=dimension, clients=clients)
+    kinds = entries(fedavg="", scaffold="", own_fedavg="", own_scaffold="", class_fedavg="")
+    found = digests(db.run(text + kinds, out=tmp_path))
+    assert found["FedAvg"] == found["FedAvg in Python"] == found["FedAvg as a class"]
+    assert found["Scaffold"] == found["Scaffold in Python"] != found["FedAvg"]
+
+
+def test_cohorts_are_those_of_the_built_in_algorithm(tmp_path):
+    text = LOGISTIC.format(dimension=3, clients=10)
+    found = digests(db.run(text + entries(fedavg="cohort = 4", own_fedavg="cohort = 4"), out=tmp_path))
+    assert found["FedAvg"] == found["FedAvg in Python"]
+
+
+def test_linear_problems_too_and_any_number_of_threads(tmp_path):
+    kinds = entries(fedavg="", own_fedavg="", scaffold="", own_scaffold="")
+    results = db.run(QUADRATIC + kinds, out=tmp_path / "one", threads=1)
+    rows = results.frame()
+    of = {label: rows.filter(label=label)["sq_error"] for label in rows["label"].unique()}
+    assert of["FedAvg"].equals(of["FedAvg in Python"])
+    assert of["Scaffold"].equals(of["Scaffold in Python"])
+    assert results.digests() == db.run(QUADRATIC + kinds, out=tmp_path / "two", threads=2).digests()
+
+
+def test_a_key_of_one_s_own_is_an_axis(tmp_path):
+    import driftbench.algorithms  # noqa: F401
+
+    text = QUADRATIC + entries(fedavgm="momentum = [0.0, 0.5]", fedavg="")
+    rows = db.run(text, out=tmp_path).frame()
+    assert rows.schema["momentum"] == pl.Float64
+    last = rows.filter(pl.col("round") == 600)
+    of = {key: part["sq_error"] for (key,), part in last.group_by("momentum")}
+    assert set(of) == {None, 0.0, 0.5}
+    np.testing.assert_allclose(of[0.0], of[None], rtol=1e-9)
+    assert not np.allclose(of[0.5], of[None], rtol=1e-3)
+
+
+def test_the_shipped_algorithms_converge_where_theory_says(tmp_path):
+    """Without noise: FedDyn, Scaffold with momentum, and EF21 with one local step tend to θ*;
+    FedAvgM and FedAdam to the limit of FedAvg. EF21 sends less."""
+    import driftbench.algorithms  # noqa: F401
+
+    kinds = entries(
+        fedavg="", fedavgm="", fedadam="", feddyn="alpha = 0.5", scaffold_momentum="", ef21=""
+    ).replace("0.05", "0.1")
+    one = '[[algorithm.ef21]]\nlabel = "one"\nstep-size = 0.1\nlocal-steps = 1\n'
+    rows = db.run(QUADRATIC.replace("replicates = 2", 'replicates = 1\noracle = "exact"') + kinds + one, out=tmp_path).frame()
+    last = rows.filter(pl.col("round") == 600)
+    error = dict(last.select("label", "sq_error").iter_rows())
+    for label in ("FedDyn", "Scaffold with momentum", "one"):
+        assert error[label] < 1e-20, (label, error[label])
+    for label in ("FedAvgM", "FedAdam", "EF21"):
+        assert error[label] == pytest.approx(error["FedAvg"], rel=1e-6), label
+    sent = dict(last.select("label", "bytes_sent").iter_rows())
+    assert sent["one"] == 600 * 6 * (8 * 4 + 12)
+    assert sent["FedAvgM"] == sent["FedAvg"] == 600 * 6 * 2 * 8 * 4
+
+
+def test_results_are_those_of_a_source(tmp_path):
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(changing="")
+
+    def define(factor: float, version: str = "1"):
+        source = f"def changing(): return {factor}"
+
+        @db.algorithm("changing", source=source, version=version)
+        def changing(clients, theta, gamma, H):
+            while True:
+                theta = factor * clients.mean(clients.local_steps(theta, gamma, H))
+                yield theta
+
+    ids = []
+    for factor, version in [(1.0, "1"), (1.0, "1"), (0.5, "1"), (0.5, "2")]:
+        define(factor, version)
+        rows = db.run(text, out=tmp_path).frame().filter(pl.col("last_run"))
+        ids.append(rows["cell"].unique().item())
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+
+
+BROKEN = {
+    "raises": ("raise ValueError('no more')", "ValueError: no more"),
+    "shape": ("yield np.zeros(9)", "an array of shape (9,), and θ has the shape (2,)"),
+    "text": ("yield 'abc'", "it yielded no array of numbers"),
+    "ends": ("return", "it ended before round 3"),
+    "bad call": ("clients.local_steps(np.zeros(9), 0.1, 1)", "theta has the shape (9,); expected (2,) or (4, 2)"),
+    "steps": ("clients.local_steps(theta, 0.1, 0)", "must be 1 or more, not 0"),
+    "hangs": ("\n        while True: pass", "it yielded no estimate in time"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_failing_algorithm_costs_its_cell_alone(tmp_path, name):
+    code, said = BROKEN[name]
+    source = f"def broken(clients, theta, gamma, H):\n    yield theta\n    yield theta\n    if True: {code}\n    yield theta\n"
+    scope: dict = {"np": np}
+    exec(source, scope)
+    db.algorithm("broken", source=source, patience=1)(scope["broken"])
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(fedavg="", broken="")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = db.run(text, out=tmp_path)
+    [warning] = [str(w.message) for w in caught if w.category is db.CellFailedWarning]
+    assert said in warning and "(broken)" in warning, warning
+    assert set(results.frame()["label"]) == {"FedAvg"}
+    with pytest.raises(db.CellError, match="broken"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db.run(LOGISTIC.format(dimension=2, clients=4) + entries(broken=""), out=tmp_path / "alone")
+
+
+def test_what_is_no_number_diverges(tmp_path):
+    @db.algorithm("diverges")
+    def diverges(clients, theta, gamma, H):
+        while True:
+            theta = theta + np.inf
+            yield theta
+
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(diverges="")
+    assert set(db.run(text, out=tmp_path).frame()["outcome"]) == {"diverged"}
+
+
+@pytest.mark.parametrize(
+    "source, said",
+    [
+        ("def f(clients, *more): yield", "can be no key"),
+        ("def f(clients, beta=None): yield", "has the default None"),
+        ("def f(clients, k: int = -1): yield", "whole numbers are 0 or more"),
+        ("def f(clients, Big=1.0): yield", "lower-case"),
+        ("def f(clients, label='a'): yield", "a meaning of its own"),
+    ],
+)
+def test_parameters_that_no_manifest_could_name_are_refused(source, said):
+    scope: dict = {}
+    exec(source, scope)
+    with pytest.raises(db.AlgorithmError, match=said):
+        db.algorithm("mine", source=source)(scope["f"])
+    with pytest.raises(db.AlgorithmError, match="built in"):
+        db.algorithm("FedAvg", source="x")(lambda clients: None)
+    with pytest.raises(db.AlgorithmError, match="source cannot be found"):
+        db.algorithm("mine")(scope["f"])
+
+
+MOMENTUM = '''
+import driftbench as db
+
+
+@db.algorithm("Heavy ball", kind="heavy-ball")
+def heavy_ball(clients, theta, gamma, H, beta=0.5):
+    velocity = 0.0
+    while True:
+        velocity = beta * velocity + clients.mean(clients.local_steps(theta, gamma, H)) - theta
+        theta = theta + velocity
+        yield theta
+'''
+
+
+def command(*arguments: str, folder) -> subprocess.CompletedProcess:
+    """The command line, in a process of its own that ends within a minute."""
+    call = [sys.executable, "-m", "driftbench", *arguments]
+    return subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_the_command_line_runs_algorithms_of_a_file(tmp_path):
+    (tmp_path / "own.py").write_text(MOMENTUM)
+    text = 'python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4)
+    claim = """
+    [[claim.less]]
+    id = "momentum"
+    statement = "Momentum ends lower"
+    left = { label = "Heavy ball" }
+    right = { label = "FedAvg" }
+    """
+    (tmp_path / "m.toml").write_text(text + entries(fedavg="", heavy_ball="beta = 0.5") + textwrap.dedent(claim))
+    for arguments, code in [(["check", "m.toml"], 0), (["run", "m.toml"], 0), (["verify", "--all"], 0)]:
+        done = command(*arguments, folder=tmp_path)
+        assert done.returncode == code, done.stderr
+    assert "2 bit-identical" in done.stdout
+    command("report", "--format", "md,html", folder=tmp_path)
+    page = (tmp_path / "reports/m/report.md").read_text()
+    assert "velocity = beta * velocity" in page and "Momentum ends lower" in page
+    # Without the code, results are still read and drawn, and not run.
+    (tmp_path / "own.py").unlink()
+    assert command("export", "--out", "rows.parquet", folder=tmp_path).returncode == 0
+    assert set(pl.read_parquet(tmp_path / "rows.parquet")["label"]) == {"FedAvg", "Heavy ball"}
+    done = command("run", "m.toml", folder=tmp_path)
+    assert done.returncode == 2 and "own.py" in done.stderr, done.stderr
+    done = command("verify", "--all", folder=tmp_path)
+    assert done.returncode != 0 and "not at hand" in done.stdout, done.stdout
+
+
+def test_the_error_of_a_file_is_told_with_its_place(tmp_path):
+    (tmp_path / "own.py").write_text("import driftbench\n1 / 0\n")
+    (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(fedavg=""))
+    done = command("check", "m.toml", folder=tmp_path)
+    assert done.returncode == 2
+    assert "m.toml:1:11" in done.stderr and "ZeroDivisionError" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_ends_an_algorithm_that_does_not_end(tmp_path):
+    program = MOMENTUM + textwrap.dedent(
+        """
+        import itertools
+
+        @db.algorithm("endless", patience=600)
+        def endless(clients, theta, gamma, H):
+            yield theta
+            print("waiting", flush=True)
+            for _ in itertools.count():
+                pass
+
+        import sys
+        try:
+            db.run(sys.argv[1], out="results")
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    )
+    (tmp_path / "own.py").write_text(program)
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(fedavg="", endless="")
+    call = [sys.executable, "own.py", text]
+    with subprocess.Popen(call, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "waiting\n"
+            child.send_signal(signal.SIGINT)
+            rest, _ = child.communicate(timeout=30)
+        finally:
+            child.kill()
+    assert "interrupted" in rest
+    assert set(db.load(tmp_path / "results").frame()["label"]) == {"FedAvg"}
+
+
+def test_draws_of_one_s_own_are_those_of_the_replicate(tmp_path):
+    @db.algorithm("random")
+    def random(clients, theta, gamma, H):
+        while True:
+            theta = clients.mean(clients.local_steps(theta, gamma, H))
+            theta = theta + 0.01 * clients.rng.normal(size=clients.dim)
+            yield theta
+
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(random="")
+    one, two = (db.run(text, out=tmp_path / name) for name in "ab")
+    assert one.digests() == two.digests()
+    last = one.frame().filter(pl.col("round") == 200)["sq_error"]
+    assert last.n_unique() == 3
+
+
+def test_the_mean_field_is_that_of_many_calls(tmp_path):
+    seen = []
+
+    @db.algorithm("fields")
+    def fields(clients, theta, gamma):
+        while True:
+            seen.append((clients.fields(theta, 200_000), clients.fields(np.tile(theta, (4, 1)))))
+            yield theta
+
+    text = LOGISTIC.format(dimension=2, clients=4).replace("rounds = 200", "rounds = 1")
+    rows = db.run(text.replace("replicates = 3", "replicates = 1") + "[[algorithm.fields]]\nstep-size = 1.0\n", out=tmp_path).frame()
+    [(many, one)] = seen
+    assert many.shape == one.shape == (4, 2)
+    assert rows.filter(pl.col("round") == 1)["oracle_calls"].item() == 4 * 200_001
+    # θ* is where the mean of the fields is 0, so θ_0 = 0 is not one, and a step against it helps.
+    assert np.linalg.norm(many.mean(axis=0)) > 0.01

@@ -1,6 +1,6 @@
 //! Frames through the Arrow C stream interface, which polars, pandas and pyarrow read.
 
-use crate::errors::raise_text;
+use super::errors::raise_text;
 use polars::prelude::*;
 use polars_arrow::array::{Array, StructArray};
 use polars_arrow::datatypes::{ArrowDataType, Field as StreamField};

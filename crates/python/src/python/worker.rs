@@ -4,7 +4,7 @@
 //! callback, the work is asked to stop; if it does not within [`PATIENCE`], the calling thread
 //! leaves it to its end, at which it releases its locks.
 
-use crate::errors::raise_text;
+use super::errors::raise_text;
 use driftbench_runner::panics::caught;
 use pyo3::prelude::*;
 use std::sync::mpsc::{self, RecvTimeoutError};

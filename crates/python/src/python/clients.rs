@@ -1,6 +1,6 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
-use crate::watch::RoundClock;
+use super::watch::RoundClock;
 use driftbench::algorithm::Instance;
 use driftbench::federated::{ControlVariates, Cost, LocalWork, RoundClients};
 use driftbench::kernel::Members;

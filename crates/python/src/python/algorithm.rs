@@ -1,7 +1,7 @@
 //! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
 
-use crate::clients::{Clients, tuple};
-use crate::watch::RoundClock;
+use super::clients::{Clients, tuple};
+use super::watch::RoundClock;
 use driftbench::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
 use driftbench::definition::SettingValue;
 use driftbench::federated::{Conditions, Cost, RoundClients, Run};

@@ -1,9 +1,9 @@
 //! The stored results of an experiment.
 
-use crate::arrow::NativeFrame;
-use crate::errors::{raise, raise_text};
-use crate::worker::{interruptible, stoppable};
-use crate::{figures, tables};
+use super::arrow::NativeFrame;
+use super::errors::{raise, raise_text};
+use super::worker::{interruptible, stoppable};
+use super::{figures, tables};
 use driftbench::analysis::compare::Options;
 use driftbench::analysis::{Experiment, analyse, tuned};
 use driftbench::cli::{self, Failure, Findings, Interrupt, Rerun};

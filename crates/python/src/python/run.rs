@@ -1,9 +1,9 @@
 //! Runs, with their progress and interruptions.
 
-use crate::errors::raise;
-use crate::plan::NativePlan;
-use crate::watch::interrupt_rounds;
-use crate::worker::stoppable;
+use super::errors::raise;
+use super::plan::NativePlan;
+use super::watch::interrupt_rounds;
+use super::worker::stoppable;
 use driftbench::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
 use driftbench::runner::{Failed, Observer};
 use pyo3::prelude::*;

@@ -1,8 +1,8 @@
 //! Manifests and their cells.
 
-use crate::arrow::NativeFrame;
-use crate::errors::{raise, raise_manifest};
-use crate::worker::interruptible;
+use super::arrow::NativeFrame;
+use super::errors::{raise, raise_manifest};
+use super::worker::interruptible;
 use driftbench::analysis::tuned;
 use driftbench::cli::{self, Failure};
 use driftbench::manifest::Source;

@@ -1,0 +1,80 @@
+//! The classes and functions of the module.
+//!
+//! *Invariant*: each is thin over the library and the parts of the command line. Work runs in a
+//! thread of its own while the calling thread checks for signals ([`worker`]).
+
+// Rounds outlive the borrows of their runs in the types, and are ended with them.
+#[allow(unsafe_code)]
+mod algorithm;
+// The Arrow C stream interface passes a pointer.
+#[allow(unsafe_code)]
+mod arrow;
+// As of algorithms.
+#[allow(unsafe_code)]
+mod clients;
+mod errors;
+mod figures;
+mod plan;
+mod results;
+mod run;
+mod tables;
+// An exception is sent to another thread by the interface of C.
+#[allow(unsafe_code)]
+mod watch;
+mod worker;
+
+use driftbench::cli;
+use driftbench::manifest::Quantity;
+use errors::raise;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// Adds the classes and functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(figure_inches, module)?)?;
+    module.add_function(wrap_pyfunction!(is_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(diff, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_class::<plan::NativePlan>()?;
+    module.add_class::<results::NativeResults>()?;
+    module.add_class::<arrow::NativeFrame>()?;
+    module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
+    driftbench::registered::set_loader(algorithm::load_code);
+    module.add_class::<clients::Clients>()?;
+    module.add_class::<clients::Variates>()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}
+
+/// Runs the command line in this process and returns its exit code. `program` is the command by
+/// which another process can do the same.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
+    cli::set_program(program);
+    py.detach(|| cli::main(arguments))
+}
+
+/// The width of a figure in inches: `column`, `text`, or a length such as `89mm`.
+#[pyfunction]
+fn figure_inches(text: &str) -> PyResult<f64> {
+    cli::figure_inches(text).map_err(PyValueError::new_err)
+}
+
+/// Whether figures can show this quantity along the rounds, as opposed to a setting.
+#[pyfunction]
+fn is_quantity(name: &str) -> bool {
+    Quantity::named(name).is_some()
+}
+
+/// Compares two sides: texts for readers and for programs, and the exit code of the command.
+#[pyfunction]
+fn diff(
+    py: Python<'_>,
+    a: String,
+    b: String,
+    fail_on: Vec<String>,
+) -> PyResult<results::DiffTexts> {
+    let compare = move || results::compare(&a, &b, &fail_on);
+    worker::interruptible(py, compare)?.map_err(|e| raise(py, e))
+}

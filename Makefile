@@ -6,7 +6,7 @@ CARGO ?= cargo
 DRIFTBENCH = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs
+.PHONY: help build reproduce report site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs wheel wheel-test
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -67,6 +67,26 @@ fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for
 docs: build ## Generate docs/MANIFEST.md from the types
 	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
 	mv docs/MANIFEST.md.new docs/MANIFEST.md
+
+# The Pythons that the wheel is tested with.
+PYTHON ?= python3
+PYTHONS ?= $(PYTHON)
+WHEELS ?= target/wheels
+# `release` shares the dependencies of the program, and its wheel is larger than 20 MB.
+WHEEL_PROFILE ?= wheel
+WHEEL_TOOLS = target/wheel-tools
+
+# maturin builds the wheel; where the machine has none, pip installs it below target/.
+wheel: ## Build the Python package into target/wheels (PYTHON=, WHEELS=, WHEEL_PROFILE=)
+	@command -v maturin >/dev/null || test -x $(WHEEL_TOOLS)/bin/maturin || \
+		{ $(PYTHON) -m venv $(WHEEL_TOOLS) && $(WHEEL_TOOLS)/bin/pip install -q 'maturin>=1.16,<2'; }
+	rm -rf $(WHEELS)
+	PATH="$$PATH:$(abspath $(WHEEL_TOOLS)/bin)" maturin build --profile $(WHEEL_PROFILE) --locked \
+		--compression-level 9 --out $(WHEELS)
+	scripts/wheel-size.sh $(WHEELS) $(if $(filter wheel,$(WHEEL_PROFILE)),20,30)
+
+wheel-test: wheel ## Install the wheel and run its tests, in a new environment for each Python (PYTHONS=)
+	scripts/wheel-test.sh $(WHEELS) $(PYTHONS)
 
 bench: ## Run all benchmarks and print which bars hold (PYTHON with numba for the peers)
 	mkdir -p target/bench

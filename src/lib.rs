@@ -23,5 +23,9 @@ pub mod stats;
 pub mod store;
 
 #[cfg(test)]
+#[path = "../tests/support/npz.rs"]
+#[allow(dead_code)]
+mod npz;
+#[cfg(test)]
 #[path = "../tests/support/process.rs"]
 mod process;

@@ -168,6 +168,8 @@ fn records_of_every_format_give_the_same_cells_results() {
     assert_eq!(finals("clients = 2", "r.svm", libsvm.as_bytes()), csv);
     let x = vec![1.0, 2.0, 3.0, 4.0, 5.5, -6.0];
     let y = vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0];
+    let columns = doubles(&[("age", &[6], x.clone()), ("label", &[6], y.clone())]);
+    assert_eq!(finals("features = [\"age\"], clients = 2", "r.npz", &columns), csv);
     let arrays = doubles(&[("x", &[6, 1], x), ("y", &[6], y)]);
     assert_eq!(finals("clients = 2", "r.npz", &arrays), csv);
 }

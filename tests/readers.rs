@@ -140,7 +140,9 @@ fn no_bytes_are_more_than_a_message() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/smoke/data/");
         std::fs::read(format!("{root}{name}")).unwrap()
     };
+    let texts = vec![b'a', 0, 0, 0, 0, 0, 0, 0, b'b', 0, 0, 0, b'c', 0, 0, 0];
     let goods = [
+        npz::npz(&[("t", "<U2", false, &[2], texts), ("n", "|b1", false, &[2], vec![0, 1])]),
         smoke("atoms.npz"),
         smoke("chains.npz"),
         smoke("records.csv"),

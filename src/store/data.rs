@@ -4,7 +4,7 @@
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
 use super::{Store, StoredExperiment};
-use driftbench_runner::data::{DataFolder, MOST_KEPT};
+use driftbench_runner::data::DataFolder;
 use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,7 @@ impl Store {
         let own = DataFolder::of_copies(copies.clone());
         remove_leftovers(&copies);
         for (path, hash) in files {
-            let large = from.size(path, hash).is_none_or(|size| size > MOST_KEPT);
-            if large || own.sound_copy(hash).is_some() {
+            if !from.is_kept(path, hash) || own.sound_copy(hash).is_some() {
                 continue;
             }
             if copies.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {

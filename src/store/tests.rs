@@ -5,6 +5,7 @@ use super::export::{ExportFormat, export};
 use super::paths::{CELL, PACK_INDEX, TRACES, is_pack};
 use super::provenance::Provenance;
 use super::*;
+use crate::npz;
 use driftbench_core::problem::arrays::NoFiles;
 use driftbench_runner::manifest::{Metric, Source, TimeAverage};
 use driftbench_runner::plan::Plan;
@@ -378,4 +379,80 @@ fn an_export_holds_the_cells_bit_for_bit() {
     let dropped = store.read(NAME, &plan.cells[0].id).unwrap().unwrap();
     let dropped: usize = dropped.traces.iter().map(Trace::rows).sum();
     assert_eq!(last_run.sum().unwrap() as usize, whole.height() - dropped);
+}
+
+/// A manifest whose records are in memory, under a name that has no extension.
+const IN_MEMORY: &str = r#"
+title = "t"
+seed = 1
+replicates = 1
+
+[problem.logistic-dataset]
+dataset = { file = "mine", clients = 2 }
+l2 = 0.1
+
+[start]
+zero = true
+
+[budget]
+rounds = 3
+
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 2
+"#;
+
+/// Results keep a copy of a file in memory, so that they are read and run again without it; the
+/// disk is never asked, and the id is that of the same bytes in a file.
+#[test]
+fn data_in_memory_is_read_from_its_copy_later() {
+    let bytes = npz::doubles(&[
+        ("x", &[4, 1], vec![0.5, -1.0, 2.0, 0.25]),
+        ("y", &[4], vec![0.0, 1.0, 1.0, 0.0]),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str, text: &str| Source {
+        name: folder.path().join(name).to_str().unwrap().into(),
+        text: text.into(),
+        ..Source::default()
+    };
+    fs::write(folder.path().join("mine"), "another file of this name").unwrap();
+    let in_memory = [("mine".to_owned(), bytes.clone().into())].into();
+    let source = Source { in_memory, ..named("m.toml", IN_MEMORY) };
+    let plan = Plan::new(NAME.into(), source).unwrap_or_else(|e| panic!("{e}"));
+    fs::write(folder.path().join("mine.npz"), &bytes).unwrap();
+    let text = IN_MEMORY.replace("\"mine\"", "\"mine.npz\"");
+    let of_file = Plan::new(NAME.into(), named("m.toml", &text)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(plan.cells[0].id, of_file.cells[0].id);
+    let digest = |plan: &Plan| {
+        let prepared = prepare(&plan.folder(), &[&plan.cells[0]]).unwrap();
+        trace::digest(&[prepared[0].simulate(0)])
+    };
+    let wanted = digest(&plan);
+    assert_eq!(wanted, digest(&of_file));
+
+    let store = Store::open(&folder.path().join("results")).unwrap();
+    store.create().unwrap();
+    store.write_experiment(&plan).unwrap();
+    let stored = store.experiments().unwrap().remove(0);
+    assert!(stored.source().in_memory.is_empty());
+    let later = Plan::new(stored.name.clone(), stored.source()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((&later.cells[0].id, digest(&later)), (&plan.cells[0].id, wanted));
+}
+
+#[test]
+fn data_in_memory_that_no_key_names_is_refused() {
+    let bytes: std::sync::Arc<[u8]> = npz::doubles(&[("x", &[1, 1], vec![1.0])]).into();
+    let refused = |names: &[&str], text: &str| {
+        let in_memory = names.iter().map(|name| ((*name).to_owned(), bytes.clone())).collect();
+        let source = Source { name: "t".into(), text: text.into(), in_memory, ..Source::default() };
+        Plan::new(NAME.into(), source).err().unwrap().to_string()
+    };
+    let said = refused(&["mine", "mien"], IN_MEMORY);
+    assert!(said.contains("error: no key names `mien` as a file"), "{said}");
+    assert!(said.contains("= allowed: mine"), "{said}");
+    let said = refused(&["mien"], IN_MEMORY);
+    let message = "mine cannot be read: there is no such file; in memory there is mien";
+    assert!(said.contains(message), "{said}");
+    assert!(refused(&["mien"], LOGISTIC).contains("the manifest names no file"));
 }

@@ -93,7 +93,7 @@ impl Column {
 pub enum Contents {
     /// Named arrays (`.npz`).
     Arrays(BTreeMap<String, Array>),
-    /// Named columns of one length (CSV, Parquet).
+    /// Named columns of one length (CSV, Parquet, `.npz` of arrays with one axis).
     Table(Vec<(String, Column)>),
     /// A matrix of sparse rows, and further arrays by name (`.npz` of `scipy.sparse`).
     SparseArrays {
@@ -147,7 +147,10 @@ impl<'a> NpzArrays<'a> {
     pub fn new(file: &'a DataFile, contents: &'a Contents) -> Result<Self, Fault> {
         match contents {
             Contents::Arrays(arrays) => Ok(Self { file: &file.path, arrays }),
-            _ => Err(Fault::new("file", format!("{} is not an .npz file", file.path))),
+            _ => {
+                let message = format!("{} does not hold named arrays (.npz)", file.path);
+                Err(Fault::new("file", message))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Data files: found relative to the manifest, identified by the hash of their
+//! Data files: found in memory or relative to the manifest, identified by the hash of their
 //! bytes, read into plain values. One source file per format.
 //!
 //! *Invariant*: nothing is repaired. A file that cannot be read as it is is refused with the
@@ -13,7 +13,7 @@ mod npz;
 use crate::files::{self, sha256};
 use crate::panics::lock;
 use driftbench_core::problem::arrays::{Contents, DataFile, Files};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -33,8 +33,11 @@ pub const MOST_KEPT: u64 = 256 << 20;
 pub type TableReader = fn(Vec<u8>) -> Result<Contents, String>;
 
 /// The files below a manifest's folder, and the copies that results keep of them.
+#[derive(Default)]
 pub struct DataFolder {
     base: PathBuf,
+    /// Files in memory by their paths, which are never looked up on the disk.
+    in_memory: BTreeMap<String, Arc<[u8]>>,
     /// Copies, each named by the hash of its bytes.
     copies: Option<PathBuf>,
     tables: Option<TableReader>,
@@ -48,12 +51,25 @@ impl DataFolder {
     /// The files below this folder, a folder of copies, which are read first, and a reader of
     /// Parquet tables.
     pub fn new(base: &Path, copies: Option<PathBuf>, tables: Option<TableReader>) -> Self {
-        Self { base: base.to_owned(), copies, tables, opened: Mutex::default() }
+        Self { base: base.to_owned(), copies, tables, ..Self::default() }
+    }
+
+    /// The same with these files in memory, by their paths.
+    pub fn with_files(self, in_memory: BTreeMap<String, Arc<[u8]>>) -> Self {
+        Self { in_memory, ..self }
     }
 
     /// The copies in this folder alone.
     pub fn of_copies(copies: PathBuf) -> Self {
-        Self::new(Path::new(""), Some(copies), None)
+        Self { copies: Some(copies), ..Self::default() }
+    }
+
+    /// Whether results keep a copy of the file of this path and hash: it is in memory, and so will
+    /// not be there later, or it is not too large.
+    pub fn is_kept(&self, path: &str, hash: &str) -> bool {
+        let length = |path: PathBuf| std::fs::metadata(path).ok().map(|about| about.len());
+        let size = self.copy(hash).and_then(length).or_else(|| length(self.base.join(path)));
+        self.in_memory.contains_key(path) || size.is_some_and(|size| size <= MOST_KEPT)
     }
 
     /// Where the copy of the file with this hash is, or would be.
@@ -72,12 +88,6 @@ impl DataFolder {
         let plain = |path: &Path| path.symlink_metadata().is_ok_and(|kind| !kind.is_symlink());
         let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| bytes_of(&copy).ok())?;
         bytes.filter(|bytes| sha256(bytes) == wanted)
-    }
-
-    /// The length of the copy of a file, or else of the file; `None` if neither is there.
-    pub fn size(&self, path: &str, hash: &str) -> Option<u64> {
-        let length = |path: PathBuf| std::fs::metadata(path).ok().map(|about| about.len());
-        self.copy(hash).and_then(length).or_else(|| length(self.base.join(path)))
     }
 
     /// The bytes of a file that must have this hash, from its copy if there is one.
@@ -103,7 +113,16 @@ impl DataFolder {
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
-        bytes_of(&self.base.join(path))
+        match self.in_memory.get(path) {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => bytes_of(&self.base.join(path)).map_err(|why| match self.in_memory.len() {
+                0 => why,
+                _ => {
+                    let names: Vec<&str> = self.in_memory.keys().map(String::as_str).collect();
+                    format!("{why}; in memory there is {}", names.join(", "))
+                }
+            }),
+        }
     }
 
     /// SHA-256 of a file's bytes, 64 hexadecimal digits.
@@ -155,6 +174,8 @@ pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<C
         "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
         "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),
         "libsvm" | "svm" | "txt" => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
+        // Arrays in memory, and copies of them, need no extension.
+        _ if bytes.starts_with(b"PK\x03\x04") => npz::read(bytes),
         _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),
     }
 }

@@ -1,12 +1,13 @@
 //! numpy's `.npz`: a zip archive of `.npy` arrays, checksums verified. Arrays `data`, `indices`,
-//! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`.
+//! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`; two or more
+//! arrays that all have one axis of the same length are the columns of a table.
 
 use super::MOST_BYTES;
 use driftbench_core::kernel::SparseRows;
 use driftbench_core::problem::MOST_SPARSE_FEATURES;
-use driftbench_core::problem::arrays::{Array, Contents, sanitised};
+use driftbench_core::problem::arrays::{Array, Column, Contents, sanitised};
 use driftbench_core::words::count;
-use npyz::{DType, NpyFile, Order, TypeChar};
+use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
@@ -31,7 +32,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
-    let mut arrays = BTreeMap::new();
+    let mut arrays = NamedArrays::default();
     let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
@@ -48,23 +49,30 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             )));
         }
         left -= taken;
-        if let ("format", Ok(text)) = (name.as_str(), text(&bytes)) {
-            format = Some(text);
+        let text = texts(&bytes).map_err(said)?;
+        if let ("format", Some(TextArray { shape, all })) = (name.as_str(), &text)
+            && shape.is_empty()
+        {
+            format = all.first().cloned();
             continue;
         }
         // Whether scipy had a sparse array or a sparse matrix.
         if name == "_is_array" {
             continue;
         }
-        let array = array(&bytes).map_err(said)?;
-        if arrays.contains_key(&name) {
+        if arrays.numbers.contains_key(&name) || arrays.texts.contains_key(&name) {
             return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
-        arrays.insert(name, array);
+        match text {
+            Some(text) => drop(arrays.texts.insert(name.clone(), text)),
+            None => drop(arrays.numbers.insert(name.clone(), array(&bytes).map_err(said)?)),
+        }
+        arrays.names.push(name);
     }
-    match (arrays.contains_key("indptr"), format.as_deref()) {
-        (true, None | Some("csr")) => sparse(arrays),
-        (false, None) => Ok(Contents::Arrays(arrays)),
+    match (arrays.numbers.contains_key("indptr"), format.as_deref()) {
+        (true, None | Some("csr")) => sparse(arrays.of_numbers()?),
+        (false, None) if arrays.are_columns() => Ok(arrays.table()),
+        (false, None) => Ok(Contents::Arrays(arrays.of_numbers()?)),
         (_, format) => Err(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())
@@ -108,20 +116,86 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
-/// A text of ASCII letters, of numpy's types S and U: the name of a sparse format.
-fn text(bytes: &[u8]) -> Result<String, String> {
+/// The arrays of an archive.
+#[derive(Default)]
+struct NamedArrays {
+    /// In the order of the archive.
+    names: Vec<String>,
+    numbers: BTreeMap<String, Array>,
+    texts: BTreeMap<String, TextArray>,
+}
+
+impl NamedArrays {
+    /// Whether they are the columns of a table.
+    fn are_columns(&self) -> bool {
+        let texts = self.texts.values().map(|texts| &texts.shape);
+        let mut shapes = self.numbers.values().map(|array| &array.shape).chain(texts);
+        let first = shapes.next();
+        self.names.len() > 1
+            && first.is_some_and(|shape| shape.len() == 1)
+            && shapes.all(|shape| Some(shape) == first)
+    }
+
+    fn table(mut self) -> Contents {
+        let column = |name: String| {
+            let column = match self.texts.remove(&name) {
+                Some(texts) => Column::Text(texts.all),
+                None => Column::Numbers(self.numbers.remove(&name).map_or(Vec::new(), |a| a.data)),
+            };
+            (name, column)
+        };
+        Contents::Table(self.names.into_iter().map(column).collect())
+    }
+
+    /// All of them, if none is of texts.
+    fn of_numbers(self) -> Result<BTreeMap<String, Array>, String> {
+        match self.texts.first_key_value() {
+            None => Ok(self.numbers),
+            Some((name, _)) => Err(format!("`{}`: {}", sanitised(name), unknown("text"))),
+        }
+    }
+}
+
+/// An array of texts.
+struct TextArray {
+    shape: Vec<usize>,
+    all: Vec<String>,
+}
+
+/// An array of numpy's types S and U; `None` if it is of another type.
+fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
     let begin = header(bytes)?;
     let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
-    match file.dtype() {
-        DType::Plain(plain)
-            if matches!(plain.type_char(), TypeChar::ByteStr | TypeChar::UnicodeStr) =>
-        {
-            // The letters of U have four bytes.
-            let letters = bytes[begin..].iter().filter(|byte| **byte != 0);
-            Ok(letters.map(|byte| char::from(*byte)).collect())
-        }
-        other => Err(format!("its type is {}; expected a text", sanitised(&other.descr()))),
+    let DType::Plain(plain) = file.dtype() else { return Ok(None) };
+    let wide = plain.type_char() == TypeChar::UnicodeStr;
+    if !wide && plain.type_char() != TypeChar::ByteStr {
+        return Ok(None);
     }
+    let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
+    let size = plain.num_bytes().unwrap_or(0);
+    let whole = shape.iter().try_fold(size, |n, &axis| n.checked_mul(axis));
+    if size == 0 || whole != Some(bytes.len() - begin) {
+        return Err(format!(
+            "its header announces texts of {size} bytes in the shape {shape:?}, which it does not hold"
+        ));
+    }
+    let is_big = plain.endianness() == Endianness::Big;
+    let letter = |four: &[u8]| {
+        let four = [four[0], four[1], four[2], four[3]];
+        char::from_u32(if is_big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+    };
+    let decoded = |text: &[u8]| match wide {
+        true => text.chunks_exact(4).map(letter).collect::<Option<String>>(),
+        false => String::from_utf8(text.to_vec()).ok(),
+    };
+    let text = |(row, text)| match decoded(text).map(|text| text.trim_end_matches('\0').to_owned())
+    {
+        Some(text) if !text.is_empty() => Ok(text),
+        Some(_) => Err(format!("row {row} is empty; nothing is filled in")),
+        None => Err(format!("row {row} is not Unicode text")),
+    };
+    let all = bytes[begin..].chunks_exact(size).enumerate().map(text);
+    Ok(Some(TextArray { shape, all: all.collect::<Result<_, _>>()? }))
 }
 
 /// The length of the part before the numbers, if that is what an array of
@@ -250,214 +324,5 @@ fn row_by_row(shape: &[usize], data: &[f64]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    /// An `.npy` file of this header and these bytes.
-    fn npy(header: &str, data: &[u8]) -> Vec<u8> {
-        let padded = format!("{header:<117}\n");
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((padded.len() as u16).to_le_bytes());
-        bytes.extend(padded.as_bytes());
-        bytes.extend(data);
-        bytes
-    }
-
-    fn npz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
-        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        let stored = zip::write::SimpleFileOptions::default()
-            .compression_method(zip::CompressionMethod::Stored);
-        for (name, bytes) in files {
-            writer.start_file(*name, stored).unwrap();
-            writer.write_all(bytes).unwrap();
-        }
-        writer.finish().unwrap().into_inner()
-    }
-
-    fn doubles(header: &str, values: &[f64]) -> Vec<u8> {
-        npy(header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
-    }
-
-    const ROWS: &str = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
-    const COLUMNS: &str = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }";
-
-    #[test]
-    fn arrays_come_row_by_row_in_any_order_and_type() {
-        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let scalar = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }";
-        let whole = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
-        let bytes = npz(&[
-            ("rows.npy", doubles(ROWS, &x)),
-            ("columns.npy", doubles(COLUMNS, &x)),
-            ("gamma.npy", npy(scalar, &0.5_f32.to_le_bytes())),
-            ("n.npy", npy(whole, &[7, 0, 0, 0, 255, 255, 255, 255])),
-        ]);
-        let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
-        assert_eq!(arrays["rows"], Array { shape: vec![2, 3], data: x.into() });
-        assert_eq!(arrays["columns"].data, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
-        assert_eq!(arrays["gamma"], Array { shape: vec![], data: vec![0.5] });
-        assert_eq!(arrays["n"].data, [7.0, -1.0]);
-    }
-
-    /// The arrays of `scipy.sparse.save_npz`, those of these names replaced.
-    fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
-        let whole = |shape: &str, values: &[i32]| {
-            let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}");
-            npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
-        };
-        let values = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
-        let truth = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }";
-        let mut files = vec![
-            ("indices.npy", whole("(3,)", &[0, 4, 2])),
-            ("indptr.npy", whole("(3,)", &[0, 2, 3])),
-            ("format.npy", format_name("|S3", b"csr")),
-            ("shape.npy", whole("(2,)", &[2, 5])),
-            ("data.npy", doubles(values, &[0.5, -1.0, 3.0])),
-            ("_is_array.npy", npy(truth, &[1])),
-            ("y.npy", whole("(2,)", &[1, -1])),
-        ];
-        for (name, bytes) in replaced {
-            files.retain(|(known, _)| known != name);
-            if !bytes.is_empty() {
-                files.push((name, bytes.clone()));
-            }
-        }
-        read(npz(&files))
-    }
-
-    fn format_name(dtype: &str, bytes: &[u8]) -> Vec<u8> {
-        npy(&format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (), }}"), bytes)
-    }
-
-    fn integers(values: &[i64]) -> Vec<u8> {
-        let n = values.len();
-        let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}");
-        npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn scipys_sparse_rows_stay_sparse() {
-        // As bytes, as numpy writes a str, or left out.
-        let unicode = format_name("<U3", b"c\0\0\0s\0\0\0r\0\0\0");
-        for format in [format_name("|S3", b"csr"), unicode, Vec::new()] {
-            let Ok(Contents::SparseArrays { features, others }) = scipy(&[("format.npy", format)])
-            else {
-                panic!()
-            };
-            let dense = [0.5, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 3.0, 0.0, 0.0];
-            assert_eq!((features.to_dense(), features.values().len()), (dense.to_vec(), 3));
-            assert_eq!(others.keys().collect::<Vec<_>>(), ["y"]);
-        }
-    }
-
-    #[test]
-    fn sparse_rows_that_are_wrong_are_refused() {
-        let columns = format_name("|S3", b"csc");
-        let half = doubles("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[0.5; 3]);
-        for (name, bytes, message) in [
-            ("format.npy", columns, "`format` is \"csc\": of the formats of scipy.sparse only csr"),
-            ("indptr.npy", Vec::new(), "`format` is \"csr\""),
-            ("indices.npy", Vec::new(), "no array `indices`"),
-            ("shape.npy", Vec::new(), "no array `shape`"),
-            ("shape.npy", integers(&[2, 5, 1]), "`shape` has 3 numbers; expected 2"),
-            ("shape.npy", integers(&[3, 5]), "`indptr` has 3 offsets; expected 4 for 3 rows"),
-            ("shape.npy", integers(&[2, 1 << 40]), "announces 1099511627776 features"),
-            ("shape.npy", integers(&[2, 4]), "row 0: index 4 is not below 4"),
-            ("indices.npy", integers(&[4, 0, 2]), "row 0: index 0 does not rise; scipy's"),
-            ("indices.npy", integers(&[0, 1 << 40, 2]), "row 0: index 4294967295 is not below 5"),
-            ("indices.npy", integers(&[0, -1, 2]), "`indices` has -1; expected whole numbers"),
-            ("indices.npy", half, "`indices` has 0.5; expected whole numbers"),
-            ("indices.npy", integers(&[0, 4]), "there are 3 values, but 2 indices"),
-            ("indptr.npy", integers(&[0, 5, 3]), "row 1 ends before it begins"),
-            ("indptr.npy", integers(&[0, 2, 4]), "must begin at 0 and end at 3"),
-        ] {
-            let said = scipy(&[(name, bytes)]).unwrap_err();
-            assert!(said.contains(message), "{said}");
-        }
-    }
-
-    #[test]
-    fn small_types_are_widened() {
-        let header =
-            |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
-        for (kind, data, wanted) in [
-            // As numpy writes float16: 1, −2, 65504; the largest subnormal, ∞ and −0.1.
-            ("<f2", vec![0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b], [1.0, -2.0, 65504.0]),
-            (">f2", vec![0x3c, 0x00, 0xc0, 0x00, 0x7b, 0xff], [1.0, -2.0, 65504.0]),
-            (
-                "<f2",
-                vec![0xff, 0x03, 0x00, 0x7c, 0x66, 0xae],
-                [1023.0 / 16_777_216.0, f64::INFINITY, -0.099_975_585_937_5],
-            ),
-            ("<i2", vec![1, 0, 255, 255, 0, 128], [1.0, -1.0, -32768.0]),
-            ("<u2", vec![1, 0, 255, 255, 0, 128], [1.0, 65535.0, 32768.0]),
-            ("|i1", vec![1, 255, 128], [1.0, -1.0, -128.0]),
-            ("|u1", vec![1, 255, 128], [1.0, 255.0, 128.0]),
-            ("|b1", vec![1, 0, 1], [1.0, 0.0, 1.0]),
-        ] {
-            let bytes = npz(&[("x.npy", npy(&header(kind), &data))]);
-            let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!("{kind}") };
-            assert_eq!(arrays["x"].data, wanted, "{kind}");
-        }
-    }
-
-    #[test]
-    fn a_flipped_bit_is_found() {
-        let mut bytes = npz(&[("x.npy", doubles(ROWS, &[1.0; 6]))]);
-        let at = bytes.windows(8).position(|w| w == 1.0_f64.to_le_bytes()).unwrap();
-        bytes[at + 3] ^= 4;
-        let said = read(bytes).unwrap_err();
-        assert!(said.contains("`x`") && said.to_lowercase().contains("checksum"), "{said}");
-    }
-
-    #[test]
-    fn what_is_no_array_of_numbers_is_refused() {
-        let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99999999), }";
-        let complex = "{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }";
-        for (bytes, message) in [
-            (b"no zip".to_vec(), "it is not a zip archive"),
-            (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
-            (
-                npz(&[("x.npy", npy(complex, &[0; 16]))]),
-                "expected floats, whole numbers or truth values",
-            ),
-            (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
-            (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
-            (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
-            (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
-            (npz(&[("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec())]), "4294967307"),
-            (npz(&[("x.npy", doubles(ROWS, &[1.0; 6])), ("x", doubles(ROWS, &[1.0; 6]))]), "two"),
-        ] {
-            let said = read(bytes).unwrap_err();
-            assert!(said.contains(message), "{said}");
-        }
-    }
-
-    /// A header is read by recursion: brackets within brackets would use up the stack.
-    #[test]
-    fn a_header_of_brackets_is_refused() {
-        for depth in [9, 2_000, 30_000] {
-            let said = read(npz(&[("x.npy", npy(&"(".repeat(depth), &[]))])).unwrap_err();
-            assert!(said.contains("header"), "{said}");
-        }
-    }
-
-    /// A few kilobytes that unpack to megabytes.
-    #[test]
-    fn a_bomb_is_not_unpacked() {
-        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        let packed = zip::write::SimpleFileOptions::default()
-            .compression_method(zip::CompressionMethod::Deflated);
-        for name in ["x.npy", "y.npy"] {
-            writer.start_file(name, packed).unwrap();
-            let shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (131072,), }";
-            writer.write_all(&npy(shape, &vec![0; 1 << 20])).unwrap();
-        }
-        let bytes = writer.finish().unwrap().into_inner();
-        assert!(bytes.len() < 1 << 16, "{}", bytes.len());
-        assert!(within(bytes.clone(), 3 << 20).is_ok());
-        let said = within(bytes, (1 << 20) + 200).unwrap_err();
-        assert!(said.starts_with("`y`: the ") && said.contains("more than 1048776"), "{said}");
-    }
-}
+#[path = "npz_tests.rs"]
+mod tests;

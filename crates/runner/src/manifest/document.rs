@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::de::{DeTable, DeValue};
 
@@ -27,6 +28,10 @@ pub struct Source {
     /// what is not here is read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// Data files in memory, by the path that the manifest names: they are read from here instead
+    /// of from the disk. Results keep a copy of each, so that they can be read without these.
+    #[serde(skip)]
+    pub in_memory: BTreeMap<String, Arc<[u8]>>,
     /// The folder of the copies of data files that results keep, if it is of results.
     #[serde(skip)]
     pub copies: Option<PathBuf>,

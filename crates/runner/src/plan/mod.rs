@@ -23,8 +23,8 @@ use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;
 use crate::manifest::{
-    BURN_IN, Budget, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record, Rejected,
-    Source, Spacing, Start,
+    BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
+    Rejected, Source, Spacing, Start,
 };
 pub use costs::unrecorded;
 use driftbench_core::federated::Cost;
@@ -292,6 +292,7 @@ impl Plan {
             checker.at_cost("compare.at", compare.at, Quantity::SqError, cells.iter());
         }
         found.extend(checker.found);
+        found.extend(hashes.unused(&source));
         if !found.is_empty() {
             return Err(reject(found));
         }
@@ -351,7 +352,7 @@ fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Ve
 
 fn folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    DataFolder::new(base, source.copies.clone(), source.tables)
+    DataFolder::new(base, source.copies.clone(), source.tables).with_files(source.in_memory.clone())
 }
 
 /// Hashes of the data files, each read once.
@@ -361,6 +362,17 @@ struct Hashes {
 }
 
 impl Hashes {
+    /// The errors of files in memory that no key of the manifest names.
+    fn unused(&self, source: &Source) -> Option<Diagnostic> {
+        let unused = source.in_memory.keys().find(|name| !self.known.contains_key(*name))?;
+        let named: Vec<&str> = self.known.keys().map(String::as_str).collect();
+        let diagnostic = Diagnostic::new(None, "", format!("no key names `{unused}` as a file"));
+        Some(match named.is_empty() {
+            true => diagnostic.allowing("the manifest names no file"),
+            false => diagnostic.naming(unused, &named),
+        })
+    }
+
     /// Writes down in a problem's settings what its files hold.
     fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();

@@ -24,14 +24,15 @@ pub struct Dataset {
     /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
     /// column, `client` (n,). Instead of `x`, an `.npz` may hold sparse rows as
     /// `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format`
-    /// (`"csr"`).
+    /// (`"csr"`); and an `.npz` of two or more arrays that all have one axis (n,) holds columns by
+    /// name, numbers or texts, as a CSV file does.
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
-    /// The column of the labels (CSV, Parquet).
+    /// The column of the labels (CSV, Parquet, `.npz` of columns).
     #[serde(default = "label", skip_serializing_if = "is_label")]
     #[schemars(example = &"label", extend("default" = "label"))]
     pub label: String,
-    /// The columns of the features (CSV, Parquet), in this order; by default all
+    /// The columns of the features (CSV, Parquet, `.npz` of columns), in this order; by default all
     /// but those of the label and the split.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_FEATURES)]

@@ -1,0 +1,259 @@
+//! Archives of every kind, sound and not.
+
+use super::*;
+use std::io::Write;
+
+/// An `.npy` file of this header and these bytes.
+fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let padded = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((padded.len() as u16).to_le_bytes());
+    bytes.extend(padded.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn npz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, bytes) in files {
+        writer.start_file(*name, stored).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn doubles(header: &str, values: &[f64]) -> Vec<u8> {
+    npy(header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+}
+
+const ROWS: &str = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
+const COLUMNS: &str = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }";
+
+#[test]
+fn arrays_come_row_by_row_in_any_order_and_type() {
+    let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let scalar = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }";
+    let whole = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+    let bytes = npz(&[
+        ("rows.npy", doubles(ROWS, &x)),
+        ("columns.npy", doubles(COLUMNS, &x)),
+        ("gamma.npy", npy(scalar, &0.5_f32.to_le_bytes())),
+        ("n.npy", npy(whole, &[7, 0, 0, 0, 255, 255, 255, 255])),
+    ]);
+    let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
+    assert_eq!(arrays["rows"], Array { shape: vec![2, 3], data: x.into() });
+    assert_eq!(arrays["columns"].data, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
+    assert_eq!(arrays["gamma"], Array { shape: vec![], data: vec![0.5] });
+    assert_eq!(arrays["n"].data, [7.0, -1.0]);
+}
+
+/// The arrays of `scipy.sparse.save_npz`, those of these names replaced.
+fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
+    let whole = |shape: &str, values: &[i32]| {
+        let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}");
+        npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+    };
+    let values = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
+    let truth = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }";
+    let mut files = vec![
+        ("indices.npy", whole("(3,)", &[0, 4, 2])),
+        ("indptr.npy", whole("(3,)", &[0, 2, 3])),
+        ("format.npy", format_name("|S3", b"csr")),
+        ("shape.npy", whole("(2,)", &[2, 5])),
+        ("data.npy", doubles(values, &[0.5, -1.0, 3.0])),
+        ("_is_array.npy", npy(truth, &[1])),
+        ("y.npy", whole("(2,)", &[1, -1])),
+    ];
+    for (name, bytes) in replaced {
+        files.retain(|(known, _)| known != name);
+        if !bytes.is_empty() {
+            files.push((name, bytes.clone()));
+        }
+    }
+    read(npz(&files))
+}
+
+fn format_name(dtype: &str, bytes: &[u8]) -> Vec<u8> {
+    npy(&format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (), }}"), bytes)
+}
+
+fn integers(values: &[i64]) -> Vec<u8> {
+    let n = values.len();
+    let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}");
+    npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+}
+
+#[test]
+fn scipys_sparse_rows_stay_sparse() {
+    // As bytes, as numpy writes a str, or left out.
+    let unicode = format_name("<U3", b"c\0\0\0s\0\0\0r\0\0\0");
+    for format in [format_name("|S3", b"csr"), unicode, Vec::new()] {
+        let Ok(Contents::SparseArrays { features, others }) = scipy(&[("format.npy", format)])
+        else {
+            panic!()
+        };
+        let dense = [0.5, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 3.0, 0.0, 0.0];
+        assert_eq!((features.to_dense(), features.values().len()), (dense.to_vec(), 3));
+        assert_eq!(others.keys().collect::<Vec<_>>(), ["y"]);
+    }
+}
+
+#[test]
+fn sparse_rows_that_are_wrong_are_refused() {
+    let columns = format_name("|S3", b"csc");
+    let half = doubles("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[0.5; 3]);
+    for (name, bytes, message) in [
+        ("format.npy", columns, "`format` is \"csc\": of the formats of scipy.sparse only csr"),
+        ("indptr.npy", Vec::new(), "`format` is \"csr\""),
+        ("indices.npy", Vec::new(), "no array `indices`"),
+        ("shape.npy", Vec::new(), "no array `shape`"),
+        ("shape.npy", integers(&[2, 5, 1]), "`shape` has 3 numbers; expected 2"),
+        ("shape.npy", integers(&[3, 5]), "`indptr` has 3 offsets; expected 4 for 3 rows"),
+        ("shape.npy", integers(&[2, 1 << 40]), "announces 1099511627776 features"),
+        ("shape.npy", integers(&[2, 4]), "row 0: index 4 is not below 4"),
+        ("indices.npy", integers(&[4, 0, 2]), "row 0: index 0 does not rise; scipy's"),
+        ("indices.npy", integers(&[0, 1 << 40, 2]), "row 0: index 4294967295 is not below 5"),
+        ("indices.npy", integers(&[0, -1, 2]), "`indices` has -1; expected whole numbers"),
+        ("indices.npy", half, "`indices` has 0.5; expected whole numbers"),
+        ("indices.npy", integers(&[0, 4]), "there are 3 values, but 2 indices"),
+        ("indptr.npy", integers(&[0, 5, 3]), "row 1 ends before it begins"),
+        ("indptr.npy", integers(&[0, 2, 4]), "must begin at 0 and end at 3"),
+    ] {
+        let said = scipy(&[(name, bytes)]).unwrap_err();
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn small_types_are_widened() {
+    let header =
+        |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
+    for (kind, data, wanted) in [
+        // As numpy writes float16: 1, −2, 65504; the largest subnormal, ∞ and −0.1.
+        ("<f2", vec![0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b], [1.0, -2.0, 65504.0]),
+        (">f2", vec![0x3c, 0x00, 0xc0, 0x00, 0x7b, 0xff], [1.0, -2.0, 65504.0]),
+        (
+            "<f2",
+            vec![0xff, 0x03, 0x00, 0x7c, 0x66, 0xae],
+            [1023.0 / 16_777_216.0, f64::INFINITY, -0.099_975_585_937_5],
+        ),
+        ("<i2", vec![1, 0, 255, 255, 0, 128], [1.0, -1.0, -32768.0]),
+        ("<u2", vec![1, 0, 255, 255, 0, 128], [1.0, 65535.0, 32768.0]),
+        ("|i1", vec![1, 255, 128], [1.0, -1.0, -128.0]),
+        ("|u1", vec![1, 255, 128], [1.0, 255.0, 128.0]),
+        ("|b1", vec![1, 0, 1], [1.0, 0.0, 1.0]),
+    ] {
+        let bytes = npz(&[("x.npy", npy(&header(kind), &data))]);
+        let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!("{kind}") };
+        assert_eq!(arrays["x"].data, wanted, "{kind}");
+    }
+}
+
+/// Bytes of `<U` or `>U` texts of two letters.
+fn unicode(texts: &[&str], bytes_of: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    let pad = |text: &&str| text.chars().map(u32::from).chain([0; 2]).take(2).collect();
+    texts.iter().flat_map(|t| -> Vec<u32> { pad(t) }).flat_map(bytes_of).collect()
+}
+
+#[test]
+fn arrays_of_one_axis_are_columns_in_their_order() {
+    let three =
+        |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
+    let little = npy(&three("<U2"), &unicode(&["é", "b", "bc"], u32::to_le_bytes));
+    let big = npy(&three(">U2"), &unicode(&["é", "b", "bc"], u32::to_be_bytes));
+    let bytes = npy(&three("|S2"), "é\0bbc".replace("\0b", "b\0").as_bytes());
+    for texts in [little, big, bytes] {
+        let read = read(npz(&[
+            ("z.npy", doubles(&three("<f8"), &[1.0, 2.0, 3.0])),
+            ("label.npy", texts),
+            ("a.npy", npy(&three("|b1"), &[0, 1, 1])),
+        ]));
+        let Ok(Contents::Table(columns)) = read else { panic!("{read:?}") };
+        let text = ["é", "b", "bc"].map(str::to_owned).to_vec();
+        let wanted = [
+            ("z".to_owned(), Column::Numbers(vec![1.0, 2.0, 3.0])),
+            ("label".to_owned(), Column::Text(text)),
+            ("a".to_owned(), Column::Numbers(vec![0.0, 1.0, 1.0])),
+        ];
+        assert_eq!(columns, wanted);
+    }
+}
+
+#[test]
+fn texts_that_are_wrong_are_refused() {
+    let texts = |kind: &str, shape: &str, data: &[u8]| {
+        npy(&format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"), data)
+    };
+    for (bytes, message) in [
+        (texts("|S2", "(2,)", b"ab\0\0"), "`t`: row 1 is empty"),
+        (texts("|S2", "(2,)", b"ab\xff\xff"), "`t`: row 1 is not Unicode text"),
+        (texts("<U1", "(1,)", &[0, 0, 0, 0x80]), "`t`: row 0 is not Unicode text"),
+        (texts("<U1", "(9999999999,)", &[b'a', 0, 0, 0]), "which it does not hold"),
+        (texts("<U0", "(9999999999,)", &[]), "which it does not hold"),
+        (texts("|S1", "(1,)", b"a"), "`t`: its type is text; expected floats"),
+    ] {
+        let said = read(npz(&[("t.npy", bytes)])).unwrap_err();
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found() {
+    let mut bytes = npz(&[("x.npy", doubles(ROWS, &[1.0; 6]))]);
+    let at = bytes.windows(8).position(|w| w == 1.0_f64.to_le_bytes()).unwrap();
+    bytes[at + 3] ^= 4;
+    let said = read(bytes).unwrap_err();
+    assert!(said.contains("`x`") && said.to_lowercase().contains("checksum"), "{said}");
+}
+
+#[test]
+fn what_is_no_array_of_numbers_is_refused() {
+    let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99999999), }";
+    let complex = "{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }";
+    for (bytes, message) in [
+        (b"no zip".to_vec(), "it is not a zip archive"),
+        (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
+        (
+            npz(&[("x.npy", npy(complex, &[0; 16]))]),
+            "expected floats, whole numbers or truth values",
+        ),
+        (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
+        (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
+        (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
+        (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
+        (npz(&[("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec())]), "4294967307"),
+        (npz(&[("x.npy", doubles(ROWS, &[1.0; 6])), ("x", doubles(ROWS, &[1.0; 6]))]), "two"),
+    ] {
+        let said = read(bytes).unwrap_err();
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+/// A header is read by recursion: brackets within brackets would use up the stack.
+#[test]
+fn a_header_of_brackets_is_refused() {
+    for depth in [9, 2_000, 30_000] {
+        let said = read(npz(&[("x.npy", npy(&"(".repeat(depth), &[]))])).unwrap_err();
+        assert!(said.contains("header"), "{said}");
+    }
+}
+
+/// A few kilobytes that unpack to megabytes.
+#[test]
+fn a_bomb_is_not_unpacked() {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let packed = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Deflated);
+    for name in ["x.npy", "y.npy"] {
+        writer.start_file(name, packed).unwrap();
+        let shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (131072,), }";
+        writer.write_all(&npy(shape, &vec![0; 1 << 20])).unwrap();
+    }
+    let bytes = writer.finish().unwrap().into_inner();
+    assert!(bytes.len() < 1 << 16, "{}", bytes.len());
+    assert!(within(bytes.clone(), 3 << 20).is_ok());
+    let said = within(bytes, (1 << 20) + 200).unwrap_err();
+    assert!(said.starts_with("`y`: the ") && said.contains("more than 1048776"), "{said}");
+}

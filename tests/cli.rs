@@ -64,7 +64,8 @@ fn check_accepts_what_is_right() {
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();
-    let verbs = "run watch report reproduce check plan diff digest export merge submit schema";
+    let verbs = "run watch report reproduce check plan init data diff digest export merge submit schema \
+         completions";
     for verb in verbs.split(' ') {
         bench.run(&[verb, "--help"]).expect(0).prints("Example: driftbench");
     }

@@ -6,7 +6,7 @@ mod support;
 
 use npz::{Named, doubles, singles};
 use std::fmt::Write;
-use support::Bench;
+use support::{Bench, files_with, root};
 
 /// 120 records of two classes of text at four sites, with a constant column, one of text and one
 /// that is the sum of two others.
@@ -55,6 +55,95 @@ fn a_tuned_comparison_runs_as_it_is_printed() {
     for row in &rows {
         let number = |name: &str| row[name].parse::<f64>().unwrap();
         assert!(number("selected_step-size") > 0.0 && number("low") < number("high"), "{row:?}");
+    }
+}
+
+/// What `init` writes is what `data` prints; it is checked, run and reported by the commands that
+/// it names, and the page has a figure.
+#[test]
+fn a_manifest_of_records_runs_by_the_commands_that_are_printed() {
+    let bench = Bench::new();
+    for (arguments, manifest, experiment) in [
+        (&["my records.csv", "--label", "grade"][..], "my-records.toml", "my-records"),
+        (&["my records.csv", "--tune", "--out", "t/tuned.toml"], "t/tuned.toml", "tuned"),
+    ] {
+        bench.write("my records.csv", table());
+        std::fs::create_dir_all(bench.path("t")).unwrap();
+        let output = bench.run(&[&["init"], arguments].concat()).expect(0);
+        assert_eq!(output.err, "");
+        insta::assert_snapshot!(format!("init_{experiment}"), output.out);
+        let text = bench.read(manifest);
+        if manifest == "my-records.toml" {
+            assert_eq!(text, bench.run(&[&["data"], arguments].concat()).expect(0).out);
+        }
+        for line in output.out.lines().filter_map(|line| line.strip_prefix("  driftbench ")) {
+            let command = line.split(" #").next().unwrap();
+            bench.run(&command.split_whitespace().collect::<Vec<_>>()).expect(0);
+        }
+        let pages = format!("reports/{experiment}");
+        assert!(bench.read(&format!("{pages}/report.html")).contains("<svg"));
+        assert!(!files_with(&bench.path(&pages), "svg").is_empty());
+    }
+}
+
+/// Without a file and without a terminal it is the manifest that the README shows.
+#[test]
+fn a_manifest_of_a_synthetic_problem_is_that_of_the_readme() {
+    let bench = Bench::new();
+    let output = bench.run(&["init"]).expect(0);
+    insta::assert_snapshot!("init_synthetic", output.out);
+    let text = bench.read("mine.toml");
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("```toml\n{text}```\n")));
+    bench.run(&["check", "mine.toml"]).expect(0);
+    bench.compute(&["mine.toml"]);
+    bench.report();
+    assert!(!files_with(&bench.path("reports/mine"), "svg").is_empty());
+}
+
+#[test]
+fn a_manifest_is_not_replaced_unless_asked_for() {
+    let bench = Bench::new();
+    bench.write("records.csv", table());
+    bench.write("records.toml", "mine");
+    let refused = |arguments: &[&str], message: &str| {
+        let before = bench.files();
+        let output = bench.run(&[&["init"], arguments].concat()).expect(2);
+        assert_eq!((output.out.as_str(), bench.files()), ("", before));
+        output.warns(message);
+        assert_eq!(bench.read("records.toml"), "mine");
+    };
+    let exists = "error: records.toml exists; --force replaces it, and --out names another";
+    refused(&["records.csv", "--label", "grade"], exists);
+    refused(&["records.csv", "--out", "records.csv", "--force"], "a manifest ends in .toml");
+    refused(&["records.csv", "--out", "a b.toml"], "cannot contain \"a b\"");
+    refused(&["records.csv", "--out", "gone/a.toml"], "gone: No such file");
+    refused(&["--label", "grade"], "FILE");
+    refused(&["records.csv", "--label", "price", "--out", "a.toml"], "no column `price`, only");
+    refused(&["gone.csv"], "gone.csv cannot be read: there is no such file");
+    bench.run(&["init", "records.csv", "--label", "grade", "--force"]).expect(0);
+    assert!(bench.read("records.toml").contains("label = \"grade\""));
+}
+
+/// Scripts that name all commands and their options.
+#[test]
+fn completions_name_every_command_and_option() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = bench.run(&["completions", shell]).expect(0).out;
+        for word in ["reproduce", "completions", "until-decided", "fail-on"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        bench.write(shell, script);
+    }
+    let output = bench.run(&["completions", "tcsh"]).expect(2);
+    output.warns("[possible values: bash, elvish, fish, powershell, zsh]");
+    #[cfg(unix)]
+    {
+        let read = "complete -p driftbench >&2 && exit 1; . ./bash && complete -p driftbench";
+        let bash = support::process::Program::new("bash").args(["-c", read]);
+        let output = bash.folder(&bench.folder).run();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 

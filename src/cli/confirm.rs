@@ -44,10 +44,21 @@ fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
 
 /// Asks the question; whether the answer is yes.
 fn is_confirmed(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> bool {
-    let _ = write!(to, "{question}. Run them? [y/N] ");
+    ask(&format!("{question}. Run them? [y/N]"), from, to).is_some_and(|answer| is_yes(&answer))
+}
+
+/// The line that answers a question, trimmed; `None` if there is none.
+pub fn ask(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> Option<String> {
+    let _ = write!(to, "{question} ");
     let _ = to.flush();
     let mut line = String::new();
-    from.read_line(&mut line).is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
+    let read = from.read_line(&mut line);
+    matches!(read, Ok(1..)).then(|| line.trim().to_owned())
+}
+
+/// Whether an answer is yes.
+pub fn is_yes(answer: &str) -> bool {
+    ["y", "yes"].contains(&answer.to_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -16,16 +16,22 @@ Example: driftbench data records.csv --label outcome > records.toml && driftbenc
 pub struct Args {
     /// CSV, Parquet, LIBSVM or .npz
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    pub file: PathBuf,
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN")]
-    label: Option<String>,
+    pub label: Option<String>,
     /// Print a manifest that compares four algorithms, each with the step size that is best for it
     #[arg(long)]
-    tune: bool,
+    pub tune: bool,
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
+    print(&manifest(args)?.1)?;
+    Ok(Code::Done)
+}
+
+/// The description of a data file, line by line, and a manifest that begins with it in comments.
+pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
     let path = args.file.to_str().ok_or_else(|| {
         Failure::input(format!("error: {} is not UTF-8 text", args.file.display()))
     })?;
@@ -37,8 +43,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     match manifest {
         Ok(manifests) => {
             let manifest = if args.tune { manifests.tuned } else { manifests.plain };
-            print(&format!("# {path}\n{}\n{manifest}", described("# ")))?;
-            Ok(Code::Done)
+            let text = format!("# {path}\n{}\n{manifest}", described("# "));
+            Ok((lines, text))
         }
         Err(reason) => Err(Failure::input(format!("{}error: {path}: {reason}", described("")))),
     }

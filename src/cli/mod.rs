@@ -1,12 +1,14 @@
 //! The command line: one file per command, and what the commands share.
 
 mod check;
+mod completions;
 mod confirm;
 mod data;
 mod decide;
 mod diff;
 mod digest;
 mod export;
+mod init;
 mod interrupt;
 mod memory;
 mod merge;
@@ -73,6 +75,8 @@ enum Subcommands {
     Check(check::Args),
     /// List the cells of manifests with their state and estimated time
     Plan(plan::Args),
+    /// Write a manifest to start from, of a data file or of a synthetic problem
+    Init(init::Args),
     /// Describe a data file, and print a manifest to start from
     Data(data::Args),
     /// Compare two sets of results or reports
@@ -89,6 +93,8 @@ enum Subcommands {
     Verify(verify::Args),
     /// Print the JSON Schema of manifests
     Schema(schema::Args),
+    /// Print the completions of commands and options for a shell
+    Completions(completions::Args),
 }
 
 /// How a command ends.
@@ -195,6 +201,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Subcommands::Reproduce(args) => reproduce::run(args),
         Subcommands::Check(args) => check::run(&args),
         Subcommands::Plan(args) => plan::run(&args),
+        Subcommands::Init(args) => init::run(&args),
         Subcommands::Data(args) => data::run(&args),
         Subcommands::Diff(args) => diff::run(&args),
         Subcommands::Export(args) => export::run(&args),
@@ -203,6 +210,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Subcommands::Digest(args) => digest::run(&args),
         Subcommands::Verify(args) => verify::run(&args),
         Subcommands::Schema(args) => schema::run(&args),
+        Subcommands::Completions(args) => completions::run(&args),
     }
 }
 

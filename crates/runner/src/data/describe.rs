@@ -132,6 +132,23 @@ fn of_arrays(
     }
 }
 
+/// The names of the columns of a file, and that of the labels where none is given; `None` if it has
+/// no named columns.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn columns(
+    path: &str,
+    tables: Option<TableReader>,
+) -> Result<Option<(String, String)>, String> {
+    let contents = super::read(path, super::bytes_of(Path::new(path))?, tables);
+    let Contents::Table(columns) = contents.map_err(|message| format!("{path}: {message}"))? else {
+        return Ok(None);
+    };
+    let names: Vec<String> = columns.iter().map(|(name, _)| sanitised(name)).collect();
+    Ok(label_place(&columns).map(|place| (listed(&names), names[place].clone())))
+}
+
 /// Describes a file by its path; `tables` reads Parquet. Of a CSV file that lacks values, only
 /// where it does is known.
 ///
@@ -194,24 +211,27 @@ fn counts(column: &Column) -> Vec<(String, usize)> {
     }
 }
 
+/// The place of the first column with a usual name of labels, or of the last.
+fn label_place(columns: &[(String, Column)]) -> Option<usize> {
+    let place_of =
+        |wanted: &str| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    let usual = LABELS.iter().find_map(|wanted| place_of(wanted));
+    usual.or(columns.len().checked_sub(1))
+}
+
 /// The records of a table; without a `label`, the column with a usual name of labels, or the last.
 fn of_table<'a>(
     columns: &'a [(String, Column)],
     label: Option<&str>,
 ) -> Result<FileRecords<'a>, String> {
     let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
-    let usual = || {
-        let place_of =
-            |wanted: &str| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        LABELS.iter().find_map(|wanted| place_of(wanted))
-    };
     let place = match label {
         Some(label) => named(label).ok_or_else(|| {
             let known: Vec<String> =
                 columns.iter().take(MOST_NAMED).map(|(name, _)| sanitised(name)).collect();
             format!("there is no column `{}`, only {}", sanitised(label), known.join(", "))
         })?,
-        None => usual().or(columns.len().checked_sub(1)).ok_or("there are no columns")?,
+        None => label_place(columns).ok_or("there are no columns")?,
     };
     let (label, labels) = &columns[place];
     let n = labels.len();

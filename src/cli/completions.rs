@@ -1,0 +1,25 @@
+//! `completions`: what a shell completes of the command line.
+
+use super::{Cli, Code, Failure, print};
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+The shell reads them at its start: bash from ~/.local/share/bash-completion/completions/driftbench, \
+zsh from a file _driftbench in a folder of $fpath, fish from \
+~/.config/fish/completions/driftbench.fish, PowerShell and elvish from their profile.
+
+Example: driftbench completions fish > ~/.config/fish/completions/driftbench.fish")]
+pub struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "driftbench", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Done)
+}

@@ -11,6 +11,7 @@ mod costs;
 mod curves;
 mod downsample;
 pub mod errata;
+pub mod exact;
 pub mod family;
 mod figure;
 pub mod first_order;

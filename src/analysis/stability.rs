@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Spectral radii of a cell: of the mean, where it is known, and of second moments.
-type Radii = (Option<f64>, f64);
+pub(super) type Radii = (Option<f64>, f64);
 
 /// Rounds that finding a radius takes, about; and the products that it may cost.
 const ROUNDS: u64 = 1024;
@@ -82,7 +82,7 @@ fn squares(
 
 /// The radii of a cell's recursions, the largest of its instances; `None` where moments
 /// do not close, cost too much, or do not settle.
-fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
+pub(super) fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of_instance = |scenario: &Scenario| -> Option<Radii> {
         let facts: &dyn Facts = &*scenario.instance;
         let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;

@@ -440,7 +440,11 @@ fn trace(matrix: &[f64], d: usize) -> f64 {
 }
 
 /// A quantity from moments of an instance.
-fn of_moments(moments: &Moments, quantity: Quantity, scenario: &Scenario) -> Option<f64> {
+pub(super) fn of_moments(
+    moments: &Moments,
+    quantity: Quantity,
+    scenario: &Scenario,
+) -> Option<f64> {
     let value = match quantity {
         Quantity::SqError => moments.sq_error,
         Quantity::SqErrorAverage => moments.sq_error_average,

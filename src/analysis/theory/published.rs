@@ -59,7 +59,7 @@ impl Theory<'_> {
 
     /// Further published statements that apply to a cell, at a round: those of single claims, which
     /// tables of bounds do not have.
-    fn statements(&self, id: &str, round: u64) -> Vec<Bound> {
+    pub fn statements(&self, id: &str, round: u64) -> Vec<Bound> {
         let Some(run) = self.published_run(id, round) else { return Vec::new() };
         let PublishedRun { facts, constants, terms, scheme, setup } = &run;
         let even = terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);

@@ -1,0 +1,166 @@
+//! What theory knows of one cell as plain arrays: for programs that compare algorithms of their own
+//! with it.
+//!
+//! *Invariant*: the values are those that pages show and claims are tested on; nothing is computed
+//! here that [`super::theory`], [`super::stability`] and [`super::problems`] do not compute.
+
+mod kinds;
+mod known;
+
+use super::instances;
+use super::setting_text::name;
+use super::theory::{of_moments, quantity_of};
+use driftbench_core::theory::bounds::Bound;
+use driftbench_core::words::count;
+use driftbench_runner::files::{Error, error};
+use driftbench_runner::manifest::claim::{Prediction, Selection};
+use driftbench_runner::plan::{Cell, Plan, selected};
+use driftbench_runner::runner::{Prepared, predict};
+use kinds::How;
+pub use kinds::{Axis, KINDS, ValueKind};
+use known::Known;
+use std::path::Path;
+
+/// A value, or why it is not known.
+#[derive(Debug)]
+pub struct TheoryValue {
+    /// What it is.
+    pub kind: &'static ValueKind,
+    /// The lengths of its axes.
+    pub shape: Vec<usize>,
+    /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them.
+    pub value: Result<Vec<f64>, String>,
+}
+
+/// A published bound or equality at each recorded round.
+#[derive(Debug)]
+pub struct BoundCurve {
+    /// The bound at the last recorded round: its name, its formula, and its conditions if they
+    /// fail there.
+    pub bound: Bound,
+    /// The name of the bounded quantity.
+    pub quantity: &'static str,
+    /// A number for each recorded round, NaN where its conditions fail.
+    pub values: Vec<f64>,
+}
+
+/// What theory knows of a cell on one of its instances.
+#[derive(Debug)]
+pub struct CellTheory<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Its label with the settings that distinguish it.
+    pub name: String,
+    /// The recorded rounds.
+    pub rounds: Vec<u64>,
+    /// All values, in the order of [`KINDS`].
+    pub values: Vec<TheoryValue>,
+    /// The published bounds that are about its algorithm.
+    pub bounds: Vec<BoundCurve>,
+}
+
+impl CellTheory<'_> {
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&TheoryValue> {
+        self.values.iter().find(|value| value.kind.name == name)
+    }
+}
+
+/// The one cell whose id begins so and that is of a selection.
+///
+/// # Errors
+/// If there is none, or several.
+pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, String> {
+    const MOST_NAMED: usize = 12;
+    let fits = |cell: &&Cell| cell.id.starts_with(id) && selected(cell, wanted);
+    let found: Vec<&Cell> = plan.cells.iter().filter(fits).collect();
+    let (what, all) = match found.as_slice() {
+        [one] => return Ok(one),
+        [] => ("no cell is selected; there are", plan.cells.iter().collect()),
+        _ => ("several cells are selected; name one of", found),
+    };
+    let lines = all.iter().take(MOST_NAMED).map(|c| format!("\n  {} {}", c.id, name(c)));
+    let more = match all.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!("\n  and {}", count(more, "further cell")),
+    };
+    Err(format!("{what}{}{more}", lines.collect::<String>()))
+}
+
+/// What theory knows of a cell of a plan, on its instance of this number.
+///
+/// # Errors
+/// If the instance cannot be built, or there is none of this number.
+pub fn cell_theory<'a>(
+    plan: &Plan,
+    cell: &'a Cell,
+    instance: usize,
+) -> Result<CellTheory<'a>, Error> {
+    let prepared = instances(plan, &[cell])?.remove(0);
+    let Some(scenario) = prepared.scenarios.get(instance) else {
+        let there = count(prepared.scenarios.len(), "instance");
+        let message = format!("the cell has {there}; none has the number {instance}, from 0");
+        return Err(error(Path::new(&plan.source.name), message));
+    };
+    let alone = [Prepared { scenarios: vec![scenario.clone()], ..prepared }];
+    let known = Known::new(plan, &alone);
+    let rounds = alone[0].recorded.to_vec();
+    let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
+    Ok(CellTheory { cell, name: name(cell), values, bounds: bounds(&known, &rounds), rounds })
+}
+
+fn value(known: &Known<'_>, kind: &'static ValueKind) -> TheoryValue {
+    let length = |axis: &Axis| match axis {
+        Axis::Rounds => known.prepared.recorded.len(),
+        Axis::Clients => known.facts.clients(),
+        Axis::Entries => known.facts.dim(),
+    };
+    let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
+    let (value, by) = match kind.how {
+        How::Found(find) => (find(known), None),
+        How::Moments(quantity) => {
+            let moments = known.moments.as_ref().ok();
+            let of = |m| of_moments(m, quantity, known.scenario);
+            (moments.and_then(|all| all.iter().map(of).collect()), None)
+        }
+        How::Curve(quantity, by) => (curve(quantity, by), Some(by)),
+        How::Constant(quantity, by) => (curve(quantity, by).map(|all| vec![all[0]]), Some(by)),
+        How::Vector(what, by) => (known.theory.vector(known.id(), what, by), Some(by)),
+    };
+    let value = value.filter(|all: &Vec<f64>| all.iter().any(|x| x.is_finite()));
+    TheoryValue {
+        kind,
+        shape: kind.axes.iter().map(length).collect(),
+        value: value.ok_or_else(|| reason(known, kind, by)),
+    }
+}
+
+/// Why a value is not known.
+fn reason(known: &Known<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
+    let of_moments = match (&known.moments, kind.needs_moments()) {
+        (Err(predict::NoMoments::Costly(cost)), true) => Some(*cost),
+        _ => None,
+    };
+    match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
+        Some(cost) => format!("it is not computed at this size: {cost}"),
+        None => format!("it is known {}", kind.known),
+    }
+}
+
+fn bounds(known: &Known<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
+    let at = |round: &u64| {
+        let bounds = known.theory.bounds(known.id(), *round).into_iter();
+        bounds.chain(known.theory.statements(known.id(), *round))
+    };
+    let begin = |bound: Bound| {
+        let quantity = quantity_of(&bound).name();
+        BoundCurve { bound, quantity, values: Vec::with_capacity(rounds.len()) }
+    };
+    let mut curves: Vec<BoundCurve> = rounds.last().into_iter().flat_map(at).map(begin).collect();
+    for round in rounds {
+        for (curve, bound) in curves.iter_mut().zip(at(round)) {
+            curve.values.push(bound.value.unwrap_or(f64::NAN));
+        }
+    }
+    curves
+}

@@ -1,0 +1,121 @@
+"""Plots, pages, notebooks and diffs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import driftbench as db
+import numpy as np
+import pytest
+from conftest import MANIFEST
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open() as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.fixture(scope="module")
+def page(results: db.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return results.report(tmp_path_factory.mktemp("reports"), ["html", "md", "pdf"])
+
+
+def test_curves_are_those_of_the_page(results: db.Results, page: Path) -> None:
+    assert page.name == "report.html" and page.is_file()
+    assert results.figures[0] == "curves" and {"over-gamma", "map"} <= set(results.figures)
+    for name in ("curves", "over-gamma"):
+        expected: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for row in rows(page.parent / "figures" / f"{name}.csv"):
+            point = (float(row["x"]), float(row["y"]))
+            expected.setdefault((row["panel"], row["series"]), []).append(point)
+        figure = results.plot(name)
+        found = {}
+        for axes in figure.axes:
+            for line in axes.lines:
+                found[axes.get_title(loc="left"), line.get_label()] = np.asarray(line.get_xydata())
+        assert found.keys() == expected.keys()
+        for key, points in expected.items():
+            drawn = ~np.isnan(found[key][:, 1])
+            assert found[key][drawn].tolist() == np.array(points)[drawn].tolist(), key
+        svg = (page.parent / "figures" / f"{name}.svg").read_text().lower()
+        for line in figure.axes[0].lines:
+            color = to_hex(line.get_color())
+            rgb = ",".join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))
+            assert color in svg or rgb in svg.replace(" ", ""), color
+        pyplot.close(figure)
+
+
+def test_predictions_and_bands_are_drawn(results: db.Results) -> None:
+    figure = results.plot("curves")
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert any(label.startswith("infinite replicates") or "for" in label for label in labels)
+    assert figure.axes[0].collections, "bands"
+    styles = {line.get_linestyle() for line in figure.axes[0].lines}
+    assert len(styles) > 1, "predictions are dashed"
+    pyplot.close(figure)
+
+
+def test_maps_are_those_of_the_page(results: db.Results, page: Path) -> None:
+    figure = results.plot("map")
+    assert len(figure.axes[0].patches) >= len(rows(page.parent / "figures" / "map.csv")) == 4
+    pyplot.close(figure)
+
+
+def test_sizes_and_axes(results: db.Results, tmp_path: Path) -> None:
+    widths = {"column": 3.25, "text": 6.75, "89mm": 89 / 25.4, 5: 5.0}
+    for width, inches in widths.items():
+        figure = results.plot(width=width)
+        assert figure.get_size_inches()[0] == pytest.approx(inches)
+        figure.savefig(tmp_path / "figure.pdf")
+        pyplot.close(figure)
+    own, axes = pyplot.subplots(1, 2)
+    assert results.plot("curves", ax=axes) is own and axes[0].lines
+    with pytest.raises(ValueError, match="2 panels"):
+        results.plot("curves", ax=axes[0])
+    pyplot.close(own)
+    with pytest.raises(ValueError, match="column, text"):
+        results.plot(width="wide")
+    with pytest.raises(db.DriftbenchError, match='no figure "other" .*curves'):
+        results.plot("other")
+
+
+def test_other_quantities(results: db.Results) -> None:
+    figure = results.plot("curves", x="local_steps")
+    assert "local steps" in figure.axes[0].get_xlabel()
+    assert max(figure.axes[0].lines[0].get_xdata()) == 2000
+    over = results.plot(x="local-steps", y="sq-error")
+    assert len(over.axes) == 1
+    setting = results.plot(x="step-size")
+    assert set(setting.axes[0].lines[0].get_xdata()) == {0.02, 0.05}
+    with pytest.raises(db.ManifestError, match="nonsense"):
+        results.plot("curves", y="nonsense")
+    pyplot.close("all")
+
+
+def test_notebooks_show_the_finding(results: db.Results) -> None:
+    html = results._repr_html_()
+    assert "<svg" in html and "Scaffold ends below FedAvg" in html and "supported" in html
+    assert "small" in repr(results)
+
+
+def test_diffs(results: db.Results, tmp_path: Path) -> None:
+    same = db.diff(results, results.path)
+    assert same.verdict == "passes" and same.code == 0 and "bit-identical" in same.text
+    assert same.frame().height == 0
+    worse = db.run(
+        MANIFEST,
+        out=tmp_path / "worse",
+        name="small",
+        set={"algorithm.fedavg.0.step-size": [0.02, 0.1]},
+    )
+    diff = db.diff(results, worse)
+    assert diff.verdict in ("passes", "fails") and "iframe" in diff._repr_html_()
+    assert diff.frame().columns[:3] == ["experiment", "cell", "cell_before"]
+    with pytest.raises(db.DriftbenchError, match="neither results"):
+        (tmp_path / "empty").mkdir()
+        db.diff(results, tmp_path / "empty")
+    with pytest.raises(db.DriftbenchError, match="fail-on"):
+        db.diff(results, results, fail_on=["nonsense"])

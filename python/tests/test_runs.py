@@ -1,0 +1,286 @@
+"""Manifests from paths, texts and dicts, runs, and what can go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import driftbench as db
+import numpy as np
+import pytest
+from conftest import MANIFEST
+
+SMALL: dict[str, Any] = {
+    "title": "Small",
+    "seed": 3,
+    "replicates": 2,
+    "problem": {
+        "quadratic": {
+            "dimension": 2,
+            "clients": 4,
+            "spectrum": {"from": 0.5, "to": 1.0},
+            "noise": 1.0,
+        }
+    },
+    "start": {"zero": True},
+    "budget": {"rounds": 10},
+    "algorithm": {"fedavg": [{"step-size": [0.1, 0.2], "local-steps": 2}]},
+}
+TEXT = """\
+title = "Small"
+seed = 3
+replicates = 2
+problem.quadratic = { dimension = 2, clients = 4, spectrum = { from = 0.5, to = 1.0 }, noise = 1.0 }
+start.zero = true
+budget.rounds = 10
+[[algorithm.fedavg]]
+step-size = [0.1, 0.2]
+local-steps = 2
+"""
+
+
+def command_line(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "driftbench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def ids(manifest: Any, **options: Any) -> list[str]:
+    return db.plan(manifest, **options).frame()["cell"].to_list()
+
+
+def test_paths_texts_and_dicts_have_the_same_cells(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(TEXT)
+    numpy = SMALL | {"seed": np.int64(3), "algorithm": {
+        "fedavg": [{"step-size": np.array([0.1, 0.2]), "local-steps": np.uint8(2)}]}}
+    expected = ids(TEXT)
+    assert len(expected) == 2
+    assert ids(file) == ids(str(file)) == ids(SMALL) == ids(numpy) == expected
+    assert db.plan(file).experiment == "mine"
+    assert db.plan(SMALL).experiment == "experiment"
+    assert db.plan(SMALL, name="group/other").experiment == "group/other"
+    digests = [db.run(m, out=tmp_path / "results").digests() for m in (SMALL, file)]
+    assert digests[0] == digests[1] and len(digests[0]) == 2
+
+
+def test_settings_are_replaced(tmp_path: Path) -> None:
+    one = {"algorithm.fedavg.step-size": 0.1}
+    assert ids(SMALL, set=one) == ids(SMALL)[:1]
+    assert ids(SMALL, set=["algorithm.fedavg.step-size=0.1"]) == ids(SMALL)[:1]
+    steps = {"algorithm.fedavg.step-size": np.array([0.3, 0.4]), "seed": 9}
+    assert len(ids(SMALL, set=steps)) == 2 and not set(ids(SMALL, set=steps)) & set(ids(SMALL))
+    spectrum = {"problem.quadratic.spectrum": {"from": 0.5, "to": 1.0}}
+    assert ids(SMALL, set=spectrum) == ids(SMALL)
+    assert db.plan(SMALL, replicates=7).frame()["runs"].to_list() == [7, 7]
+    results = db.run(SMALL, out=tmp_path / "results", replicates=3)
+    assert sorted(results.frame()["replicate"].unique()) == [0, 1, 2]
+
+
+def test_plans_know_what_is_done(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    db.run(SMALL, out=out, set={"algorithm.fedavg.step-size": 0.1})
+    plan = db.plan(SMALL, out=out)
+    assert len(plan) == 2
+    frame = plan.frame()
+    assert frame["state"].to_list() == ["done", "missing"]
+    assert frame["step_size"].to_list() == [0.1, 0.2]
+    assert frame["rounds"].to_list() == [10, 10] and (frame["seconds"] > 0).all()
+    assert "missing" in plan._repr_html_()
+
+
+def test_what_is_wrong_is_what_the_command_line_prints(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    for change in [("seed = 3", "sed = 3"), ("clients = 4", "clients = -4"), ("[[", "[[["),
+                   ("rounds = 10", "rounds = 'ten'"), ("fedavg", "fedavgg")]:
+        file.write_text(TEXT.replace(*change))
+        printed = command_line("check", str(file))
+        assert printed.returncode == 2
+        with pytest.raises(db.ManifestError) as caught:
+            db.check(file)
+        assert str(caught.value) == printed.stderr.rstrip("\n")
+        first = caught.value.diagnostics[0]
+        assert first.file == str(file) and first.line and first.column and first.message
+        with pytest.raises(db.ManifestError):
+            db.run(file, out=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+    missing = tmp_path / "missing.toml"
+    with pytest.raises(db.ManifestError) as caught:
+        db.check(missing)
+    assert str(caught.value) == command_line("check", str(missing)).stderr.rstrip("\n")
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, db.DriftbenchError)
+    assert db.check(SMALL) is None
+
+
+def test_instances_that_cannot_be_built() -> None:
+    """What the manifest alone does not show."""
+    wrong = SMALL | {"problem": {"atoms": {"file": "nowhere.npz"}}}
+    with pytest.raises(db.ManifestError, match="nowhere.npz"):
+        db.check(wrong)
+    huge = SMALL | {"problem": {"quadratic": SMALL["problem"]["quadratic"] | {"clients": 10**12}}}
+    with pytest.raises(db.ManifestError, match="memory|clients"):
+        db.check(huge)
+
+
+def test_values_that_no_manifest_has(tmp_path: Path) -> None:
+    with pytest.raises(db.ManifestError, match="TOML has no value for None"):
+        db.plan(SMALL | {"question": None})
+    with pytest.raises(TypeError, match="a manifest is"):
+        db.plan(3)  # type: ignore[arg-type]
+    with pytest.raises(db.ManifestError, match="cannot contain"):
+        db.run(SMALL, name="../outside", out=tmp_path / "results")
+    with pytest.raises(TypeError, match="name="):
+        db.run(tmp_path / "a.toml", name="b")
+    with pytest.raises(db.DriftbenchError, match="threads"):
+        db.run(SMALL, threads=0, out=tmp_path / "results")
+
+
+def test_progress_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[int, int, int]] = []
+    db.run(SMALL, out=tmp_path / "a", progress=lambda *state: seen.append(state))
+    assert seen[-1] == (2 * 2 * 4 * 2 * 10, 2 * 2 * 4 * 2 * 10, 2)
+    db.run(SMALL, out=tmp_path / "a")
+    assert capfd.readouterr() == ("", ""), "nothing is printed behind the back of Python"
+    db.run(SMALL, out=tmp_path / "b", progress=True)
+    assert "experiment" in capfd.readouterr().err
+
+    def fail(*_: int) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        db.run(SMALL, out=tmp_path / "c", progress=fail)
+
+
+CHILD = """
+import sys
+import driftbench as db
+manifest, out = open(sys.argv[1]).read(), sys.argv[2]
+def progress(done, total, cells):
+    if cells >= 1:
+        print("stored", flush=True)
+try:
+    db.run(manifest, out=out, threads=1, progress=progress, name="long")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_an_interruption_keeps_finished_cells(tmp_path: Path) -> None:
+    manifest = tmp_path / "long.toml"
+    long = TEXT.replace("[0.1, 0.2]", str([round(0.01 * i, 2) for i in range(1, 31)]))
+    manifest.write_text(long.replace("rounds = 10", "rounds = 300000"))
+    command = [sys.executable, "-c", CHILD, str(manifest), str(tmp_path / "results")]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "stored\n"
+        child.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        rest, _ = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert time.monotonic() - begin < 10
+    assert child.returncode == 0 and rest.endswith("interrupted\n")
+    results = db.load(tmp_path / "results")
+    assert 0 < len(results.digests()) < 30
+    states = db.plan(manifest.read_text(), out=tmp_path / "results", name="long").frame()["state"]
+    assert set(states) == {"done", "missing"}
+
+
+def test_failed_cells_are_told_and_others_stored(tmp_path: Path) -> None:
+    @db.algorithm("Fails")
+    def fails(clients, theta, gamma, H):  # type: ignore[no-untyped-def]
+        if gamma > 0.15:
+            raise ArithmeticError("too large a step")
+        while True:
+            yield theta
+
+    entry = {"step-size": [0.1, 0.2], "local-steps": 2}
+    manifest = SMALL | {"algorithm": {"fails": [entry]}}
+    with pytest.warns(db.CellFailedWarning, match="too large a step"):
+        results = db.run(manifest, out=tmp_path / "results")
+    failures = results.failures()
+    assert failures.height == 1 and "fails" in failures["reason"][0]
+    assert len(results.digests()) == 1
+    with pytest.warns(db.CellFailedWarning), warnings.catch_warnings():
+        warnings.simplefilter("error", db.DriftbenchWarning)
+        warnings.simplefilter("always", db.CellFailedWarning)
+        db.run(manifest, out=tmp_path / "results", rerun_failed=True)
+    with pytest.raises(db.CellError, match="too large a step"):
+        db.run(manifest, out=tmp_path / "none", set={"algorithm.fails.step-size": 0.2})
+
+
+def test_until_decided(tmp_path: Path) -> None:
+    changes = {"algorithm.fedavg.step-size": 0.05, "algorithm.scaffold.step-size": 0.05}
+    results = db.run(MANIFEST, out=tmp_path / "results", set=changes, replicates=2,
+                     until_decided=True)
+    assert results.claims()["verdict"].to_list() == ["supported"]
+    assert results.frame()["replicate"].max() > 1
+    with pytest.raises(db.DriftbenchError, match="no claims"):
+        db.run(SMALL, out=tmp_path / "other", until_decided=True)
+
+
+def test_results_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(db.DriftbenchError, match="there are no results here"):
+        db.load(tmp_path / "none")
+    out = tmp_path / "results"
+    for name in ("one", "two"):
+        db.run(SMALL, out=out, name=name)
+    with pytest.raises(db.DriftbenchError, match="2 experiments.*one, two"):
+        db.load(out)
+    with pytest.raises(db.DriftbenchError, match='no experiment "three".*one, two'):
+        db.load(out, "three")
+    assert db.load(out, "two").experiment == "two"
+    marker = out / "driftbench.toml"
+    marker.write_text(marker.read_text().replace("schema = 4", "schema = 99"))
+    with pytest.raises(db.DriftbenchError, match="schema 99, written by driftbench"):
+        db.load(out, "two")
+
+
+def test_verification_and_damage(tmp_path: Path) -> None:
+    results = db.run(SMALL, out=tmp_path / "results")
+    found = results.verify(None)
+    assert found and found.equal == 2 and "2 bit-identical" in found.text
+    cell = next(iter(results.digests()))
+    traces = tmp_path / "results" / "experiment" / cell / "traces.parquet"
+    traces.write_bytes(traces.read_bytes()[:-1] + b"x")
+    assert not db.load(tmp_path / "results").verify(None)
+    with pytest.warns(db.DriftbenchWarning, match=cell):
+        assert db.load(tmp_path / "results").frame()["cell"].n_unique() == 1
+    with pytest.warns(db.DriftbenchWarning, match="run again"):
+        assert db.run(SMALL, out=tmp_path / "results").verify(None)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    assert db.__version__ in command_line("--version").stdout
+    wrong = command_line("runn")
+    assert wrong.returncode == 2 and "did you mean" in wrong.stderr or "similar" in wrong.stderr
+    (tmp_path / "small.toml").write_text(TEXT)
+    done = command_line("run", "small.toml", cwd=tmp_path)
+    assert done.returncode == 0 and "2 cells" in done.stderr
+    assert db.load(tmp_path / "results").experiment == "small"
+    report = command_line("report", "--quiet", cwd=tmp_path)
+    assert report.returncode == 0 and (tmp_path / "reports/small/report.html").is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Slurm")
+def test_a_submission_calls_python(tmp_path: Path) -> None:
+    """The program that tasks call is a script, since the executable of the process is Python."""
+    (tmp_path / "small.toml").write_text(TEXT)
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text("#!/bin/sh\necho 1\n")
+    sbatch.chmod(0o755)
+    path = f"{sbatch.parent}:{os.environ['PATH']}"
+    done = command_line("submit", "--slurm", "small.toml", cwd=tmp_path,
+                        env=os.environ | {"PATH": path})
+    assert done.returncode == 0, done.stderr
+    program = tmp_path / "results" / ".slurm" / "1" / "driftbench"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    assert db.__version__ in version.stdout

@@ -10,6 +10,7 @@ from typing import Any, Union
 import numpy as np
 import tomli_w
 
+from ._arrays import in_memory
 from ._errors import ManifestError
 from ._native import NativePlan
 
@@ -22,6 +23,7 @@ def read(
     name: str | None,
     overrides: Overrides,
     replicates: int | None,
+    arrays: Mapping[str, Any] | None,
 ) -> NativePlan:
     """Read a manifest: a path, a TOML text (it contains a line break) or a dict."""
     path, text = None, ""
@@ -39,7 +41,11 @@ def read(
     sets = _overrides(overrides)
     if replicates is not None:
         sets.append(f"replicates={replicates}")
-    return NativePlan(path, text, name or "experiment", sets)
+    try:
+        files = in_memory(arrays)
+    except (TypeError, ValueError) as e:
+        raise ManifestError(f"error: {e}", [("", None, None, "", str(e))]) from e
+    return NativePlan(path, text, name or "experiment", sets, files)
 
 
 def _overrides(overrides: Overrides) -> list[str]:

@@ -30,7 +30,12 @@ class NativeFrame:
 
 class NativePlan:
     def __init__(
-        self, path: _Path | None, text: str, name: str, overrides: Sequence[str]
+        self,
+        path: _Path | None,
+        text: str,
+        name: str,
+        overrides: Sequence[str],
+        arrays: dict[str, bytes],
     ) -> None: ...
     def __len__(self) -> int: ...
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from ._frames import Kind, to_frame
@@ -47,6 +48,7 @@ def plan(
     *,
     out: str | os.PathLike[str] = "results",
     name: str | None = None,
+    arrays: Mapping[str, Any] | None = None,
     set: Overrides = None,
     replicates: int | None = None,
     threads: int | None = None,
@@ -66,8 +68,10 @@ def plan(
     >>> import driftbench as db
     >>> cells = db.plan({
     ...     "title": "Two step sizes", "seed": 1, "replicates": 4,
-    ...     "problem": {"lms": {"dimension": 2, "clients": 5}},
-    ...     "algorithm": {"fedavg": {"step-size": [0.01, 0.1], "local-steps": 10}},
+    ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
+    ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
+    ...     "start": {"zero": True},
+    ...     "algorithm": {"fedavg": [{"step-size": [0.01, 0.1], "local-steps": 10}]},
     ...     "budget": {"rounds": 100},
     ... })
     >>> len(cells)
@@ -75,7 +79,7 @@ def plan(
     >>> cells.frame()["step_size"].to_list()
     [0.01, 0.1]
     """
-    native = read(manifest, name, set, replicates)
+    native = read(manifest, name, set, replicates, arrays)
     return Plan(native, out, threads or os.cpu_count() or 1)
 
 
@@ -83,6 +87,7 @@ def check(
     manifest: Manifest,
     *,
     name: str | None = None,
+    arrays: Mapping[str, Any] | None = None,
     set: Overrides = None,
     replicates: int | None = None,
 ) -> None:
@@ -102,7 +107,7 @@ def check(
     >>> try:
     ...     db.check("title = 'x'\\nsed = 1\\n")
     ... except db.ManifestError as e:
-    ...     print(e.diagnostics[0].message)
+    ...     print(e.diagnostics[-1].message)
     unknown key `sed`
     """
-    read(manifest, name, set, replicates).check()
+    read(manifest, name, set, replicates, arrays).check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Union
 
 from . import _native
@@ -20,6 +20,7 @@ def run(
     *,
     out: str | os.PathLike[str] = "results",
     name: str | None = None,
+    arrays: Mapping[str, Any] | None = None,
     set: Overrides = None,
     replicates: int | None = None,
     threads: int | None = None,
@@ -40,6 +41,11 @@ def run(
     name
         The name of the experiment, where the manifest is a text or a dict; by default
         ``"experiment"``. A file has the name of its path.
+    arrays
+        Data in memory, by the name that the manifest writes as ``file = "<name>"``: a dict of
+        arrays (dense, or sparse matrices of SciPy) or a frame, or the bytes of an ``.npz`` file.
+        Records are ``{"x": (n, d), "y": (n,)}``, with further columns of length n. Numbers of any
+        type and layout are converted to float64; they must be finite. Results keep a copy.
     set
         Settings in place of the manifest's: ``{"problem.garnet.clients": 10}``, or texts as for
         ``--set``.
@@ -76,17 +82,19 @@ def run(
     >>> import driftbench as db
     >>> results = db.run({
     ...     "title": "FedAvg and Scaffold", "seed": 1, "replicates": 4,
-    ...     "problem": {"lms": {"dimension": 2, "clients": 5}},
+    ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
+    ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
+    ...     "start": {"zero": True},
     ...     "algorithm": {
-    ...         "fedavg": {"step-size": 0.05, "local-steps": 10},
-    ...         "scaffold": {"step-size": 0.05, "local-steps": 10},
+    ...         "fedavg": [{"step-size": 0.05, "local-steps": 10}],
+    ...         "scaffold": [{"step-size": 0.05, "local-steps": 10}],
     ...     },
     ...     "budget": {"rounds": 100},
     ... }, name="two")
     >>> sorted(results.frame()["label"].unique())
     ['FedAvg', 'Scaffold']
     """
-    native = read(manifest, name, set, replicates)
+    native = read(manifest, name, set, replicates, arrays)
     options = {
         "threads": threads,
         "force": force,

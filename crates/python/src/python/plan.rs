@@ -10,6 +10,8 @@ use driftbench::plan::Plan;
 use driftbench::store::Store;
 use driftbench::store::export::cells_frame;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,7 +28,8 @@ pub struct NativePlan {
 
 #[pymethods]
 impl NativePlan {
-    /// Reads a manifest: the file `path`, or else `text` for an experiment of this name.
+    /// Reads a manifest: the file `path`, or else `text` for an experiment of this name; with
+    /// these data files in memory.
     #[new]
     fn new(
         py: Python<'_>,
@@ -34,12 +37,16 @@ impl NativePlan {
         text: String,
         name: String,
         overrides: Vec<String>,
+        arrays: BTreeMap<String, PyBackedBytes>,
     ) -> PyResult<Self> {
+        let in_memory: BTreeMap<String, Arc<[u8]>> =
+            arrays.into_iter().map(|(name, bytes)| (name, Arc::from(&*bytes))).collect();
         let read = move || -> Result<(String, Source, Plan), Failure> {
             let (experiment, source) = match &path {
                 Some(path) => cli::manifest_source(path, overrides)?,
                 None => (name.clone(), cli::unfiled_source(&name, text, overrides)?),
             };
+            let source = Source { in_memory, ..source };
             let plan = cli::planned(experiment.clone(), source.clone())?;
             Ok((experiment, source, plan))
         };

@@ -1,0 +1,93 @@
+"""The code of the documents runs as it stands, and so do the examples of the docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import driftbench as db
+import duckdb
+import pytest
+from conftest import MANIFEST, ROOT
+from matplotlib import pyplot
+
+
+def blocks(document: str, *languages: str) -> list[tuple[str, str]]:
+    """The code blocks of a document in these languages, each with its language."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for block in found if block[0] in languages]
+
+
+def shell(line: str) -> None:
+    """A line of a shell that calls driftbench."""
+    words = line.split("#")[0].split()
+    if words[0] == "driftbench":
+        words[:1] = [sys.executable, "-m", "driftbench"]
+    subprocess.run(words, check=True, timeout=300, capture_output=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    pyplot.close("all")
+
+
+def test_the_page_of_the_package(folder: Path) -> None:
+    found = blocks("docs/PYTHON.md", "python")
+    assert len(found) > 5
+    names: dict[str, object] = {"__name__": "__main__"}
+    for i, (_, code) in enumerate(found):
+        exec(compile(code, f"docs/PYTHON.md, block {i + 1}", "exec"), names)
+
+
+def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db.run(MANIFEST, name="scafflsa/fig1-high")
+    sections = "# Reading results in Python and SQL"
+    text = (ROOT / "docs/FORMAT.md").read_text(encoding="utf-8")
+    assert sections in text
+    sql = 0
+    for language, code in blocks("docs/FORMAT.md", "sh", "python", "sql"):
+        if language == "sh":
+            for line in code.splitlines():
+                shell(line)
+        elif language == "python":
+            exec(compile(code, "docs/FORMAT.md", "exec"), {})
+            assert "scaffold" in capsys.readouterr().out.lower()
+        else:
+            rows = duckdb.sql(code).fetchall()
+            # A row for each cell and recorded round.
+            assert len(rows) == 8 * 21
+            sql += 1
+    assert sql == 1
+
+
+def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db.run(MANIFEST)
+    shell("driftbench export --out rows.parquet")
+    ((_, code),) = blocks("docs/TUTORIAL.md", "python")
+    exec(compile(code.replace("10_000", "2_000"), "docs/TUTORIAL.md", "exec"), {})
+    assert "shape: (8, 6)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", [module.name for module in pkgutil.iter_modules(db.__path__) if module.name[0] == "_"]
+)
+def test_examples_of_docstrings(name: str, folder: Path) -> None:
+    if name == "__main__":
+        pytest.skip("it is the command line")
+    module = importlib.import_module(f"driftbench.{name}")
+    found = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+
+
+def test_every_name_has_a_docstring() -> None:
+    for name in db.__all__:
+        if name != "__version__":
+            assert (getattr(db, name).__doc__ or "").strip(), name

@@ -11,6 +11,7 @@ use super::instances;
 use super::setting_text::name;
 use super::theory::{of_moments, quantity_of};
 use driftbench_core::theory::bounds::Bound;
+use driftbench_core::theory::moments::Moments;
 use driftbench_core::words::count;
 use driftbench_runner::files::{Error, error};
 use driftbench_runner::manifest::claim::{Prediction, Selection};
@@ -119,9 +120,10 @@ fn value(known: &Known<'_>, kind: &'static ValueKind) -> TheoryValue {
     let (value, by) = match kind.how {
         How::Found(find) => (find(known), None),
         How::Moments(quantity) => {
-            let moments = known.moments.as_ref().ok();
-            let of = |m| of_moments(m, quantity, known.scenario);
-            (moments.and_then(|all| all.iter().map(of).collect()), None)
+            // The clients have taken no local steps at round 0.
+            let of =
+                |m: &Moments| vec![of_moments(m, quantity, known.scenario).unwrap_or(f64::NAN)];
+            (known.of_moments(of), None)
         }
         How::Curve(quantity, by) => (curve(quantity, by), Some(by)),
         How::Constant(quantity, by) => (curve(quantity, by).map(|all| vec![all[0]]), Some(by)),

@@ -2,7 +2,7 @@
 
 :func:`run` runs a manifest and returns its :class:`Results`; :func:`load` opens those of an
 earlier run; :func:`plan` and :func:`check` look at a manifest without running it; :func:`diff`
-compares two sets of results. The command line is :func:`main`, or ``python -m driftbench``.
+compares two sets of results; :func:`exact` is what theory knows of a cell. The command line is :func:`main`, or ``python -m driftbench``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ._errors import (
     DriftbenchWarning,
     ManifestError,
 )
+from ._exact import Bound, Exact, exact
 from ._native import Clients, ControlVariates, __version__
 from ._plan import Plan, check, plan
 from ._results import Results, Verification, load
@@ -26,6 +27,7 @@ from ._run import run
 __all__ = [
     "Algorithm",
     "AlgorithmError",
+    "Bound",
     "CellError",
     "CellFailedWarning",
     "Clients",
@@ -34,6 +36,7 @@ __all__ = [
     "Diff",
     "DriftbenchError",
     "DriftbenchWarning",
+    "Exact",
     "ManifestError",
     "Plan",
     "Results",
@@ -42,6 +45,7 @@ __all__ = [
     "algorithm",
     "check",
     "diff",
+    "exact",
     "load",
     "main",
     "plan",

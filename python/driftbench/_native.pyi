@@ -4,6 +4,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 __version__: str
 
 _Path = str | os.PathLike[str]
@@ -12,6 +15,16 @@ def main(arguments: Sequence[str], program: Sequence[str]) -> int: ...
 def figure_inches(text: str) -> float: ...
 def is_quantity(name: str) -> bool: ...
 def diff(a: str, b: str, fail_on: Sequence[str]) -> tuple[str, str, str, int]: ...
+def exact(
+    plan: NativePlan, cell: str, selection: str, instance: int
+) -> tuple[
+    str,
+    str,
+    list[int],
+    list[tuple[str, list[int], NDArray[np.float64] | None, str | None]],
+    list[tuple[str, str, str, bool, NDArray[np.float64], list[str]]],
+]: ...
+def theory_kinds() -> list[tuple[str, list[str], str]]: ...
 def run(
     plan: NativePlan,
     out: _Path,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+import driftbench
 from driftbench._arrays import in_memory, to_npz
 
 X = np.array([[0.5, -1.0, 0.0], [2.0, 0.0, 3.25]])
@@ -169,3 +170,91 @@ def test_files_in_memory_have_names_without_another_extension():
         in_memory({"a.CSV": {"x": X, "y": Y}})
     with pytest.raises(ValueError, match=r'arrays\["mine"\]\["y"\] has 1 values'):
         in_memory({"mine": {"x": X, "y": [1]}})
+
+
+def manifest(problem: dict[str, object]) -> dict[str, object]:
+    return {
+        "title": "t",
+        "seed": 1,
+        "replicates": 2,
+        "problem": problem,
+        "start": {"zero": True},
+        "budget": {"rounds": 10},
+        "algorithm": {"fedavg": {"step-size": 0.1, "local-steps": 2}},
+    }
+
+
+def records(**settings: object) -> dict[str, object]:
+    return manifest({"logistic-dataset": {"l2": 0.1, "dataset": {"file": "mine", **settings}}})
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 50)) * (rng.random((40, 50)) < 0.05)
+    x[:, 0] += 0.25
+    return x, x[:, 0] > x[:, 0].mean()
+
+
+def test_arrays_give_the_results_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = data()
+    np.savez("x.npz", x=x, y=y)
+    (tmp_path / "mine").write_text("a file of this name is not read")
+    arrays = {"mine": {"x": np.asfortranarray(x), "y": y.tolist()}}
+    run = driftbench.run(records(clients=4), arrays=arrays, out="a")
+    of_file = records(clients=4)
+    of_file["problem"]["logistic-dataset"]["dataset"]["file"] = "x.npz"
+    wanted = driftbench.run(of_file, out="b").digests()
+    assert list(run.digests().values()) == list(wanted.values())
+    again = driftbench.run(records(clients=4), arrays=arrays, out="a")
+    assert again.digests() == run.digests()
+    # Later, elsewhere, without the arrays.
+    monkeypatch.chdir(tmp_path / "a")
+    loaded = driftbench.load(tmp_path / "a")
+    assert loaded.verify().equal == 1
+    loaded.report(tmp_path / "pages")
+    assert "FedAvg" in (tmp_path / "pages" / "experiment" / "report.html").read_text()
+
+
+def test_sparse_matrices_and_frames_run(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    pandas = pytest.importorskip("pandas")
+    x, y = data()
+
+    def digest(value: object, **settings: object) -> str:
+        out = tmp_path / str(len(list(tmp_path.iterdir())))
+        run = driftbench.run(records(**settings), arrays={"mine": value}, out=out)
+        return next(iter(run.digests().values()))
+
+    with (tmp_path / "mine.svm").open("w") as file:
+        for row, label in zip(x, y):
+            pairs = [f"{j + 1}:{value!r}" for j, value in enumerate(row.tolist()) if value]
+            print(int(label), *pairs, file=file)
+    libsvm = records(clients=4)
+    libsvm["problem"]["logistic-dataset"]["dataset"]["file"] = str(tmp_path / "mine.svm")
+    [wanted] = driftbench.run(libsvm, out=tmp_path / "libsvm").digests().values()
+    assert digest({"x": sparse.csc_matrix(x), "y": y}, clients=4) == wanted
+    dense = digest({"x": x, "y": y}, clients=4)
+    frame = pandas.DataFrame(x).rename(columns="x{}".format)
+    frame["outcome"] = np.where(y, "yes", "no")
+    assert digest(frame, clients=4, label="outcome") == dense
+
+
+def test_names_that_do_not_fit_are_refused():
+    x, y = data()
+    arrays = {"mine": {"x": x, "y": y}}
+    with pytest.raises(driftbench.ManifestError, match="no key names `mien` as a file"):
+        driftbench.check(records(clients=4), arrays={**arrays, "mien": arrays["mine"]})
+    with pytest.raises(driftbench.ManifestError, match="in memory there is mien"):
+        driftbench.check(records(clients=4), arrays={"mien": arrays["mine"]})
+    with pytest.raises(driftbench.ManifestError, match="distinct label"):
+        driftbench.check(records(clients=4), arrays={"mine": {"x": x, "y": 0 * y}})
+
+
+def test_atoms_are_read_from_arrays(tmp_path):
+    a = np.tile(np.eye(2), (3, 1, 1, 1))
+    arrays = {"A": a, "b": np.ones((3, 1, 2)), "p": np.ones((3, 1))}
+    linear = manifest({"atoms": {"file": "mine"}})
+    assert driftbench.exact(linear, arrays={"mine": arrays}).optimum.tolist() == [1, 1]
+    with pytest.raises(driftbench.ManifestError, match="`b` has the shape"):
+        driftbench.check(linear, arrays={"mine": {**arrays, "b": np.ones((3, 2))}})

@@ -13,6 +13,7 @@ mod arrow;
 #[allow(unsafe_code)]
 mod clients;
 mod errors;
+mod exact;
 mod figures;
 mod plan;
 mod results;
@@ -37,6 +38,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(diff, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(exact::exact, module)?)?;
+    module.add_function(wrap_pyfunction!(exact::theory_kinds, module)?)?;
     module.add_class::<plan::NativePlan>()?;
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;

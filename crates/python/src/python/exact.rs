@@ -1,0 +1,65 @@
+//! What theory knows of a cell, as arrays.
+
+use super::errors::raise;
+use super::plan::NativePlan;
+use super::worker::interruptible;
+use driftbench::analysis::exact::{
+    Axis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
+};
+use driftbench::cli::Failure;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+type Numbers = Py<PyArray1<f64>>;
+/// A value: its name, the lengths of its axes, its numbers, and why there are none.
+type Value = (&'static str, Vec<usize>, Option<Numbers>, Option<String>);
+/// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
+/// that fail at the last round.
+type Curve = (&'static str, &'static str, &'static str, bool, Numbers, Vec<String>);
+
+/// What theory knows of the one cell of a plan whose id begins with `cell` and that is of a
+/// selection in JSON: its id and name, the recorded rounds, the values and the bounds.
+#[pyfunction]
+pub fn exact(
+    py: Python<'_>,
+    plan: &NativePlan,
+    cell: String,
+    selection: String,
+    instance: usize,
+) -> PyResult<(String, String, Vec<u64>, Vec<Value>, Vec<Curve>)> {
+    let plan = plan.plan.clone();
+    let find = move || -> Result<_, Failure> {
+        let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;
+        let cell = find_cell(&plan, &cell, &wanted).map_err(Failure::input)?;
+        let CellTheory { cell, name, rounds, values, bounds } = cell_theory(&plan, cell, instance)?;
+        Ok((cell.id.clone(), name, rounds, values, bounds))
+    };
+    let found = interruptible(py, find)?;
+    let (id, name, rounds, values, bounds) = found.map_err(|e| raise(py, e))?;
+    let values = values.into_iter().map(|value| {
+        let (numbers, why) = match value.value {
+            Ok(numbers) => (Some(PyArray1::from_vec(py, numbers).unbind()), None),
+            Err(why) => (None, Some(why)),
+        };
+        (value.kind.name, value.shape, numbers, why)
+    });
+    let curve = |BoundCurve { bound, quantity, values }| -> Curve {
+        let unmet = bound.value.err().unwrap_or_default();
+        let unmet = unmet.into_iter().map(|unmet| unmet.condition).collect();
+        let values = PyArray1::from_vec(py, values).unbind();
+        (bound.name, bound.formula, quantity, bound.proved, values, unmet)
+    };
+    Ok((id, name, rounds, values.collect(), bounds.into_iter().map(curve).collect()))
+}
+
+/// The kinds of values: name, axes and meaning of each.
+#[pyfunction]
+pub fn theory_kinds() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
+    let axis = |axis: &Axis| match axis {
+        Axis::Rounds => "R",
+        Axis::Clients => "N",
+        Axis::Entries => "d",
+    };
+    let kind = |kind: &ValueKind| (kind.name, kind.axes.iter().map(axis).collect(), kind.meaning);
+    KINDS.iter().map(kind).collect()
+}

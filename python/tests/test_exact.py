@@ -1,0 +1,111 @@
+"""What theory knows of a cell, as arrays."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import driftbench as db
+from driftbench import _native
+
+LINEAR: dict[str, Any] = {
+    "title": "t",
+    "seed": 11,
+    "replicates": 400,
+    "problem": {
+        "lms": {
+            "dimension": 2,
+            "clients": 3,
+            "spectrum": {"from": 0.5, "to": 1.5},
+            "covariances": "rotated",
+            "model-spread": 0.5,
+            "noise": 0.2,
+        }
+    },
+    "start": {"offset": 1.0},
+    "budget": {"rounds": 40},
+    "record": {"every": 10, "metrics": ["sq-error-average"]},
+    "algorithm": {
+        "fedavg": {"step-size": 0.05, "local-steps": [1, 5]},
+        "scaffold": {"step-size": 0.05, "local-steps": 5},
+    },
+}
+
+
+def test_runs_agree_with_it(tmp_path: Path):
+    frame = db.run(LINEAR, out=tmp_path).frame()
+    for steps in (1, 5):
+        e = db.exact(LINEAR, label="FedAvg", settings={"local_steps": steps})
+        runs = frame.filter((frame["label"] == "FedAvg") & (frame["local_steps"] == steps))
+        for name in ("sq_error", "sq_error_average", "sq_error_limit"):
+            for t, wanted in zip(e.rounds, getattr(e, name)):
+                sample = runs.filter(runs["round"] == int(t))[name].to_numpy()
+                assert len(sample) == 400
+                error = sample.std(ddof=1) / np.sqrt(len(sample))
+                assert abs(sample.mean() - wanted) <= 4 * error + 1e-9 * wanted, (name, t)
+
+
+def test_values_are_consistent():
+    e = db.exact(LINEAR, label="Scaffold")
+    assert e.rounds.tolist() == [0, 10, 20, 30, 40]
+    assert np.array_equal(e.limit, e.optimum) and np.array_equal(e.bias, np.zeros(2))
+    spread = e.mean - e.optimum
+    squares = (spread**2).sum(axis=1) + np.trace(e.covariance, axis1=1, axis2=2)
+    assert np.allclose(squares, e.sq_error, rtol=1e-12, atol=0)
+    assert np.allclose(e.shares @ e.client_fields, 0, atol=1e-14)
+    assert np.isclose(e.zeta1, np.sqrt((e.client_fields**2).sum(axis=1).mean()))
+    assert e.stationary_cross_covariance.shape == (3, 2, 2)
+    bound = e.bounds["SCAFFLSA, Theorem 5.3 (B.5)"]
+    assert bound.quantity == "sq-error" and bound.values.shape == (5,)
+    holds = ~np.isnan(bound.values)
+    assert (bound.values[holds] >= e.sq_error[holds]).all()
+    assert holds[-1] == (not bound.unmet)
+    for name in e.known():
+        assert isinstance(getattr(e, name), (float, np.ndarray)) and e.why(name) is None
+    assert e.identity_bias is None and e.why("identity_bias").startswith("it is known for FedAvg")
+    with pytest.raises(AttributeError, match="there is no value 'means'"):
+        e.why("means")
+
+
+def test_every_value_is_documented():
+    for name, axes, meaning in _native.theory_kinds():
+        shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+        kind = f"array of shape {shape}" if axes else "float"
+        doc = " ".join(db.Exact.__doc__.replace("``", "`").split())
+        assert f" {name} : {kind} or None " in doc
+        assert meaning[1:] in doc, name
+        assert db.Exact.__annotations__[name] == f"{'Array' if axes else 'float'} | None"
+
+
+def test_a_field_that_is_not_linear_has_fewer():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(60, 3))
+    y = x[:, 0] + 0.3 * rng.normal(size=60) > 0
+    manifest = {
+        "title": "t",
+        "seed": 1,
+        "replicates": 1,
+        "problem": {"logistic-dataset": {"l2": 0.1, "dataset": {"file": "mine", "clients": 3}}},
+        "start": {"zero": True},
+        "budget": {"rounds": 5},
+        "algorithm": {"fedavg": {"step-size": 0.1, "local-steps": 2}},
+    }
+    e = db.exact(manifest, arrays={"mine": {"x": x.astype("f4"), "y": y}})
+    assert e.mean is None and "linear fields" in e.why("mean")
+    assert e.client_optima.shape == (3, 3) and e.first_order_bias.shape == (3,)
+    assert repr(e).startswith("Exact('FedAvg', ")
+
+
+def test_one_cell_is_selected():
+    with pytest.raises(db.DriftbenchError, match="several cells are selected") as several:
+        db.exact(LINEAR, label="FedAvg")
+    assert str(several.value).count("H = ") == 2
+    with pytest.raises(db.DriftbenchError, match="no cell is selected"):
+        db.exact(LINEAR, label="FedProx")
+    with pytest.raises(db.DriftbenchError, match="the cell has 1 instance"):
+        db.exact(LINEAR, label="Scaffold", instance=1)
+    with pytest.raises(db.ManifestError, match="unknown key"):
+        db.exact({**LINEAR, "sed": 1})
+    scaffold = db.exact(LINEAR, label="Scaffold")
+    assert db.exact(LINEAR, cell=scaffold.cell[:8]).name == scaffold.name

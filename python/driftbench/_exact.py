@@ -237,6 +237,13 @@ class Exact:
         return f"Exact({self.name!r}, {len(self.known())} of {len(self._why)} values known)"
 
 
+def _scalar(value: Any) -> Any:
+    """A value of a selection, in which every number is a float."""
+    if isinstance(value, list):
+        return [_scalar(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def exact(
     manifest: Manifest,
     *,
@@ -274,8 +281,10 @@ def exact(
     >>> import driftbench as db
     >>> e = db.exact({
     ...     "title": "Exact", "seed": 1, "replicates": 4,
-    ...     "problem": {"lms": {"dimension": 2, "clients": 5}},
-    ...     "algorithm": {"fedavg": {"step-size": 0.05, "local-steps": 10}},
+    ...     "problem": {"lms": {"dimension": 2, "clients": 5, "noise": 0.1,
+    ...                         "spectrum": {"from": 0.5, "to": 1.0}}},
+    ...     "start": {"zero": True},
+    ...     "algorithm": {"fedavg": [{"step-size": 0.05, "local-steps": 10}]},
     ...     "budget": {"rounds": 100}, "record": {"every": 50},
     ... })
     >>> e.rounds.tolist(), e.limit.shape, e.covariance.shape
@@ -285,7 +294,7 @@ def exact(
     >>> e.optimum_error is None, e.why("optimum_error")
     (True, 'it is known where a search found θ*; otherwise θ* is the solution of a linear system')
     """
-    wanted = {key.replace("_", "-"): _plain(value, key) for key, value in (settings or {}).items()}
+    wanted = {key.replace("_", "-"): _scalar(_plain(v, key)) for key, v in (settings or {}).items()}
     if label is not None:
         wanted["label"] = label
     plan = read(manifest, name, set, replicates, arrays)

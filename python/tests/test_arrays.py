@@ -180,7 +180,7 @@ def manifest(problem: dict[str, object]) -> dict[str, object]:
         "problem": problem,
         "start": {"zero": True},
         "budget": {"rounds": 10},
-        "algorithm": {"fedavg": {"step-size": 0.1, "local-steps": 2}},
+        "algorithm": {"fedavg": [{"step-size": 0.1, "local-steps": 2}]},
     }
 
 

@@ -27,8 +27,8 @@ LINEAR: dict[str, Any] = {
     "budget": {"rounds": 40},
     "record": {"every": 10, "metrics": ["sq-error-average"]},
     "algorithm": {
-        "fedavg": {"step-size": 0.05, "local-steps": [1, 5]},
-        "scaffold": {"step-size": 0.05, "local-steps": 5},
+        "fedavg": [{"step-size": 0.05, "local-steps": [1, 5]}],
+        "scaffold": [{"step-size": 0.05, "local-steps": 5}],
     },
 }
 
@@ -57,9 +57,9 @@ def test_values_are_consistent():
     assert np.isclose(e.zeta1, np.sqrt((e.client_fields**2).sum(axis=1).mean()))
     assert e.stationary_cross_covariance.shape == (3, 2, 2)
     bound = e.bounds["SCAFFLSA, Theorem 5.3 (B.5)"]
-    assert bound.quantity == "sq-error" and bound.values.shape == (5,)
+    assert bound.quantity == "lyapunov" and bound.values.shape == (5,)
     holds = ~np.isnan(bound.values)
-    assert (bound.values[holds] >= e.sq_error[holds]).all()
+    assert (bound.values[holds] >= e.lyapunov[holds]).all()
     assert holds[-1] == (not bound.unmet)
     for name in e.known():
         assert isinstance(getattr(e, name), (float, np.ndarray)) and e.why(name) is None
@@ -89,7 +89,7 @@ def test_a_field_that_is_not_linear_has_fewer():
         "problem": {"logistic-dataset": {"l2": 0.1, "dataset": {"file": "mine", "clients": 3}}},
         "start": {"zero": True},
         "budget": {"rounds": 5},
-        "algorithm": {"fedavg": {"step-size": 0.1, "local-steps": 2}},
+        "algorithm": {"fedavg": [{"step-size": 0.1, "local-steps": 2}]},
     }
     e = db.exact(manifest, arrays={"mine": {"x": x.astype("f4"), "y": y}})
     assert e.mean is None and "linear fields" in e.why("mean")

@@ -1,14 +1,21 @@
-//! A user's own problem: estimating a median by the clients' smoothed stochastic
-//! subgradients. `cargo run --release --locked --example own_problem`.
+//! A program with a problem of one's own: estimating a median by the clients' smoothed stochastic
+//! subgradients. It has all commands of driftbench, and manifests may name the problem:
+//!
+//! ```sh
+//! cargo run --release --locked --example own_problem -- run examples/own_problem.toml
+//! cargo run --release --locked --example own_problem -- report
+//! ```
 //!
 //! A problem consists of facts (optimum, mean fields, Jacobians, noise) and an
 //! oracle. The compiler requires each of them; the test at the end checks that they agree.
 
-use driftbench::algorithm::{Boxed, Spec, fedavg, scaffold};
-use driftbench::federated::Conditions;
+use driftbench::definition::{Definition, KeyType, KeyValues};
 use driftbench::linalg::Matrix;
-use driftbench::problem::{Facts, Problem, Visitor};
+use driftbench::problem::arrays::Files;
+use driftbench::problem::{Facts, Fault, Faults, Problem};
+use driftbench::registry::{ProblemKind, Registry};
 use driftbench::rng::Stream;
+use std::process::ExitCode;
 
 /// Client c draws records x around a centre of its own; the field is tanh(θ − x).
 struct Median {
@@ -32,10 +39,10 @@ fn root(f: impl Fn(f64) -> f64) -> f64 {
 }
 
 impl Median {
-    fn new(clients: usize, seed: u64) -> Self {
+    fn new(clients: usize, spread: f64, seed: u64) -> Self {
         let draw = |c: usize| {
             let mut rng = Stream::client_instance(seed, c);
-            (0..50).map(|_| c as f64 + rng.gaussian()).collect::<Vec<f64>>()
+            (0..50).map(|_| spread * c as f64 + rng.gaussian()).collect::<Vec<f64>>()
         };
         let records: Vec<Vec<f64>> = (0..clients).map(draw).collect();
         let local = records.iter().map(|r| vec![root(|theta| field(r, theta))]).collect();
@@ -93,26 +100,85 @@ impl Problem for Median {
     }
 }
 
-fn main() {
-    let problem = Boxed.visit(Median::new(5, 1));
-    println!("θ* = {:.6}", problem.optimum()[0]);
-    for spec in [
-        Spec::FedAvg(fedavg::Settings::new(0.05, 50)),
-        Spec::Scaffold(scaffold::Settings::new(0.05, 50)),
-    ] {
-        let from = Conditions { seed: 1, replicate: 0, start: &[0.0], rounds: 400, copy: 0 };
-        let mut run = problem.launch(&spec, &from);
-        (0..400).for_each(|_| run.round());
-        println!("{:10} θ = {:.6}", spec.label(), run.estimate()[0]);
+/// `[problem.median]`.
+struct Medians;
+
+impl ProblemKind for Medians {
+    type Instance = Median;
+
+    fn linear(&self) -> bool {
+        false
     }
+    fn size(&self, keys: &KeyValues) -> (usize, usize) {
+        (keys.whole("clients").unwrap_or_default() as usize, 1)
+    }
+    fn check(&self, keys: &KeyValues) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        faults.clients(self.size(keys).0);
+        faults.0
+    }
+    fn build(&self, keys: &KeyValues, seed: u64, _: &dyn Files) -> Result<Median, Fault> {
+        let spread = keys.number("spread").unwrap_or_default();
+        Ok(Median::new(self.size(keys).0, spread, seed))
+    }
+}
+
+fn registry() -> Result<Registry, String> {
+    let mut registry = Registry::default();
+    let definition = Definition::new("median", "Smoothed medians", "1")
+        .required_key("clients", KeyType::Whole)
+        .key("spread", 1.0);
+    registry.add_problem(definition, Medians)?;
+    Ok(registry)
+}
+
+fn main() -> ExitCode {
+    driftbench::main_with(registry().expect("the definition is sound"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use driftbench::manifest::Source;
+    use driftbench::plan::Plan;
+    use driftbench::problem::arrays::NoFiles;
+    use driftbench::runner::prepare;
 
     #[test]
     fn its_facts_agree_with_its_oracle() {
-        driftbench::problem::check::agree(&Median::new(5, 1), 200_000);
+        driftbench::problem::check::agree(&Median::new(5, 1.0, 1), 200_000);
+    }
+
+    fn plan(text: &str) -> Result<Plan, String> {
+        let registry = registry().unwrap();
+        let source = Source { name: "t".into(), text: text.into(), registry, ..Source::default() };
+        Plan::new("t".into(), source).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_manifest_names_it_as_any_other() {
+        let exact = "seed = 1\noracle = \"exact\"";
+        let text = include_str!("own_problem.toml").replace("seed = 1", exact);
+        let plan = plan(&text).unwrap();
+        let cells: Vec<_> = plan.cells.iter().collect();
+        let prepared = prepare(&NoFiles, &cells).expect("the manifest is sound");
+        let last = |label: &str| {
+            let of = prepared.iter().find(|p| p.cell.label == label).unwrap();
+            *of.simulate(0).sq_error.last().unwrap()
+        };
+        // The centres of the clients differ, which biases FedAvg.
+        assert!(last("FedAvg") > 1e-8, "{}", last("FedAvg"));
+        assert!(last("Scaffold") < 1e-20, "{}", last("Scaffold"));
+    }
+
+    #[test]
+    fn its_keys_are_checked() {
+        let text = include_str!("own_problem.toml");
+        let said = |old: &str, new: &str| plan(&text.replace(old, new)).err().unwrap();
+        assert!(said("clients = 5", "clients = 0").contains("must be 1 or more"));
+        assert!(said("clients = 5", "clints = 5").contains("did you mean `clients`?"));
+        assert!(said("spread = 2.0", "spread = nan").contains("must be a finite number"));
+        let unknown = said("problem.median", "problem.medium");
+        assert!(unknown.contains("did you mean `median`?"), "{unknown}");
     }
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __version__: str
 
@@ -54,6 +54,7 @@ class NativePlan:
     @property
     def experiment(self) -> str: ...
     def check(self) -> None: ...
+    def clients(self, cell: int, run: int) -> tuple[Clients, NDArray[np.float64]]: ...
     def frame(self, out: _Path, threads: int) -> NativeFrame: ...
 
 class NativeResults:
@@ -76,3 +77,54 @@ class NativeResults:
     def report(
         self, out: _Path, formats: Sequence[str], inches: float
     ) -> tuple[list[tuple[str, str]], list[str]]: ...
+
+class Clients:
+    @property
+    def n(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def shares(self) -> NDArray[np.float64]: ...
+    @property
+    def members(self) -> NDArray[np.int64]: ...
+    @property
+    def rng(self) -> np.random.Generator: ...
+    def __len__(self) -> int: ...
+    def local_steps(
+        self,
+        theta: ArrayLike,
+        gamma: float | NDArray[np.float64],
+        H: int | NDArray[np.int64],
+        corrections: ArrayLike | None = None,
+        *,
+        batch: int = 1,
+        proximal: float = 0.0,
+        anchor: ArrayLike | None = None,
+        out: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]: ...
+    def fields(
+        self, theta: ArrayLike, calls: int = 1, *, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]: ...
+    def mean(self, rows: ArrayLike) -> NDArray[np.float64]: ...
+    def cohort(self, size: int) -> NDArray[np.int64]: ...
+    def charge(
+        self, communications: int = 1, *, vectors: int = 0, bytes: int | None = None
+    ) -> None: ...
+    def control_variates(self) -> ControlVariates: ...
+
+class ControlVariates:
+    @property
+    def corrections(self) -> NDArray[np.float64]: ...
+    def learn(
+        self,
+        clients: Clients,
+        theta: ArrayLike,
+        ends: ArrayLike,
+        length: float | NDArray[np.float64],
+    ) -> NDArray[np.float64]: ...
+
+def register_algorithm(
+    definition: str, start: Callable[..., Any], patience: int
+) -> None: ...

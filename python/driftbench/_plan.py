@@ -6,9 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ._frames import Kind, to_frame
 from ._manifest import Manifest, Overrides, read
-from ._native import NativePlan
+from ._native import Clients, NativePlan
 
 
 class Plan:
@@ -35,6 +37,26 @@ class Plan:
         differ. ``kind`` is ``"polars"`` or ``"pandas"``.
         """
         return to_frame(self._native.frame(self._out, self._threads), kind)
+
+    def clients(self, cell: int = 0, run: int = 0) -> tuple[Clients, np.ndarray]:
+        """The clients of a run before its first round, and θ_0, of shape (d,).
+
+        To try an algorithm out, a round after the other, on the instance and with the draws of
+        run number ``run`` of cell number ``cell``:
+
+        >>> import driftbench as db
+        >>> plan = db.plan({
+        ...     "title": "Rounds by hand", "seed": 1, "replicates": 1,
+        ...     "problem": {"lms": {"dimension": 2, "clients": 5}},
+        ...     "algorithm": {"fedavg": {"step-size": 0.05, "local-steps": 10}},
+        ...     "start": {"zero": True}, "budget": {"rounds": 100},
+        ... })
+        >>> clients, theta = plan.clients()
+        >>> ends = clients.local_steps(theta, 0.05, 10)
+        >>> ends.shape, clients.mean(ends).shape
+        ((5, 2), (2,))
+        """
+        return self._native.clients(cell, run)
 
     def __repr__(self) -> str:
         return f"Plan({self.experiment!r}, {len(self)} cells)"

@@ -43,13 +43,14 @@ use driftbench_runner::manifest::Source;
 use driftbench_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
 use driftbench_runner::plan::{Cell, Plan, place_of};
 use driftbench_runner::registered::{load, register, registered};
-use driftbench_runner::runner::{BadCell, Prepared, prepare_frontiers, prepare_knowing};
+use driftbench_runner::runner::{BadCell, Prepared, Scenario, prepare_frontiers, prepare_knowing};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::OnceLock;
 
 /// Run federated optimisation algorithms from TOML manifests and compare their results with
@@ -404,6 +405,15 @@ fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
         }
     }
     if found.is_empty() { Ok(()) } else { Err(rejected(plan, found.into_iter()).into()) }
+}
+
+/// What a run of a cell runs on.
+///
+/// # Errors
+/// If its instance cannot be built.
+pub fn scenario(plan: &Plan, cell: &Cell, run: u64) -> Result<Arc<Scenario>, Failure> {
+    let prepared = prepared(plan, &[cell])?;
+    Ok(prepared[0].scenarios[cell.identity.instance_of(run) as usize].clone())
 }
 
 /// The errors of a plan's manifest, each with the path of its key.

@@ -18,17 +18,28 @@ pub struct Registry {
     problems: Kinds<CustomProblem>,
 }
 
-/// The parts of a problem that is registered: functions of the values of its keys.
-pub struct ProblemParts<C, B> {
+/// A kind of problems that is registered.
+pub trait ProblemKind: Send + Sync {
+    /// The type of the instances.
+    type Instance: Problem + 'static;
     /// Whether every F_c is affine in θ.
-    pub linear: bool,
-    /// N and d.
-    pub size: fn(&KeyValues) -> (usize, usize),
-    /// Everything that is wrong with the values, as `Fn(&KeyValues) -> Vec<Fault>`.
-    pub check: C,
-    /// An instance, as `Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault>` of the values, the
-    /// seed and the files.
-    pub build: B,
+    fn linear(&self) -> bool;
+    /// N and d, for estimates of memory and time.
+    fn size(&self, values: &KeyValues) -> (usize, usize);
+    /// Everything that is wrong with the values of the keys.
+    fn check(&self, _values: &KeyValues) -> Vec<Fault> {
+        Vec::new()
+    }
+    /// Builds an instance from the values of the keys, the seed and files.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the instance has no unique solution.
+    fn build(
+        &self,
+        values: &KeyValues,
+        seed: u64,
+        files: &dyn Files,
+    ) -> Result<Self::Instance, Fault>;
 }
 
 impl Registry {
@@ -52,20 +63,15 @@ impl Registry {
     ///
     /// # Errors
     /// What is wrong with the definition.
-    pub fn add_problem<P, C, B>(
+    pub fn add_problem(
         &mut self,
         definition: Definition,
-        parts: ProblemParts<C, B>,
-    ) -> Result<(), String>
-    where
-        P: Problem + 'static,
-        C: Fn(&KeyValues) -> Vec<Fault> + Send + Sync + 'static,
-        B: Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault> + Send + Sync + 'static,
-    {
+        kind: impl ProblemKind + 'static,
+    ) -> Result<(), String> {
         definition.check(problem::Spec::KINDS)?;
-        let (kind, linear) = (definition.kind.clone(), parts.linear);
-        let problem = CustomProblem { definition, linear, build: Arc::new(parts) };
-        self.problems.insert(&kind, Arc::new(problem));
+        let (name, linear) = (definition.kind.clone(), kind.linear());
+        let problem = CustomProblem { definition, linear, build: Arc::new(AnyKind(kind)) };
+        self.problems.insert(&name, Arc::new(problem));
         Ok(())
     }
 
@@ -98,18 +104,16 @@ impl Registry {
     }
 }
 
-impl<P, C, B> BuildCustom for ProblemParts<C, B>
-where
-    P: Problem + 'static,
-    C: Fn(&KeyValues) -> Vec<Fault> + Send + Sync,
-    B: Fn(&KeyValues, u64, &dyn Files) -> Result<P, Fault> + Send + Sync,
-{
+/// A kind whose type is forgotten.
+struct AnyKind<K>(K);
+
+impl<K: ProblemKind> BuildCustom for AnyKind<K> {
     fn check(&self, values: &KeyValues) -> Vec<Fault> {
-        (self.check)(values)
+        self.0.check(values)
     }
 
     fn extent(&self, values: &KeyValues) -> Option<Extent> {
-        let (clients, dimension) = (self.size)(values);
+        let (clients, dimension) = self.0.size(values);
         Some(Extent::of_matrices(clients, dimension))
     }
 
@@ -120,6 +124,6 @@ where
         files: &dyn Files,
         form: Form,
     ) -> Result<Box<dyn Any>, Fault> {
-        Ok(Box::new(form.visit((self.build)(values, seed, files)?, Boxed)?))
+        Ok(Box::new(form.visit(self.0.build(values, seed, files)?, Boxed)?))
     }
 }

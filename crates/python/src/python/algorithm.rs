@@ -1,6 +1,6 @@
 //! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
 
-use super::clients::{Clients, tuple};
+use super::clients::{PythonClients, tuple};
 use super::watch::RoundClock;
 use driftbench::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
 use driftbench::definition::SettingValue;
@@ -25,7 +25,7 @@ struct PythonAlgorithm {
 
 /// A run of an algorithm in Python.
 struct PythonRun<'p> {
-    clients: Py<Clients>,
+    clients: Py<PythonClients>,
     iterator: Py<PyIterator>,
     clock: Arc<RoundClock>,
     estimate: Vec<f64>,
@@ -55,7 +55,7 @@ impl StartCustom for PythonAlgorithm {
         let begun = Python::attach(|py| {
             // SAFETY: the run below ends its clients when it is dropped, within 'p; without a run
             // they are ended here.
-            let clients = unsafe { Clients::new(clients, None, from.rounds, clock.clone()) };
+            let clients = unsafe { PythonClients::new(clients, None, from.rounds, clock.clone()) };
             let clients = Py::new(py, clients).map_err(|e| traceback(py, &e))?;
             let begin = || self.begin(py, settings, &clients, from);
             match clock.during(begin) {
@@ -80,7 +80,7 @@ impl PythonAlgorithm {
         &self,
         py: Python<'_>,
         settings: &CustomRun<'_>,
-        clients: &Py<Clients>,
+        clients: &Py<PythonClients>,
         from: &Conditions<'_>,
     ) -> PyResult<Py<PyIterator>> {
         let values = PyDict::new(py);

@@ -14,9 +14,13 @@ use pyo3::sync::PyOnceLock;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The clients of one run.
-#[pyclass(frozen, module = "driftbench")]
-pub struct Clients {
+/// The clients of a run: an algorithm receives them, and does its rounds with them.
+///
+/// In a round, an algorithm calls :meth:`local_steps` (or :meth:`fields`) and :meth:`mean`, and
+/// yields θ. Draws are those of every algorithm on the same replicate; what is done is counted as
+/// the cost of the run.
+#[pyclass(frozen, module = "driftbench", name = "Clients")]
+pub struct PythonClients {
     /// `None` once the run has ended.
     inner: Mutex<Option<RoundClients<'static>>>,
     /// What the clients refer to, where no run keeps it.
@@ -32,7 +36,7 @@ pub struct Clients {
     generator: PyOnceLock<Py<PyAny>>,
 }
 
-impl Clients {
+impl PythonClients {
     /// The clients of a run.
     ///
     /// # Safety
@@ -91,6 +95,20 @@ impl Clients {
             [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
             shape => Err(self.wrong_shape(what, shape, true)),
         }
+    }
+
+    /// Takes d numbers.
+    fn one_row<'py>(
+        &self,
+        what: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<PyReadonlyArrayDyn<'py, f64>> {
+        let array = floats(value, what)?;
+        if array.shape() == [self.d] {
+            return Ok(array);
+        }
+        let (shape, d) = (tuple(array.shape()), self.d);
+        Err(PyValueError::new_err(format!("{what} has the shape {shape}; expected ({d},)")))
     }
 
     fn wrong_shape(&self, what: &str, shape: &[usize], one: bool) -> PyErr {
@@ -178,7 +196,7 @@ fn floats<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<PyReadonlyArra
 }
 
 #[pymethods]
-impl Clients {
+impl PythonClients {
     /// N, the number of clients.
     #[getter]
     fn n(&self) -> usize {
@@ -215,16 +233,47 @@ impl Clients {
         format!("<{} clients in {} dimensions>", self.n, self.d)
     }
 
-    #[pyo3(signature = (theta, gamma, steps = None, corrections = None, *, H = None, batch = 1, proximal = 0.0, anchor = None, out = None))]
+    /// Run the local steps of the clients that take part, and return where they end.
+    ///
+    /// Client k takes H times θ ← θ − γ (F_k(θ; Z) + ξ_k + μ (θ − anchor)), F_k its oracle and Z a
+    /// draw of its own stream. Other threads of Python go on meanwhile.
+    ///
+    /// Parameters
+    /// ----------
+    /// theta
+    ///     Where all clients begin, of shape (d,), or where each begins, (N, d).
+    /// gamma
+    ///     The step size γ, or those of the clients, of shape (N,).
+    /// H
+    ///     The number of local steps, 1 or more, or those of the clients, of shape (N,).
+    /// corrections
+    ///     ξ_k, of shape (N, d), or (d,) for all; 0 by default.
+    /// batch
+    ///     The draws that are averaged in a local step.
+    /// proximal, anchor
+    ///     μ and the point to which it pulls, of shape (d,), by default ``theta``.
+    /// out
+    ///     The array into which the ends are written, of shape (N, d), contiguous; a new one by
+    ///     default.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     θ_k, of shape (N, d). Rows of clients that take no part are where they began.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If a shape or a number is not as above.
+    #[pyo3(signature = (theta, gamma, H, corrections = None, *, batch = 1, proximal = 0.0, anchor = None, out = None))]
     #[allow(non_snake_case, clippy::too_many_arguments)]
     fn local_steps<'py>(
         &self,
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
         gamma: PerClient<'py, f64>,
-        steps: Option<PerClient<'py, i64>>,
+        H: PerClient<'py, i64>,
         corrections: Option<&Bound<'py, PyAny>>,
-        H: Option<PerClient<'py, i64>>,
         batch: u64,
         proximal: f64,
         anchor: Option<&Bound<'py, PyAny>>,
@@ -238,12 +287,7 @@ impl Clients {
             self.rows("corrections", xi)?;
         }
         let xi = corrections.as_ref().map(flat);
-        let anchor = anchor.map(|anchor| floats(anchor, "anchor")).transpose()?;
-        if anchor.as_ref().is_some_and(|anchor| anchor.shape() != [self.d]) {
-            let shape = anchor.as_ref().map_or(String::new(), |anchor| tuple(anchor.shape()));
-            let message = format!("anchor has the shape {shape}; expected ({},)", self.d);
-            return Err(PyValueError::new_err(message));
-        }
+        let anchor = anchor.map(|anchor| self.one_row("anchor", anchor)).transpose()?;
         let anchor = anchor.as_ref().map(flat);
         let pulled = match (proximal, &anchor) {
             (0.0, _) => None,
@@ -255,17 +299,12 @@ impl Clients {
             }
         };
         let step_sizes = gamma.values("gamma", self.n)?;
-        let Some(steps) = steps.or(H) else {
-            return Err(PyValueError::new_err("the number of local steps is missing"));
-        };
-        let steps = counts(&steps.values("steps", self.n)?, "the number of local steps")?;
+        let steps = counts(&H.values("H", self.n)?, "H, the number of local steps,")?;
         if batch == 0 {
             return Err(PyValueError::new_err("batch must be 1 or more, not 0"));
         }
         let out = self.output(py, out)?;
-        let mut writing = out.try_readwrite().map_err(|_| {
-            PyValueError::new_err("out must be writable, and another array than the arguments")
-        })?;
+        let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
         let ends = writing.as_slice_mut()?;
         let corrections = xi.as_deref();
         let work = LocalWork {
@@ -287,6 +326,22 @@ impl Clients {
         Ok(out)
     }
 
+    /// Evaluate the oracles of the clients that take part.
+    ///
+    /// Parameters
+    /// ----------
+    /// theta
+    ///     The point of all clients, of shape (d,), or of each, (N, d).
+    /// calls
+    ///     The draws over which each client takes the mean.
+    /// out
+    ///     The array into which the fields are written, of shape (N, d); a new one by default.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     The mean of F_k(θ; Z) over the draws, of shape (N, d); rows of clients that take no part
+    ///     are 0 in a new array.
     #[pyo3(signature = (theta, calls = 1, *, out = None))]
     fn fields<'py>(
         &self,
@@ -300,15 +355,17 @@ impl Clients {
         let points = flat(&theta);
         let calls = counts(&[calls], "calls")?[0];
         let out = self.output(py, out)?;
-        let mut writing = out.try_readwrite().map_err(|_| {
-            PyValueError::new_err("out must be writable, and another array than theta")
-        })?;
+        let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
         let fields = writing.as_slice_mut()?;
         self.with(py, |clients| clients.fields(&points, calls, fields))?;
         drop(writing);
         Ok(out)
     }
 
+    /// Return the mean of the rows of the clients that take part, by their shares, of shape (d,).
+    ///
+    /// ``rows`` has the shape (N, d). The sum has the order of the built-in algorithms, and so its
+    /// bits.
     fn mean<'py>(
         &self,
         py: Python<'py>,
@@ -331,6 +388,10 @@ impl Clients {
         Ok(out)
     }
 
+    /// Draw ``size`` clients without replacement, who alone take part until the round ends; return
+    /// their indices in increasing order.
+    ///
+    /// These are the draws of the built-in algorithms with ``cohort = size``.
     fn cohort<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let known = usize::try_from(size).ok().filter(|size| (1..=self.n).contains(size));
         let Some(size) = known else {
@@ -344,6 +405,16 @@ impl Clients {
         Ok(PyArray1::from_vec(py, members))
     }
 
+    /// Count what this round sends, in place of what the decorator says of every round.
+    ///
+    /// Parameters
+    /// ----------
+    /// communications
+    ///     Exchanges between server and clients.
+    /// vectors
+    ///     Messages of all clients and the server together.
+    /// bytes
+    ///     Their bytes; by default 8 d each.
     #[pyo3(signature = (communications = 1, *, vectors = 0, bytes = None))]
     fn charge(
         &self,
@@ -356,7 +427,8 @@ impl Clients {
         self.with(py, |clients| clients.charge(communications, vectors, bytes))
     }
 
-    /// Draws of the algorithm's own.
+    /// A ``numpy.random.Generator`` for draws of the algorithm itself, which depend on the seed and
+    /// the replicate alone.
     #[getter]
     fn rng(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let made = self.generator.get_or_try_init(py, || -> PyResult<Py<PyAny>> {
@@ -368,11 +440,16 @@ impl Clients {
         Ok(made.clone_ref(py))
     }
 
+    /// Return control variates of the clients, all 0.
     fn control_variates(&self) -> Variates {
         let shares = self.shares.as_deref();
         let variates = ControlVariates::with_shares(self.n, self.d, shares);
         Variates { inner: Mutex::new(variates), n: self.n, d: self.d }
     }
+}
+
+fn not_writable() -> PyErr {
+    PyValueError::new_err("out must be writable, and another array than the arguments")
 }
 
 fn indices(members: &Members) -> Vec<i64> {
@@ -388,7 +465,7 @@ fn counts(values: &[i64], what: &str) -> PyResult<Vec<u64>> {
     values.iter().map(one).collect()
 }
 
-/// Control variates of all clients, with the engine's arithmetic.
+/// Control variates c_k of the clients, with the arithmetic of the built-in Scaffold.
 #[pyclass(frozen, module = "driftbench", name = "ControlVariates")]
 pub struct Variates {
     inner: Mutex<ControlVariates>,
@@ -412,11 +489,26 @@ impl Variates {
         Ok(out)
     }
 
+    /// Learn from a round, and return the mean of the ends, of shape (d,).
+    ///
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ H) for each client that takes part (Karimireddy et al. 2020,
+    /// option II), then c̄ is their mean by shares.
+    ///
+    /// Parameters
+    /// ----------
+    /// clients
+    ///     The clients.
+    /// theta
+    ///     θ_t, where the round began, of shape (d,).
+    /// ends
+    ///     θ_k, where it ended, of shape (N, d).
+    /// length
+    ///     γ H, or that of each client, of shape (N,).
     #[pyo3(signature = (clients, theta, ends, length))]
     fn learn<'py>(
         &self,
         py: Python<'py>,
-        clients: &Clients,
+        clients: &PythonClients,
         theta: &Bound<'py, PyAny>,
         ends: &Bound<'py, PyAny>,
         length: PerClient<'py, f64>,

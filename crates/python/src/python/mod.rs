@@ -15,6 +15,8 @@ mod clients;
 mod errors;
 mod exact;
 mod figures;
+// As of algorithms.
+#[allow(unsafe_code)]
 mod plan;
 mod results;
 mod run;
@@ -45,7 +47,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
     driftbench::registered::set_loader(algorithm::load_code);
-    module.add_class::<clients::Clients>()?;
+    module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::Variates>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,14 +1,20 @@
 //! Manifests and their cells.
 
 use super::arrow::NativeFrame;
+use super::clients::PythonClients;
 use super::errors::{raise, raise_manifest};
+use super::watch::RoundClock;
 use super::worker::interruptible;
 use driftbench::analysis::tuned;
 use driftbench::cli::{self, Failure};
+use driftbench::federated::{Conditions, StatedPrice};
 use driftbench::manifest::Source;
 use driftbench::plan::Plan;
+use driftbench::runner::stream_names;
 use driftbench::store::Store;
 use driftbench::store::export::cells_frame;
+use numpy::PyArray1;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use std::collections::BTreeMap;
@@ -69,6 +75,35 @@ impl NativePlan {
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let plan = self.plan.clone();
         interruptible(py, move || cli::check(&plan))?.map_err(|e| raise_manifest(py, e))
+    }
+
+    /// The clients of a run of a cell, before its first round, and θ_0.
+    fn clients<'py>(
+        &self,
+        py: Python<'py>,
+        cell: usize,
+        run: u64,
+    ) -> PyResult<(PythonClients, Bound<'py, PyArray1<f64>>)> {
+        let plan = self.plan.clone();
+        let Some(identity) = plan.cells.get(cell).map(|cell| cell.identity.clone()) else {
+            let message = format!("there are {} cells, and no cell {cell}", plan.cells.len());
+            return Err(PyIndexError::new_err(message));
+        };
+        if run >= identity.runs() {
+            let message = format!("the cell has {} runs, and no run {run}", identity.runs());
+            return Err(PyIndexError::new_err(message));
+        }
+        let build = move || cli::scenario(&plan, &plan.cells[cell], run);
+        let built = interruptible(py, build)?.map_err(|e| raise_manifest(py, e))?;
+        let (seed, replicate) = stream_names(&identity, run);
+        let (start, rounds) = (&built.start[..], identity.rounds);
+        let from = Conditions { seed, replicate, start, rounds, copy: 0 };
+        let clients = built.instance.round_clients(&from, StatedPrice::default());
+        let instance = Some(built.instance.clone());
+        // SAFETY: the clients keep their instance.
+        let clients =
+            unsafe { PythonClients::new(clients, instance, rounds, RoundClock::new(u64::MAX / 2)) };
+        Ok((clients, PyArray1::from_slice(py, &built.start)))
     }
 
     /// The cells as a frame, with their state in a results folder.

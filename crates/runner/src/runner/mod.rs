@@ -21,7 +21,9 @@ use driftbench_core::federated::{Conditions, Run};
 use driftbench_core::kernel::squared_distance;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 use measure::Meter;
-pub use prepare::{BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing};
+pub use prepare::{
+    BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names,
+};
 use sanity::Sanity;
 use std::cmp::Reverse;
 use std::sync::Mutex;

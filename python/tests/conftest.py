@@ -21,9 +21,9 @@ replicates = 8
 dimension = 3
 clients = 6
 spectrum = { from = 0.1, to = 1.0 }
-gradient-heterogeneity = 1.0
+gradient-heterogeneity = 3.0
 hessian-heterogeneity = 0.05
-noise = 1.0
+noise = 0.1
 
 [start]
 offset = 1.0

@@ -72,8 +72,9 @@ def test_tables_have_the_numbers_of_the_pages(results: db.Results, tmp_path: Pat
     assert claims["claim"].to_list() == ["scaffold-below"]
     assert claims["verdict"].to_list() == ["supported"]
     assert claims["high"][0] < 1.0 and claims["low"][0] < claims["value"][0] < claims["high"][0]
-    page = results.report(tmp_path / "reports").with_name("report.md").read_text()
-    assert f"{claims['value'][0]:.3g}" in page
+    record = results.report(tmp_path / "reports").with_name("record.toml").read_text()
+    for key, column in [("estimate", "value"), ("low", "low"), ("high", "high")]:
+        assert f"{key} = {claims[column][0]!r}\n" in record
     ranking = results.ranking()
     assert ranking.height == 4
     best = ranking.filter(step_size=0.05, local_steps=100)

@@ -109,11 +109,13 @@ def test_diffs(results: db.Results, tmp_path: Path) -> None:
         MANIFEST,
         out=tmp_path / "worse",
         name="small",
-        set={"algorithm.fedavg.0.step-size": [0.02, 0.1]},
+        set={"algorithm.fedavg.0.step-size": [0.04, 0.05]},
     )
     diff = db.diff(results, worse)
-    assert diff.verdict in ("passes", "fails") and "iframe" in diff._repr_html_()
-    assert diff.frame().columns[:3] == ["experiment", "cell", "cell_before"]
+    assert diff.verdict == "fails" and "iframe" in diff._repr_html_()
+    changed = diff.frame()
+    assert changed.height == 2 and set(changed["verdict"]) == {"worse"}
+    assert (changed["low"] > 1).all() and (changed["ratio"] < changed["high"]).all()
     with pytest.raises(db.DriftbenchError, match="neither results"):
         (tmp_path / "empty").mkdir()
         db.diff(results, tmp_path / "empty")

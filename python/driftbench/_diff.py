@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Sequence
-from typing import Any, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from . import _native
 from ._frames import Kind, to_frame
 from ._results import Results
 
-Side = Union[str, "os.PathLike[str]", Results]
+Side = str | os.PathLike[str] | Results
 
 
 class Diff:
@@ -28,7 +28,7 @@ class Diff:
         self.data: dict[str, Any] = json.loads(data)
         """Everything, as ``driftbench diff --format json``."""
         self.code = code
-        """The exit code of the command: 0, 1 (something of ``fail_on``) or 3 (nothing to compare)."""
+        """The exit code: 0, 1 (something of ``fail_on``) or 3 (nothing to compare)."""
 
     @property
     def verdict(self) -> str:
@@ -43,7 +43,7 @@ class Diff:
         out.
         """
         changed = self.data["changed"]
-        columns = {
+        columns: dict[str, tuple[Any, Callable[[dict[str, Any]], Any]]] = {
             "experiment": (pl.String, lambda row: row["experiment"]),
             "cell": (pl.String, lambda row: row["cell"]),
             "cell_before": (pl.String, lambda row: row["cell-before"]),
@@ -83,5 +83,5 @@ def diff(
     DriftbenchError
         If a side is none of these.
     """
-    sides = [os.fspath(side.path if isinstance(side, Results) else side) for side in (a, b)]
-    return Diff(*_native.diff(*sides, list(fail_on)))
+    before, after = (os.fspath(side.path if isinstance(side, Results) else side) for side in (a, b))
+    return Diff(*_native.diff(before, after, list(fail_on)))

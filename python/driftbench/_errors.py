@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class DriftbenchError(Exception):
@@ -34,7 +35,7 @@ class ManifestError(DriftbenchError, ValueError):
     text. It is empty where the manifest cannot be read at all.
     """
 
-    def __init__(self, text: str, diagnostics: Iterable[tuple] = ()) -> None:
+    def __init__(self, text: str, diagnostics: Iterable[tuple[Any, ...]] = ()) -> None:
         super().__init__(text)
         self.diagnostics = [Diagnostic(*values) for values in diagnostics]
 

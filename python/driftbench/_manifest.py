@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import tomli_w
@@ -14,8 +14,8 @@ from ._arrays import in_memory
 from ._errors import ManifestError
 from ._native import NativePlan
 
-Manifest = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-Overrides = Union[Mapping[str, Any], Iterable[str], None]
+Manifest = str | os.PathLike[str] | Mapping[str, Any]
+Overrides = Mapping[str, Any] | Iterable[str] | None
 
 
 def read(

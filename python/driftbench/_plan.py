@@ -62,7 +62,7 @@ class Plan:
         return f"Plan({self.experiment!r}, {len(self)} cells)"
 
     def _repr_html_(self) -> str:
-        return self.frame()._repr_html_()
+        return str(self.frame()._repr_html_())
 
 
 def plan(

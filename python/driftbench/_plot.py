@@ -24,7 +24,7 @@ _MEASURED, _PREDICTED = 1.3, 0.9
 """Widths of lines, in points."""
 _PANEL = 0.72
 """Height of a panel, in widths."""
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8.0,
@@ -80,9 +80,7 @@ def _new_figure(
     rows = -(-count // columns)
     each = width / columns * (_PANEL if columns > 1 or width < 4 else 0.55)
     size = (width, height or rows * each + 0.35)
-    figure, axes = pyplot.subplots(
-        rows, columns, figsize=size, squeeze=False, layout="constrained"
-    )
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     for unused in axes.flat[count:]:
         unused.remove()
     return figure, list(axes.flat[:count])
@@ -159,11 +157,11 @@ def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
     values = maps["maps"][i]
     for square in values["squares"]:
         x, y = square["x"], square["y"]
-        place = {"xy": (x + 0.02, y + 0.02), "width": 0.96, "height": 0.96, "linewidth": 0}
-        ax.add_patch(Rectangle(**place, facecolor=square["color"], alpha=square["opacity"]))
+        fill: dict[str, Any] = {"facecolor": square["color"], "alpha": square["opacity"], "linewidth": 0}
+        ax.add_patch(Rectangle((x + 0.02, y + 0.02), 0.96, 0.96, **fill))
         if square["outlined"]:
-            inner = {"xy": (x + 0.06, y + 0.06), "width": 0.88, "height": 0.88}
-            ax.add_patch(Rectangle(**inner, fill=False, edgecolor="#141414", linewidth=0.7))
+            outline: dict[str, Any] = {"fill": False, "edgecolor": "#141414", "linewidth": 0.7}
+            ax.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, **outline))
         text = "\n".join(square["lines"])
         ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=5.5)
     for (x0, y0), (x1, y1) in values["edges"]:

@@ -93,7 +93,7 @@ class Results:
         DriftbenchError
             If the manifest tunes nothing.
         """
-        native = self._native.table("tuned")
+        native = self._native.tuned()
         if native is None:
             raise DriftbenchError(f"error: {self.experiment}: its manifest has no [tune]")
         return to_frame(native, kind)
@@ -187,7 +187,7 @@ class Results:
             if text is None:
                 names = ", ".join(known)
                 raise DriftbenchError(f'error: there is no figure "{figure}" (allowed: {names})')
-            return json.loads(text)
+            return dict(json.loads(text))
         if figure is not None:
             paths = dict(self._native.figure_paths())
             if figure not in paths:
@@ -205,7 +205,7 @@ class Results:
             text = self._native.other_figure("plot", [], entry)
         if text is None:
             raise DriftbenchError(f"error: {self.experiment}: there is nothing to draw")
-        return json.loads(text)
+        return dict(json.loads(text))
 
     def report(
         self,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Union
+from typing import Any
 
 from . import _native
 from ._errors import CellError, CellFailedWarning, DriftbenchWarning
 from ._manifest import Manifest, Overrides, read
 from ._results import Results, load
 
-Progress = Union[bool, Callable[[int, int, int], Any], None]
+Progress = bool | Callable[[int, int, int], Any] | None
 
 
 def run(
@@ -95,7 +95,7 @@ def run(
     ['FedAvg', 'Scaffold']
     """
     native = read(manifest, name, set, replicates, arrays)
-    options = {
+    options: dict[str, Any] = {
         "threads": threads,
         "force": force,
         "rerun_failed": rerun_failed,

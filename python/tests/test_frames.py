@@ -50,8 +50,15 @@ def test_all_lists_and_nulls(tmp_path: Path) -> None:
         "title": "Lists",
         "seed": 3,
         "replicates": 2,
-        "problem": {"lms": {"dimension": 2, "clients": 4, "spectrum": {"from": 0.5, "to": 2.0},
-                            "model-spread": 0.5, "noise": 0.1}},
+        "problem": {
+            "lms": {
+                "dimension": 2,
+                "clients": 4,
+                "spectrum": {"from": 0.5, "to": 2.0},
+                "model-spread": 0.5,
+                "noise": 0.1,
+            }
+        },
         "start": {"zero": True},
         "budget": {"rounds": 10},
         "record": {"iterates": True, "every": 5, "metrics": ["correction-sum"]},
@@ -88,8 +95,14 @@ def test_what_was_tuned(tmp_path: Path) -> None:
         "title": "Tuned",
         "seed": 5,
         "replicates": 4,
-        "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
-                                  "spectrum": {"from": 0.5, "to": 1.0}}},
+        "problem": {
+            "quadratic": {
+                "dimension": 2,
+                "clients": 4,
+                "noise": 1.0,
+                "spectrum": {"from": 0.5, "to": 1.0},
+            }
+        },
         "start": {"offset": 1.0},
         "budget": {"rounds": 40},
         "tune": {"over": "step-size", "range": [0.01, 0.3]},

@@ -57,8 +57,10 @@ def ids(manifest: Any, **options: Any) -> list[str]:
 def test_paths_texts_and_dicts_have_the_same_cells(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(TEXT)
-    numpy = SMALL | {"seed": np.int64(3), "algorithm": {
-        "fedavg": [{"step-size": np.array([0.1, 0.2]), "local-steps": np.uint8(2)}]}}
+    numpy = SMALL | {
+        "seed": np.int64(3),
+        "algorithm": {"fedavg": [{"step-size": np.array([0.1, 0.2]), "local-steps": np.uint8(2)}]},
+    }
     expected = ids(TEXT)
     assert len(expected) == 2
     assert ids(file) == ids(str(file)) == ids(SMALL) == ids(numpy) == expected
@@ -96,8 +98,12 @@ def test_plans_know_what_is_done(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_what_the_command_line_prints(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
-    for change in [("seed = 3", "sed = 3"), ("clients = 4", "clients = -4"), ("[[", "[[["),
-                   ("rounds = 10", "rounds = 'ten'")]:
+    for change in [
+        ("seed = 3", "sed = 3"),
+        ("clients = 4", "clients = -4"),
+        ("[[", "[[["),
+        ("rounds = 10", "rounds = 'ten'"),
+    ]:
         file.write_text(TEXT.replace(*change))
         printed = command_line("check", str(file))
         assert printed.returncode == 2
@@ -218,8 +224,9 @@ def test_failed_cells_are_told_and_others_stored(tmp_path: Path) -> None:
 
 def test_until_decided(tmp_path: Path) -> None:
     changes = {"algorithm.fedavg.step-size": 0.05, "algorithm.scaffold.step-size": 0.05}
-    results = db.run(MANIFEST, out=tmp_path / "results", set=changes, replicates=2,
-                     until_decided=True)
+    results = db.run(
+        MANIFEST, out=tmp_path / "results", set=changes, replicates=2, until_decided=True
+    )
     assert results.claims()["verdict"].to_list() == ["supported"]
     assert results.frame()["replicate"].max() > 1
     with pytest.raises(db.DriftbenchError, match="no claims"):
@@ -278,8 +285,9 @@ def test_a_submission_calls_python(tmp_path: Path) -> None:
     sbatch.write_text("#!/bin/sh\necho 1\n")
     sbatch.chmod(0o755)
     path = f"{sbatch.parent}:{os.environ['PATH']}"
-    done = command_line("submit", "--slurm", "small.toml", cwd=tmp_path,
-                        env=os.environ | {"PATH": path})
+    done = command_line(
+        "submit", "--slurm", "small.toml", cwd=tmp_path, env=os.environ | {"PATH": path}
+    )
     assert done.returncode == 0, done.stderr
     program = tmp_path / "results" / ".slurm" / "1" / "driftbench"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)

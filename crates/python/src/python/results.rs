@@ -223,21 +223,22 @@ impl NativeResults {
         self.with_plan(py, |_, plan| Ok(driftbench::plan::figure_ids(&plan.manifest)))
     }
 
-    /// A frame of the analysis: `claims`, `tuned`, `frontier` or `ranking`; none where nothing is
-    /// tuned.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<NativeFrame>> {
+    /// A frame of the analysis: `claims`, `frontier` or `ranking`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<NativeFrame> {
         let analysed = self.analysed(py)?;
-        let frame = match name {
-            "claims" => Some(&analysed.claims),
-            "tuned" => analysed.tuned.as_ref(),
-            "frontier" => Some(&analysed.frontier),
-            _ => Some(&analysed.ranking),
-        };
-        let copy = |frame: &PolarsResult<DataFrame>| match frame {
-            Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
-            Err(e) => Err(raise_text(py, format!("error: {e}"))),
-        };
-        frame.map(copy).transpose()
+        copied(
+            py,
+            match name {
+                "claims" => &analysed.claims,
+                "frontier" => &analysed.frontier,
+                _ => &analysed.ranking,
+            },
+        )
+    }
+
+    /// What tuning selected; none where nothing is tuned.
+    fn tuned(&self, py: Python<'_>) -> PyResult<Option<NativeFrame>> {
+        self.analysed(py)?.tuned.as_ref().map(|frame| copied(py, frame)).transpose()
     }
 
     /// The headline, the first figure and the claims as HTML.
@@ -274,6 +275,14 @@ impl NativeResults {
         })?;
         let reported = written.map_err(|e| raise(py, e))?;
         Ok((reported.failed, reported.contradictions))
+    }
+}
+
+/// A frame for another reader.
+fn copied(py: Python<'_>, frame: &PolarsResult<DataFrame>) -> PyResult<NativeFrame> {
+    match frame {
+        Ok(frame) => NativeFrame::new(py, Ok(frame.clone())),
+        Err(e) => Err(raise_text(py, format!("error: {e}"))),
     }
 }
 

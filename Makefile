@@ -39,6 +39,7 @@ check: ## Check format and lints and run the tests, as continuous integration do
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
+	$(CARGO) clippy --release --locked -p driftbench-python -- -D warnings
 	$(MAKE) test
 
 faults: build ## Test faults that need root: a full disk and a read-only one

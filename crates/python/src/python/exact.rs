@@ -16,6 +16,8 @@ type Value = (&'static str, Vec<usize>, Option<Numbers>, Option<String>);
 /// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
 /// that fail at the last round.
 type Curve = (&'static str, &'static str, &'static str, bool, Numbers, Vec<String>);
+/// The id and name of a cell, the recorded rounds, the values and the bounds.
+type Known = (String, String, Vec<u64>, Vec<Value>, Vec<Curve>);
 
 /// What theory knows of the one cell of a plan whose id begins with `cell` and that is of a
 /// selection in JSON: its id and name, the recorded rounds, the values and the bounds.
@@ -26,7 +28,7 @@ pub fn exact(
     cell: String,
     selection: String,
     instance: usize,
-) -> PyResult<(String, String, Vec<u64>, Vec<Value>, Vec<Curve>)> {
+) -> PyResult<Known> {
     let plan = plan.plan.clone();
     let find = move || -> Result<_, Failure> {
         let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;

@@ -15,7 +15,7 @@ use driftbench::store::{Status, Store, StoredExperiment};
 use driftbench_runner::files::Error;
 use polars::prelude::{DataFrame, PolarsResult};
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -64,12 +64,15 @@ fn id(figure: &driftbench::analysis::Figure) -> String {
 
 /// The results folder and the plan of an experiment in it, at the point of its tuning that the
 /// results have reached.
-fn follow(root: &PathBuf, experiment: StoredExperiment) -> Result<(Store, Plan), Failure> {
+fn follow(root: &Path, experiment: StoredExperiment) -> Result<(Store, Plan), Failure> {
     let store = Store::open_existing(root)?;
     let source = experiment.source();
     let plan = tuned::follow(Plan::new(experiment.name, source)?, &store)?;
     Ok((store, plan))
 }
+
+/// Experiments without a page, and why; and claims that did not end as expected.
+type ReportNotes = (Vec<(String, String)>, Vec<String>);
 
 /// Analyses the results of a plan, if its instances fit in memory.
 fn analysed<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Failure> {
@@ -254,7 +257,7 @@ impl NativeResults {
         out: PathBuf,
         formats: Vec<String>,
         inches: f64,
-    ) -> PyResult<(Vec<(String, String)>, Vec<String>)> {
+    ) -> PyResult<ReportNotes> {
         let known = |name: &String| match name.as_str() {
             "html" => Ok(Format::Html),
             "md" => Ok(Format::Md),
@@ -287,7 +290,7 @@ fn copied(py: Python<'_>, frame: &PolarsResult<DataFrame>) -> PyResult<NativeFra
 }
 
 /// The experiment of a results folder that has this name, or the only one.
-fn find(root: &PathBuf, name: Option<&str>) -> Result<StoredExperiment, Failure> {
+fn find(root: &Path, name: Option<&str>) -> Result<StoredExperiment, Failure> {
     let listing = Store::open_existing(root)?.listing()?;
     let names: Vec<String> = listing.iter().map(|(name, _)| name.clone()).collect();
     let place = match name {

@@ -24,6 +24,10 @@ _MEASURED, _PREDICTED = 1.3, 0.9
 """Widths of lines, in points."""
 _PANEL = 0.72
 """Height of a panel, in widths."""
+_LETTER = 0.6
+"""Width of a letter on average, in font sizes."""
+_SMALLEST = 4.0
+"""Smallest letters that are drawn, in points."""
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -96,7 +100,7 @@ def _panel(ax: Axes, plot: dict[str, Any], i: int, columns: int) -> None:
             getattr(ax, f"set_{axis}lim")(*ends)
     for series in plot["panels"][i]:
         _series(ax, series, plot["scale_y"] == "log")
-    ax.set_title(frame["title"], fontweight="bold", loc="left")
+    _title(ax, frame["title"])
     ax.set_xlabel(plot["x"])
     if i % columns == 0:
         ax.set_ylabel(plot["y"])
@@ -155,6 +159,8 @@ def _marker(style: dict[str, Any], measured: bool) -> dict[str, Any]:
 
 def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
     values = maps["maps"][i]
+    wide, high = _inches(ax)
+    room = wide / len(values["x"]), high / len(values["y"])
     for square in values["squares"]:
         x, y = square["x"], square["y"]
         fill: dict[str, Any] = {"facecolor": square["color"], "alpha": square["opacity"], "linewidth": 0}
@@ -162,8 +168,8 @@ def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
         if square["outlined"]:
             outline: dict[str, Any] = {"fill": False, "edgecolor": "#141414", "linewidth": 0.7}
             ax.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, **outline))
-        text = "\n".join(square["lines"])
-        ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=5.5)
+        text, size = _fitting(square["lines"], room)
+        ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=size)
     for (x0, y0), (x1, y1) in values["edges"]:
         ax.plot([x0, x1], [y0, y1], color="#141414", linewidth=2, solid_capstyle="butt")
     for axis in "xy":
@@ -171,10 +177,34 @@ def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
         getattr(ax, f"set_{axis}lim")(0, len(names))
         getattr(ax, f"set_{axis}ticks")(np.arange(len(names)) + 0.5, names)
     ax.tick_params(length=0)
-    ax.set_title(values["title"], fontweight="bold", loc="left")
+    _title(ax, values["title"])
     ax.set_xlabel(maps["x"])
     if i % columns == 0:
         ax.set_ylabel(maps["y"])
+
+
+def _inches(ax: Axes) -> tuple[float, float]:
+    """About how wide and high the axes are."""
+    place = ax.get_subplotspec()
+    rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
+    wide, high = ax.figure.get_figure(root=True).get_size_inches()
+    return 0.88 * wide / columns, 0.7 * high / rows
+
+
+def _title(ax: Axes, title: str) -> None:
+    # Numbers beside the axis take a part of the width, and bold letters are wider.
+    points = 72 * 0.85 * _inches(ax)[0] / (1.15 * _LETTER * max(len(title), 1))
+    size = min(8.0, max(_SMALLEST, points))
+    ax.set_title(title, fontweight="bold", loc="left", fontsize=size)
+
+
+def _fitting(lines: list[str], room: tuple[float, float]) -> tuple[str, float]:
+    """The first lines of a text that fit, and the size of their letters, in points."""
+    wide, high = (72 * 0.95 * inches for inches in room)
+    kept = [line for line in lines if _LETTER * _SMALLEST * len(line) <= wide] or lines[:1]
+    kept = kept[: max(1, int(high / (1.2 * _SMALLEST)))]
+    across = wide / (_LETTER * max(map(len, kept), default=1))
+    return "\n".join(kept), max(_SMALLEST, min(6.5, across, high / (1.2 * len(kept))))
 
 
 def _legend(data: dict[str, Any], target: Figure | Axes, width: float) -> None:

@@ -1,12 +1,12 @@
 //! The kinds of values, each with its axes, its source and where it is known.
 
-use super::known::Known;
+use super::known::KnownCell;
 use driftbench_runner::manifest::claim::Prediction as By;
 use driftbench_runner::manifest::{Quantity, TimeAverage};
 
 /// An axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
+pub enum ArrayAxis {
     /// The recorded rounds.
     Rounds,
     /// The clients.
@@ -21,12 +21,12 @@ pub struct ValueKind {
     /// Its name.
     pub name: &'static str,
     /// Its axes, the last fastest; none for a number.
-    pub axes: &'static [Axis],
+    pub axes: &'static [ArrayAxis],
     /// What it is, with the number of its equation in a source.
     pub meaning: &'static str,
     /// When it is known.
     pub(super) known: &'static str,
-    pub(super) how: How,
+    pub(super) how: ValueSource,
 }
 
 impl ValueKind {
@@ -36,11 +36,11 @@ impl ValueKind {
     }
 }
 
-/// How a value is found.
+/// ValueSource a value is found.
 #[derive(Debug)]
-pub enum How {
+pub enum ValueSource {
     /// From the instance, the run and its moments.
-    Found(fn(&Known<'_>) -> Option<Vec<f64>>),
+    Found(fn(&KnownCell<'_>) -> Option<Vec<f64>>),
     /// A quantity of the exact moments at each recorded round.
     Moments(Quantity),
     /// A prediction of a quantity at each recorded round.
@@ -51,9 +51,9 @@ pub enum How {
     Vector(TimeAverage, By),
 }
 
-const R: Axis = Axis::Rounds;
-const N: Axis = Axis::Clients;
-const D: Axis = Axis::Entries;
+const R: ArrayAxis = ArrayAxis::Rounds;
+const N: ArrayAxis = ArrayAxis::Clients;
+const D: ArrayAxis = ArrayAxis::Entries;
 
 /// Where values of one kind are known.
 const ALWAYS: &str = "of every instance";
@@ -80,10 +80,10 @@ const FALLING: &str =
 /// A kind of value.
 const fn kind(
     name: &'static str,
-    axes: &'static [Axis],
+    axes: &'static [ArrayAxis],
     meaning: &'static str,
     known: &'static str,
-    how: How,
+    how: ValueSource,
 ) -> ValueKind {
     ValueKind { name, axes, meaning, known, how }
 }
@@ -95,99 +95,99 @@ pub static KINDS: &[ValueKind] = &[
         &[D],
         "θ*, the zero of the mean of the clients' mean fields",
         ALWAYS,
-        How::Found(|k| Some(k.facts.optimum().to_vec())),
+        ValueSource::Found(|k| Some(k.facts.optimum().to_vec())),
     ),
     kind(
         "optimum_error",
         &[],
         "a bound on the distance of `optimum` from θ*",
         SEARCHED,
-        How::Found(|k| Some(vec![k.facts.optimum_error()?])),
+        ValueSource::Found(|k| Some(vec![k.facts.optimum_error()?])),
     ),
     kind(
         "shares",
         &[N],
         "π_c, the weight of each client in every mean; their sum is 1",
         ALWAYS,
-        How::Found(|k| k.of_clients(|c| vec![k.facts.share(c)])),
+        ValueSource::Found(|k| k.of_clients(|c| vec![k.facts.share(c)])),
     ),
     kind(
         "client_optima",
         &[N, D],
         "θ_c*, the zero of each client's mean field",
         SMALL,
-        How::Found(|k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
+        ValueSource::Found(|k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
     ),
     kind(
         "client_fields",
         &[N, D],
         "F̄_c(θ*), each client's mean field at θ*",
         SMALL,
-        How::Found(|k| k.of_clients(|c| k.facts.field_at_optimum(c))),
+        ValueSource::Found(|k| k.of_clients(|c| k.facts.field_at_optimum(c))),
     ),
-    kind("start", &[D], "θ_0", ALWAYS, How::Found(|k| Some(k.scenario.start.clone()))),
+    kind("start", &[D], "θ_0", ALWAYS, ValueSource::Found(|k| Some(k.scenario.start.clone()))),
     kind(
         "zeta1",
         &[],
         "ζ₁, the root mean square of ‖F̄_c(θ*)‖ (RR A2)",
         MEASURED,
-        How::Found(|k| k.measure(|m| m.zeta1)),
+        ValueSource::Found(|k| k.measure(|m| m.zeta1)),
     ),
     kind(
         "zeta2",
         &[],
         "ζ₂, the root mean square of ‖H_c − A‖ (RR A2)",
         MEASURED,
-        How::Found(|k| k.measure(|m| m.zeta2)),
+        ValueSource::Found(|k| k.measure(|m| m.zeta2)),
     ),
     kind(
         "mu",
         &[],
         "μ, the smallest eigenvalue of the symmetric part of A = Σ π_c H_c",
         MEASURED,
-        How::Found(|k| k.measure(|m| m.mu)),
+        ValueSource::Found(|k| k.measure(|m| m.mu)),
     ),
     kind(
         "smoothness",
         &[],
         "L, the largest spectral norm of a client's H_c",
         MEASURED,
-        How::Found(|k| k.measure(|m| m.smoothness)),
+        ValueSource::Found(|k| k.measure(|m| m.smoothness)),
     ),
     kind(
         "noise",
         &[],
         "Σ π_c tr C_c, the noise at θ*",
         MEASURED,
-        How::Found(|k| k.measure(|m| m.noise)),
+        ValueSource::Found(|k| k.measure(|m| m.noise)),
     ),
     kind(
         "drift",
         &[],
         "‖θ* − Σ π_c θ_c^(H)‖/(γH), after local steps without noise from θ* (SLIDES)",
         EVEN,
-        How::Found(|k| k.drift()),
+        ValueSource::Found(|k| k.drift()),
     ),
     kind(
         "limit",
         &[D],
         "lim E θ_t (SCAFFLSA Theorem 4.1, (24))",
         LIMIT,
-        How::Found(|k| k.scenario.limit.clone()),
+        ValueSource::Found(|k| k.scenario.limit.clone()),
     ),
     kind(
         "bias",
         &[D],
         "lim E θ_t − θ* (SCAFFLSA Theorem 4.1, (24))",
         LIMIT,
-        How::Vector(TimeAverage::Bias, By::ExactBias),
+        ValueSource::Vector(TimeAverage::Bias, By::ExactBias),
     ),
     kind(
         "mean",
         &[R, D],
         "E θ_t, exact moments",
         CLOSED,
-        How::Found(|k| {
+        ValueSource::Found(|k| {
             k.of_moments(|m| m.mean.iter().zip(k.facts.optimum()).map(|(x, o)| x + o).collect())
         }),
     ),
@@ -196,210 +196,216 @@ pub static KINDS: &[ValueKind] = &[
         &[R, D, D],
         "Cov θ_t, exact moments",
         CLOSED,
-        How::Found(|k| k.of_moments(|m| m.covariance.entries().to_vec())),
+        ValueSource::Found(|k| k.of_moments(|m| m.covariance.entries().to_vec())),
     ),
-    kind("sq_error", &[R], "E‖θ_t − θ*‖², exact moments", CLOSED, How::Moments(Quantity::SqError)),
+    kind(
+        "sq_error",
+        &[R],
+        "E‖θ_t − θ*‖², exact moments",
+        CLOSED,
+        ValueSource::Moments(Quantity::SqError),
+    ),
     kind(
         "sq_error_limit",
         &[R],
         "E‖θ_t − lim E θ‖², exact moments",
         CLOSED,
-        How::Moments(Quantity::SqErrorLimit),
+        ValueSource::Moments(Quantity::SqErrorLimit),
     ),
     kind(
         "sq_error_average",
         &[R],
         "E‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², exact moments",
         CLOSED,
-        How::Moments(Quantity::SqErrorAverage),
+        ValueSource::Moments(Quantity::SqErrorAverage),
     ),
     kind(
         "sq_error_clients",
         &[R],
         "E Σ π_c ‖θ_c − θ*‖² after the local steps, exact moments",
         CLOSED,
-        How::Moments(Quantity::SqErrorClients),
+        ValueSource::Moments(Quantity::SqErrorClients),
     ),
     kind(
         "lyapunov",
         &[R],
         "E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments",
         CLOSED,
-        How::Moments(Quantity::Lyapunov),
+        ValueSource::Moments(Quantity::Lyapunov),
     ),
     kind(
         "sq_coupling",
         &[R],
         "E‖θ_t − θ'_t‖² of two runs on the same draws, θ' from θ*, exact moments",
         COUPLED,
-        How::Curve(Quantity::SqCoupling, By::ExactMoments),
+        ValueSource::Curve(Quantity::SqCoupling, By::ExactMoments),
     ),
     kind(
         "stationary_covariance",
         &[D, D],
         "lim Cov θ_t, exact moments",
         STABLE,
-        How::Vector(TimeAverage::Covariance, By::Stationary),
+        ValueSource::Vector(TimeAverage::Covariance, By::Stationary),
     ),
     kind(
         "stationary_cross_covariance",
         &[N, D, D],
         "lim Cov(θ_t, ξ_c), exact moments",
         BLOCKS,
-        How::Vector(TimeAverage::CrossCovariance, By::Stationary),
+        ValueSource::Vector(TimeAverage::CrossCovariance, By::Stationary),
     ),
     kind(
         "stationary_variate_covariance",
         &[N, D, D],
         "lim Cov(ξ_c), exact moments",
         BLOCKS,
-        How::Vector(TimeAverage::VariateCovariance, By::Stationary),
+        ValueSource::Vector(TimeAverage::VariateCovariance, By::Stationary),
     ),
     kind(
         "stationary_variate_pair_covariance",
         &[N, D, D],
         "lim Cov(ξ_c, ξ_c'), c' the client after c, exact moments",
         BLOCKS,
-        How::Vector(TimeAverage::VariatePairCovariance, By::Stationary),
+        ValueSource::Vector(TimeAverage::VariatePairCovariance, By::Stationary),
     ),
     kind(
         "stationary_sq_error",
         &[],
         "lim E‖θ_t − θ*‖², exact moments",
         STABLE,
-        How::Constant(Quantity::SqError, By::Stationary),
+        ValueSource::Constant(Quantity::SqError, By::Stationary),
     ),
     kind(
         "stationary_sq_error_clients",
         &[],
         "lim E Σ π_c ‖θ_c − θ*‖², exact moments",
         STABLE,
-        How::Constant(Quantity::SqErrorClients, By::Stationary),
+        ValueSource::Constant(Quantity::SqErrorClients, By::Stationary),
     ),
     kind(
         "stationary_lyapunov",
         &[],
         "lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments",
         STABLE,
-        How::Constant(Quantity::Lyapunov, By::Stationary),
+        ValueSource::Constant(Quantity::Lyapunov, By::Stationary),
     ),
     kind(
         "mean_radius",
         &[],
         "spectral radius of a round's map of the mean",
         STABLE,
-        How::Found(|k| k.radius(|r| r.0)),
+        ValueSource::Found(|k| k.radius(|r| r.0)),
     ),
     kind(
         "square_radius",
         &[],
         "spectral radius of a round's map of second moments: they diverge from 1 on",
         STABLE,
-        How::Found(|k| k.radius(|r| Some(r.1))),
+        ValueSource::Found(|k| k.radius(|r| Some(r.1))),
     ),
     kind(
         "reach",
         &[],
         "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it is small",
         EXPANDED,
-        How::Found(|k| Some(vec![k.theory.reach(k.id())?])),
+        ValueSource::Found(|k| Some(vec![k.theory.reach(k.id())?])),
     ),
     kind(
         "first_order_bias",
         &[D],
         "(γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X], A X + X Aᵀ = C, without b_h under control variates (RR Theorem 4 with the signs that hold)",
         EXPANDED,
-        How::Vector(TimeAverage::Bias, By::FirstOrder),
+        ValueSource::Vector(TimeAverage::Bias, By::FirstOrder),
     ),
     kind(
         "first_order_bias_printed",
         &[D],
         "the same with the signs that RR's first version prints in Table 1",
         EXPANDED,
-        How::Vector(TimeAverage::Bias, By::FirstOrderPrinted),
+        ValueSource::Vector(TimeAverage::Bias, By::FirstOrderPrinted),
     ),
     kind(
         "second_order_bias",
         &[D],
         "the first order and the next term, the clients' own variance within a round",
         EXPANDED,
-        How::Vector(TimeAverage::Bias, By::SecondOrder),
+        ValueSource::Vector(TimeAverage::Bias, By::SecondOrder),
     ),
     kind(
         "closure_bias",
         &[D],
         "the field's curvature on the exact moments of its linearisation, beyond the first order",
         EXPANDED,
-        How::Vector(TimeAverage::Bias, By::Closure),
+        ValueSource::Vector(TimeAverage::Bias, By::Closure),
     ),
     kind(
         "identity_bias",
         &[D],
         "the expression of RR's Proposition 2 with all its factors",
         QUADRATIC,
-        How::Vector(TimeAverage::Bias, By::RrIdentity),
+        ValueSource::Vector(TimeAverage::Bias, By::RrIdentity),
     ),
     kind(
         "identity_bias_printed",
         &[D],
         "the expression of RR's Proposition 2 as it is printed",
         QUADRATIC,
-        How::Vector(TimeAverage::Bias, By::RrIdentityPrinted),
+        ValueSource::Vector(TimeAverage::Bias, By::RrIdentityPrinted),
     ),
     kind(
         "first_order_covariance",
         &[D, D],
         "(γ/N) X, A X + X Aᵀ = C (SLIDES, expansion of covariance)",
         SPREAD,
-        How::Vector(TimeAverage::Covariance, By::FirstOrder),
+        ValueSource::Vector(TimeAverage::Covariance, By::FirstOrder),
     ),
     kind(
         "first_order_cross_covariance",
         &[N, D, D],
         "Cov(θ, ξ_c) to first order (SLIDES, with the sign that holds)",
         SPREAD,
-        How::Vector(TimeAverage::CrossCovariance, By::FirstOrder),
+        ValueSource::Vector(TimeAverage::CrossCovariance, By::FirstOrder),
     ),
     kind(
         "first_order_cross_covariance_printed",
         &[N, D, D],
         "the same with the sign that SLIDES prints",
         SPREAD,
-        How::Vector(TimeAverage::CrossCovariance, By::FirstOrderPrinted),
+        ValueSource::Vector(TimeAverage::CrossCovariance, By::FirstOrderPrinted),
     ),
     kind(
         "first_order_variate_covariance",
         &[N, D, D],
         "Cov(ξ_c) = ((1 − 2/N) C_c + C/N)/H (SLIDES)",
         SPREAD,
-        How::Vector(TimeAverage::VariateCovariance, By::FirstOrder),
+        ValueSource::Vector(TimeAverage::VariateCovariance, By::FirstOrder),
     ),
     kind(
         "first_order_variate_pair_covariance",
         &[N, D, D],
         "Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c (SLIDES)",
         SPREAD,
-        How::Vector(TimeAverage::VariatePairCovariance, By::FirstOrder),
+        ValueSource::Vector(TimeAverage::VariatePairCovariance, By::FirstOrder),
     ),
     kind(
         "clt",
         &[R],
         "tr(A⁻¹CA⁻ᵀ)/(NHt) of the mean of t estimates (Polyak and Juditsky 1992)",
         FALLING,
-        How::Curve(Quantity::SqErrorAverage, By::Clt),
+        ValueSource::Curve(Quantity::SqErrorAverage, By::Clt),
     ),
     kind(
         "contraction",
         &[R],
         "(1 − γμ)^{Ht} ‖θ_0 − θ*‖², of `sq_coupling` (RR Propositions 1 and 3)",
         CONVEX,
-        How::Curve(Quantity::SqCoupling, By::Contraction),
+        ValueSource::Curve(Quantity::SqCoupling, By::Contraction),
     ),
     kind(
         "contraction_printed",
         &[R],
         "(1 − γμ)^{2Ht} ‖θ_0 − θ*‖², as SLIDES prints it",
         CONVEX,
-        How::Curve(Quantity::SqCoupling, By::ContractionPrinted),
+        ValueSource::Curve(Quantity::SqCoupling, By::ContractionPrinted),
     ),
 ];

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 const MOST_NUMBERS: usize = 10_000_000;
 
 /// A cell on one instance, with what its values are made of.
-pub struct Known<'a> {
+pub struct KnownCell<'a> {
     /// The cell.
     pub prepared: &'a Prepared<'a>,
     /// Its start and its limit.
@@ -31,7 +31,7 @@ pub struct Known<'a> {
     radii: OnceCell<Option<Radii>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownCell<'a> {
     /// What is known of one cell, which has one instance.
     pub fn new(plan: &Plan, alone: &'a [Prepared<'a>; 1]) -> Self {
         let [prepared] = alone;

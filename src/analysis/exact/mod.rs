@@ -17,9 +17,9 @@ use driftbench_runner::files::{Error, error};
 use driftbench_runner::manifest::claim::{Prediction, Selection};
 use driftbench_runner::plan::{Cell, Plan, selected};
 use driftbench_runner::runner::{Prepared, predict};
-use kinds::How;
-pub use kinds::{Axis, KINDS, ValueKind};
-use known::Known;
+use kinds::ValueSource;
+pub use kinds::{ArrayAxis, KINDS, ValueKind};
+use known::KnownCell;
 use std::path::Path;
 
 /// A value, or why it is not known.
@@ -104,30 +104,32 @@ pub fn cell_theory<'a>(
         return Err(error(Path::new(&plan.source.name), message));
     };
     let alone = [Prepared { scenarios: vec![scenario.clone()], ..prepared }];
-    let known = Known::new(plan, &alone);
+    let known = KnownCell::new(plan, &alone);
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
     Ok(CellTheory { cell, name: name(cell), values, bounds: bounds(&known, &rounds), rounds })
 }
 
-fn value(known: &Known<'_>, kind: &'static ValueKind) -> TheoryValue {
-    let length = |axis: &Axis| match axis {
-        Axis::Rounds => known.prepared.recorded.len(),
-        Axis::Clients => known.facts.clients(),
-        Axis::Entries => known.facts.dim(),
+fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
+    let length = |axis: &ArrayAxis| match axis {
+        ArrayAxis::Rounds => known.prepared.recorded.len(),
+        ArrayAxis::Clients => known.facts.clients(),
+        ArrayAxis::Entries => known.facts.dim(),
     };
     let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
     let (value, by) = match kind.how {
-        How::Found(find) => (find(known), None),
-        How::Moments(quantity) => {
+        ValueSource::Found(find) => (find(known), None),
+        ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
             let of =
                 |m: &Moments| vec![of_moments(m, quantity, known.scenario).unwrap_or(f64::NAN)];
             (known.of_moments(of), None)
         }
-        How::Curve(quantity, by) => (curve(quantity, by), Some(by)),
-        How::Constant(quantity, by) => (curve(quantity, by).map(|all| vec![all[0]]), Some(by)),
-        How::Vector(what, by) => (known.theory.vector(known.id(), what, by), Some(by)),
+        ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
+        ValueSource::Constant(quantity, by) => {
+            (curve(quantity, by).map(|all| vec![all[0]]), Some(by))
+        }
+        ValueSource::Vector(what, by) => (known.theory.vector(known.id(), what, by), Some(by)),
     };
     let value = value.filter(|all: &Vec<f64>| all.iter().any(|x| x.is_finite()));
     TheoryValue {
@@ -138,7 +140,7 @@ fn value(known: &Known<'_>, kind: &'static ValueKind) -> TheoryValue {
 }
 
 /// Why a value is not known.
-fn reason(known: &Known<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
+fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
     let of_moments = match (&known.moments, kind.needs_moments()) {
         (Err(predict::NoMoments::Costly(cost)), true) => Some(*cost),
         _ => None,
@@ -149,7 +151,7 @@ fn reason(known: &Known<'_>, kind: &ValueKind, by: Option<Prediction>) -> String
     }
 }
 
-fn bounds(known: &Known<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
+fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
     let at = |round: &u64| {
         let bounds = known.theory.bounds(known.id(), *round).into_iter();
         bounds.chain(known.theory.statements(known.id(), *round))

@@ -4,23 +4,23 @@ use super::errors::raise;
 use super::plan::NativePlan;
 use super::worker::interruptible;
 use driftbench::analysis::exact::{
-    Axis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
+    ArrayAxis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
 };
 use driftbench::cli::Failure;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-type Numbers = Py<PyArray1<f64>>;
+type FloatArray = Py<PyArray1<f64>>;
+/// The id and the name of a cell, the recorded rounds, the values and the bounds.
+type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>);
 /// A value: its name, the lengths of its axes, its numbers, and why there are none.
-type Value = (&'static str, Vec<usize>, Option<Numbers>, Option<String>);
+type FoundValue = (&'static str, Vec<usize>, Option<FloatArray>, Option<String>);
 /// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
 /// that fail at the last round.
-type Curve = (&'static str, &'static str, &'static str, bool, Numbers, Vec<String>);
-/// The id and name of a cell, the recorded rounds, the values and the bounds.
-type Known = (String, String, Vec<u64>, Vec<Value>, Vec<Curve>);
+type FoundBound = (&'static str, &'static str, &'static str, bool, FloatArray, Vec<String>);
 
 /// What theory knows of the one cell of a plan whose id begins with `cell` and that is of a
-/// selection in JSON: its id and name, the recorded rounds, the values and the bounds.
+/// selection in JSON.
 #[pyfunction]
 pub fn exact(
     py: Python<'_>,
@@ -28,7 +28,7 @@ pub fn exact(
     cell: String,
     selection: String,
     instance: usize,
-) -> PyResult<Known> {
+) -> PyResult<FoundCell> {
     let plan = plan.plan.clone();
     let find = move || -> Result<_, Failure> {
         let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;
@@ -45,7 +45,7 @@ pub fn exact(
         };
         (value.kind.name, value.shape, numbers, why)
     });
-    let curve = |BoundCurve { bound, quantity, values }| -> Curve {
+    let curve = |BoundCurve { bound, quantity, values }| -> FoundBound {
         let unmet = bound.value.err().unwrap_or_default();
         let unmet = unmet.into_iter().map(|unmet| unmet.condition).collect();
         let values = PyArray1::from_vec(py, values).unbind();
@@ -57,10 +57,10 @@ pub fn exact(
 /// The kinds of values: name, axes and meaning of each.
 #[pyfunction]
 pub fn theory_kinds() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
-    let axis = |axis: &Axis| match axis {
-        Axis::Rounds => "R",
-        Axis::Clients => "N",
-        Axis::Entries => "d",
+    let axis = |axis: &ArrayAxis| match axis {
+        ArrayAxis::Rounds => "R",
+        ArrayAxis::Clients => "N",
+        ArrayAxis::Entries => "d",
     };
     let kind = |kind: &ValueKind| (kind.name, kind.axes.iter().map(axis).collect(), kind.meaning);
     KINDS.iter().map(kind).collect()

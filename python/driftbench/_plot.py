@@ -55,7 +55,10 @@ def draw(
     """Draw a figure into axes, or into a new figure of this width in inches."""
     plot, maps = data["body"].get("plot"), data["body"].get("maps")
     panels = plot["panels"] if plot else maps["maps"]
-    with matplotlib.rc_context(_STYLE):
+    default = matplotlib.rcParamsDefault
+    # What the caller has set is kept, such as the fonts of a paper.
+    unset = {key: v for key, v in _STYLE.items() if matplotlib.rcParams[key] == default[key]}
+    with matplotlib.rc_context(unset):
         if ax is None:
             columns = data["columns"] if width > 4 else min(data["columns"], 2)
             figure, axes = _new_figure(len(panels), columns, width, height)

@@ -1,0 +1,94 @@
+"""What a round of an algorithm in Python costs in addition to that of the built-in one.
+
+    python python/benchmarks/rounds.py
+
+Prints microseconds of processor time per round, the least of several runs, for FedAvg and Scaffold
+built in and written in Python with the same bits, on a quadratic problem.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+
+import driftbench as db
+
+MANIFEST = """
+title = "The cost of a round"
+seed = 1
+replicates = 2
+
+[problem.quadratic]
+dimension = {dimension}
+clients = {clients}
+spectrum = {{ from = 0.1, to = 1.0 }}
+gradient-heterogeneity = 1.0
+noise = 0.1
+
+[start]
+zero = true
+
+[budget]
+rounds = {rounds}
+
+[record]
+points = 2
+
+[[algorithm.{kind}]]
+step-size = 0.01
+local-steps = {steps}
+"""
+
+
+@db.algorithm("FedAvg in Python", kind="python-fedavg")
+def fedavg(clients, theta, gamma, H):
+    ends = None
+    while True:
+        ends = clients.local_steps(theta, gamma, H, out=ends)
+        theta = clients.mean(ends)
+        yield theta
+
+
+@db.algorithm("Scaffold in Python", kind="python-scaffold")
+def scaffold(clients, theta, gamma, H):
+    variates = clients.control_variates()
+    ends = None
+    while True:
+        ends = clients.local_steps(theta, gamma, H, variates.corrections, out=ends)
+        theta = variates.learn(clients, theta, ends, gamma * H)
+        yield theta
+
+
+def microseconds(threads: int, rounds: int, **settings: object) -> float:
+    """Microseconds of a round: of the processor with one thread, of the clock with several."""
+    text = MANIFEST.format(rounds=rounds, **settings)
+    clock = time.process_time if threads == 1 else time.perf_counter
+    times = []
+    with tempfile.TemporaryDirectory() as out:
+        for _ in range(5):
+            begin = clock()
+            db.run(text, out=out, threads=threads, force=True)
+            times.append(clock() - begin)
+    return min(times) / (2 * rounds) * 1e6
+
+
+def main() -> None:
+    print("microseconds a round: one thread (processor), two threads (clock)")
+    for clients, dimension, steps in [(2, 2, 1), (100, 8, 1), (100, 8, 10)]:
+        rounds = 200_000 if clients == 2 else 20_000 // steps
+        print(f"\nN = {clients}, d = {dimension}, H = {steps}")
+        for built_in in ("fedavg", "scaffold"):
+            settings = {"clients": clients, "dimension": dimension, "steps": steps}
+            found = [
+                [microseconds(threads, rounds, kind=kind, **settings) for threads in (1, 2)]
+                for kind in (built_in, f"python-{built_in}")
+            ]
+            (one, two), (own, both) = found
+            print(
+                f"  {built_in:9} built in {one:7.2f} {two:7.2f}   in Python {own:7.2f} {both:7.2f}"
+                f"   overhead {own - one:5.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

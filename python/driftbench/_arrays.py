@@ -219,9 +219,9 @@ def _array(value: Any, where: str) -> np.ndarray:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where} is not an array of one shape: {error}") from error
-    mask = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else np.False_
-    if mask.any():
-        raise ValueError(f"{where}{_index(mask)} is masked; nothing is filled in")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        at = _index(np.ma.getmaskarray(value))
+        raise ValueError(f"{where}{at} is masked; nothing is filled in")
     if array.dtype.kind in "OT":
         return _objects(array, where)
     if array.dtype.kind == "U":

@@ -70,7 +70,13 @@ def _value(value: Any) -> str:
 
 
 def _toml(manifest: Mapping[str, Any]) -> str:
-    return tomli_w.dumps(_plain(manifest, ""))
+    plain = _plain(manifest, "")
+    # One algorithm, figure or claim of a kind needs no list.
+    for key in ("algorithm", "figure", "claim"):
+        if isinstance(plain.get(key), dict):
+            for kind, tables in plain[key].items():
+                plain[key][kind] = [tables] if isinstance(tables, dict) else tables
+    return tomli_w.dumps(plain)
 
 
 def _plain(value: Any, key: str) -> Any:

@@ -35,7 +35,8 @@ def run(
     Parameters
     ----------
     manifest
-        A path, a TOML text (it contains a line break) or a dict with the same keys.
+        A path, a TOML text (it contains a line break) or a dict with the same keys, in
+        which one algorithm, figure or claim of a kind needs no list.
     out
         The folder of the results.
     name

@@ -63,7 +63,8 @@ def test_paths_texts_and_dicts_have_the_same_cells(tmp_path: Path) -> None:
     }
     expected = ids(TEXT)
     assert len(expected) == 2
-    assert ids(file) == ids(str(file)) == ids(SMALL) == ids(numpy) == expected
+    single = SMALL | {"algorithm": {"fedavg": SMALL["algorithm"]["fedavg"][0]}}
+    assert ids(file) == ids(str(file)) == ids(SMALL) == ids(numpy) == ids(single) == expected
     assert db.plan(file).experiment == "mine"
     assert db.plan(SMALL).experiment == "experiment"
     assert db.plan(SMALL, name="group/other").experiment == "group/other"

@@ -97,6 +97,22 @@ def test_a_field_that_is_not_linear_has_fewer():
     assert repr(e).startswith("Exact('FedAvg', ")
 
 
+@db.algorithm("Own", kind="own-of-exact")
+def own(clients, theta, gamma, H):
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma, H))
+        yield theta
+
+
+def test_of_an_algorithm_of_ones_own_the_instance_is_known():
+    table = {"step-size": 0.05, "local-steps": 5}
+    e = db.exact({**LINEAR, "algorithm": {"own-of-exact": table}})
+    built_in = db.exact(LINEAR, label="Scaffold")
+    assert np.array_equal(e.client_optima, built_in.client_optima) and e.zeta1 == built_in.zeta1
+    assert e.mean is None and e.why("mean").startswith("theory knows nothing of the rounds")
+    assert e.limit is None and not e.bounds
+
+
 def test_one_cell_is_selected():
     with pytest.raises(db.DriftbenchError, match="several cells are selected") as several:
         db.exact(LINEAR, label="FedAvg")

@@ -30,6 +30,11 @@ pub struct ValueKind {
 }
 
 impl ValueKind {
+    /// Whether it is of the instance alone, whatever is run on it.
+    pub(super) fn is_of_instance(&self) -> bool {
+        [ALWAYS, SMALL, SEARCHED, MEASURED].contains(&self.known)
+    }
+
     /// Whether it is made of the exact moments at the recorded rounds.
     pub(super) fn needs_moments(&self) -> bool {
         self.known == CLOSED

@@ -2,7 +2,7 @@
 
 use crate::analysis::stability::{Radii, radii};
 use crate::analysis::theory::{MomentsCache, Theory};
-use driftbench_core::federated::Schedule;
+use driftbench_core::federated::{Schedule, Variates};
 use driftbench_core::problem::Facts;
 use driftbench_core::theory::deterministic::{drift, drift_effort};
 use driftbench_core::theory::heterogeneity::Measures;
@@ -52,6 +52,12 @@ impl<'a> KnownCell<'a> {
     /// The id of the cell.
     pub fn id(&self) -> &str {
         &self.prepared.cell.id
+    }
+
+    /// Whether the algorithm is one of which theory does not know the rounds.
+    pub fn is_own(&self) -> bool {
+        let components = self.prepared.cell.identity.algorithm.components();
+        components.iter().any(|c| matches!(c.terms.variates, Variates::Unknown(_)))
     }
 
     /// A measure of how clients differ.

@@ -147,6 +147,9 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> St
     };
     match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
         Some(cost) => format!("it is not computed at this size: {cost}"),
+        None if known.is_own() && !kind.is_of_instance() => {
+            "theory knows nothing of the rounds of an algorithm of one's own".into()
+        }
         None => format!("it is known {}", kind.known),
     }
 }

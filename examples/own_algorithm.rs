@@ -24,7 +24,7 @@ struct Momentum {
 }
 
 impl Momentum {
-    fn new(settings: &CustomRun<'_>, clients: &RoundClients<'_>) -> Box<dyn CustomRounds> {
+    fn begin(settings: &CustomRun<'_>, clients: &RoundClients<'_>) -> Box<dyn CustomRounds> {
         let (n, d) = (clients.count(), clients.dim());
         Box::new(Self {
             step_size: settings.step_size,
@@ -58,7 +58,7 @@ impl CustomRounds for Momentum {
 fn registry() -> Result<Registry, String> {
     let mut registry = Registry::default();
     let definition = Definition::new("fedavgm", "FedAvgM", "1").key("momentum", 0.9);
-    registry.add_algorithm(definition, Momentum::new)?;
+    registry.add_algorithm(definition, Momentum::begin)?;
     Ok(registry)
 }
 

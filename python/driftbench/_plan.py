@@ -47,10 +47,11 @@ class Plan:
         >>> import driftbench as db
         >>> plan = db.plan({
         ...     "title": "Rounds by hand", "seed": 1, "replicates": 1,
-        ...     "problem": {"lms": {"dimension": 2, "clients": 5, "noise": 0.1,
-        ...                         "spectrum": {"from": 0.5, "to": 1.0}}},
-        ...     "algorithm": {"fedavg": {"step-size": 0.05, "local-steps": 10}},
-        ...     "start": {"zero": True}, "budget": {"rounds": 100},
+        ...     "problem": {"quadratic": {"dimension": 2, "clients": 5, "noise": 1.0,
+        ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
+        ...     "start": {"zero": True},
+        ...     "algorithm": {"fedavg": [{"step-size": 0.05, "local-steps": 10}]},
+        ...     "budget": {"rounds": 100},
         ... })
         >>> clients, theta = plan.clients()
         >>> ends = clients.local_steps(theta, 0.05, 10)

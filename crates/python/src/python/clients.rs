@@ -441,10 +441,10 @@ impl PythonClients {
     }
 
     /// Return control variates of the clients, all 0.
-    fn control_variates(&self) -> Variates {
+    fn control_variates(&self) -> PythonVariates {
         let shares = self.shares.as_deref();
         let variates = ControlVariates::with_shares(self.n, self.d, shares);
-        Variates { inner: Mutex::new(variates), n: self.n, d: self.d }
+        PythonVariates { inner: Mutex::new(variates), n: self.n, d: self.d }
     }
 }
 
@@ -467,20 +467,20 @@ fn counts(values: &[i64], what: &str) -> PyResult<Vec<u64>> {
 
 /// Control variates c_k of the clients, with the arithmetic of the built-in Scaffold.
 #[pyclass(frozen, module = "driftbench", name = "ControlVariates")]
-pub struct Variates {
+pub struct PythonVariates {
     inner: Mutex<ControlVariates>,
     n: usize,
     d: usize,
 }
 
-impl Variates {
+impl PythonVariates {
     fn lock(&self) -> MutexGuard<'_, ControlVariates> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl Variates {
+impl PythonVariates {
     /// ξ_k = c̄ − c_k, of shape (N, d).
     #[getter]
     fn corrections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {

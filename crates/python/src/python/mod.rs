@@ -48,7 +48,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
     driftbench::registered::set_loader(algorithm::load_code);
     module.add_class::<clients::PythonClients>()?;
-    module.add_class::<clients::Variates>()?;
+    module.add_class::<clients::PythonVariates>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 

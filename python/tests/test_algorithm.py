@@ -355,3 +355,11 @@ def test_the_mean_field_is_that_of_many_calls(tmp_path):
     assert rows.filter(pl.col("round") == 1)["oracle_calls"].item() == 4 * 200_001
     # θ* is where the mean of the fields is 0, so θ_0 = 0 is not one, and a step against it helps.
     assert np.linalg.norm(many.mean(axis=0)) > 0.01
+
+
+def test_algorithms_of_one_s_own_have_colours_of_their_own(tmp_path):
+    pytest.importorskip("matplotlib")
+    kinds = entries(fedavg="", own_fedavg="", own_scaffold="")
+    figure = db.run(QUADRATIC + kinds, out=tmp_path).plot()
+    lines = {line.get_color() for axes in figure.axes for line in axes.get_lines()}
+    assert len(lines) == 3, lines

@@ -39,12 +39,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pyplot.close("all")
 
 
-def test_the_page_of_the_package(folder: Path) -> None:
-    found = blocks("docs/PYTHON.md", "python")
-    assert len(found) > 5
+@pytest.mark.parametrize("document, least", [("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)])
+def test_the_blocks_of_a_page_run_in_their_order(folder: Path, document: str, least: int) -> None:
+    found = blocks(document, "python")
+    assert len(found) >= least
     names: dict[str, object] = {"__name__": "__main__"}
     for i, (_, code) in enumerate(found):
-        exec(compile(code, f"docs/PYTHON.md, block {i + 1}", "exec"), names)
+        # A file, since the source of an algorithm is part of its results.
+        file = folder / f"block_{i}.py"
+        file.write_text(code, encoding="utf-8")
+        exec(compile(code, str(file), "exec"), names)
 
 
 def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

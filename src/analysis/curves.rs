@@ -8,7 +8,7 @@
 //! predictions beside them have both and must be distinguishable as well. An algorithm has the
 //! colour of its family in every figure.
 
-use super::family::family;
+use super::family::family_of;
 use super::figure::View;
 use super::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
 use super::setting_text::{distinguishing_settings, pretty};
@@ -36,7 +36,7 @@ pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Cu
                 value: value.clone(),
                 text: pretty(path, value),
             });
-            let family = family(cell.identity.algorithm.kind());
+            let family = family_of(cell);
             let style = Style::solid(Color::of_family(family));
             curves.push(Curve { settings: settings.collect(), ..Curve::new(&cell.label, style) });
         }

@@ -1,11 +1,25 @@
 //! The families of algorithms. An algorithm has the colour of its family in every figure and on
 //! every page, whatever its label.
 
+use driftbench_runner::plan::Cell;
+
 /// Families, each with a colour of its own.
 pub const FAMILIES: usize = 8;
 
 /// The family of algorithms that belong to no other.
 const OTHERS: usize = FAMILIES - 1;
+
+/// The families of algorithms that are defined outside of the program, in the order of the
+/// manifest: that of others, then those that such a manifest seldom has itself.
+const OF_CUSTOM: [usize; 6] = [OTHERS, 4, 3, 5, 6, 1];
+
+/// The family of a cell's algorithm.
+pub fn family_of(cell: &Cell) -> usize {
+    match cell.custom_place {
+        Some(place) => OF_CUSTOM[place % OF_CUSTOM.len()],
+        None => family(cell.identity.algorithm.kind()),
+    }
+}
 
 /// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {

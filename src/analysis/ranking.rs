@@ -272,8 +272,7 @@ impl Standings {
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
             let leaders = outcome.leaders();
-            let family_of =
-                |place: &usize| family::family(cells[*place].cell.identity.algorithm.kind());
+            let family_of = |place: &usize| family::family_of(cells[*place].cell);
             let without = |why: NoSample| {
                 let cells = cells.iter();
                 let cells = cells.filter(move |c| c.sample(by, at) == Err(why));

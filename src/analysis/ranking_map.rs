@@ -3,7 +3,7 @@
 
 use super::CellResult;
 use super::costs::{compared_costs, is_short, when_text};
-use super::family::family;
+use super::family::family_of;
 use super::figure::{Body, Figure};
 use super::line::{Color, LegendEntry, SHADES};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
@@ -48,7 +48,7 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
 /// The labels of some cells, each with the colour of its family, or with a shade of it where
 /// several labels are of one family.
 fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
-    let of = |c: &&CellResult<'_>| (c.cell.label.clone(), family(c.cell.identity.algorithm.kind()));
+    let of = |c: &&CellResult<'_>| (c.cell.label.clone(), family_of(c.cell));
     let all = unique(cells.iter().map(of));
     let color = |(label, family): &(String, usize)| {
         let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();

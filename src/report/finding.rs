@@ -5,7 +5,7 @@
 
 use super::description;
 use super::number_text::interval;
-use crate::analysis::family::family;
+use crate::analysis::family::{family, family_of};
 use crate::analysis::frontier::label;
 use crate::analysis::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
@@ -206,7 +206,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     // A short label may be a word of any sentence.
     const SHORTEST: usize = 4;
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
-    let own = cells.map(|c| (c.label.clone(), family(c.identity.algorithm.kind())));
+    let own = cells.map(|c| (c.label.clone(), family_of(c)));
     let known = KNOWN.iter().map(|(name, kind)| ((*name).to_owned(), family(kind)));
     let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
     let of_frontiers = frontiers.map(|a| (label(*a).to_owned(), family(a.method().name())));

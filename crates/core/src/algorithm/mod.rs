@@ -431,6 +431,11 @@ macro_rules! algorithms {
 }
 
 impl AlgorithmTables {
+    /// The place of a kind among those of the manifest that are defined outside of this crate.
+    pub fn custom_place(&self, kind: &str) -> Option<usize> {
+        self.custom.iter().position(|(own, _)| *own == kind)
+    }
+
     /// The definitions of the algorithms that are defined outside of this crate.
     pub fn definitions(&self) -> Vec<custom::CustomDefinition> {
         let first = self.custom.iter().filter_map(|(_, entries)| entries.first());

@@ -149,6 +149,7 @@ impl CellMaker<'_> {
             settings: self.shapes.settings(parts),
             varied: self.varied(tables, reads),
             entry: entry.clone(),
+            custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
             identity,
         };
         self.cells.push(cell);

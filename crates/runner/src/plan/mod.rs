@@ -85,6 +85,9 @@ pub struct Cell {
     pub varied: Arc<[String]>,
     /// Path of the algorithm's entry in the manifest.
     pub entry: Arc<str>,
+    /// The place of the algorithm among those of the manifest that are defined outside of the
+    /// program, if it is one.
+    pub custom_place: Option<usize>,
 }
 
 /// What determines a cell's numbers.

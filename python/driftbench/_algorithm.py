@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import json
@@ -10,7 +11,10 @@ import re
 import runpy
 import textwrap
 from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any, TypeVar, overload
+
+import numpy as np
 
 from . import _native
 from ._errors import DriftbenchError
@@ -21,6 +25,10 @@ T = TypeVar("T", bound=Callable[..., Any])
 _COMMON = {"theta": "start", "gamma": "step-size", "H": "local-steps"}
 _TYPES = {bool: "flag", int: "whole", float: "number", str: "text"}
 _NAMES = {"bool": bool, "int": int, "float": float, "str": str}
+_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, frozenset, type(None), np.generic)
+
+#: All algorithms of this process, by kind.
+_defined: dict[str, Algorithm] = {}
 
 
 class AlgorithmError(DriftbenchError):
@@ -44,7 +52,13 @@ class Algorithm:
         What it was made of.
     """
 
-    def __init__(self, function: Callable[..., Any], definition: dict[str, Any], patience: int):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        definition: dict[str, Any],
+        source: str | None,
+        patience: int,
+    ):
         self.function = function
         self.kind: str = definition["kind"]
         self.name: str = definition["name"]
@@ -52,8 +66,25 @@ class Algorithm:
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", self.kind)
         self._parameters = frozenset(_parameters(function))
+        self._definition, self._given, self._patience = definition, source, patience
+        other = _defined.get(self.kind)
+        if other is not None and other._place() != self._place():
+            raise AlgorithmError(
+                f"{self.kind} is defined in {other.function.__module__} already: give one of the "
+                'two another name in manifests, @driftbench.algorithm("…", kind="…")'
+            )
+        self._register()
+        _defined[self.kind] = self
+
+    def _place(self) -> tuple[str, str]:
+        """Where it is defined: a definition that is run again replaces itself."""
+        return self.function.__module__, getattr(self.function, "__qualname__", "")
+
+    def _register(self) -> None:
+        """Make it known as it is now: what its source uses may have another value."""
+        definition = {**self._definition, "source": _source(self.function, self._given)}
         try:
-            _native.register_algorithm(json.dumps(definition), self._start, patience)
+            _native.register_algorithm(json.dumps(definition), self._start, self._patience)
         except ValueError as error:
             raise AlgorithmError(str(error)) from None
 
@@ -119,16 +150,66 @@ def _key(parameter: inspect.Parameter) -> dict[str, Any]:
     return key
 
 
-def _source(function: Callable[..., Any], source: str | None) -> str:
-    if source is None:
+def _source(function: Callable[..., Any], given: str | None) -> str:
+    """The source, followed by the constants and the functions beside it that it uses."""
+    if given is not None:
+        return _tidy(given)
+    try:
+        source = _tidy(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise AlgorithmError(
+            "its source cannot be found, and results are identified by it: define it in a "
+            "file or a notebook, or give source="
+        ) from None
+    used: dict[str, str] = {}
+    _collect(function, function.__module__, used)
+    return source + "".join(f"\n{used[name]}" for name in sorted(used))
+
+
+def _tidy(source: str) -> str:
+    lines = textwrap.dedent(source).strip().splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _collect(function: Any, module: str, used: dict[str, str]) -> None:
+    """Collect what a function or the methods of a class use, by name."""
+    parts = vars(function).values() if inspect.isclass(function) else [function]
+    if inspect.isclass(function):
+        parts = [*parts, *(base for base in function.__bases__ if base.__module__ == module)]
+    for part in parts:
+        part = inspect.unwrap(getattr(part, "__func__", part))
+        if inspect.isclass(part) and part is not function:
+            _add(part.__name__, part, module, used)
+        if not inspect.isfunction(part):
+            continue
+        names = inspect.getclosurevars(part)
+        for name, value in {**names.globals, **names.nonlocals}.items():
+            _add(name, value, module, used)
+
+
+def _add(name: str, value: Any, module: str, used: dict[str, str]) -> None:
+    if name in used:
+        return
+    if isinstance(value, Algorithm):
+        value = value.function
+    if isinstance(value, np.ndarray):
+        content = np.ascontiguousarray(value).tobytes()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        used[name] = f"# {name} = array of {value.dtype}, shape {value.shape}, sha256 {digest}\n"
+    elif isinstance(value, _CONSTANTS):
+        used[name] = f"# {name} = {value!r}\n"
+    elif callable(value) and getattr(value, "__module__", None) == module:
         try:
-            source = textwrap.dedent(inspect.getsource(function))
+            used[name] = _tidy(inspect.getsource(value))
         except (OSError, TypeError):
-            raise AlgorithmError(
-                "its source cannot be found, and results are identified by it: define it in a "
-                "file or a notebook, or give source="
-            ) from None
-    return "\n".join(line.rstrip() for line in source.strip().splitlines()) + "\n"
+            return
+        _collect(value, module, used)
+
+
+def register_again() -> None:
+    """Make all algorithms known as they are now."""
+    for known in list(_defined.values()):
+        known._register()
 
 
 @overload
@@ -172,8 +253,9 @@ def algorithm(
     kind
         The name in manifests; by default the name in lower-case letters.
     version
-        The version of the numbers. Together with the source of the function it enters the ids of
-        cells; raise it when something else changes that the function calls.
+        The version of the numbers. It enters the ids of cells, together with the source of the
+        function, of the functions and classes of the same module that it uses, and the constants
+        and arrays that it names; raise it when anything else changes.
     communications
         Communications of a round.
     vectors
@@ -212,7 +294,6 @@ def algorithm(
             "kind": kind or re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-"),
             "name": shown,
             "version": str(version),
-            "source": _source(function, source),
             "keys": [_key(p) for p in parameters.values() if p.name not in _COMMON],
             "has-local-steps": "H" in parameters,
             "price": {
@@ -221,15 +302,40 @@ def algorithm(
                 "calls-per-step": calls_per_step,
             },
         }
-        return Algorithm(function, definition, max(1, round(patience)))
+        return Algorithm(function, definition, source, max(1, round(patience)))
 
     return decorate(name) if callable(name) else decorate
+
+
+class CodeError(Exception):
+    """Why Python code that a manifest names cannot be loaded."""
 
 
 def load_code(code: os.PathLike[str]) -> None:
     """Run a file of Python, or import a module, which registers the algorithms that it defines."""
     name = os.fspath(code)
-    if name.endswith(".py"):
-        runpy.run_path(name, run_name="driftbench_algorithms")
-    else:
+    if not name.endswith(".py"):
         importlib.import_module(name)
+        return
+    if not os.path.isfile(name):
+        raise CodeError(f"there is no file {name}")
+    known = set(_defined)
+    # A name of its own, so that a definition of the file replaces itself when it is run again.
+    module = f"driftbench_algorithms.{os.path.abspath(name)}"
+    try:
+        runpy.run_path(name, run_name=module)
+    except Exception as error:
+        # The user's part of the traceback.
+        error.__traceback__ = _below(error.__traceback__, name)
+        raise
+    own = any(known.function.__module__ == module for known in _defined.values())
+    if not own and set(_defined) == known:
+        raise CodeError(f"{name} defines no algorithm: no @driftbench.algorithm is in it")
+
+
+def _below(found: TracebackType | None, file: str) -> TracebackType | None:
+    """The traceback from the first frame of a file on."""
+    inner = found
+    while inner is not None and inner.tb_frame.f_code.co_filename != file:
+        inner = inner.tb_next
+    return inner or found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from ._algorithm import register_again
 from ._arrays import in_memory
 from ._errors import ManifestError
 from ._native import NativePlan
@@ -45,6 +46,7 @@ def read(
         files = in_memory(arrays)
     except (TypeError, ValueError) as e:
         raise ManifestError(f"error: {e}", [("", None, None, "", str(e))]) from e
+    register_again()
     return NativePlan(path, text, name or "experiment", sets, files)
 
 

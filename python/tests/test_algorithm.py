@@ -172,13 +172,78 @@ def test_results_are_those_of_a_source(tmp_path):
     assert len(set(ids)) == 3
 
 
+FACTOR = 1.0
+
+
+def scaled(theta):
+    return FACTOR * theta
+
+
+def test_constants_and_functions_that_it_uses_are_part_of_its_source(tmp_path, monkeypatch):
+    local = 1.0
+
+    @db.algorithm("captures")
+    def captures(clients, theta, gamma, H):
+        while True:
+            theta = local * scaled(clients.mean(clients.local_steps(theta, gamma, H)))
+            yield theta
+
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(captures="")
+    ids = []
+    for factor, inner in [(1.0, 1.0), (1.0, 1.0), (0.5, 1.0), (0.5, 0.5)]:
+        monkeypatch.setattr(sys.modules[__name__], "FACTOR", factor)
+        local = inner
+        rows = db.run(text, out=tmp_path).frame().filter(pl.col("last_run"))
+        ids.append(rows["cell"].unique().item())
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+
+
+def test_two_algorithms_of_one_name_are_refused(tmp_path):
+    program = """
+        import driftbench as db
+
+        @db.algorithm("FedAvgM")
+        def fedavgm(clients, theta, gamma, H):
+            yield theta
+
+        try:
+            import driftbench.algorithms
+        except db.AlgorithmError as error:
+            print(error)
+    """
+    (tmp_path / "own.py").write_text(textwrap.dedent(program))
+    call = [sys.executable, "own.py"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "fedavgm is defined in __main__ already" in done.stdout, done.stderr
+
+
+def test_its_keys_are_tuned(tmp_path):
+    import driftbench.algorithms  # noqa: F401
+
+    tune = """
+    [tune]
+    over = ["step-size", "momentum"]
+    values = { step-size = [0.02, 0.1], momentum = [0.0, 0.5, 0.9] }
+    evaluate = 5
+    """
+    kinds = "[[algorithm.fedavg]]\nlocal-steps = 5\n[[algorithm.fedavgm]]\nlocal-steps = 5\n"
+    results = db.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
+    tuned = results.tuned()
+    assert set(tuned["label"]) == {"FedAvg", "FedAvgM"}
+    assert tuned.filter(label="FedAvgM")["momentum"].item() in (0.0, 0.5, 0.9)
+
+
 BROKEN = {
     "raises": ("raise ValueError('no more')", "ValueError: no more"),
     "shape": ("yield np.zeros(9)", "an array of shape (9,), and θ has the shape (2,)"),
     "text": ("yield 'abc'", "it yielded no array of numbers"),
     "ends": ("return", "it ended before round 3"),
     "bad call": ("clients.local_steps(np.zeros(9), 0.1, 1)", "theta has the shape (9,); expected (2,) or (4, 2)"),
-    "steps": ("clients.local_steps(theta, 0.1, 0)", "must be 1 or more, not 0"),
+    "steps": ("clients.local_steps(theta, 0.1, 0)", "H must be a whole number from 1 to 10⁹, not 0"),
+    "float": ("clients.local_steps(theta, 0.1, 2.5)", "H must be a whole number from 1 to 10⁹, not 2.5"),
+    "words": ("clients.local_steps(theta, 'small', 2)", "gamma must be an array of numbers"),
+    "none": ("yield", "it yielded nothing: write `yield theta`"),
     "hangs": ("\n        while True: pass", "it yielded no estimate in time"),
 }
 
@@ -230,8 +295,9 @@ def test_parameters_that_no_manifest_could_name_are_refused(source, said):
         db.algorithm("mine", source=source)(scope["f"])
     with pytest.raises(db.AlgorithmError, match="built in"):
         db.algorithm("FedAvg", source="x")(lambda clients: None)
+    exec("def sound(clients): yield", scope)
     with pytest.raises(db.AlgorithmError, match="source cannot be found"):
-        db.algorithm("mine")(scope["f"])
+        db.algorithm("mine")(scope["sound"])
 
 
 MOMENTUM = '''
@@ -280,6 +346,18 @@ def test_the_command_line_runs_algorithms_of_a_file(tmp_path):
     assert done.returncode == 2 and "own.py" in done.stderr, done.stderr
     done = command("verify", "--all", folder=tmp_path)
     assert done.returncode != 0 and "not at hand" in done.stdout, done.stdout
+
+
+def test_code_that_is_not_there_is_told(tmp_path):
+    text = 'python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(own="")
+    (tmp_path / "m.toml").write_text(text)
+    done = command("check", "m.toml", folder=tmp_path)
+    assert done.returncode == 2 and "there is no file own.py" in done.stderr, done.stderr
+    (tmp_path / "own.py").write_text("import driftbench\n")
+    done = command("check", "m.toml", folder=tmp_path)
+    assert done.returncode == 2 and "defines no algorithm" in done.stderr, done.stderr
+    with pytest.raises(db.ManifestError, match="@driftbench.algorithm"):
+        db.check(LOGISTIC.format(dimension=2, clients=4) + entries(unheard_of=""))
 
 
 def test_the_error_of_a_file_is_told_with_its_place(tmp_path):

@@ -328,7 +328,7 @@ pub fn unfiled_source(
     let last = experiment.rsplit('/').next().unwrap_or_default();
     let name = format!("{last}.toml");
     names::check(experiment, Path::new(&name)).map_err(Failure::input)?;
-    Ok(Source { name, ..text_source(text, overrides) })
+    Ok(Source { name, unfiled: true, ..text_source(text, overrides) })
 }
 
 fn text_source(text: String, overrides: Vec<String>) -> Source {
@@ -399,7 +399,7 @@ fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     for cell in cells {
         if let Some(kind) = cell.identity.algorithm.lacks_code() {
             let message = format!(
-                "`{kind}`: the code of this algorithm is not at hand: the stored experiment has its definition alone, or the code has changed since; run the manifest where the algorithm is registered"
+                "`{kind}`: the code of this algorithm is not at hand, or has changed since the experiment was stored: run the manifest where the algorithm is defined"
             );
             found.insert(cell.entry.to_string(), message);
         }

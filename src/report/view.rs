@@ -134,7 +134,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         }),
         manifest: json!({
             "file": plan.source.name,
-            "command": command(&plan.source, experiment.claims.looks.as_ref()),
+            "command": command(&plan.experiment, &plan.source, experiment.claims.looks.as_ref()),
             "text": plan.source.text,
             "settings": shared_settings(plan),
             "algorithms": own_algorithms(&plan.source),
@@ -191,8 +191,13 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
     figures.collect()
 }
 
-/// The command that runs a manifest again, for a shell.
-fn command(source: &Source, looks: Option<&TakenLooks>) -> String {
+/// The command that runs a manifest again, for a shell, or in Python where there is no file.
+fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> String {
+    if source.unfiled {
+        return format!(
+            "driftbench.run(manifest, name={experiment:?})   # in Python, with the manifest of this page"
+        );
+    }
     let file = shell_word(&source.name);
     let sets = source.overrides.iter();
     let sets = sets.filter(|set| looks.is_none() || !sets_replicates(set));

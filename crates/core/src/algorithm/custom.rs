@@ -185,7 +185,9 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         let CustomAlgorithm { known, start } = &*self.algorithm;
         let Some(start) = start else {
             let kind = self.kind();
-            let reason = format!("the code of the algorithm `{kind}` is not at hand");
+            let reason = format!(
+                "the code of the algorithm `{kind}` is not at hand, or has changed since: do this where the same code is registered, or its file is where `python` of the manifest says"
+            );
             return Box::new(FailedRun { estimate: from.start.to_vec(), reason });
         };
         let clients = RoundClients::new(problem, from, known.price);

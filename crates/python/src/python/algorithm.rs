@@ -104,6 +104,9 @@ impl PythonRun<'_> {
     /// Reads what the round yielded.
     fn take(&mut self, value: &Bound<'_, PyAny>) -> Result<(), String> {
         let py = value.py();
+        if value.is_none() {
+            return Err(format!("round {}: it yielded nothing: write `yield theta`", self.round));
+        }
         let given = value.cast::<PyArrayDyn<f64>>();
         let converted;
         let array = match given {
@@ -188,8 +191,14 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
 pub fn load_code(code: &Path) -> Result<(), String> {
     Python::attach(|py| {
         let module = py.import("driftbench._algorithm").map_err(|e| traceback(py, &e))?;
-        module.call_method1("load_code", (code,)).map_err(|e| traceback(py, &e))?;
-        Ok(())
+        match module.call_method1("load_code", (code,)) {
+            Ok(_) => Ok(()),
+            // Its text says it all.
+            Err(e) if e.get_type(py).name().is_ok_and(|name| name == "CodeError") => {
+                Err(e.value(py).to_string())
+            }
+            Err(e) => Err(traceback(py, &e)),
+        }
     })
 }
 

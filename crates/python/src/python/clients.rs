@@ -5,8 +5,7 @@ use driftbench::algorithm::Instance;
 use driftbench::federated::{ControlVariates, Cost, LocalWork, RoundClients};
 use driftbench::kernel::Members;
 use numpy::{
-    Element, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
-    PyUntypedArrayMethods,
+    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -148,28 +147,30 @@ pub fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// A number, or a number of each client.
-#[derive(FromPyObject)]
-enum PerClient<'py, T: Element> {
-    One(T),
-    Each(PyReadonlyArrayDyn<'py, T>),
-}
-
-impl<T: Element + Copy> PerClient<'_, T> {
-    fn values(&self, what: &str, n: usize) -> PyResult<Vec<T>> {
-        match self {
-            Self::One(value) => Ok(vec![*value]),
-            Self::Each(array) if array.shape() == [n] => {
-                Ok(array.as_array().iter().copied().collect())
-            }
-            Self::Each(array) => {
-                let shape = tuple(array.shape());
-                Err(PyValueError::new_err(format!(
-                    "{what} has the shape {shape}; expected a number or ({n},)"
-                )))
-            }
+/// A number, or one of each of n clients.
+fn floats_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<f64>> {
+    if let Ok(one) = value.extract::<f64>() {
+        return Ok(vec![one]);
+    }
+    let array = floats(value, what)?;
+    match array.shape() {
+        [] => Ok(array.as_array().iter().copied().collect()),
+        [len] if *len == n => Ok(array.as_array().iter().copied().collect()),
+        shape => {
+            let shape = tuple(shape);
+            Err(PyValueError::new_err(format!(
+                "{what} has the shape {shape}; expected a number or ({n},)"
+            )))
         }
     }
+}
+
+/// Whole numbers of 1 or more: one, or one of each of n clients.
+fn counts_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<u64>> {
+    if let Ok(one) = value.extract::<u64>() {
+        return counts(&[one as f64], what);
+    }
+    counts(&floats_per_client(value, what, n)?, what)
 }
 
 /// An array as a slice in C order, copied if it is not.
@@ -271,10 +272,10 @@ impl PythonClients {
         &self,
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
-        gamma: PerClient<'py, f64>,
-        H: PerClient<'py, i64>,
+        gamma: &Bound<'py, PyAny>,
+        H: &Bound<'py, PyAny>,
         corrections: Option<&Bound<'py, PyAny>>,
-        batch: u64,
+        batch: i64,
         proximal: f64,
         anchor: Option<&Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyArray2<f64>>>,
@@ -298,11 +299,9 @@ impl PythonClients {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let step_sizes = gamma.values("gamma", self.n)?;
-        let steps = counts(&H.values("H", self.n)?, "H, the number of local steps,")?;
-        if batch == 0 {
-            return Err(PyValueError::new_err("batch must be 1 or more, not 0"));
-        }
+        let step_sizes = floats_per_client(gamma, "gamma", self.n)?;
+        let steps = counts_per_client(H, "H", self.n)?;
+        let batch = counts(&[batch as f64], "batch")?[0];
         let out = self.output(py, out)?;
         let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
         let ends = writing.as_slice_mut()?;
@@ -353,7 +352,7 @@ impl PythonClients {
         let theta = floats(theta, "theta")?;
         self.rows("theta", &theta)?;
         let points = flat(&theta);
-        let calls = counts(&[calls], "calls")?[0];
+        let calls = counts(&[calls as f64], "calls")?[0];
         let out = self.output(py, out)?;
         let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
         let fields = writing.as_slice_mut()?;
@@ -456,11 +455,16 @@ fn indices(members: &Members) -> Vec<i64> {
     members.indices().iter().map(|&k| k as i64).collect()
 }
 
+/// The largest number of local steps of a client in a round.
+const MOST_COUNT: f64 = 1e9;
+
 /// Whole numbers of 1 or more.
-fn counts(values: &[i64], what: &str) -> PyResult<Vec<u64>> {
-    let one = |value: &i64| match u64::try_from(*value) {
-        Ok(value) if value > 0 => Ok(value),
-        _ => Err(PyValueError::new_err(format!("{what} must be 1 or more, not {value}"))),
+fn counts(values: &[f64], what: &str) -> PyResult<Vec<u64>> {
+    let one = |value: &f64| match *value {
+        value if value.fract() == 0.0 && (1.0..=MOST_COUNT).contains(&value) => Ok(value as u64),
+        value => Err(PyValueError::new_err(format!(
+            "{what} must be a whole number from 1 to 10⁹, not {value}"
+        ))),
     };
     values.iter().map(one).collect()
 }
@@ -511,7 +515,7 @@ impl PythonVariates {
         clients: &PythonClients,
         theta: &Bound<'py, PyAny>,
         ends: &Bound<'py, PyAny>,
-        length: PerClient<'py, f64>,
+        length: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (theta, ends) = (floats(theta, "theta")?, floats(ends, "ends")?);
         if (clients.n, clients.d) != (self.n, self.d) {
@@ -524,7 +528,7 @@ impl PythonVariates {
             );
             return Err(PyValueError::new_err(message));
         }
-        let mut lengths = length.values("length", self.n)?;
+        let mut lengths = floats_per_client(length, "length", self.n)?;
         if let Some(bad) = lengths.iter().find(|length| !(length.is_finite() && **length > 0.0)) {
             return Err(PyValueError::new_err(format!(
                 "length is γ H, a finite number above 0, not {bad}"

@@ -12,6 +12,8 @@ use serde::de::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// The table whose keys are kinds of algorithms.
+const ALGORITHM: &str = "algorithm";
 /// The choice for which a number alone stands.
 const FRACTION: &str = "fraction";
 
@@ -98,7 +100,12 @@ impl<'a> NodeDeserializer<'a> {
             let path = self.child(&entry.key, &entry.node).path;
             let message = format!("unknown key `{}`", entry.key);
             let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message);
-            self.context.note(diagnostic.naming(&entry.key, known));
+            let mut diagnostic = diagnostic.naming(&entry.key, known);
+            if self.path == ALGORITHM {
+                let own = "and algorithms of your own, where @driftbench.algorithm or `python = [\"file.py\"]` defines them";
+                diagnostic.allowed = diagnostic.allowed.map(|names| format!("{names}, {own}"));
+            }
+            self.context.note(diagnostic);
         }
     }
 

@@ -22,6 +22,9 @@ pub struct Source {
     pub name: String,
     /// `key=value` from the command line, in order.
     pub overrides: Vec<String>,
+    /// Whether there is no such file, since the manifest was given as a text or a dict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfiled: bool,
     /// Its text.
     pub text: String,
     /// Hashes of data files as they were when the cells were planned, by path;

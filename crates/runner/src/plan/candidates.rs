@@ -8,7 +8,7 @@ use crate::manifest::document::{Diagnostics, KeyValue, Value, put};
 use crate::manifest::read::exhaust;
 use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
-use driftbench_core::algorithm::{SettingsOfKind, Spec};
+use driftbench_core::algorithm::{SettingsOfKind, Spec, custom};
 use driftbench_core::rng::MAX_REPLICATES;
 use std::marker::PhantomData;
 
@@ -208,7 +208,9 @@ fn accepts(root: &Node, path: &str, key: &str, list: &Node) -> bool {
     put(&mut tried, &format!("{path}.{key}"), list);
     let Some(node) = tried.find(path) else { return false };
     let kind = path.split('.').nth(1).unwrap_or_default();
-    let Some(kind) = Spec::KINDS.iter().find(|known| **known == kind) else { return false };
+    if !Spec::KINDS.contains(&kind) && custom::known(kind).is_none() {
+        return false;
+    }
     let mut found = Diagnostics::default();
     exhaust(node, path, &Choice::new(), SettingsOfKind(kind), &mut found);
     let unknown = format!("unknown key `{key}`");

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -154,16 +155,29 @@ def _source(function: Callable[..., Any], given: str | None) -> str:
     """The source, followed by the constants and the functions beside it that it uses."""
     if given is not None:
         return _tidy(given)
-    try:
-        source = _tidy(inspect.getsource(function))
-    except (OSError, TypeError):
+    source = _text(function)
+    if source is None:
         raise AlgorithmError(
             "its source cannot be found, and results are identified by it: define it in a "
             "file or a notebook, or give source="
-        ) from None
+        )
     used: dict[str, str] = {}
     _collect(function, function.__module__, used)
     return source + "".join(f"\n{used[name]}" for name in sorted(used))
+
+
+#: The sources of functions and classes when they were first asked for: a file may change while its
+#: code runs.
+_texts: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
+
+
+def _text(function: Callable[..., Any]) -> str | None:
+    if function not in _texts:
+        try:
+            _texts[function] = _tidy(inspect.getsource(function))
+        except (OSError, TypeError):
+            _texts[function] = None
+    return _texts[function]
 
 
 def _tidy(source: str) -> str:
@@ -199,11 +213,10 @@ def _add(name: str, value: Any, module: str, used: dict[str, str]) -> None:
     elif isinstance(value, _CONSTANTS):
         used[name] = f"# {name} = {value!r}\n"
     elif callable(value) and getattr(value, "__module__", None) == module:
-        try:
-            used[name] = _tidy(inspect.getsource(value))
-        except (OSError, TypeError):
-            return
-        _collect(value, module, used)
+        text = _text(value)
+        if text is not None:
+            used[name] = text
+            _collect(value, module, used)
 
 
 def register_again() -> None:

@@ -14,6 +14,7 @@ use driftbench_runner::manifest::{Metric, TimeAverage};
 use driftbench_runner::plan::{Cell, Plan, Setting};
 use driftbench_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
+use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -107,9 +108,11 @@ pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Er
     let experiments: Vec<ExportedExperiment<'_>> =
         plans.iter().map(ExportedExperiment::new).collect();
     let rows = ExportedRows::new(store, &experiments, &mut damaged)?;
+    let read = |cell: &CheckedCell<'_>| cell.read(store, &rows.columns, &rows.axes);
+    let frames: Vec<Result<DataFrame, Error>> = rows.cells.par_iter().map(read).collect();
     let mut all: Option<DataFrame> = None;
-    for cell in &rows.cells {
-        match (cell.read(store, &rows.columns, &rows.axes), &mut all) {
+    for frame in frames {
+        match (frame, &mut all) {
             (Ok(frame), None) => all = Some(frame),
             (Ok(frame), Some(all)) => {
                 all.vstack_mut_owned(frame).map_err(|e| error(&store.root, e))?;

@@ -277,6 +277,24 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert report.returncode == 0 and (tmp_path / "reports/small/report.html").is_file()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_an_interrupted_command_line_ends_with_its_code(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(TEXT.replace("rounds = 10", "rounds = 100000000"))
+    command = [sys.executable, "-m", "driftbench", "run", "long.toml"]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "results" / "long").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == 130, told
+    assert "interrupted: 0 of 2 cells are stored" in told
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Slurm")
 def test_a_submission_calls_python(tmp_path: Path) -> None:
     """The program that tasks call is a script, since the executable of the process is Python."""

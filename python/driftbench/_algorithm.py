@@ -127,11 +127,10 @@ def _key(parameter: inspect.Parameter) -> dict[str, Any]:
     name, default = parameter.name, parameter.default
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise AlgorithmError(f"the parameter {parameter} can be no key of a manifest: name each one")
-    annotation = parameter.annotation
+    annotation: Any = parameter.annotation
     annotation = _NAMES.get(annotation, annotation) if isinstance(annotation, str) else annotation
-    if default is parameter.empty:
-        of = annotation if annotation in _TYPES else float
-    else:
+    of: Any = annotation if annotation in _TYPES else float
+    if default is not parameter.empty:
         of = annotation if annotation in _TYPES else type(default)
         if of is float and type(default) is int:
             default = float(default)
@@ -140,7 +139,7 @@ def _key(parameter: inspect.Parameter) -> dict[str, Any]:
                 f"the parameter {name} has the default {default!r}: a key of a manifest is a "
                 "number, a string, True or False, of the type that its annotation says"
             )
-        if of is int and default < 0:
+        if isinstance(default, int) and default < 0:
             raise AlgorithmError(
                 f"the parameter {name} has the default {default}: whole numbers are 0 or more; "
                 f"write {float(default)} if it is any number"

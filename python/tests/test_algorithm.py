@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -441,3 +442,12 @@ def test_algorithms_of_one_s_own_have_colours_of_their_own(tmp_path):
     figure = db.run(QUADRATIC + kinds, out=tmp_path).plot()
     lines = {line.get_color() for axes in figure.axes for line in axes.get_lines()}
     assert len(lines) == 3, lines
+
+
+def test_the_page_of_the_shipped_algorithms_is_that_of_its_manifest(tmp_path, monkeypatch):
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.chdir(root)
+    results = db.run("examples/python/algorithms.toml", out=tmp_path / "results")
+    page = results.report(tmp_path / "reports", formats=["md"])
+    kept = root / "examples/python/reports/algorithms/report.md"
+    assert page.with_suffix(".md").read_text("utf-8") == kept.read_text("utf-8")

@@ -43,6 +43,44 @@ impl<P: Problem> AnyPool for PoolOf<'_, P> {
     }
 }
 
+/// What each client does in local steps.
+struct ClientPlans {
+    each: Vec<LocalSteps>,
+    /// The plan of all clients, if it is the same.
+    equal: Option<LocalSteps>,
+}
+
+impl ClientPlans {
+    /// Takes γ and H of all clients, or those of each.
+    fn set(&mut self, step_sizes: &[f64], steps: &[u64], batch: u64) {
+        if let (&[step], &[steps]) = (step_sizes, steps) {
+            let plan = LocalSteps { step, steps, batch };
+            if self.equal != Some(plan) {
+                self.each.fill(plan);
+                self.equal = Some(plan);
+            }
+            return;
+        }
+        self.equal = None;
+        for (k, plan) in self.each.iter_mut().enumerate() {
+            let (step, steps) = (step_sizes[k % step_sizes.len()], steps[k % steps.len()]);
+            *plan = LocalSteps { step, steps, batch };
+        }
+    }
+
+    /// The local steps and the oracle calls of the slowest member, and the calls of all members.
+    fn work(&self, members: &Members) -> (u64, u64, u64) {
+        let members = members.indices();
+        match self.equal {
+            Some(plan) => (plan.steps, plan.calls(), plan.calls() * members.len() as u64),
+            None => members.iter().map(|&k| self.each[k]).fold((0, 0, 0), |found, plan| {
+                let (slowest, most, calls): (u64, u64, u64) = found;
+                (slowest.max(plan.steps), most.max(plan.calls()), calls + plan.calls())
+            }),
+        }
+    }
+}
+
 /// The clients of a run, their draws and what the run has cost. The draws are those that every
 /// algorithm has on the same replicate.
 pub struct RoundClients<'p> {
@@ -52,7 +90,7 @@ pub struct RoundClients<'p> {
     /// The oracle evaluations of a call.
     evaluations: u64,
     members: Members,
-    plans: Vec<LocalSteps>,
+    plans: ClientPlans,
     /// d zeros: where no proximal term pulls.
     zero: Vec<f64>,
     server: Stream,
@@ -75,7 +113,10 @@ impl<'p> RoundClients<'p> {
             shares: problem.unequal_shares(),
             evaluations: problem.batch(),
             members: Members::all(n),
-            plans: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
+            plans: ClientPlans {
+                each: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
+                equal: None,
+            },
             zero: vec![0.0; dim],
             server: stream(Purpose::Server),
             own: stream(Purpose::Algorithm),
@@ -87,7 +128,7 @@ impl<'p> RoundClients<'p> {
 
     /// N.
     pub fn count(&self) -> usize {
-        self.plans.len()
+        self.plans.each.len()
     }
 
     /// d.
@@ -127,10 +168,7 @@ impl<'p> RoundClients<'p> {
         let LocalWork { step_sizes, steps, batch, corrections, proximal } = *work;
         let n = self.count();
         assert!([1, n].contains(&step_sizes.len()) && [1, n].contains(&steps.len()));
-        for (k, plan) in self.plans.iter_mut().enumerate() {
-            let (step, steps) = (step_sizes[k % step_sizes.len()], steps[k % steps.len()]);
-            *plan = LocalSteps { step, steps, batch };
-        }
+        self.plans.set(step_sizes, steps, batch);
         let plain = batch == 1 && proximal.is_none();
         let (proximal, anchor) = proximal.unwrap_or((0.0, &self.zero));
         let round = LocalRound {
@@ -138,18 +176,12 @@ impl<'p> RoundClients<'p> {
             start,
             ends,
             corrections,
-            plans: &self.plans,
+            plans: &self.plans.each,
             steps: (steps.len() == 1).then_some(steps[0]),
             extra: (!plain).then_some(local::Extra { proximal, anchor }),
         };
         self.pool.advance(round);
-        let each = self.members.indices().iter().map(|&k| self.plans[k]);
-        let (mut slowest, mut most, mut calls) = (0, 0, 0);
-        for plan in each {
-            slowest = plan.steps.max(slowest);
-            most = plan.calls().max(most);
-            calls += plan.calls();
-        }
+        let (slowest, most, calls) = self.plans.work(&self.members);
         self.cost.local_steps += slowest;
         self.cost.oracle_calls += self.evaluations * calls;
         self.cost.sequential_calls += self.evaluations * most;

@@ -488,9 +488,7 @@ impl PythonVariates {
     /// ξ_k = c̄ − c_k, of shape (N, d).
     #[getter]
     fn corrections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let out = PyArray2::zeros(py, [self.n, self.d], false);
-        out.readwrite().as_slice_mut()?.copy_from_slice(self.lock().corrections());
-        Ok(out)
+        PyArray1::from_slice(py, self.lock().corrections()).reshape([self.n, self.d])
     }
 
     /// Learn from a round, and return the mean of the ends, of shape (d,).

@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("document, least", [("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)])
+@pytest.mark.parametrize("document, least", [("README.md", 1), ("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)])
 def test_the_blocks_of_a_page_run_in_their_order(folder: Path, document: str, least: int) -> None:
     found = blocks(document, "python")
     assert len(found) >= least

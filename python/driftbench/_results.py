@@ -196,13 +196,15 @@ class Results:
                     f'error: "{figure}" is no figure with other quantities (allowed: {names})'
                 )
             sets = [f"{paths[figure]}.{key}={json.dumps(text)}" for key, text in changes.items()]
-            text = self._native.other_figure(figure, sets, "")
+            text = self._native.other_figure(figure, sets)
         else:
             is_cost = changes.get("x") is None or _native.is_quantity(changes["x"])
             kind = "convergence" if is_cost else "scaling"
-            lines = [f"{key} = {json.dumps(text)}" for key, text in changes.items()]
-            entry = "\n".join(["", f"[[figure.{kind}]]", 'id = "plot"', *lines, ""])
-            text = self._native.other_figure("plot", [], entry)
+            keys = [f"{key} = {json.dumps(text)}" for key, text in changes.items()]
+            entry = ", ".join(['id = "plot"', *keys])
+            # In place of all figures, which a manifest may have written in any form of TOML.
+            only = f"figure={{ {kind} = [{{ {entry} }}] }}"
+            text = self._native.other_figure("plot", [only])
         if text is None:
             raise DriftbenchError(f"error: {self.experiment}: there is nothing to draw")
         return dict(json.loads(text))

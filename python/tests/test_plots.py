@@ -95,6 +95,36 @@ def test_other_quantities(results: db.Results) -> None:
     pyplot.close("all")
 
 
+def test_other_quantities_of_a_dict_with_figures(tmp_path: Path) -> None:
+    """A dict has its figures on one line each, and a text may have them so too."""
+    manifest = {
+        "title": "Figures in a dict",
+        "seed": 1,
+        "replicates": 3,
+        "problem": {
+            "quadratic": {
+                "dimension": 2,
+                "clients": 4,
+                "noise": 1.0,
+                "spectrum": {"from": 0.5, "to": 1.0},
+            }
+        },
+        "start": {"offset": 1.0},
+        "budget": {"rounds": 20},
+        "algorithm": {"fedavg": {"step-size": [0.05, 0.1], "local-steps": 4}},
+        "figure": {
+            "convergence": [{"id": "plot"}, {"id": "other", "x": "gradients"}],
+            "scaling": {"id": "over-gamma", "x": "step-size"},
+        },
+    }
+    results = db.run(manifest, out=tmp_path / "results")
+    over_setting = results.plot(x="step-size")
+    assert set(over_setting.axes[0].lines[0].get_xdata()) == {0.05, 0.1}
+    over_cost = results.plot(x="local-steps", y="sq-error")
+    assert max(over_cost.axes[0].lines[0].get_xdata()) == 80
+    pyplot.close("all")
+
+
 def test_notebooks_show_the_finding(results: db.Results) -> None:
     html = results._repr_html_()
     assert "<svg" in html and "Scaffold ends below FedAvg" in html and "supported" in html

@@ -202,18 +202,16 @@ impl NativeResults {
         Ok(figures.iter().find(|(known, _)| known == id).map(|(_, json)| json.clone()))
     }
 
-    /// The figure of this id as JSON, of a manifest with these overrides and this text at its end.
+    /// The figure of this id as JSON, of the manifest with these overrides.
     fn other_figure(
         &self,
         py: Python<'_>,
         id: String,
         overrides: Vec<String>,
-        text: String,
     ) -> PyResult<Option<String>> {
         let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
         let made = interruptible(py, move || -> Result<_, Failure> {
             experiment.source.overrides.extend(overrides);
-            experiment.source.text.push_str(&text);
             let (store, plan) = follow(&root, experiment)?;
             let figures = figures_of(&analysed(&plan, &store)?);
             Ok(figures.into_iter().find(|(known, _)| *known == id).map(|(_, json)| json))

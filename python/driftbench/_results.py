@@ -52,26 +52,37 @@ class Results:
     def _repr_html_(self) -> str:
         return self._native.html()
 
-    def _rows(self) -> Any:
-        frame, damaged = self._native.rows()
+    def _rows(self, earlier: bool) -> Any:
+        frame, damaged = self._native.rows(earlier)
         for reason in damaged:
             warnings.warn(reason, DriftbenchWarning, stacklevel=3)
         if frame is None:
             raise DriftbenchError(f"error: {self.path}: no cell has results yet")
+        if len(frame) == 0:
+            raise DriftbenchError(
+                f"error: {self.path}: no cell of the last run has results yet; "
+                "frame(earlier=True) has the rows of earlier runs"
+            )
         return frame
 
-    def frame(self, kind: Kind = "polars") -> Any:
-        """The rows that ``driftbench export`` writes: one per replicate and recorded round.
+    def frame(self, kind: Kind = "polars", *, earlier: bool = False) -> Any:
+        """The rows of the experiment as it was last run: one per replicate and recorded round.
+
+        Cells of earlier runs, which had other settings or other code of an algorithm, stay in the
+        results folder. ``earlier=True`` adds their rows, with ``last_run`` false: these are all
+        rows that ``driftbench export`` writes, and equal what polars and pandas read from its
+        Parquet file, bit for bit. Of a tuned experiment, candidates and fresh runs are of the last
+        run.
 
         Every setting in which cells differ is a typed column, so that a group-by over ``cell``, or
         over all settings and ``last_run``, mixes no cells. ``kind`` is ``"polars"`` or
-        ``"pandas"``; both equal what they read from the exported Parquet file, bit for bit.
-        docs/FORMAT.md describes the columns. Damaged cells are left out with a warning.
+        ``"pandas"``. docs/FORMAT.md describes the columns. Damaged cells are left out with a
+        warning.
         """
-        return to_frame(self._rows(), kind)
+        return to_frame(self._rows(earlier), kind)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._rows().__arrow_c_stream__(requested_schema)
+        return self._rows(earlier=False).__arrow_c_stream__(requested_schema)
 
     def claims(self, kind: Kind = "polars") -> Any:
         """The claims of the manifest, one row each.

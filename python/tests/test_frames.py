@@ -10,6 +10,8 @@ import driftbench as db
 import pandas as pd
 import polars as pl
 import pyarrow
+import pytest
+from conftest import MANIFEST
 from polars.testing import assert_frame_equal
 from pyarrow import parquet
 
@@ -36,6 +38,44 @@ def test_frames_equal_the_export(results: db.Results, tmp_path: Path) -> None:
     assert pandas["sq_error"].to_numpy().tobytes() == exported["sq_error"].to_numpy().tobytes()
 
     assert pyarrow.table(results).num_rows == parquet.read_table(file).num_rows
+
+
+def test_frames_have_the_last_run_alone(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    db.run(MANIFEST, out=out, name="small", replicates=2)
+    changed = {"problem.quadratic.noise": 0.2, "budget.local-steps": 1000}
+    results = db.run(MANIFEST, out=out, name="small", replicates=2, set=changed)
+    every = results.frame(earlier=True)
+    file = export(results, tmp_path / "rows.parquet")
+    assert_frame_equal(every, pl.read_parquet(file), check_exact=True)
+    pandas = results.frame("pandas", earlier=True)
+    pd.testing.assert_frame_equal(pandas, pd.read_parquet(file), check_exact=True)
+    last = results.frame()
+    assert last["cell"].n_unique() == 8 and every["cell"].n_unique() == 16
+    assert last["last_run"].all() and last["local_step"].max() == 1000
+    assert_frame_equal(last, every.filter("last_run"), check_exact=True)
+    assert pyarrow.table(results).num_rows == len(results.frame("pandas")) == last.height
+    assert_frame_equal(pl.DataFrame(results), last, check_exact=True)
+
+
+def test_a_last_run_without_results(tmp_path: Path) -> None:
+    """Cells of earlier runs are no substitute for those that failed."""
+
+    @db.algorithm("Breaks where it is told to", kind="breaks")
+    def breaks(clients, theta, gamma, H, fails=False):  # type: ignore[no-untyped-def]
+        while True:
+            if fails:
+                raise RuntimeError("it was told to")
+            yield theta
+
+    own = MANIFEST.split("[[algorithm")[0] + "[[algorithm.breaks]]\nstep-size = 0.1\nlocal-steps = 2\n"
+    db.run(own + "fails = false\n", out=tmp_path, name="own", replicates=1)
+    with pytest.raises(db.CellError):
+        db.run(own + "fails = true\n", out=tmp_path, name="own", replicates=1)
+    results = db.load(tmp_path)
+    with pytest.raises(db.DriftbenchError, match=r"earlier=True"):
+        results.frame()
+    assert results.frame(earlier=True)["cell"].n_unique() == 1
 
 
 def test_a_group_by_over_cells_mixes_none(results: db.Results) -> None:
@@ -117,6 +157,9 @@ def test_what_was_tuned(tmp_path: Path) -> None:
     tuned = results.tuned()
     assert tuned["label"].to_list() == csv["label"].to_list()
     assert tuned["step_size"].to_list() == csv["selected"].to_list()
+    rows = results.frame()
+    assert set(rows["fresh"]) == {None, True} and rows["last_run"].all()
+    assert_frame_equal(rows, results.frame(earlier=True), check_exact=True)
     for column in ["tuning_value", "value", "low", "high", "gain"]:
         for own, printed in zip(tuned[column], csv[column], strict=True):
             assert abs(own - printed) <= 1e-8 * abs(printed)

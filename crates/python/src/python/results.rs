@@ -129,11 +129,19 @@ impl NativeResults {
         &self.experiment.name
     }
 
-    /// The rows of all cells, and why cells are left out.
-    fn rows(&self, py: Python<'_>) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
+    /// The rows of the cells of the last run, or of all cells, and why cells are left out.
+    fn rows(
+        &self,
+        py: Python<'_>,
+        earlier: bool,
+    ) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
         let (frame, damaged) = self
             .with_plan(py, |store, plan| Ok(export::frame(store, std::slice::from_ref(plan))?))?;
-        let frame = frame.map(|frame| NativeFrame::new(py, Ok(frame))).transpose()?;
+        let chosen = |frame: DataFrame| match earlier {
+            true => Ok(frame),
+            false => frame.filter(frame.column("last_run")?.bool()?),
+        };
+        let frame = frame.map(|frame| NativeFrame::new(py, chosen(frame))).transpose()?;
         Ok((frame, damaged.iter().map(Error::to_string).collect()))
     }
 

@@ -96,8 +96,9 @@ class Results:
     def tuned(self, kind: Kind = "polars") -> Any:
         """What ``[tune]`` selected, one row for each algorithm at each point of the grid.
 
-        ``value``, ``low`` and ``high`` are the mean over fresh runs and its 95 % interval;
-        ``gain`` says how many times larger it is with one value for all algorithms.
+        ``value``, ``low`` and ``high`` are the mean over fresh runs and its 95 % interval, and
+        ``runs`` is the number of these runs; ``gain`` says how many times larger the mean is with
+        one value for all algorithms.
 
         Raises
         ------
@@ -118,7 +119,9 @@ class Results:
 
         ``value`` is the smallest mean, ``ratio`` says how many times larger that of ``next`` is,
         with the 95 % interval from ``low`` to ``high``; ``separation`` is ``larger`` where that is
-        significant after Holm's correction, otherwise ``unclear`` or ``equal``.
+        significant after Holm's correction, otherwise ``unclear`` or ``equal``. ``runs`` is the
+        number of runs of the best; if the manifest has several ``instances``, the column of this
+        name is their number, and the mean over the runs on each is one number of the sample.
         """
         return to_frame(self._native.table("ranking"), kind)
 

@@ -163,3 +163,17 @@ def test_what_was_tuned(tmp_path: Path) -> None:
     for column in ["tuning_value", "value", "low", "high", "gain"]:
         for own, printed in zip(tuned[column], csv[column], strict=True):
             assert abs(own - printed) <= 1e-8 * abs(printed)
+
+
+def test_runs_and_instances_are_named(results: db.Results, tmp_path: Path) -> None:
+    ranking = results.ranking()
+    assert ranking["runs"].to_list() == [8] * 4 and ranking["instances"].to_list() == [None] * 4
+    tune = '[tune]\nover = "step-size"\nrange = [0.02, 0.05]\n'
+    kinds = "".join(f"[[algorithm.{kind}]]\nlocal-steps = 10\n" for kind in ("fedavg", "scaffold"))
+    text = MANIFEST.split("[[algorithm")[0] + tune + kinds
+    text = text.replace("replicates = 8", "replicates = 2\ninstances = 3")
+    tuned = db.run(text, out=tmp_path)
+    assert tuned.tuned()["runs"].to_list() == [6, 6]
+    ranking = tuned.ranking()
+    assert ranking["runs"].to_list() == [6] and ranking["instances"].to_list() == [3]
+    assert "replicates" not in tuned.tuned().columns + ranking.columns

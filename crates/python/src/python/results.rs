@@ -46,7 +46,7 @@ impl Analysed {
             claims: tables::claims(&experiment.claims),
             tuned: best.tuning.as_ref().map(tables::tuned),
             frontier: tables::frontier(&best.frontiers),
-            ranking: tables::ranking(&experiment.standings),
+            ranking: tables::ranking(&experiment.standings, experiment.plan.manifest.replicates),
             html: report::notebook(experiment)?,
         })
     }

@@ -62,7 +62,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
         number("value", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.mean)),
         number("low", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.0)),
         number("high", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.1)),
-        count("replicates", &|row| row.replicates),
+        count("runs", &|row| row.replicates),
         count("candidates", &|row| row.candidates.0 as u64),
         count("diverged", &|row| row.candidates.1 as u64),
         number("gain", &|row| gain(row, |ratio| ratio.estimate)),
@@ -110,8 +110,9 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(points.len(), columns)
 }
 
-/// Which algorithm ranks first at each point of the grid.
-pub fn ranking(standings: &Standings) -> PolarsResult<DataFrame> {
+/// Which algorithm ranks first at each point of the grid; `on_each` is the number of runs on an
+/// instance, where there are several.
+pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
     let rows = &standings.rows;
     let text = |name: &str, of: &dyn Fn(&Standing) -> String| texts(name, rows.iter().map(of));
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
@@ -125,6 +126,8 @@ pub fn ranking(standings: &Standings) -> PolarsResult<DataFrame> {
             Separation::Equal => "equal",
         })
     };
+    let instances = |row: &Standing| (row.unit == "instance").then_some(row.n as u64);
+    let runs = |row: &Standing| instances(row).map_or(row.n as u64, |n| n * on_each);
     let value = |i: usize| rows.iter().map(move |row| row.values[i].clone());
     let axes = standings.axes.iter().enumerate();
     let mut columns: Vec<Column> =
@@ -135,7 +138,8 @@ pub fn ranking(standings: &Standings) -> PolarsResult<DataFrame> {
         Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
         text("leaders", &|row| row.leaders.join("; ")),
         numbers("value", rows.iter().map(|row| row.error)),
-        counts("replicates", rows.iter().map(|row| row.n as u64)),
+        counts("runs", rows.iter().map(runs)),
+        Column::new("instances".into(), rows.iter().map(instances).collect::<Vec<Option<u64>>>()),
         Column::new("next".into(), next.collect::<Vec<Option<String>>>()),
         ratio("ratio", |ratio| ratio.estimate),
         ratio("low", |ratio| ratio.low),

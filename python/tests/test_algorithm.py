@@ -171,6 +171,9 @@ def test_results_are_those_of_a_source(tmp_path):
         ids.append(rows["cell"].unique().item())
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
+    every = db.load(tmp_path).frame(earlier=True).unique("cell")
+    assert every["source_hash"].n_unique() == 2
+    assert sorted(every["algorithm_version"]) == ["1", "1", "2"]
 
 
 FACTOR = 1.0

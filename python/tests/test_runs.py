@@ -85,6 +85,23 @@ def test_settings_are_replaced(tmp_path: Path) -> None:
     assert sorted(results.frame()["replicate"].unique()) == [0, 1, 2]
 
 
+def test_overrides_with_and_without_the_number_of_an_entry() -> None:
+    entries = [
+        {"label": "one", "step-size": 0.1, "local-steps": 1},
+        {"label": "two", "step-size": 0.2, "local-steps": 2},
+    ]
+    manifest = {**SMALL, "algorithm": {"fedavg": entries}}
+
+    def cells(*paths: str) -> list[str]:
+        frame = db.plan(manifest, set={path: 0.05 for path in paths}).frame()
+        return frame["cell"].to_list()
+
+    first = cells("algorithm.fedavg.0.step-size")
+    assert first[0] != cells()[0] and first[1] == cells()[1]
+    every = cells("algorithm.fedavg.step-size")
+    assert every == cells("algorithm.fedavg.0.step-size", "algorithm.fedavg.1.step-size")
+
+
 def test_plans_know_what_is_done(tmp_path: Path) -> None:
     out = tmp_path / "results"
     db.run(SMALL, out=out, set={"algorithm.fedavg.step-size": 0.1})

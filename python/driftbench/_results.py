@@ -170,7 +170,7 @@ class Results:
         x, y
             Other quantities for the axes, named as in manifests: ``"local-steps"``, ``"gradients"``
             and the other costs; or a setting for ``x``, over which the last errors are drawn.
-            Without ``figure``, all cells are drawn.
+            Without ``figure``, the cells of the last run are drawn, in one panel.
         width
             ``"column"`` (3.25 in) or ``"text"`` (6.75 in) of a paper with two columns, a length
             such as ``"89mm"``, or inches.
@@ -183,10 +183,21 @@ class Results:
         ------
         ManifestError
             If the quantities are not recorded.
+
+        Warns
+        -----
+        DriftbenchWarning
+            If curves or points are left out, with their names and numbers: runs have diverged, an
+            algorithm has no setting ``x``, a value has no place on the axes, or the figure has so
+            many cells (more than 100 curves or 1000 points) that it shows a sample.
         """
         from ._plot import draw
 
         data = self._figure(figure, x, y)
+        if data["left_out"]:
+            missing = "; ".join(data["left_out"])
+            text = f'the figure "{data["id"]}" leaves out {missing}'
+            warnings.warn(text, DriftbenchWarning, stacklevel=2)
         inches = _native.figure_inches(width) if isinstance(width, str) else float(width)
         return draw(data, ax=ax, width=inches, height=height, legend=legend)
 
@@ -214,14 +225,19 @@ class Results:
         else:
             is_cost = changes.get("x") is None or _native.is_quantity(changes["x"])
             kind = "convergence" if is_cost else "scaling"
-            keys = [f"{key} = {json.dumps(text)}" for key, text in changes.items()]
-            entry = ", ".join(['id = "plot"', *keys])
-            # In place of all figures, which a manifest may have written in any form of TOML.
-            only = f"figure={{ {kind} = [{{ {entry} }}] }}"
-            text = self._native.other_figure("plot", [only])
+            text = self._only_figure(kind, changes)
+            if text is not None and json.loads(text)["needs_linear_axis"]:
+                text = self._only_figure(kind, {**changes, "scale-x": "linear"})
         if text is None:
             raise DriftbenchError(f"error: {self.experiment}: there is nothing to draw")
         return dict(json.loads(text))
+
+    def _only_figure(self, kind: str, keys: dict[str, str]) -> str | None:
+        """A figure of this kind with these keys in place of the manifest's figures, as JSON."""
+        lines = [f"{key} = {json.dumps(text)}" for key, text in keys.items()]
+        entry = ", ".join(['id = "plot"', *lines])
+        # A manifest may have written its figures in any form of TOML, which an override replaces.
+        return self._native.other_figure("plot", [f"figure={{ {kind} = [{{ {entry} }}] }}"])
 
     def report(
         self,

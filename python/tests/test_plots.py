@@ -125,6 +125,48 @@ def test_other_quantities_of_a_dict_with_figures(tmp_path: Path) -> None:
     pyplot.close("all")
 
 
+@db.algorithm("Heavy ball", kind="plot-heavy-ball")
+def heavy_ball(clients, theta, gamma, H, momentum=0.9):  # type: ignore[no-untyped-def]
+    velocity = np.zeros(clients.dim)
+    while True:
+        ends = clients.local_steps(theta, gamma, H)
+        velocity = momentum * velocity + clients.mean(ends) - theta
+        theta = theta + velocity
+        yield theta
+
+
+def test_what_a_plot_leaves_out_is_said(tmp_path: Path) -> None:
+    entries = """
+[[algorithm.fedavg]]
+step-size = [0.05, 0.1]
+local-steps = 10
+
+[[algorithm.plot-heavy-ball]]
+step-size = [0.05, 0.1, 50.0]
+local-steps = 10
+momentum = [0.0, 0.5]
+"""
+    text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2") + entries
+    results = db.run(text, out=tmp_path / "results")
+    with pytest.warns(db.DriftbenchWarning) as caught:
+        figure = results.plot(x="momentum")
+    (warning,) = caught
+    assert warning.filename == __file__
+    said = str(warning.message)
+    assert "2 of 5 curves without the setting `momentum` (FedAvg, γ = 0.05; FedAvg, γ = 0.1)" in said
+    assert "1 of 5 curves with runs that diverged (Heavy ball, γ = 50)" in said
+    drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
+    assert [set(line.get_xdata()) for line in drawn] == [{0.0, 0.5}] * 2, "0 has its place"
+    own = text + '[[figure.scaling]]\nid = "logarithmic"\nx = "momentum"\n'
+    with pytest.warns(db.DriftbenchWarning, match="2 of 8 points, .* not above 0"):
+        db.run(own, out=tmp_path / "results").plot("logarithmic")
+    with pytest.warns(db.DriftbenchWarning, match="60 of 108 cells, since"):
+        sizes = np.linspace(0.01, 0.05, 102).tolist()
+        many = db.run(text, out=tmp_path / "many", set={"algorithm.fedavg.step-size": sizes})
+        many.plot(x="gradients", y="sq-error")
+    pyplot.close("all")
+
+
 def test_notebooks_show_the_finding(results: db.Results) -> None:
     html = results._repr_html_()
     assert "<svg" in html and "Scaffold ends below FedAvg" in html and "supported" in html

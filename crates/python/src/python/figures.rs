@@ -1,8 +1,10 @@
 //! Figures as JSON, from which Python draws them: the values that the page draws, and its colours,
 //! dash patterns and markers.
 
+use super::left_out::{left_out, needs_linear_axis};
 use driftbench::analysis::{
-    Body, Color, Figure, LegendEntry, Line, Map, Maps, Panel, Plot, Point, Series, Square, Style,
+    Body, Color, Experiment, Figure, LegendEntry, Line, Map, Maps, Panel, Plot, Point, Series,
+    Square, Style,
 };
 use driftbench::chart::{self, style};
 use serde_json::{Value, json};
@@ -10,8 +12,8 @@ use serde_json::{Value, json};
 /// Radius of the outlines of markers.
 const RADIUS: u32 = 1000;
 
-/// A figure with all that a drawing of it needs.
-pub fn figure(figure: &Figure) -> Value {
+/// A figure of an experiment with all that a drawing of it needs.
+pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot) }),
         Body::Maps(maps) => json!({ "maps": maps_body(maps) }),
@@ -21,6 +23,8 @@ pub fn figure(figure: &Figure) -> Value {
         "title": figure.title,
         "caption": figure.caption,
         "columns": figure.columns.clamp(1, figure.body.panels().max(1)),
+        "left_out": left_out(figure, experiment),
+        "needs_linear_axis": needs_linear_axis(figure, experiment),
         "legend": figure.legend().iter().map(legend_entry).collect::<Vec<_>>(),
         "body": body,
     })

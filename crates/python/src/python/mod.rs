@@ -15,6 +15,7 @@ mod clients;
 mod errors;
 mod exact;
 mod figures;
+mod left_out;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod plan;

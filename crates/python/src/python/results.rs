@@ -54,7 +54,7 @@ impl Analysed {
 
 /// The ids of the figures, each with the figure as JSON.
 fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
-    let figure = |f| -> (String, String) { (id(f), figures::figure(f).to_string()) };
+    let figure = |f| -> (String, String) { (id(f), figures::figure(f, experiment).to_string()) };
     experiment.figures.iter().map(figure).collect()
 }
 
@@ -130,11 +130,7 @@ impl NativeResults {
     }
 
     /// The rows of the cells of the last run, or of all cells, and why cells are left out.
-    fn rows(
-        &self,
-        py: Python<'_>,
-        earlier: bool,
-    ) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
+    fn rows(&self, py: Python<'_>, earlier: bool) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
         let (frame, damaged) = self
             .with_plan(py, |store, plan| Ok(export::frame(store, std::slice::from_ref(plan))?))?;
         let chosen = |frame: DataFrame| match earlier {

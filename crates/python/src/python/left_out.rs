@@ -1,0 +1,149 @@
+//! What a figure of curves leaves out, in words: a drawing by matplotlib has no caption that says
+//! so, and readers would take what is drawn for all.
+
+use driftbench::analysis::{
+    Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, XAxis, x_value,
+};
+use driftbench::chart;
+use driftbench::plan::{figure_ids, shows};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The most names of curves in a list.
+const MOST_NAMED: usize = 6;
+
+/// Why no point of a cell is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    NoSetting,
+    Diverged,
+    NotPositive,
+    NoValue,
+}
+
+impl Reason {
+    fn new(cell: &CellResult<'_>, shown: &Exploration, plot: &Plot) -> Self {
+        let x = match &shown.x {
+            XAxis::Cells(name) if !has_setting(cell, name) => return Self::NoSetting,
+            XAxis::Cells(name) => x_value(cell, name),
+            XAxis::Rounds(_) => None,
+        };
+        match x {
+            _ if cell.runs.diverged > 0 => Self::Diverged,
+            Some(x) if x <= 0.0 && plot.scale_x == Scale::Log => Self::NotPositive,
+            _ => Self::NoValue,
+        }
+    }
+
+    fn in_words(self, shown: &Exploration) -> String {
+        let x = match &shown.x {
+            XAxis::Cells(name) => name,
+            XAxis::Rounds(quantity) => quantity.name(),
+        };
+        match self {
+            Self::NoSetting => format!("without the setting `{x}`"),
+            Self::Diverged => "with runs that diverged".to_owned(),
+            Self::NotPositive => format!("where `{x}` is not above 0 on a logarithmic axis"),
+            Self::NoValue => format!("without a value of `{}` inside the axes", shown.y.name()),
+        }
+    }
+}
+
+/// Whether a cell has a setting of this name, or this is the name of a quantity.
+fn has_setting(cell: &CellResult<'_>, name: &str) -> bool {
+    cell.cell.settings.get(name).is_some() || driftbench::manifest::Quantity::named(name).is_some()
+}
+
+/// What a figure leaves out; empty if it draws all cells that its manifest asks for.
+pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
+    let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
+        return Vec::new();
+    };
+    let (view, drawn) = (&shown.views[0], drawn_cells(figure, plot));
+    let cells: HashMap<&str, &CellResult<'_>> =
+        experiment.cells.iter().map(|cell| (cell.cell.id.as_str(), cell)).collect();
+    let mut of_curve: Vec<Vec<&str>> = vec![Vec::new(); view.curves.len()];
+    shown.cells.iter().zip(&view.curve_of_cell).for_each(|(id, i)| of_curve[*i].push(id));
+    let (mut curves, mut points): (BTreeMap<Reason, Vec<String>>, BTreeMap<Reason, usize>) =
+        Default::default();
+    for (curve, ids) in view.curves.iter().zip(&of_curve) {
+        let hidden = ids.iter().filter(|id| !drawn.contains(**id)).filter_map(|id| cells.get(id));
+        let reasons: Vec<Reason> = hidden.map(|cell| Reason::new(cell, shown, plot)).collect();
+        match reasons.first() {
+            Some(reason) if reasons.len() == ids.len() => {
+                curves.entry(*reason).or_default().push(curve.name());
+            }
+            _ => reasons.iter().for_each(|reason| *points.entry(*reason).or_default() += 1),
+        }
+    }
+    let of_curves = curves.iter().map(|(reason, names)| {
+        let (some, all) = (names.len(), view.curves.len());
+        format!("{some} of {all} curves {} ({})", reason.in_words(shown), listed(names))
+    });
+    let of_points = points.iter().map(|(reason, count)| {
+        let all = shown.cells.len();
+        format!("{count} of {all} points, of curves that are drawn, {}", reason.in_words(shown))
+    });
+    let all = asked_for(figure, experiment).unwrap_or(0);
+    let beyond = all.saturating_sub(shown.cells.len());
+    let sampled = (beyond > 0)
+        .then(|| format!("{beyond} of {all} cells, since a figure of so many shows a sample"));
+    sampled.into_iter().chain(of_curves).chain(of_points).collect()
+}
+
+/// Whether the x axis is logarithmic and the cells have values that have no place on it.
+pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
+    let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
+        return false;
+    };
+    let XAxis::Cells(name) = &shown.x else { return false };
+    let ids: HashSet<&String> = shown.cells.iter().collect();
+    let cells = experiment.cells.iter().filter(|cell| ids.contains(&cell.cell.id));
+    plot.scale_x == Scale::Log && cells.filter_map(|cell| x_value(cell, name)).any(|x| x <= 0.0)
+}
+
+/// The cells of which a measured point is inside the axes of a panel.
+fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
+    let frames = chart::layout(figure).map(|mut layout| layout["frames"].take());
+    let mut drawn = HashSet::new();
+    for (i, panel) in plot.panels.iter().enumerate() {
+        let is_inside = |axis: &str, scale: Scale, value: f64| {
+            let end = |place: usize| frames.as_ref().and_then(|f| f[i][axis][place].as_f64());
+            let at = if scale == Scale::Log { libm::log10(value) } else { value };
+            let (low, high) = (end(0).unwrap_or(f64::NAN), end(1).unwrap_or(f64::NAN));
+            let room = 1e-9 * (high - low).abs();
+            at >= low - room && at <= high + room
+        };
+        for series in panel.series.iter().filter(|series| series.line.is_measured()) {
+            // One cell for all points, or one for each.
+            let ids = (0..series.points.len()).map(|i| &series.cells[i % series.cells.len()]);
+            let inside = series.points.iter().zip(ids).filter(|(point, _)| {
+                is_inside("x", plot.scale_x, point.x) && is_inside("y", plot.scale_y, point.y)
+            });
+            drawn.extend(inside.map(|(_, id)| id.as_str()));
+        }
+    }
+    drawn
+}
+
+/// The number of cells that the manifest asks a figure of curves to show.
+fn asked_for(figure: &Figure, experiment: &Experiment<'_>) -> Option<usize> {
+    let manifest = &experiment.plan.manifest;
+    let (_, path) = figure_ids(manifest).into_iter().find(|(id, _)| *id == figure.id)?;
+    let (kind, i) = path.strip_prefix("figure.")?.split_once('.')?;
+    let i: usize = i.parse().ok()?;
+    let common = match kind {
+        "convergence" => &manifest.figure.convergence.get(i)?.common,
+        "scaling" => &manifest.figure.scaling.get(i)?.common,
+        _ => return None,
+    };
+    Some(experiment.cells.iter().filter(|cell| shows(common, cell.cell)).count())
+}
+
+/// The first names of a list, and how many follow.
+fn listed(names: &[String]) -> String {
+    let mut text = names[..names.len().min(MOST_NAMED)].join("; ");
+    if names.len() > MOST_NAMED {
+        text.push_str(&format!("; and {} more", names.len() - MOST_NAMED));
+    }
+    text
+}

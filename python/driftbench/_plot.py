@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from ._errors import DriftbenchWarning
 
 try:
     import matplotlib
     from matplotlib import pyplot
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch, Rectangle
     from matplotlib.path import Path
@@ -28,6 +34,16 @@ _LETTER = 0.6
 """Width of a letter on average, in font sizes."""
 _SMALLEST = 4.0
 """Smallest letters that are drawn, in points."""
+_LEAST_WIDTH, _LEAST_HEIGHT = 1.5, 0.8
+"""The least width and height of a panel with its labels, in inches."""
+_NARROWEST, _PAGE = 1.0, 9.0
+"""The least width of a panel, in inches, of a figure that would be higher than this page."""
+_SQUARE = 0.22
+"""The least width of a square of a map, in inches."""
+_NARROW = 2.0
+"""Panels that are narrower, in inches, have smaller letters."""
+_MANY = 16
+"""A legend of more entries has smaller letters."""
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -41,6 +57,12 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "savefig.dpi": 300,
+}
+_SMALL: dict[Any, Any] = {
+    "axes.titlesize": 7.0,
+    "axes.labelsize": 7.0,
+    "xtick.labelsize": 6.0,
+    "ytick.labelsize": 6.0,
 }
 
 
@@ -56,44 +78,89 @@ def draw(
     plot, maps = data["body"].get("plot"), data["body"].get("maps")
     panels = plot["panels"] if plot else maps["maps"]
     default = matplotlib.rcParamsDefault
+    columns = _columns(data, width) if ax is None else len(panels)
+    style = _STYLE | (_SMALL if ax is None and width / columns < _NARROW else {})
     # What the caller has set is kept, such as the fonts of a paper.
-    unset = {key: v for key, v in _STYLE.items() if matplotlib.rcParams[key] == default[key]}
+    unset = {key: v for key, v in style.items() if matplotlib.rcParams[key] == default[key]}
     with matplotlib.rc_context(unset):
         if ax is None:
-            columns = data["columns"] if width > 4 else min(data["columns"], 2)
-            figure, axes = _new_figure(len(panels), columns, width, height)
+            figure, axes = _new_figure(len(panels), columns, width)
+            below = _legend_below(data, figure, width) if legend else 0.0
+            _set_height(figure, axes, height, below)
         else:
             axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
             if len(axes) != len(panels):
                 raise ValueError(f"the figure has {len(panels)} panels, and ax {len(axes)} axes")
-            figure, columns = axes[0].figure, len(panels)
+            figure, below = axes[0].figure, 0.0
         for i, panel_axes in enumerate(axes):
             if plot:
-                _panel(panel_axes, plot, i, columns)
+                _panel(panel_axes, plot, i)
             else:
-                _map(panel_axes, maps, i, columns)
-        if legend:
-            _legend(data, figure if ax is None else axes[0], width)
-    if ax is None and "inline" in matplotlib.get_backend().lower():
-        # A notebook shows what a cell returns; an open figure it would show once more.
-        pyplot.close(figure)
+                _map(panel_axes, maps, i)
+        _label(axes, plot or maps, columns, whole=ax is None)
+        if ax is not None and legend:
+            handles = [_handle(entry, entry["name"]) for entry in data["legend"]]
+            if handles:
+                axes[0].legend(handles=handles, frameon=False)
+    if ax is None:
+        # The panels keep the height for which they were drawn.
+        figure.set_figheight(figure.get_figheight() + below)
+        if "inline" in matplotlib.get_backend().lower():
+            # A notebook shows what a cell returns; an open figure it would show once more.
+            pyplot.close(figure)
     return figure
 
 
-def _new_figure(
-    count: int, columns: int, width: float, height: float | None
-) -> tuple[Figure, list[Axes]]:
-    columns = max(1, min(columns, count))
-    rows = -(-count // columns)
+def _columns(data: dict[str, Any], width: float) -> int:
+    """Panels in a row: as many as on the page, if each is wide enough to be read."""
+    plot, maps = data["body"].get("plot"), data["body"].get("maps")
+    count = len(plot["panels"] if plot else maps["maps"])
+    squares = 0 if plot else max(len(one["x"]) for one in maps["maps"])
+    columns = int(width / max(_LEAST_WIDTH, _SQUARE * squares + 0.5))
+    columns = max(1, min(data["columns"], columns))
+    # On a page there is room for so many rows; beyond, narrow panels are better than none.
+    while plot and columns < data["columns"] and _rows_height(count, columns, width) > _PAGE:
+        if width / (columns + 1) < _NARROWEST:
+            break
+        columns += 1
+    return columns
+
+
+def _rows_height(count: int, columns: int, width: float) -> float:
+    """The height of all panels in inches."""
     each = width / columns * (_PANEL if columns > 1 or width < 4 else 0.55)
-    size = (width, height or rows * each + 0.35)
+    return float(-(-count // columns) * max(each, _LEAST_HEIGHT) + 0.15)
+
+
+def _points(key: str) -> float:
+    """The size of letters that matplotlib is set to, in points."""
+    return float(FontProperties(size=matplotlib.rcParams[key]).get_size_in_points())
+
+
+def _new_figure(count: int, columns: int, width: float) -> tuple[Figure, list[Axes]]:
+    if width < _LEAST_WIDTH:
+        raise ValueError(f"a width of {width:g} in is less than {_LEAST_WIDTH:g} in")
+    size = (width, _rows_height(count, columns, width))
+    rows = -(-count // columns)
     figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     for unused in axes.flat[count:]:
         unused.remove()
     return figure, list(axes.flat[:count])
 
 
-def _panel(ax: Axes, plot: dict[str, Any], i: int, columns: int) -> None:
+def _set_height(figure: Figure, axes: list[Axes], height: float | None, below: float) -> None:
+    """Set the height of the panels so that, with what is below them, they have this height."""
+    if height is None:
+        return
+    least = _LEAST_HEIGHT * axes[0].get_gridspec().nrows
+    if height - below < least:
+        text = f"a height of {height:g} in has no room for the panels and the legend"
+        text += f": the figure is {least + below:.1f} in high"
+        warnings.warn(text, DriftbenchWarning, stacklevel=4)
+    figure.set_figheight(max(height - below, least))
+
+
+def _panel(ax: Axes, plot: dict[str, Any], i: int) -> None:
     frame = plot["frames"][i]
     for axis in "xy":
         log = plot[f"scale_{axis}"] == "log"
@@ -104,11 +171,27 @@ def _panel(ax: Axes, plot: dict[str, Any], i: int, columns: int) -> None:
     for series in plot["panels"][i]:
         _series(ax, series, plot["scale_y"] == "log")
     _title(ax, frame["title"])
-    ax.set_xlabel(plot["x"])
-    if i % columns == 0:
-        ax.set_ylabel(plot["y"])
     ax.grid(axis="y", color="#e1e1e1", linewidth=0.5)
     ax.set_axisbelow(True)
+
+
+def _label(axes: list[Axes], body: dict[str, Any], columns: int, *, whole: bool) -> None:
+    """Name the axes; in a whole figure, panels that share an axis have its labels once."""
+    panels = body.get("frames") or body["maps"]
+    shared = {axis: all(one[axis] == panels[0][axis] for one in panels) for axis in "xy"}
+    rows = -(-len(axes) // columns)
+    # A label that is longer than a row is high stands beside the middle row alone.
+    fits = 72 * _inches(axes[0])[1] > _LETTER * _points("axes.labelsize") * len(body["y"])
+    for i, ax in enumerate(axes):
+        left, bottom = i % columns == 0, i + columns >= len(axes)
+        if bottom:
+            ax.set_xlabel(body["x"])
+        elif whole and shared["x"]:
+            ax.tick_params(axis="x", which="both", labelbottom=False)
+        if left and (fits or i // columns == (rows - 1) // 2):
+            ax.set_ylabel(body["y"])
+        elif not left and whole and shared["y"]:
+            ax.tick_params(axis="y", which="both", labelleft=False)
 
 
 def _series(ax: Axes, series: dict[str, Any], log: bool) -> None:
@@ -160,7 +243,7 @@ def _marker(style: dict[str, Any], measured: bool) -> dict[str, Any]:
     }
 
 
-def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
+def _map(ax: Axes, maps: dict[str, Any], i: int) -> None:
     values = maps["maps"][i]
     wide, high = _inches(ax)
     room = wide / len(values["x"]), high / len(values["y"])
@@ -181,9 +264,6 @@ def _map(ax: Axes, maps: dict[str, Any], i: int, columns: int) -> None:
         getattr(ax, f"set_{axis}ticks")(np.arange(len(names)) + 0.5, names)
     ax.tick_params(length=0)
     _title(ax, values["title"])
-    ax.set_xlabel(maps["x"])
-    if i % columns == 0:
-        ax.set_ylabel(maps["y"])
 
 
 def _inches(ax: Axes) -> tuple[float, float]:
@@ -191,14 +271,26 @@ def _inches(ax: Axes) -> tuple[float, float]:
     place = ax.get_subplotspec()
     rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
     wide, high = ax.figure.get_figure(root=True).get_size_inches()
-    return 0.88 * wide / columns, 0.7 * high / rows
+    return 0.95 * (wide - 0.45) / columns, 0.7 * high / rows
 
 
 def _title(ax: Axes, title: str) -> None:
     # Numbers beside the axis take a part of the width, and bold letters are wider.
-    points = 72 * 0.85 * _inches(ax)[0] / (1.15 * _LETTER * max(len(title), 1))
-    size = min(8.0, max(_SMALLEST, points))
-    ax.set_title(title, fontweight="bold", loc="left", fontsize=size)
+    letters = 72 * 0.85 * _inches(ax)[0] / (1.15 * _LETTER)
+    size = _points("axes.titlesize")
+    one_line = letters >= 0.85 * size * len(title)
+    text = title if one_line else _wrapped(title, int(letters / size))
+    if text.count("\n") > 1:
+        text = _wrapped(title, int(letters / _SMALLEST))
+    longest = max(1, *map(len, text.split("\n")))
+    size = min(size, max(_SMALLEST, letters / longest))
+    ax.set_title(text, fontweight="bold", loc="left", fontsize=size)
+
+
+def _wrapped(text: str, letters: int) -> str:
+    """The text in lines of about so many letters; a setting and its value stay together."""
+    joined = re.sub(r" (?==|[0-9])|(?<==) ", "\xa0", text)
+    return textwrap.fill(joined, max(8, letters)).replace("\xa0", " ")
 
 
 def _fitting(lines: list[str], room: tuple[float, float]) -> tuple[str, float]:
@@ -206,25 +298,37 @@ def _fitting(lines: list[str], room: tuple[float, float]) -> tuple[str, float]:
     wide, high = (72 * 0.95 * inches for inches in room)
     kept = [line for line in lines if _LETTER * _SMALLEST * len(line) <= wide] or lines[:1]
     kept = kept[: max(1, int(high / (1.2 * _SMALLEST)))]
-    across = wide / (_LETTER * max(map(len, kept), default=1))
+    # Names have capital letters, which are wider.
+    across = wide / (1.15 * _LETTER * max(map(len, kept), default=1))
     return "\n".join(kept), max(_SMALLEST, min(6.5, across, high / (1.2 * len(kept))))
 
 
-def _legend(data: dict[str, Any], target: Figure | Axes, width: float) -> None:
-    handles = [_handle(entry) for entry in data["legend"]]
-    if not handles:
-        return
-    if isinstance(target, Axes):
-        target.legend(handles=handles, frameon=False)
-        return
-    longest = max(len(entry["name"]) for entry in data["legend"])
-    # A letter is about 0.055 inches wide, a sample of a line half an inch.
-    columns = max(1, min(len(handles), int(width / (0.055 * longest + 0.5))))
-    target.legend(handles=handles, ncols=columns, frameon=False, loc="outside lower center")
+def _legend_below(data: dict[str, Any], figure: Figure, width: float) -> float:
+    """Add the legend with as many columns as fit; its height in inches."""
+    entries = data["legend"]
+    if not entries:
+        return 0.0
+    below: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
+    if len(entries) > _MANY:
+        below["fontsize"] = _SMALLEST + 1.5
+    points = below.get("fontsize", _points("legend.fontsize"))
+    # A sample of the line and the space around it are about seven letters wide.
+    letters, columns = max(10, int(72 * width / (_LETTER * points)) - 7), min(len(entries), 6)
+    while True:
+        handles = [_handle(entry, _wrapped(entry["name"], letters)) for entry in entries]
+        legend = figure.legend(handles=handles, ncols=columns, **below)
+        box = legend.get_window_extent()
+        if box.width <= figure.dpi * width or (columns == 1 and letters <= 10):
+            return float(box.height / figure.dpi)
+        legend.remove()
+        if columns > 1:
+            columns -= 1
+        else:
+            letters -= 1
 
 
-def _handle(entry: dict[str, Any]) -> Any:
-    style, name = entry["style"], entry["name"]
+def _handle(entry: dict[str, Any], name: str) -> Any:
+    style = entry["style"]
     if entry["kind"] == "patch":
         return Patch(facecolor=style["color"], alpha=0.55, label=name)
     if entry["kind"] == "threshold":

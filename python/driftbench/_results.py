@@ -175,7 +175,8 @@ class Results:
             ``"column"`` (3.25 in) or ``"text"`` (6.75 in) of a paper with two columns, a length
             such as ``"89mm"``, or inches.
         height
-            Height of a new figure in inches; by default by the number of panels.
+            Height of a new figure in inches, with the legend; by default as high as its panels and
+            its legend need. If they need more, a DriftbenchWarning says how high the figure is.
         legend
             Whether to draw the legend.
 

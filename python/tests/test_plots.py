@@ -167,6 +167,48 @@ momentum = [0.0, 0.5]
     pyplot.close("all")
 
 
+@pytest.mark.filterwarnings("error")
+def test_crowded_figures_are_readable_at_the_width_of_a_column(tmp_path: Path) -> None:
+    figures = """
+[[figure.convergence]]
+id = "curves"
+
+[[figure.convergence]]
+id = "panels"
+panels = ["local-steps", "step-size"]
+
+[[figure.winners]]
+id = "map"
+x = "step-size"
+y = "local-steps"
+"""
+    kinds = "".join(
+        f"[[algorithm.{kind}]]\nlabel = {label!r}\n"
+        "step-size = [0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05]\nlocal-steps = [10, 100]\n"
+        for kind, label in [("fedavg", "FedAvg"), ("scaffold", "Scaffold as it was published")]
+    )
+    text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2")
+    results = db.run(text + kinds + figures, out=tmp_path / "results")
+    for name, width in [(name, w) for name in results.figures for w in ("column", "text", 1.6)]:
+        figure = results.plot(name, width=width)
+        figure.savefig(tmp_path / "figure.png")
+        (legend,) = figure.legends
+        below = legend.get_window_extent()
+        assert below.x0 >= -1 and below.x1 <= figure.bbox.x1 + 1, (name, width)
+        for axes in figure.axes:
+            box = axes.get_window_extent()
+            assert axes.get_tightbbox().y0 >= below.y1 - 1, (name, width)
+            assert min(box.width, box.height) > 0.3 * figure.dpi, (name, width)
+        pyplot.close(figure)
+    with pytest.warns(db.DriftbenchWarning, match="height of 1 in has no room"):
+        low = results.plot("panels", width="column", height=1.0)
+    low.savefig(tmp_path / "figure.png")
+    assert results.plot("panels", height=6.0).get_size_inches()[1] == pytest.approx(6.0)
+    with pytest.raises(ValueError, match="width of 0.5 in"):
+        results.plot(width=0.5)
+    pyplot.close("all")
+
+
 def test_notebooks_show_the_finding(results: db.Results) -> None:
     html = results._repr_html_()
     assert "<svg" in html and "Scaffold ends below FedAvg" in html and "supported" in html

@@ -11,11 +11,16 @@ use std::path::{Path, PathBuf};
 
 /// The manifest of the README: a synthetic problem, for those who have no records at hand.
 const SYNTHETIC: &str = include_str!("mine.toml");
+/// Its name, where none is given.
+const SYNTHETIC_NAME: &str = "mine.toml";
+
+/// Answers to a question after which nothing more is asked.
+const ATTEMPTS: usize = 5;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 With FILE, the manifest is that of `driftbench data FILE`. Without FILE, `init` asks for the file, the \
-column of the labels and whether to tune; where there is no terminal to ask on, it writes a \
+column of the labels and whether to tune, and asks again where an answer cannot be used; where there is no terminal to ask on, it writes a \
 manifest of a synthetic problem, mine.toml. A manifest that exists is replaced only with --force.
 
 Example: driftbench init records.csv --label outcome")]
@@ -39,19 +44,17 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-    let records = match &args.file {
+    let (records, out) = match &args.file {
         Some(file) => {
-            Some(data::Args { file: file.clone(), label: args.label.clone(), tune: args.tune })
+            let (file, label) = (file.clone(), args.label.clone());
+            let out = args.out.clone().unwrap_or_else(|| named_after(&file));
+            (Some(data::Args { file, label, tune: args.tune }), out)
         }
         None if stdin.is_terminal() && stderr.is_terminal() => {
-            questions(&mut stdin.lock(), &mut stderr)?
+            let mut dialogue = Dialogue { from: &mut stdin.lock(), to: &mut stderr };
+            questions(args.out.as_deref(), args.force, &mut dialogue)?
         }
-        None => None,
-    };
-    let out = match (&args.out, &records) {
-        (Some(out), _) => out.clone(),
-        (None, Some(records)) => named_after(&records.file),
-        (None, None) => PathBuf::from("mine.toml"),
+        None => (None, args.out.clone().unwrap_or_else(|| SYNTHETIC_NAME.into())),
     };
     let experiment = check_name(&out, args.force)?;
     let (about, text) = match records {
@@ -74,28 +77,84 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Asks for the file of the records and what to do with them; `None` for a synthetic problem.
-fn questions(from: &mut impl BufRead, to: &mut impl Write) -> Result<Option<data::Args>, Failure> {
-    let mut answer = |question: &str| {
-        ask(question, from, to)
-            .ok_or_else(|| Failure::input("\nerror: there was no answer; nothing is written"))
-    };
-    let path = answer("Data file, CSV, Parquet, LIBSVM or .npz; empty for a synthetic problem:")?;
-    if path.is_empty() {
-        return Ok(None);
+/// Where questions are asked and answered.
+struct Dialogue<'a, R, W> {
+    from: &'a mut R,
+    to: &'a mut W,
+}
+
+impl<R: BufRead, W: Write> Dialogue<'_, R, W> {
+    /// What `check` makes of the answer to a question, which is asked again with what is wrong.
+    fn answer<T>(
+        &mut self,
+        question: &str,
+        check: impl Fn(&str) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut attempts = 1;
+        loop {
+            let answer = ask(question, self.from, self.to).ok_or_else(|| {
+                Failure::input("\nerror: there was no answer; nothing is written")
+            })?;
+            match check(&answer) {
+                Err(wrong) if attempts < ATTEMPTS => {
+                    let _ = writeln!(self.to, "{}", wrong.message.trim_end());
+                    attempts += 1;
+                }
+                found => return found,
+            }
+        }
     }
-    let columns = columns(&path, Some(read_table));
-    let mut label = String::new();
-    if let Some((names, default)) = columns.map_err(|e| Failure::input(format!("error: {e}")))? {
-        label = answer(&format!("Columns: {names}\nColumn of the labels [{default}]:"))?;
+}
+
+/// Asks for the file of the records, for the manifest if its name is taken, and what to do with
+/// the records; no records stand for a synthetic problem.
+fn questions<R: BufRead, W: Write>(
+    out: Option<&Path>,
+    force: bool,
+    dialogue: &mut Dialogue<'_, R, W>,
+) -> Result<(Option<data::Args>, PathBuf), Failure> {
+    // Before any question, since no answer changes it.
+    out.map(|out| check_name(out, force)).transpose()?;
+    let question = "Data file, CSV, Parquet, LIBSVM or .npz; empty for a synthetic problem:";
+    let file = dialogue.answer(question, |path| match path {
+        "" => Ok(None),
+        path => known_file(path).map(|columns| Some((PathBuf::from(path), columns))),
+    })?;
+    let named = file.as_ref().map_or_else(|| SYNTHETIC_NAME.into(), |(file, _)| named_after(file));
+    let mut out = out.map_or(named, Path::to_owned);
+    if let Err(taken) = check_name(&out, force) {
+        let _ = writeln!(dialogue.to, "{}", taken.message.trim_end());
+        out = dialogue.answer("Name of the manifest, ending in .toml:", |name| {
+            check_name(Path::new(name), force).map(|_| PathBuf::from(name))
+        })?;
     }
-    let tune =
-        answer("Compare four algorithms, each with the step size that is best for it? [y/N]")?;
-    Ok(Some(data::Args {
-        file: path.into(),
-        label: Some(label).filter(|label| !label.is_empty()),
-        tune: is_yes(&tune),
-    }))
+    let Some((file, columns)) = file else { return Ok((None, out)) };
+    let mut records = data::Args { file, label: None, tune: false };
+    if let Some((names, default)) = columns {
+        let question = format!("Columns: {names}\nColumn of the labels [{default}]:");
+        records = dialogue.answer(&question, |label| {
+            let label = Some(label.to_owned()).filter(|label| !label.is_empty());
+            let records = data::Args { file: records.file.clone(), label, tune: false };
+            data::manifest(&records).map(|_| records)
+        })?;
+    }
+    let question = "Compare four algorithms, each with the step size that is best for it? [y/N]";
+    records.tune = dialogue.answer(question, |answer| match answer.to_lowercase().as_str() {
+        "" | "n" | "no" => Ok(false),
+        yes if is_yes(yes) => Ok(true),
+        _ => Err(Failure::input("error: the answer is y or n")),
+    })?;
+    Ok((Some(records), out))
+}
+
+/// The names of the columns of a file and that of its labels, where it has named columns.
+fn known_file(path: &str) -> Result<Option<(String, String)>, Failure> {
+    let columns = columns(path, Some(read_table));
+    let columns = columns.map_err(|e| Failure::input(format!("error: {e}")))?;
+    if columns.is_none() {
+        data::manifest(&data::Args { file: path.into(), label: None, tune: false })?;
+    }
+    Ok(columns)
 }
 
 /// The manifest of records, in the current folder.
@@ -130,29 +189,39 @@ fn check_name(out: &Path, force: bool) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
-    /// The answers to these questions, and what was asked.
-    fn answered(answers: &str) -> (Result<Option<data::Args>, Failure>, String) {
+    type Found = Result<(Option<data::Args>, PathBuf), Failure>;
+
+    /// What these answers give, and what was asked. The manifest is called `out`, if it is given.
+    fn answered(answers: &str, out: Option<&Path>) -> (Found, String) {
         let mut asked = Vec::new();
-        let found = questions(&mut answers.as_bytes(), &mut asked);
+        let mut dialogue = Dialogue { from: &mut answers.as_bytes(), to: &mut asked };
+        let found = questions(out, false, &mut dialogue);
         (found, String::from_utf8(asked).unwrap())
+    }
+
+    /// A folder with the records `r.csv`, and their path.
+    fn records() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("r.csv");
+        std::fs::write(&file, "age,site,outcome\n1,a,0\n2,b,1\n").unwrap();
+        (folder, file)
     }
 
     #[test]
     fn questions_are_asked_one_after_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("r.csv");
-        std::fs::write(&file, "age,site,outcome\n1,a,0\n2,b,1\n").unwrap();
-        let path = file.to_str().unwrap();
+        let (folder, file) = records();
+        let (path, out) = (file.to_str().unwrap(), folder.path().join("o.toml"));
         for (answers, label, tune) in [
             ("\n\n", None, false),
             ("age\nyes\n", Some("age"), true),
             (" age \nno\n", Some("age"), false),
         ] {
-            let (found, asked) = answered(&format!("{path}\n{answers}"));
-            let found = found.unwrap().unwrap();
+            let (found, asked) = answered(&format!("{path}\n{answers}"), Some(&out));
+            let (found, named) = found.unwrap();
+            let found = found.unwrap();
             assert_eq!(
-                (found.file.as_path(), found.label.as_deref(), found.tune),
-                (&*file, label, tune)
+                (found.file.as_path(), found.label.as_deref(), found.tune, &named),
+                (&*file, label, tune, &out)
             );
             let (begin, end) = asked.split_once(": Columns: ").unwrap();
             assert!(begin.starts_with("Data file, CSV"), "{asked}");
@@ -161,23 +230,70 @@ mod tests {
                 "{asked}"
             );
         }
-        let (found, asked) = answered("\n");
-        assert!(found.unwrap().is_none() && !asked.contains("Columns"), "{asked}");
+        let (found, asked) = answered("\n", Some(&out));
+        assert!(found.unwrap().0.is_none() && !asked.contains("Columns"), "{asked}");
+    }
+
+    #[test]
+    fn wrong_answers_are_asked_again_at_once() {
+        let (folder, file) = records();
+        let (path, out) = (file.to_str().unwrap(), folder.path().join("o.toml"));
+        let answers = format!("gone.csv\n{path}\noutcom\noutcome\nmaybe\ny\n");
+        let (found, asked) = answered(&answers, Some(&out));
+        let found = found.unwrap().0.unwrap();
+        assert_eq!((found.label.as_deref(), found.tune), (Some("outcome"), true));
+        let parts: Vec<&str> = asked.split("error: ").collect();
+        let [first, file, label, tune] = parts[..] else { panic!("{asked}") };
+        assert!(first.starts_with("Data file"), "{asked}");
+        assert!(file.starts_with("gone.csv cannot be read"), "{asked}");
+        assert!(file.contains("\nData file") && file.ends_with("[outcome]: "), "{asked}");
+        assert!(label.contains("there is no column `outcom`"), "{asked}");
+        assert!(label.contains("Column of the labels") && label.ends_with("[y/N] "), "{asked}");
+        assert!(tune.starts_with("the answer is y or n\nCompare"), "{asked}");
+
+        let (found, asked) = answered(&"gone.csv\n".repeat(9), Some(&out));
+        assert!(found.err().unwrap().message.contains("gone.csv cannot be read"));
+        assert_eq!(asked.matches("Data file").count(), ATTEMPTS);
+    }
+
+    #[test]
+    fn a_manifest_that_exists_is_noticed_before_other_questions() {
+        let (folder, file) = records();
+        std::fs::write(folder.path().join("o.toml"), "").unwrap();
+        let taken = folder.path().join("o.toml");
+        let (found, asked) = answered("", Some(&taken));
+        assert!(found.err().unwrap().message.contains("o.toml exists") && asked.is_empty());
+
+        // The package's own manifest, in the folder in which tests run.
+        let named = folder.path().join("Cargo.csv");
+        std::fs::copy(&file, &named).unwrap();
+        assert!(Path::new("Cargo.toml").exists());
+        let (free, taken) = (folder.path().join("p.toml"), taken.display());
+        let answers = format!("{}\n{taken}\n{}\n\n\n", named.display(), free.display());
+        let (found, asked) = answered(&answers, None);
+        assert_eq!(found.unwrap().1, free);
+        let asked = asked.split_once("error: Cargo.toml exists").unwrap().1;
+        assert!(asked.contains("\nName of the manifest, ending in .toml: error: "), "{asked}");
+        assert!(asked.contains("o.toml exists") && asked.contains("[y/N]"), "{asked}");
     }
 
     #[test]
     fn no_answer_ends_it() {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, _) = records();
+        let out = folder.path().join("o.toml");
         let arrays = folder.path().join("r.svm");
         std::fs::write(&arrays, "1 1:2\n0 1:3\n").unwrap();
         let path = arrays.to_str().unwrap();
-        let (found, asked) = answered(&format!("{path}\n"));
+        let (found, asked) = answered(&format!("{path}\n"), Some(&out));
         assert!(!asked.contains("Columns") && asked.contains("[y/N]"), "{asked}");
-        for found in [found, answered("").0] {
+        for found in [found, answered("", Some(&out)).0] {
             assert!(found.err().unwrap().message.contains("there was no answer"));
         }
-        let gone = answered("gone.csv\n").0.err().unwrap();
-        assert!(gone.message.contains("gone.csv cannot be read"), "{}", gone.message);
+        let empty = folder.path().join("e.csv");
+        std::fs::write(&empty, "a,b\n1,\n2,1\n").unwrap();
+        let (found, asked) = answered(&format!("{}\n", empty.display()), Some(&out));
+        assert!(found.is_err() && asked.contains("column `b` is empty"), "{asked}");
+        assert!(!asked.contains("Columns"), "{asked}");
     }
 
     #[test]

@@ -35,15 +35,20 @@ const CODE: i32 = Code::Interrupted as i32;
 impl Interrupt {
     /// Installs the handlers.
     pub fn listen() -> Result<Self, Failure> {
-        let [stop, dropped, immediate]: [Arc<AtomicBool>; 3] = Default::default();
+        let [stop, dropped, immediate, heard]: [Arc<AtomicBool>; 4] = Default::default();
         for signal in [SIGINT, SIGTERM] {
-            // Handlers run in this order: the default effect once this value is dropped; an
-            // immediate end while nothing can be lost, or at a second signal; the request.
-            flag::register_conditional_default(signal, dropped.clone())
+            // Handlers run in this order: the note that a signal came, for one that comes before
+            // the others are there; the default effect once this value is dropped; an immediate
+            // end while nothing can be lost, or at a second signal; the request.
+            flag::register(signal, heard.clone())
+                .and_then(|_| flag::register_conditional_default(signal, dropped.clone()))
                 .and_then(|_| flag::register_conditional_shutdown(signal, CODE, immediate.clone()))
                 .and_then(|_| flag::register_conditional_shutdown(signal, CODE, stop.clone()))
                 .and_then(|_| flag::register(signal, stop.clone()))
                 .map_err(|e| Failure::input(format!("error: signals: {e}")))?;
+        }
+        if heard.load(Ordering::SeqCst) {
+            stop.store(true, Ordering::SeqCst);
         }
         Ok(Self { stop, dropped, immediate, exits: true })
     }

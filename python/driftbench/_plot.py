@@ -86,12 +86,13 @@ def draw(
         if ax is None:
             figure, axes = _new_figure(len(panels), columns, width)
             below = _legend_below(data, figure, width) if legend else 0.0
-            _set_height(figure, axes, height, below)
+            _set_height(figure, -(-len(axes) // columns), height, below)
         else:
             axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
             if len(axes) != len(panels):
                 raise ValueError(f"the figure has {len(panels)} panels, and ax {len(axes)} axes")
-            figure, below = axes[0].figure, 0.0
+            host: Any = axes[0].figure
+            figure, below = host, 0.0
         for i, panel_axes in enumerate(axes):
             if plot:
                 _panel(panel_axes, plot, i)
@@ -117,7 +118,7 @@ def _columns(data: dict[str, Any], width: float) -> int:
     count = len(plot["panels"] if plot else maps["maps"])
     squares = 0 if plot else max(len(one["x"]) for one in maps["maps"])
     columns = int(width / max(_LEAST_WIDTH, _SQUARE * squares + 0.5))
-    columns = max(1, min(data["columns"], columns))
+    columns = max(1, min(int(data["columns"]), columns))
     # On a page there is room for so many rows; beyond, narrow panels are better than none.
     while plot and columns < data["columns"] and _rows_height(count, columns, width) > _PAGE:
         if width / (columns + 1) < _NARROWEST:
@@ -132,7 +133,7 @@ def _rows_height(count: int, columns: int, width: float) -> float:
     return float(-(-count // columns) * max(each, _LEAST_HEIGHT) + 0.15)
 
 
-def _points(key: str) -> float:
+def _points(key: Any) -> float:
     """The size of letters that matplotlib is set to, in points."""
     return float(FontProperties(size=matplotlib.rcParams[key]).get_size_in_points())
 
@@ -148,11 +149,11 @@ def _new_figure(count: int, columns: int, width: float) -> tuple[Figure, list[Ax
     return figure, list(axes.flat[:count])
 
 
-def _set_height(figure: Figure, axes: list[Axes], height: float | None, below: float) -> None:
+def _set_height(figure: Figure, rows: int, height: float | None, below: float) -> None:
     """Set the height of the panels so that, with what is below them, they have this height."""
     if height is None:
         return
-    least = _LEAST_HEIGHT * axes[0].get_gridspec().nrows
+    least = _LEAST_HEIGHT * rows
     if height - below < least:
         text = f"a height of {height:g} in has no room for the panels and the legend"
         text += f": the figure is {least + below:.1f} in high"

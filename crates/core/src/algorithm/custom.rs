@@ -1,7 +1,7 @@
 //! Algorithms that are defined outside of this crate, at the granularity of rounds: the engine
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
-use super::{AlgorithmKeys, AlgorithmKind, Component, Flattened, Settings};
+use super::{AlgorithmKeys, AlgorithmKind, AlgorithmTables, Component, Flattened, Settings};
 use crate::definition::{CanonicalValues, Definition, KeyValues, KeysSeed, Kinds, interned};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::flattened::FLATTENED;
@@ -193,6 +193,19 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         let clients = RoundClients::new(problem, from, known.price);
         let local_steps = self.local_steps.unwrap_or(1);
         start.start(&CustomRun { step_size, local_steps, values: &self.values }, clients, from)
+    }
+}
+
+impl AlgorithmTables {
+    /// The place of a kind among those of the manifest that are defined outside of this crate.
+    pub fn custom_place(&self, kind: &str) -> Option<usize> {
+        self.custom.iter().position(|(own, _)| *own == kind)
+    }
+
+    /// The definitions of the algorithms that are defined outside of this crate.
+    pub fn definitions(&self) -> Vec<CustomDefinition> {
+        let first = self.custom.iter().filter_map(|(_, entries)| entries.first());
+        first.map(|settings| settings.algorithm.known.clone()).collect()
     }
 }
 

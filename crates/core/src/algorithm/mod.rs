@@ -430,19 +430,6 @@ macro_rules! algorithms {
     };
 }
 
-impl AlgorithmTables {
-    /// The place of a kind among those of the manifest that are defined outside of this crate.
-    pub fn custom_place(&self, kind: &str) -> Option<usize> {
-        self.custom.iter().position(|(own, _)| *own == kind)
-    }
-
-    /// The definitions of the algorithms that are defined outside of this crate.
-    pub fn definitions(&self) -> Vec<custom::CustomDefinition> {
-        let first = self.custom.iter().filter_map(|(_, entries)| entries.first());
-        first.map(|settings| settings.algorithm.known.clone()).collect()
-    }
-}
-
 impl Spec {
     /// The kind of an algorithm that is defined outside of this crate, and for which there is no
     /// code.

@@ -1,6 +1,7 @@
 //! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
 
-use super::clients::{PythonClients, tuple};
+use super::clients::PythonClients;
+use super::numbers::tuple;
 use super::watch::RoundClock;
 use driftbench::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
 use driftbench::definition::SettingValue;

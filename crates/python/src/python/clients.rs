@@ -1,16 +1,14 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
+use super::numbers::{counts, counts_per_client, flat, floats, floats_per_client, tuple};
 use super::watch::RoundClock;
 use driftbench::algorithm::Instance;
 use driftbench::federated::{ControlVariates, Cost, LocalWork, RoundClients};
 use driftbench::kernel::Members;
-use numpy::{
-    PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
-};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The clients of a run: an algorithm receives them, and does its rounds with them.
@@ -134,66 +132,6 @@ impl PythonClients {
         }
         Ok(out)
     }
-}
-
-/// A shape as Python writes it.
-pub fn tuple(shape: &[usize]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        all => {
-            let all: Vec<String> = all.iter().map(usize::to_string).collect();
-            format!("({})", all.join(", "))
-        }
-    }
-}
-
-/// A number, or one of each of n clients.
-fn floats_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<f64>> {
-    if let Ok(one) = value.extract::<f64>() {
-        return Ok(vec![one]);
-    }
-    let array = floats(value, what)?;
-    match array.shape() {
-        [] => Ok(array.as_array().iter().copied().collect()),
-        [len] if *len == n => Ok(array.as_array().iter().copied().collect()),
-        shape => {
-            let shape = tuple(shape);
-            Err(PyValueError::new_err(format!(
-                "{what} has the shape {shape}; expected a number or ({n},)"
-            )))
-        }
-    }
-}
-
-/// Whole numbers of 1 or more: one, or one of each of n clients.
-fn counts_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<u64>> {
-    if let Ok(one) = value.extract::<u64>() {
-        return counts(&[one as f64], what);
-    }
-    counts(&floats_per_client(value, what, n)?, what)
-}
-
-/// An array as a slice in C order, copied if it is not.
-fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
-    match array.as_slice() {
-        Ok(slice) => Cow::Borrowed(slice),
-        Err(_) => Cow::Owned(array.as_array().iter().copied().collect()),
-    }
-}
-
-/// Takes any array of numbers as one of 64-bit floats.
-fn floats<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<PyReadonlyArrayDyn<'py, f64>> {
-    if let Ok(array) = value.cast::<PyArrayDyn<f64>>() {
-        return Ok(array.readonly());
-    }
-    let converted = value.py().import("numpy")?.call_method1("asarray", (value, "float64"));
-    let array = converted.map_err(|e| {
-        PyValueError::new_err(format!(
-            "{what} must be an array of numbers: {}",
-            e.value(value.py())
-        ))
-    })?;
-    Ok(array.cast::<PyArrayDyn<f64>>()?.readonly())
 }
 
 #[pymethods]
@@ -453,20 +391,6 @@ fn not_writable() -> PyErr {
 
 fn indices(members: &Members) -> Vec<i64> {
     members.indices().iter().map(|&k| k as i64).collect()
-}
-
-/// The largest number of local steps of a client in a round.
-const MOST_COUNT: f64 = 1e9;
-
-/// Whole numbers of 1 or more.
-fn counts(values: &[f64], what: &str) -> PyResult<Vec<u64>> {
-    let one = |value: &f64| match *value {
-        value if value.fract() == 0.0 && (1.0..=MOST_COUNT).contains(&value) => Ok(value as u64),
-        value => Err(PyValueError::new_err(format!(
-            "{what} must be a whole number from 1 to 10⁹, not {value}"
-        ))),
-    };
-    values.iter().map(one).collect()
 }
 
 /// Control variates c_k of the clients, with the arithmetic of the built-in Scaffold.

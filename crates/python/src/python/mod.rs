@@ -16,6 +16,7 @@ mod errors;
 mod exact;
 mod figures;
 mod left_out;
+mod numbers;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod plan;

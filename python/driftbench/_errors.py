@@ -45,7 +45,7 @@ class CellError(DriftbenchError, RuntimeError):
 
 
 class DriftbenchWarning(UserWarning):
-    """Stored results are not as they were written."""
+    """Stored results are not as they were written, or a plot leaves something out."""
 
 
 class CellFailedWarning(DriftbenchWarning):

@@ -236,6 +236,24 @@ def test_its_keys_are_tuned(tmp_path):
     tuned = results.tuned()
     assert set(tuned["label"]) == {"FedAvg", "FedAvgM"}
     assert tuned.filter(label="FedAvgM")["momentum"].item() in (0.0, 0.5, 0.9)
+    # Without the algorithm, what is wrong is its kind and not what is tuned.
+    unknown = QUADRATIC + textwrap.dedent(tune) + "[[algorithm.unheard-of]]\nlocal-steps = 5\n"
+    with pytest.raises(db.ManifestError, match="unknown key `unheard-of`"):
+        db.check(unknown)
+
+
+def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
+    """The best step size is far above the range, with an algorithm of one's own as without."""
+    import driftbench.algorithms  # noqa: F401
+
+    tune = "[tune]\nover = \"step-size\"\nrange = [1e-4, 1e-3]\n"
+    fedavg = "[[algorithm.fedavg]]\nlocal-steps = 5\n"
+    own = fedavg + "[[algorithm.fedavgm]]\nlocal-steps = 5\nmomentum = 0.0\n"
+    largest = []
+    for name, kinds in [("built-in", fedavg), ("own", own)]:
+        rows = db.run(QUADRATIC + tune + kinds, name=name, out=tmp_path).frame()
+        largest.append(rows["step_size"].max())
+    assert largest[0] == largest[1] > 1e-3
 
 
 BROKEN = {

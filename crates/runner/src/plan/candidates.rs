@@ -179,7 +179,8 @@ pub fn put_candidates(root: &mut Node, key: &str, values: &[f64]) -> Result<(), 
             found += 1;
         }
     }
-    if found == 0 {
+    // A kind that is not known is found when the manifest is read; the setting may be its own.
+    if found == 0 && entries(root).iter().all(|path| is_known(path)) {
         let message = format!("no algorithm of this manifest has a setting `{key}`");
         return Err(fault(root, "tune.over", message));
     }
@@ -202,15 +203,21 @@ fn entries(root: &Node) -> Vec<String> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
+/// Whether the kind of an algorithm's table is known.
+fn is_known(path: &str) -> bool {
+    let kind = path.split('.').nth(1).unwrap_or_default();
+    Spec::KINDS.contains(&kind) || custom::known(kind).is_some()
+}
+
 /// Whether an algorithm's table has such a key.
 fn accepts(root: &Node, path: &str, key: &str, list: &Node) -> bool {
     let mut tried = root.clone();
     put(&mut tried, &format!("{path}.{key}"), list);
     let Some(node) = tried.find(path) else { return false };
-    let kind = path.split('.').nth(1).unwrap_or_default();
-    if !Spec::KINDS.contains(&kind) && custom::known(kind).is_none() {
+    if !is_known(path) {
         return false;
     }
+    let kind = path.split('.').nth(1).unwrap_or_default();
     let mut found = Diagnostics::default();
     exhaust(node, path, &Choice::new(), SettingsOfKind(kind), &mut found);
     let unknown = format!("unknown key `{key}`");

@@ -337,9 +337,11 @@ impl Plan {
         values: &[Vec<f64>],
     ) -> Result<Vec<Cell>, Rejected> {
         let mut root = parse(&self.source)?;
-        for (setting, values) in settings.iter().zip(values) {
-            let _ = put_candidates(&mut root, &setting.key, values);
-        }
+        self.source.reading(|| {
+            for (setting, values) in settings.iter().zip(values) {
+                let _ = put_candidates(&mut root, &setting.key, values);
+            }
+        });
         tree_cells(&root, &self.source)
     }
 

@@ -370,7 +370,7 @@ def test_the_command_line_runs_algorithms_of_a_file(tmp_path):
     assert done.returncode != 0 and "not at hand" in done.stdout, done.stdout
 
 
-def test_code_that_is_not_there_is_told(tmp_path):
+def test_code_that_is_not_there_is_reported(tmp_path):
     text = 'python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(own="")
     (tmp_path / "m.toml").write_text(text)
     done = command("check", "m.toml", folder=tmp_path)
@@ -382,7 +382,7 @@ def test_code_that_is_not_there_is_told(tmp_path):
         db.check(LOGISTIC.format(dimension=2, clients=4) + entries(unheard_of=""))
 
 
-def test_the_error_of_a_file_is_told_with_its_place(tmp_path):
+def test_the_error_of_a_file_is_reported_with_its_place(tmp_path):
     (tmp_path / "own.py").write_text("import driftbench\n1 / 0\n")
     (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(fedavg=""))
     done = command("check", "m.toml", folder=tmp_path)

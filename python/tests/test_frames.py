@@ -61,11 +61,11 @@ def test_frames_have_the_last_run_alone(tmp_path: Path) -> None:
 def test_a_last_run_without_results(tmp_path: Path) -> None:
     """Cells of earlier runs are no substitute for those that failed."""
 
-    @db.algorithm("Breaks where it is told to", kind="breaks")
+    @db.algorithm("Fails on request", kind="breaks")
     def breaks(clients, theta, gamma, H, fails=False):  # type: ignore[no-untyped-def]
         while True:
             if fails:
-                raise RuntimeError("it was told to")
+                raise RuntimeError("requested")
             yield theta
 
     own = MANIFEST.split("[[algorithm")[0] + "[[algorithm.breaks]]\nstep-size = 0.1\nlocal-steps = 2\n"

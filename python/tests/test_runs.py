@@ -164,7 +164,7 @@ def test_values_that_no_manifest_has(tmp_path: Path) -> None:
         db.run(SMALL, threads=0, out=tmp_path / "results")
 
 
-def test_progress_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[int, int, int]] = []
     db.run(SMALL, out=tmp_path / "a", progress=lambda *state: seen.append(state))
     assert seen[-1] == (2 * 2 * 4 * 2 * 10, 2 * 2 * 4 * 2 * 10, 2)
@@ -217,7 +217,7 @@ def test_an_interruption_keeps_finished_cells(tmp_path: Path) -> None:
     assert set(states) == {"done", "missing"}
 
 
-def test_failed_cells_are_told_and_others_stored(tmp_path: Path) -> None:
+def test_failed_cells_are_reported_and_others_stored(tmp_path: Path) -> None:
     @db.algorithm("Fails")
     def fails(clients, theta, gamma, H):  # type: ignore[no-untyped-def]
         if gamma > 0.15:
@@ -305,11 +305,11 @@ def test_an_interrupted_command_line_ends_with_its_code(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=60)
     finally:
         child.kill()
-    assert child.returncode == 130, told
-    assert "interrupted: 0 of 2 cells are stored" in told
+    assert child.returncode == 130, errors
+    assert "interrupted: 0 of 2 cells are stored" in errors
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Slurm")

@@ -343,16 +343,6 @@ impl<T> Kinds<T> {
         self.0.get(kind)
     }
 
-    /// All kinds, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Arc<T>)> {
-        self.0.iter().map(|(kind, value)| (*kind, value))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// These names and those of the kinds.
     pub fn names_with(&self, built_in: &[&str]) -> &'static [&'static str] {
         all_interned(built_in.iter().copied().chain(self.0.keys().copied()))

@@ -88,16 +88,6 @@ impl Registry {
         }
     }
 
-    /// The algorithm of this kind.
-    pub fn algorithm(&self, kind: &str) -> Option<&Arc<CustomAlgorithm>> {
-        self.algorithms.get(kind)
-    }
-
-    /// Whether nothing is registered.
-    pub fn is_empty(&self) -> bool {
-        self.algorithms.is_empty() && self.problems.is_empty()
-    }
-
     /// What `f` returns, which may read manifests that name what is registered here.
     pub fn during<R>(&self, f: impl FnOnce() -> R) -> R {
         self.problems.during(&problems::KNOWN, || self.algorithms.during(&algorithms::KNOWN, f))

@@ -153,9 +153,10 @@ impl<'p> RoundClients<'p> {
     /// If `size` is 0 or above N.
     pub fn draw_cohort(&mut self, size: usize) {
         assert!((1..=self.count()).contains(&size), "a cohort has from 1 to N clients");
-        if size < self.count() {
-            self.members = Members::new(self.server.distinct(self.count(), size));
-        }
+        self.members = match size < self.count() {
+            true => Members::new(self.server.distinct(self.count(), size)),
+            false => Members::all(self.count()),
+        };
     }
 
     /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member,

@@ -41,14 +41,14 @@ fn while_polling<T: Send + 'static>(
     stop: impl Fn() + Sync,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || tell.send(caught(work)));
-    let told = std::sync::Mutex::new(told);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(caught(work)));
+    let receiver = std::sync::Mutex::new(receiver);
     let ended = py.detach(|| -> PyResult<Result<T, String>> {
-        let told = told.into_inner().unwrap_or_else(|e| e.into_inner());
+        let receiver = receiver.into_inner().unwrap_or_else(|e| e.into_inner());
         let mut stopped: Option<(PyErr, Instant)> = None;
         loop {
-            match (told.recv_timeout(POLL_INTERVAL), &stopped) {
+            match (receiver.recv_timeout(POLL_INTERVAL), &stopped) {
                 (Ok(_), Some(_)) => break,
                 (Ok(ended), None) => return Ok(ended),
                 (Err(RecvTimeoutError::Disconnected), _) => {

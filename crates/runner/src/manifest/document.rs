@@ -1,66 +1,12 @@
 //! The text of a manifest as a tree in which every key and value knows where
 //! it was written, and the diagnostics that point there.
 
-use crate::data::TableReader;
-use driftbench_core::algorithm::custom::CustomDefinition;
-use driftbench_core::registry::Registry;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use super::source::Source;
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::de::{DeTable, DeValue};
-
-/// A manifest as it was given: text, where it came from, and `--set`s. Serialised as results
-/// store it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Source {
-    /// The file, as messages name it.
-    #[serde(rename = "manifest")]
-    pub name: String,
-    /// `key=value` from the command line, in order.
-    pub overrides: Vec<String>,
-    /// Whether there is no such file, since the manifest was given as a text or a dict.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unfiled: bool,
-    /// Its text.
-    pub text: String,
-    /// Hashes of data files as they were when the cells were planned, by path;
-    /// what is not here is read.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files: BTreeMap<String, String>,
-    /// Data files in memory, by the path that the manifest names: they are read from here instead
-    /// of from the disk. Results keep a copy of each, so that they can be read without these.
-    #[serde(skip)]
-    pub in_memory: BTreeMap<String, Arc<[u8]>>,
-    /// The folder of the copies of data files that results keep, if it is of results.
-    #[serde(skip)]
-    pub copies: Option<PathBuf>,
-    /// What reads Parquet tables; without it they are refused.
-    #[serde(skip)]
-    pub tables: Option<TableReader>,
-    /// The algorithms of the manifest that are defined outside of this program, as they were when
-    /// the cells were planned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub algorithms: Vec<CustomDefinition>,
-    /// What manifests may name beside the built-in algorithms and problems.
-    #[serde(skip)]
-    pub registry: Registry,
-}
-
-impl Source {
-    /// What `f` returns, which may read this manifest.
-    pub fn reading<T>(&self, f: impl FnOnce() -> T) -> T {
-        if self.algorithms.is_empty() {
-            return self.registry.during(f);
-        }
-        let mut registry = self.registry.clone();
-        registry.define(&self.algorithms);
-        registry.during(f)
-    }
-}
 
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

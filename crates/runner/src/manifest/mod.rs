@@ -15,14 +15,16 @@ mod pass;
 pub mod read;
 pub mod reference;
 pub mod schema;
+mod source;
 pub mod tune;
 
 pub use cost::AtCost;
-pub use document::{Diagnostic, Node, Place, Rejected, Source};
+pub use document::{Diagnostic, Node, Place, Rejected};
 use driftbench_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use source::Source;
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@ RESULTS ?= results
 REPORTS ?= reports
 SITE ?= site
 CARGO ?= cargo
-DRIFTBENCH = $(CARGO) run --quiet --release --locked --
+EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
 .PHONY: help build reproduce report site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs wheel wheel-test
@@ -15,31 +15,31 @@ build: ## Build the program
 	$(CARGO) build --release --locked
 
 reproduce: build ## Run every manifest under experiments/ and write the reports
-	$(DRIFTBENCH) reproduce --out $(RESULTS) --reports $(REPORTS)
+	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS)
 
 report: build ## Rewrite the reports from the results
-	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS)
+	$(EXACTFED) report $(RESULTS) --out $(REPORTS)
 
 # Exit code 1 of `report` means a refuted claim, and the reports are written.
 site: build ## Write the reports and documents as a static site into site/ (SITE=; after `make reproduce`)
 	@test -d $(RESULTS) || { echo "error: there is no $(RESULTS)/: run 'make reproduce' first" >&2; exit 2; }
-	$(DRIFTBENCH) report $(RESULTS) --out $(REPORTS) --quiet || [ $$? -eq 1 ]
+	$(EXACTFED) report $(RESULTS) --out $(REPORTS) --quiet || [ $$? -eq 1 ]
 	$(CARGO) run --quiet --release --locked --example site -- $(REPORTS) $(SITE)
 
 test: ## Run the tests
 	$(CARGO) test --release --locked
 
 mutations: reproduce ## Judge all claims on wrong results: none may stay supported under all (after `make reproduce`)
-	DRIFTBENCH_RESULTS=$(abspath $(RESULTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
+	EXACTFED_RESULTS=$(abspath $(RESULTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
 
 browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm once)
-	AXE=$$(.ci/axe) DRIFTBENCH_BROWSER=1 $(CARGO) test --release --locked --test browser
+	AXE=$$(.ci/axe) EXACTFED_BROWSER=1 $(CARGO) test --release --locked --test browser
 
 check: ## Check format and lints and run the tests, as continuous integration does
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
-	$(CARGO) clippy --release --locked -p driftbench-python -- -D warnings
+	$(CARGO) clippy --release --locked -p exactfed-python -- -D warnings
 	$(MAKE) test
 
 faults: build ## Test faults that need root: a full disk and a read-only one
@@ -47,7 +47,7 @@ faults: build ## Test faults that need root: a full disk and a read-only one
 
 sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --release --locked \
-		-p driftbench-core --lib --target x86_64-unknown-linux-gnu \
+		-p exactfed-core --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
 
 slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian packages)
@@ -66,7 +66,7 @@ fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for
 	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)
 
 docs: build ## Generate docs/MANIFEST.md from the types
-	$(DRIFTBENCH) schema --markdown > docs/MANIFEST.md.new
+	$(EXACTFED) schema --markdown > docs/MANIFEST.md.new
 	mv docs/MANIFEST.md.new docs/MANIFEST.md
 
 # The Pythons that the wheel is tested with.
@@ -104,5 +104,5 @@ diff: ## Compare the reports with those of BASE (by default HEAD); RUN=1: build 
 	scripts/diff-runs.sh $(or $(BASE),HEAD) $(or $(EXPERIMENTS),experiments/smoke) $(ARGS)
 else
 diff: build
-	$(DRIFTBENCH) diff $(or $(BASE),HEAD) $(REPORTS) $(ARGS)
+	$(EXACTFED) diff $(or $(BASE),HEAD) $(REPORTS) $(ARGS)
 endif

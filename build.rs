@@ -7,7 +7,7 @@ use std::process::Command;
 const PARTS: [&str; 6] = ["src", "crates", "templates", "build.rs", "Cargo.toml", "Cargo.lock"];
 
 /// Names the commit where the sources are built outside of a repository, as a package.
-const BUILD_COMMIT: &str = "DRIFTBENCH_BUILD_COMMIT";
+const BUILD_COMMIT: &str = "EXACTFED_BUILD_COMMIT";
 
 fn main() {
     for part in PARTS {
@@ -26,8 +26,8 @@ fn main() {
     let mut status = vec!["status", "--porcelain", "--"];
     status.extend(PARTS);
     let dirty = own && git(&status).is_some_and(|out| !out.is_empty());
-    println!("cargo:rustc-env=DRIFTBENCH_COMMIT={}", commit.unwrap_or_else(|| "unknown".into()));
-    println!("cargo:rustc-env=DRIFTBENCH_DIRTY={dirty}");
+    println!("cargo:rustc-env=EXACTFED_COMMIT={}", commit.unwrap_or_else(|| "unknown".into()));
+    println!("cargo:rustc-env=EXACTFED_DIRTY={dirty}");
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

@@ -7,8 +7,8 @@
 mod problems;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use driftbench::kernel::InstructionSet;
-use driftbench::rng::Stream;
+use exactfed::kernel::InstructionSet;
+use exactfed::rng::Stream;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, MatRef, Par};
 use problems::{Bench, group, lms, logistic, quadratic, softmax, streams, td, timing};

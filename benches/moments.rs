@@ -5,11 +5,11 @@
 mod problems;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use driftbench::problem::Facts;
-use driftbench::problem::garnet::Heterogeneity;
-use driftbench::problem::td::Noise;
-use driftbench::theory::linear::LocalUpdate;
-use driftbench::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use exactfed::problem::Facts;
+use exactfed::problem::garnet::Heterogeneity;
+use exactfed::problem::td::Noise;
+use exactfed::theory::linear::LocalUpdate;
+use exactfed::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
 use std::hint::black_box;
 
 fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {

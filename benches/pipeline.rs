@@ -8,13 +8,13 @@
 mod manifest;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use driftbench::analysis::analyse;
-use driftbench::manifest::Source;
-use driftbench::plan::Plan;
-use driftbench::runner::{self, Done, Prepared, Silent, prepare};
-use driftbench::store::provenance::Provenance;
-use driftbench::store::{Status, Store};
-use driftbench::{report, trace};
+use exactfed::analysis::analyse;
+use exactfed::manifest::Source;
+use exactfed::plan::Plan;
+use exactfed::runner::{self, Done, Prepared, Silent, prepare};
+use exactfed::store::provenance::Provenance;
+use exactfed::store::{Status, Store};
+use exactfed::{report, trace};
 use manifest::Manifest;
 use std::hint::black_box;
 use std::path::Path;

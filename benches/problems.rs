@@ -8,13 +8,13 @@
 mod problems;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use driftbench::kernel::alias::Alias;
-use driftbench::problem::arrays::{Array, Column, Contents, DataFile, Files};
-use driftbench::problem::dataset::{Dataset, Split};
-use driftbench::problem::garnet::Heterogeneity;
-use driftbench::problem::td::Noise;
-use driftbench::problem::{Problem, Settings, atoms, least_squares};
-use driftbench::rng::Stream;
+use exactfed::kernel::alias::Alias;
+use exactfed::problem::arrays::{Array, Column, Contents, DataFile, Files};
+use exactfed::problem::dataset::{Dataset, Split};
+use exactfed::problem::garnet::Heterogeneity;
+use exactfed::problem::td::Noise;
+use exactfed::problem::{Problem, Settings, atoms, least_squares};
+use exactfed::rng::Stream;
 use problems::Bench;
 use std::hint::black_box;
 use std::sync::Arc;

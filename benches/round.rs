@@ -7,8 +7,8 @@
 mod problems;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use driftbench::federated::{Conditions, Federated, Run, Terms};
-use driftbench::problem::Problem;
+use exactfed::federated::{Conditions, Federated, Run, Terms};
+use exactfed::problem::Problem;
 use problems::{logistic, td, timing};
 
 /// A round of `terms`, including the overhead of the engine.

@@ -7,9 +7,9 @@
 //! `cargo run --release --locked --example claim_size [trials]`, the tables of
 //! docs/METHODOLOGY.md; claims on costs have theirs in the test `claims_on_costs_have_their_size`.
 
-use driftbench::rng::Stream;
-use driftbench::stats::verdict::{Doubt, Evidence, slope_weights};
-use driftbench::stats::{log_means::LogMeans, verdict};
+use exactfed::rng::Stream;
+use exactfed::stats::verdict::{Doubt, Evidence, slope_weights};
+use exactfed::stats::{log_means::LogMeans, verdict};
 
 /// A distribution of squared errors with mean 1.
 type Distribution = (&'static str, fn(&mut Stream) -> f64);

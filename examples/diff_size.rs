@@ -1,14 +1,14 @@
-//! How often the statistics of `driftbench diff` err: the coverage of the interval of a shift
+//! How often the statistics of `exactfed diff` err: the coverage of the interval of a shift
 //! between paired samples, and the false alarms of diffs in which nothing changed. Prints both
 //! tables of docs/DIFF.md.
 //!
 //! `cargo run --release --locked --example diff_size`
 
-use driftbench::analysis::compare::{
+use exactfed::analysis::compare::{
     ChangeVerdict, Options, SCHEMA, Side, SideCell, SideExperiment, SideRuns, compare,
 };
-use driftbench::rng::Stream;
-use driftbench::stats::paired::Shift;
+use exactfed::rng::Stream;
+use exactfed::stats::paired::Shift;
 
 /// Draws from a distribution.
 type Draw = fn(&mut Stream) -> f64;

@@ -1,15 +1,15 @@
 //! A program with an algorithm of one's own: FedAvg with server momentum (FedAvgM, Hsu et al.
-//! 2019). It has all commands of driftbench, and manifests may name the algorithm:
+//! 2019). It has all commands of exactfed, and manifests may name the algorithm:
 //!
 //! ```sh
 //! cargo run --release --locked --example own_algorithm -- run examples/own_algorithm.toml
 //! cargo run --release --locked --example own_algorithm -- report
 //! ```
 
-use driftbench::algorithm::custom::{CustomRounds, CustomRun};
-use driftbench::definition::Definition;
-use driftbench::federated::{LocalWork, RoundClients};
-use driftbench::registry::Registry;
+use exactfed::algorithm::custom::{CustomRounds, CustomRun};
+use exactfed::definition::Definition;
+use exactfed::federated::{LocalWork, RoundClients};
+use exactfed::registry::Registry;
 use std::process::ExitCode;
 
 /// v ← βv + (mean of the clients − θ_t), θ_{t+1} = θ_t + v.
@@ -63,17 +63,17 @@ fn registry() -> Result<Registry, String> {
 }
 
 fn main() -> ExitCode {
-    driftbench::main_with(registry().expect("the definition is sound"))
+    exactfed::main_with(registry().expect("the definition is sound"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench::manifest::Source;
-    use driftbench::plan::Plan;
-    use driftbench::problem::arrays::NoFiles;
-    use driftbench::runner::prepare;
-    use driftbench::trace::Trace;
+    use exactfed::manifest::Source;
+    use exactfed::plan::Plan;
+    use exactfed::problem::arrays::NoFiles;
+    use exactfed::runner::prepare;
+    use exactfed::trace::Trace;
 
     /// The traces of the example's manifest, by label and momentum.
     fn traces(registry: Registry) -> Vec<(String, f64, Trace)> {
@@ -82,7 +82,7 @@ mod tests {
         let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let cells: Vec<_> = plan.cells.iter().collect();
         let prepared = prepare(&NoFiles, &cells).expect("the manifest is sound");
-        let of = |p: &driftbench::runner::Prepared<'_>| {
+        let of = |p: &exactfed::runner::Prepared<'_>| {
             let momentum = p.cell.settings.get("momentum").map(|m| m.to_string());
             let momentum = momentum.and_then(|m| m.parse().ok()).unwrap_or(f64::NAN);
             (p.cell.label.clone(), momentum, p.simulate(0))

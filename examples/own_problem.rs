@@ -1,5 +1,5 @@
 //! A program with a problem of one's own: estimating a median by the clients' smoothed stochastic
-//! subgradients. It has all commands of driftbench, and manifests may name the problem:
+//! subgradients. It has all commands of exactfed, and manifests may name the problem:
 //!
 //! ```sh
 //! cargo run --release --locked --example own_problem -- run examples/own_problem.toml
@@ -9,12 +9,12 @@
 //! A problem consists of facts (optimum, mean fields, Jacobians, noise) and an
 //! oracle. The compiler requires each of them; the test at the end checks that they agree.
 
-use driftbench::definition::{Definition, KeyType, KeyValues};
-use driftbench::linalg::Matrix;
-use driftbench::problem::arrays::Files;
-use driftbench::problem::{Facts, Fault, Faults, Problem};
-use driftbench::registry::{ProblemKind, Registry};
-use driftbench::rng::Stream;
+use exactfed::definition::{Definition, KeyType, KeyValues};
+use exactfed::linalg::Matrix;
+use exactfed::problem::arrays::Files;
+use exactfed::problem::{Facts, Fault, Faults, Problem};
+use exactfed::registry::{ProblemKind, Registry};
+use exactfed::rng::Stream;
 use std::process::ExitCode;
 
 /// Client c draws records x around a centre of its own; the field is tanh(θ − x).
@@ -133,20 +133,20 @@ fn registry() -> Result<Registry, String> {
 }
 
 fn main() -> ExitCode {
-    driftbench::main_with(registry().expect("the definition is sound"))
+    exactfed::main_with(registry().expect("the definition is sound"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench::manifest::Source;
-    use driftbench::plan::Plan;
-    use driftbench::problem::arrays::NoFiles;
-    use driftbench::runner::prepare;
+    use exactfed::manifest::Source;
+    use exactfed::plan::Plan;
+    use exactfed::problem::arrays::NoFiles;
+    use exactfed::runner::prepare;
 
     #[test]
     fn its_facts_agree_with_its_oracle() {
-        driftbench::problem::check::agree(&Median::new(5, 1.0, 1), 200_000);
+        exactfed::problem::check::agree(&Median::new(5, 1.0, 1), 200_000);
     }
 
     fn plan(text: &str) -> Result<Plan, String> {

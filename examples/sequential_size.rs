@@ -6,10 +6,10 @@
 //! `cargo run --release --locked --example sequential_size [trials]`, the tables of
 //! docs/METHODOLOGY.md, section *Replicates until claims are decided*.
 
-use driftbench::rng::Stream;
-use driftbench::stats::log_means::LogMeans;
-use driftbench::stats::looks::{Look, Looks};
-use driftbench::stats::verdict::{Evidence, LEVEL, Verdict, verdicts};
+use exactfed::rng::Stream;
+use exactfed::stats::log_means::LogMeans;
+use exactfed::stats::looks::{Look, Looks};
+use exactfed::stats::verdict::{Evidence, LEVEL, Verdict, verdicts};
 
 /// A distribution of squared errors: its name, its relative standard deviation, and a draw with
 /// mean 1.

@@ -3,11 +3,11 @@
 //!
 //! `cargo run --release --locked --example shard_balance -- results`
 
-use driftbench::cli::shard::split;
-use driftbench::files::Error;
-use driftbench::plan::{Cell, Plan};
-use driftbench::runner::cost::expected_nanoseconds;
-use driftbench::store::Store;
+use exactfed::cli::shard::split;
+use exactfed::files::Error;
+use exactfed::plan::{Cell, Plan};
+use exactfed::runner::cost::expected_nanoseconds;
+use exactfed::store::Store;
 use std::path::Path;
 
 /// The id of a cell, its measured and its expected time in seconds.
@@ -31,7 +31,7 @@ fn main() -> Result<(), Error> {
     let mut cells: Vec<Timed<'_>> = Vec::new();
     for (plan, cell) in plans.iter().flat_map(|plan| plan.cells.iter().map(move |c| (plan, c))) {
         let stored = store.summary(&plan.experiment, &cell.id)?;
-        let seconds = stored.expect("`driftbench run` has run every cell").seconds;
+        let seconds = stored.expect("`exactfed run` has run every cell").seconds;
         cells.push((&cell.id, seconds, expected_nanoseconds(&cell.identity) as f64 * 1e-9));
     }
     let measured: f64 = cells.iter().map(|(_, seconds, _)| seconds).sum();

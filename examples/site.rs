@@ -16,14 +16,14 @@ const TOP: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHAN
 const DOCUMENTS: &str = "docs/index.html";
 /// The navigation of every page.
 const NAVIGATION: [(&str, &str); 5] = [
-    ("driftbench", "index.html"),
+    ("exactfed", "index.html"),
     ("Experiments", "reports/index.html"),
     ("Claims", "reports/claims.html"),
     ("Tutorial", "docs/TUTORIAL.html"),
     ("Docs", DOCUMENTS),
 ];
 /// A file in each folder that this program wrote, so that it removes no other.
-const MARK: &str = ".driftbench-site";
+const MARK: &str = ".exactfed-site";
 
 const NAVIGATION_STYLE: &str = "
 .site { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0 0 .6rem; margin: 0 0 1rem; border-bottom: 1px solid var(--line); }

@@ -8,12 +8,12 @@
 //! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/METHODOLOGY.md.
 //! The truth of a candidate is its mean over so many runs, by default 400.
 
-use driftbench::rng::Stream;
-use driftbench::stats::log_means::LogMeans;
-use driftbench::stats::{Ratio, Summary, mean};
-use driftbench_runner::manifest::Source;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{Silent, prepare, run};
+use exactfed::rng::Stream;
+use exactfed::stats::log_means::LogMeans;
+use exactfed::stats::{Ratio, Summary, mean};
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Silent, prepare, run};
 use std::convert::Infallible;
 use std::sync::Mutex;
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares noiseless runs of driftbench with the same iterations in numpy.
+"""Compares noiseless runs of exactfed with the same iterations in numpy.
 
-    scripts/check_numpy.py [--all] [--keep FOLDER] [DRIFTBENCH]
+    scripts/check_numpy.py [--all] [--keep FOLDER] [EXACTFED]
 
 Needs numpy; scikit-learn, if it is installed, computes every optimum once more. The script
-generates small data sets, lets driftbench (target/release/driftbench) run all algorithms on them
+generates small data sets, lets exactfed (target/release/exactfed) run all algorithms on them
 with `oracle = "exact"`, and recomputes every iterate from the algorithms' formulas, which are the
 functions from `fixed_rounds` to `averaged` below. Each theta_t, and the optimum, must agree to
 1e-10. Records name their client, so that numpy knows who holds what; in the LIBSVM file, which
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-PROGRAM = "target/release/driftbench"
+PROGRAM = "target/release/exactfed"
 TOLERANCE = 1e-10
 # Of scikit-learn, whose solvers stop earlier.
 LOOSE = 1e-6
@@ -288,7 +288,7 @@ def manifest(case, start, cells):
 
 
 class Refused(Exception):
-    """driftbench did not run a manifest, and why."""
+    """exactfed did not run a manifest, and why."""
 
 
 class Case:
@@ -302,14 +302,14 @@ class Case:
 
 
 def run(program, work, case, start, cells):
-    """What driftbench recorded of each cell: theta_0, ..., theta_T and the local steps."""
+    """What exactfed recorded of each cell: theta_0, ..., theta_T and the local steps."""
     (work / "check.toml").write_text(manifest(case, start, cells))
     results, rows = f"results-{case.name}-{len(cells)}", "rows.csv"
     for arguments in (["run", "check.toml", "--out", results], ["export", results, "--out", rows]):
         done = subprocess.run([program, *arguments, "--quiet"], cwd=work, capture_output=True,
                               text=True, timeout=300)
         if done.returncode:
-            raise Refused(f"driftbench {arguments[0]} failed: {done.stderr.strip()}")
+            raise Refused(f"exactfed {arguments[0]} failed: {done.stderr.strip()}")
     paths = [([], []) for _ in cells]
     with open(work / rows, newline="") as file:
         for row in csv.DictReader(file):
@@ -422,7 +422,7 @@ def sparse_cases(work, rng, extended):
 def main():
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    parser.add_argument("program", nargs="?", default=PROGRAM, metavar="DRIFTBENCH")
+    parser.add_argument("program", nargs="?", default=PROGRAM, metavar="EXACTFED")
     parser.add_argument("--all", action="store_true", help="also what older versions do not have")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep data and results here")
     chosen = parser.parse_args()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds and runs two versions of driftbench and compares their results:
+# Builds and runs two versions of exactfed and compares their results:
 #
 #   scripts/diff-runs.sh BASE [EXPERIMENTS [ARGUMENTS OF diff ...]]
 #
@@ -50,7 +50,7 @@ git worktree add --quiet --detach "$tree" "$commit" || fail "$base cannot be che
 # build FOLDER PROGRAM: builds the sources in FOLDER and copies the program to PROGRAM.
 build() {
     (cd "$1" && ${CARGO:-cargo} build --quiet --release --locked) || fail "$1 does not build"
-    cp "$CARGO_TARGET_DIR/release/driftbench" "$2"
+    cp "$CARGO_TARGET_DIR/release/exactfed" "$2"
 }
 
 # results FOLDER PROGRAM OUT: runs the manifests of FOLDER.
@@ -68,12 +68,12 @@ results() {
     [ "$code" -eq 0 ] || [ "$code" -eq 4 ] || fail "$1 does not run ($code)"
 }
 
-build "$tree" "$work/driftbench-before"
-build "$here" "$work/driftbench-after"
-results "$tree" "$work/driftbench-before" "$work/before"
-results "$here" "$work/driftbench-after" "$work/after"
+build "$tree" "$work/exactfed-before"
+build "$here" "$work/exactfed-after"
+results "$tree" "$work/exactfed-before" "$work/before"
+results "$here" "$work/exactfed-after" "$work/after"
 [ -d "$work/before" ] || fail "there is nothing to run in $experiments at $base"
 [ -d "$work/after" ] || fail "there is nothing to run in $experiments"
 code=0
-"$work/driftbench-after" diff target/diff/before target/diff/after "$@" || code=$?
+"$work/exactfed-after" diff target/diff/before target/diff/after "$@" || code=$?
 exit "$code"

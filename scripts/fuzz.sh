@@ -69,7 +69,7 @@ esac
 case $target in
 results | parquet)
     # The seeds are files that the program writes, so the target generates them.
-    DRIFTBENCH_SEEDS=$PWD/target/seeds timeout -k 30 3600 cargo +nightly fuzz run -O results -- -runs=1
+    EXACTFED_SEEDS=$PWD/target/seeds timeout -k 30 3600 cargo +nightly fuzz run -O results -- -runs=1
     most=16384
     ;;
 esac

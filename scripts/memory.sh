@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares driftbench's estimate of the memory of a run with the memory that it takes:
+# Compares exactfed's estimate of the memory of a run with the memory that it takes:
 #
 #   scripts/memory.sh [PROGRAM]
 #
@@ -7,7 +7,7 @@
 # minimal run, and their ratio. Needs GNU time.
 set -eu
 
-program=${1:-target/release/driftbench}
+program=${1:-target/release/exactfed}
 time=/usr/bin/time
 command -v "$time" > /dev/null || { echo "error: $time, GNU time, is missing" >&2 && exit 2; }
 [ -x "$program" ] || { echo "error: $program does not exist: run make build" >&2 && exit 2; }

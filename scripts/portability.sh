@@ -27,7 +27,7 @@ work=$here/target/portability
 log=$work/log
 code=0
 target=${CARGO_TARGET_DIR:-$here/target}
-program=$target/release/driftbench
+program=$target/release/exactfed
 digests=$target/release/examples/digests
 files=$(find experiments/smoke -name '*.toml' | LC_ALL=C sort)
 cargo=${CARGO:-cargo}
@@ -64,7 +64,7 @@ left_out() {
 # Every program has a deadline: one that hangs is killed, which is a failure.
 bounded() { timeout -k 10 1200 "$@"; }
 
-# go NAME CPU ARGUMENTS...: runs driftbench on that processor with the manifests, and writes
+# go NAME CPU ARGUMENTS...: runs exactfed on that processor with the manifests, and writes
 # the digests to a file.
 go() {
     name=$1 as=$2
@@ -213,7 +213,7 @@ cross_build() (
         timeout 60 rustup target add aarch64-unknown-linux-gnu >> "$log" 2>&1 ||
         debian_compiler || exit 1
     timeout -k 10 7200 "$cargo" build --quiet --release --locked --target aarch64-unknown-linux-gnu \
-        -p driftbench-runner --example digests >> "$log" 2>&1
+        -p exactfed-runner --example digests >> "$log" 2>&1
 )
 
 aarch64() {
@@ -258,7 +258,7 @@ mkdir -p "$work"
 # The products of earlier builds are kept.
 find "$work" -mindepth 1 -maxdepth 1 ! -name cross ! -name apt -exec rm -rf {} +
 : > "$log"
-timeout -k 10 7200 "$cargo" build --release --locked --bin driftbench --example digests
+timeout -k 10 7200 "$cargo" build --release --locked --bin exactfed --example digests
 taken=$(path native "$digests")
 
 printf '%-40s %-15s %5s  %-28s %s\n' where path cells digests time

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests `driftbench submit` on a real Slurm of one node, on the loopback interface only:
+# Tests `exactfed submit` on a real Slurm of one node, on the loopback interface only:
 #
-#   scripts/slurm-test.sh [PROGRAM]        (target/release/driftbench)
+#   scripts/slurm-test.sh [PROGRAM]        (target/release/exactfed)
 #
 # The test submits an array of 8 tasks, kills one, requeues another, and takes the node down,
 # which affects all of them; in the end the digests must equal those of a local run. Then it
@@ -9,14 +9,14 @@
 # minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/driftbench}")
+program=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/release/exactfed}")
 [ -x "$program" ] || { echo "error: $program: build it first" >&2; exit 2; }
 
 # Every program has a deadline: one that hangs is killed, which is a failure.
-driftbench() {
+exactfed() {
     local code=0
     timeout -k 10 600 "$program" "$@" || code=$?
-    [ $code != 124 ] || echo "driftbench $1: killed after 600 s" >&2
+    [ $code != 124 ] || echo "exactfed $1: killed after 600 s" >&2
     return $code
 }
 say() { echo "slurm-test, second $SECONDS: $*"; }
@@ -66,7 +66,7 @@ while (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null ||
 done
 export SLURM_CONF=$work/slurm.conf
 cat > "$SLURM_CONF" << END
-ClusterName=driftbench
+ClusterName=exactfed
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$port
 SlurmdPort=$((port + 1))
@@ -180,13 +180,13 @@ local-steps = [100, 200, 400, 800]
 step-size = [0.01, 0.02, 0.03, 0.04]
 local-steps = [100, 200, 400, 800]
 END
-driftbench run experiments/test.toml --out whole --quiet
-driftbench digest whole > whole.txt
+exactfed run experiments/test.toml --out whole --quiet
+exactfed digest whole > whole.txt
 say "locally: $(wc -l < whole.txt) cells"
 
 # --- an array of 8, a kill, a requeue, a node that goes down ---------------------------------
 
-driftbench submit --slurm experiments/test.toml --tasks 8 --wait -- --time=10 > submit.txt 2>&1 &
+exactfed submit --slurm experiments/test.toml --tasks 8 --wait -- --time=10 > submit.txt 2>&1 &
 submit=$!
 folder=$place/results/.slurm/1
 submitted() { [ -f "$folder/jobs" ]; }
@@ -212,7 +212,7 @@ killed=$found
 victim=
 for process in $(of_jobs); do
     words=$(tr '\0' ' ' 2> /dev/null < "/proc/$process/cmdline" || true)
-    case $words in "$folder/driftbench run"*"--shard $killed/8 "*) victim=$process ;; esac
+    case $words in "$folder/exactfed run"*"--shard $killed/8 "*) victim=$process ;; esac
 done
 [ -n "$victim" ] || fail "the program of task $killed was not found"
 kill -9 "$victim"
@@ -242,7 +242,7 @@ say "the node is back, and task $lost resumes"
 code=0
 wait "$submit" || code=$?
 [ $code = 0 ] || { cat submit.txt; fail "submit --wait ended with exit code $code"; }
-driftbench digest results | diff whole.txt - || fail "the digests are not those of the local run"
+exactfed digest results | diff whole.txt - || fail "the digests are not those of the local run"
 [ -f reports/test/report.html ] || fail "there is no report"
 [ ! -e "$folder/tasks" ] || fail "the tasks' folders are still there"
 grep -q 'early with exit code 137.*queued again' "$folder/task-$killed.log" || fail "the kill was not noticed"
@@ -254,12 +254,12 @@ for task in "$killed" "$requeued" "$lost"; do
 done
 begun=$(cat "$folder"/task-*.log | grep -c ' begins on ')
 say "8 tasks started $begun times: digests equal to the local run, report written"
-driftbench submit --slurm experiments/test.toml > again.txt 2>&1
+exactfed submit --slurm experiments/test.toml > again.txt 2>&1
 grep -q 'nothing is submitted' again.txt || fail "finished cells were submitted"
 
 # --- a cancelled array: finished cells are merged, and no task comes back -------------------
 
-driftbench submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
+exactfed submit --slurm experiments/test.toml --set seed=8 --tasks 8 --wait -- --time=10 \
     > cancel.txt 2>&1 &
 submit=$!
 folder=$place/results/.slurm/2
@@ -271,7 +271,7 @@ code=0
 wait "$submit" || code=$?
 [ $code = 4 ] || { cat cancel.txt; fail "submit --wait ended with exit code $code, not 4"; }
 grep -q 'of the 64 cells' cancel.txt || { cat cancel.txt; fail "the missing cells are not reported"; }
-merged=$(driftbench digest results | wc -l)
+merged=$(exactfed digest results | wc -l)
 [ "$merged" -gt 64 ] || fail "the finished cells are not merged"
 [ -z "$(squeue -h -j "$array" 2> /dev/null)" ] || fail "a cancelled task came back"
 say "cancelled: $((merged - 64)) finished cells are merged, no task came back"

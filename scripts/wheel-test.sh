@@ -12,5 +12,5 @@ for python in "$@"; do
   "$environment/bin/pip" install -q --disable-pip-version-check "$wheel[test]"
   "$environment/bin/python" -m pytest -q python/tests
   # The program as pip installs it.
-  "$environment/bin/driftbench" --version
+  "$environment/bin/exactfed" --version
 done

@@ -1,7 +1,7 @@
-//! driftbench: results, their analysis, pages, and the command line.
+//! exactfed: results, their analysis, pages, and the command line.
 //!
-//! The portable core is [`driftbench_core`]; manifests and runs are [`driftbench_runner`].
-//! Both are re-exported here module by module, so that `driftbench::` reaches everything.
+//! The portable core is [`exactfed_core`]; manifests and runs are [`exactfed_runner`].
+//! Both are re-exported here module by module, so that `exactfed::` reaches everything.
 //!
 //! The modules of this crate, each of which imports only from those before it: [`stats`];
 //! [`store`]; [`analysis`]; [`chart`]; [`report`]; [`cli`].
@@ -10,10 +10,10 @@
 #![warn(missing_docs)]
 
 pub use cli::main_with;
-pub use driftbench_core::{
+pub use exactfed_core::{
     algorithm, definition, federated, kernel, linalg, problem, registry, rng, theory, words,
 };
-pub use driftbench_runner::{data, files, manifest, plan, registered, runner, trace};
+pub use exactfed_runner::{data, files, manifest, plan, registered, runner, trace};
 
 pub mod analysis;
 pub mod chart;

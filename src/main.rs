@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use driftbench::registry::Registry;
+use exactfed::registry::Registry;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    driftbench::main_with(Registry::default())
+    exactfed::main_with(Registry::default())
 }

@@ -34,7 +34,7 @@ const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard
 const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
 const thousands = v => String(v).replace(/\B(?=(\d{3})+$)/g, " ");
 
-// As driftbench_core::words::readable writes it.
+// As exactfed_core::words::readable writes it.
 function readable(v, digits = 3) {
   if (Number.isNaN(v) || v === 0) return v === 0 ? "0" : "–";
   if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";

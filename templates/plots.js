@@ -546,7 +546,7 @@ function recall() {
     plot.draw();
   }
   plots.find(plot => [...state.keys()].some(key => key.startsWith(`${plot.figure.id}.`)))?.node.scrollIntoView();
-  performance.measure("driftbench-draw", { start, end: performance.now() });
+  performance.measure("exactfed-draw", { start, end: performance.now() });
 }
 addEventListener("hashchange", recall);
 recall();

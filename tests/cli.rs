@@ -67,7 +67,7 @@ fn every_verb_has_help_with_an_example() {
     let verbs = "run watch report reproduce check plan init data diff digest export merge submit schema \
          completions";
     for verb in verbs.split(' ') {
-        bench.run(&[verb, "--help"]).expect(0).prints("Example: driftbench");
+        bench.run(&[verb, "--help"]).expect(0).prints("Example: exactfed");
     }
 }
 
@@ -110,9 +110,9 @@ fn bad_input_costs_exit_two_and_writes_nothing() {
 #[test]
 fn a_results_folder_of_another_version_is_refused() {
     let bench = Bench::with_smoke(&["logistic"]);
-    bench.write("results/driftbench.toml", "schema = 99\nversion = \"9.9.9\"\n");
+    bench.write("results/exactfed.toml", "schema = 99\nversion = \"9.9.9\"\n");
     for arguments in [vec!["run", LOGISTIC], vec!["report"], vec!["digest"]] {
-        bench.run(&arguments).expect(2).warns("schema 99, written by driftbench 9.9.9");
+        bench.run(&arguments).expect(2).warns("schema 99, written by exactfed 9.9.9");
     }
 }
 
@@ -154,7 +154,7 @@ fn overrides_are_named_on_the_page() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let output = support::driftbench().args(["schema"]).without_reader().run();
+    let output = support::exactfed().args(["schema"]).without_reader().run();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), text.as_str()), (Some(0), ""));
 }
@@ -209,7 +209,7 @@ fn reports_overwrite_nothing_that_they_did_not_write() {
     let bench = Bench::of_smoke(&["diverging"]);
     bench.write("README.md", "mine");
     let text = bench.run(&["report", "--out", "."]).expect(2);
-    text.warns("README.md: was not written by `driftbench report`");
+    text.warns("README.md: was not written by `exactfed report`");
     assert_eq!(bench.read("README.md"), "mine");
     assert!(!bench.path("index.html").exists() && !bench.path("smoke").exists());
 
@@ -227,7 +227,7 @@ fn reports_overwrite_nothing_that_they_did_not_write() {
     std::fs::write(&left, "half").unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     std::fs::File::options().write(true).open(&left).unwrap().set_modified(old).unwrap();
-    let list = "reports/.driftbench-reports";
+    let list = "reports/.exactfed-reports";
     let whole = bench.read(list);
     assert!(whole.contains("\nsmoke/diverging/report.html\n"), "{whole}");
     bench.write(list, format!("{whole}smoke/diverg"));

@@ -1,8 +1,8 @@
 //! Writing out a documented default changes no id: every setting of every table that the
 //! JSON Schema gives a default for, and that enters a cell's id or could.
 
-use driftbench::manifest::{Source, reference, schema};
-use driftbench::plan::Plan;
+use exactfed::manifest::{Source, reference, schema};
+use exactfed::plan::Plan;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `driftbench data`: what it prints of a file is true, and the manifest that it prints runs.
+//! `exactfed data`: what it prints of a file is true, and the manifest that it prints runs.
 
 #[path = "support/npz.rs"]
 mod npz;
@@ -76,7 +76,7 @@ fn a_manifest_of_records_runs_by_the_commands_that_are_printed() {
         if manifest == "my-records.toml" {
             assert_eq!(text, bench.run(&[&["data"], arguments].concat()).expect(0).out);
         }
-        for line in output.out.lines().filter_map(|line| line.strip_prefix("  driftbench ")) {
+        for line in output.out.lines().filter_map(|line| line.strip_prefix("  exactfed ")) {
             let command = line.split(" #").next().unwrap();
             bench.run(&command.split_whitespace().collect::<Vec<_>>()).expect(0);
         }
@@ -140,7 +140,7 @@ fn completions_name_every_command_and_option() {
     output.warns("[possible values: bash, elvish, fish, powershell, zsh]");
     #[cfg(unix)]
     {
-        let read = "complete -p driftbench >&2 && exit 1; . ./bash && complete -p driftbench";
+        let read = "complete -p exactfed >&2 && exit 1; . ./bash && complete -p exactfed";
         let bash = support::process::Program::new("bash").args(["-c", read]);
         let output = bash.folder(&bench.folder).run();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -5,10 +5,10 @@
 mod forge;
 mod support;
 
-use driftbench::analysis::Color;
-use driftbench::analysis::compare::{SideExperiment, SideRuns, record};
-use driftbench::chart::style::color_name;
-use driftbench::trace::{Outcome, Trace};
+use exactfed::analysis::Color;
+use exactfed::analysis::compare::{SideExperiment, SideRuns, record};
+use exactfed::chart::style::color_name;
+use exactfed::trace::{Outcome, Trace};
 use support::markup::{Tag, tags};
 use support::process::Program;
 use support::{Bench, Finished, edited};
@@ -102,8 +102,8 @@ fn another_seed_is_not_comparable() {
         let output = bench.run(&["diff", "a", "b", "--format", format]).expect(3);
         assert!(output.out.to_lowercase().contains("seed"), "{}", output.out);
     }
-    let other = bench.read("b/driftbench.toml").replace("schema = 4", "schema = 1");
-    bench.write("b/driftbench.toml", &other);
+    let other = bench.read("b/exactfed.toml").replace("schema = 4", "schema = 1");
+    bench.write("b/exactfed.toml", &other);
     bench.run(&["diff", "a", "b"]).expect(3).prints("another schema");
 }
 
@@ -336,7 +336,7 @@ fn revisions_are_read_without_a_checkout() {
 #[test]
 fn without_git_a_revision_is_refused_in_plain_words() {
     let bench = reported();
-    let diff = support::driftbench().args(["diff", "HEAD", "a"]).folder(&bench.folder);
+    let diff = support::exactfed().args(["diff", "HEAD", "a"]).folder(&bench.folder);
     Finished::from(diff.env("PATH", "").run()).expect(2).warns("git: is not installed");
 }
 

@@ -87,7 +87,7 @@ fn no_cell_has_results() {
     let bench = pages(2, "0.1", "1", Some("2/2"));
     let page = sound(&bench);
     assert_eq!(page.matches("The figure is empty: no cell has results yet").count(), 4, "{page}");
-    assert!(page.contains("No cell has results yet: run `driftbench run every.toml`"), "{page}");
+    assert!(page.contains("No cell has results yet: run `exactfed run every.toml`"), "{page}");
     assert!(!page.contains("n = 0"), "{page}");
     let tables = bench.read("reports/every/tables.tex");
     assert!(tables.contains("No cell has results yet"), "{tables}");

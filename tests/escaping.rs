@@ -183,7 +183,7 @@ fn texts_of_a_manifest_are_text_in_every_file() {
                 &toml::from_str::<toml::Table>(&text).unwrap().keys().collect::<Vec<_>>(),
             ),
             // The list of the files that the report wrote.
-            "driftbench-reports" => assert_eq!(other, text, "{name}: files are named after ids"),
+            "exactfed-reports" => assert_eq!(other, text, "{name}: files are named after ids"),
             other => panic!("{name}: what is {other}?"),
         }
         seen += 1;

@@ -3,14 +3,14 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use driftbench::analysis::exact::{CellTheory, KINDS, cell_theory, find_cell};
-use driftbench::analysis::{Body, analyse};
-use driftbench::manifest::Source;
-use driftbench::manifest::claim::{Prediction, Scalar, Selection};
-use driftbench::plan::{Cell, Plan};
-use driftbench::runner::prepare;
-use driftbench::stats::{mean, standard_deviation};
-use driftbench::store::Store;
+use exactfed::analysis::exact::{CellTheory, KINDS, cell_theory, find_cell};
+use exactfed::analysis::{Body, analyse};
+use exactfed::manifest::Source;
+use exactfed::manifest::claim::{Prediction, Scalar, Selection};
+use exactfed::plan::{Cell, Plan};
+use exactfed::runner::prepare;
+use exactfed::stats::{mean, standard_deviation};
+use exactfed::store::Store;
 use std::collections::BTreeSet;
 use support::{Bench, edited, smoke};
 

@@ -67,7 +67,7 @@ fn a_damaged_cell_is_left_out_and_reported() {
 #[test]
 fn what_cannot_be_exported_costs_exit_two_and_writes_nothing() {
     let bench = filled();
-    bench.write("empty/driftbench.toml", bench.read("results/driftbench.toml"));
+    bench.write("empty/exactfed.toml", bench.read("results/exactfed.toml"));
     let before = bench.files();
     for (arguments, message) in [
         (vec!["--out", "all.json"], "must end in .parquet or .csv"),
@@ -118,7 +118,7 @@ fn exported(bench: &Bench) -> (DataFrame, BTreeMap<String, String>) {
     let file = std::fs::File::open(bench.path("rows.parquet")).unwrap();
     let mut reader = ParquetReader::new(file);
     let metadata = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
-    let axes = metadata.iter().find(|pair| pair.key == "driftbench.axes").unwrap();
+    let axes = metadata.iter().find(|pair| pair.key == "exactfed.axes").unwrap();
     let axes = serde_json::from_str(axes.value.as_deref().unwrap()).unwrap();
     (reader.finish().unwrap(), axes)
 }

@@ -7,7 +7,7 @@
 mod forge;
 mod support;
 
-use driftbench::store::provenance::Provenance;
+use exactfed::store::provenance::Provenance;
 use std::path::Path;
 use std::time::Duration;
 use support::process::{Program, Running};
@@ -44,7 +44,7 @@ fn many(rounds: u64) -> String {
 
 impl Bench {
     fn start(&self, arguments: &[&str]) -> Running {
-        support::driftbench().args(arguments).folder(&self.folder).start()
+        support::exactfed().args(arguments).folder(&self.folder).start()
     }
 
     /// The digests of a run that nothing disturbs.
@@ -161,7 +161,7 @@ fn a_signal_while_instances_are_built_is_heeded() {
     bench.write("built.toml", text);
     // Not heard by default, as where a shell started it in the background.
     let script = "trap '' INT; exec \"$0\" run built.toml --yes --memory 1000G --threads 1";
-    let run = Program::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_driftbench")]);
+    let run = Program::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_exactfed")]);
     let mut run = run.folder(&bench.folder).start();
     run.wait_for("a handler of INT", listens);
     assert!(!run.has_ended(), "it builds");
@@ -198,7 +198,7 @@ fn a_killed_run_goes_on_where_it_stood() {
             let mut run = bench.start(&["run", "m.toml", "--threads", "2"]);
             std::thread::sleep(Duration::from_millis(pause + 97 * round));
             run.kill();
-            if bench.path("results/driftbench.toml").exists() {
+            if bench.path("results/exactfed.toml").exists() {
                 stored.push(bench.digests("results").len());
             }
         }
@@ -281,7 +281,7 @@ fn a_full_disk_costs_a_message_and_keeps_what_is_stored() {
     let grows = text.replace("record.points = 4", "record = { every = 1, iterates = true }");
     bench.write("fits.toml", &fits);
     bench.write("grows.toml", &grows);
-    let binary = env!("CARGO_BIN_EXE_driftbench");
+    let binary = env!("CARGO_BIN_EXE_exactfed");
     let script = format!("trap '' XFSZ; ulimit -f 32; exec '{binary}' run fits.toml grows.toml");
     let run = Program::new("sh").args(["-c", &script]).folder(&bench.folder);
     Finished::from(run.run())
@@ -325,7 +325,7 @@ fn verify_runs_cells_again_and_finds_other_numbers() {
     let wanted = format!("smoke/logistic: cell {id} ");
     assert!(output.out.contains(&wanted), "{}", output.out);
     assert!(output.out.contains("replicate 1, round "), "{}", output.out);
-    assert!(output.out.contains("written by driftbench forger, commit none"), "{}", output.out);
+    assert!(output.out.contains("written by exactfed forger, commit none"), "{}", output.out);
     assert!(output.out.contains("27 bit-identical, 1 different"), "{}", output.out);
 }
 

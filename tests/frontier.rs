@@ -3,10 +3,10 @@
 
 mod support;
 
-use driftbench::manifest::Source;
-use driftbench::plan::Plan;
-use driftbench::runner::prepare_frontiers;
-use driftbench::theory::frontier::{Method, MethodRun, rounds_to};
+use exactfed::manifest::Source;
+use exactfed::plan::Plan;
+use exactfed::runner::prepare_frontiers;
+use exactfed::theory::frontier::{Method, MethodRun, rounds_to};
 use support::{Bench, edited};
 
 /// Two quadratics with different optima and Hessians, and a frontier that is computed in no time.

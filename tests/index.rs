@@ -103,7 +103,7 @@ fn smoke_experiments_alone_are_the_index() {
 fn pages_are_known_without_their_list() {
     let bench = bench();
     bench.report();
-    let list = bench.path("reports/.driftbench-reports");
+    let list = bench.path("reports/.exactfed-reports");
     for page in ["README.md", "claims.md", "disagreements.md", "smoke.md", "smoke.html"] {
         let text = bench.read(&format!("reports/{page}"));
         bench.write(&format!("reports/{page}"), format!("{text}\nan older line\n"));

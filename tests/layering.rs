@@ -184,7 +184,7 @@ fn theory_that_names_the_engine_is_found() {
             "struct S { #[cfg(test)] a: u8, b: crate::federated::Terms }".to_owned(),
             "use crate::*;".to_owned(),
             "use crate as root;".to_owned(),
-            "use driftbench_core::federated;".to_owned(),
+            "use exactfed_core::federated;".to_owned(),
         ] {
             let found = breaks(&file, &Source::new(&inside(&file), &format!("{text}\n{planted}")));
             assert_eq!(found.len(), 1, "{}: {planted}: {found:?}", file.display());

@@ -96,7 +96,7 @@ fn cells_and_files_that_are_links_are_not_followed() {
         |scene| scene.cell.clone(),
         |scene| scene.cell.join("cell.toml"),
         |scene| scene.experiment.join("experiment.toml"),
-        |scene| scene.bench.path("results/driftbench.toml"),
+        |scene| scene.bench.path("results/exactfed.toml"),
     ];
     for place in places {
         let scene = Scene::new();

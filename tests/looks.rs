@@ -99,7 +99,7 @@ fn a_claim_is_decided_at_the_second_look() {
     let sentence = page.lines().find(|line| line.starts_with("They were judged at"));
     insta::assert_snapshot!("sentence_on_looks", sentence.unwrap_or(&page));
     assert!(page.contains("decided at look 2 of at most 5, at 10 replicates"), "{page}");
-    let command = "driftbench run m.toml --replicates 5 --until-decided --max-replicates 80";
+    let command = "exactfed run m.toml --replicates 5 --until-decided --max-replicates 80";
     assert!(page.contains(command), "{page}");
     assert!(!page.contains("optional stopping"), "the looks were planned: {page}");
     let html = bench.read("reports/m/report.html");
@@ -205,7 +205,7 @@ fn what_was_interrupted_between_looks_goes_on() {
     for signal in ["INT", "KILL"] {
         let bench = bench_of(&slow());
         let arguments = [&["run", "m.toml", "--until-decided"], &most[..]].concat();
-        let mut run = support::driftbench().args(&arguments).folder(&bench.folder).start();
+        let mut run = support::exactfed().args(&arguments).folder(&bench.folder).start();
         run.wait_for("a look", |run| run.err().contains("m: look 1 of at most 3").then_some(()));
         run.signal(signal);
         let code = Finished::from(run.finish()).code;

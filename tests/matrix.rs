@@ -3,10 +3,10 @@
 
 mod support;
 
-use driftbench::manifest::{Oracle, Source};
-use driftbench::plan::Plan;
-use driftbench::runner::prepare;
-use driftbench::{algorithm, problem};
+use exactfed::manifest::{Oracle, Source};
+use exactfed::plan::Plan;
+use exactfed::runner::prepare;
+use exactfed::{algorithm, problem};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use support::{Bench, files_with, smoke};

@@ -4,7 +4,7 @@
 mod forge;
 mod support;
 
-use driftbench::store::Store;
+use exactfed::store::Store;
 use support::{Bench, DIVERGING, GARNET, QUADRATIC, array, edited};
 
 fn bench() -> Bench {

@@ -2,13 +2,13 @@
 //! the mean over replicates lies within four standard errors of what theory
 //! says, at every recorded round.
 
-use driftbench::analysis::theory::{MomentsCache, Theory};
-use driftbench::manifest::claim::Prediction;
-use driftbench::manifest::{Metric, Source, TimeAverage};
-use driftbench::plan::{Cell, Plan};
-use driftbench::runner::{predict, prepare};
-use driftbench::stats::{mean, standard_deviation};
-use driftbench::trace::Trace;
+use exactfed::analysis::theory::{MomentsCache, Theory};
+use exactfed::manifest::claim::Prediction;
+use exactfed::manifest::{Metric, Source, TimeAverage};
+use exactfed::plan::{Cell, Plan};
+use exactfed::runner::{predict, prepare};
+use exactfed::stats::{mean, standard_deviation};
+use exactfed::trace::Trace;
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -7,10 +7,10 @@ mod documents;
 mod runner;
 
 use documents::{Document, document};
-use driftbench::manifest::Source;
-use driftbench::plan::{Cell, Plan};
-use driftbench::runner::{Silent, prepare, run};
-use driftbench::trace::Outcome;
+use exactfed::manifest::Source;
+use exactfed::plan::{Cell, Plan};
+use exactfed::runner::{Silent, prepare, run};
+use exactfed::trace::Outcome;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -6,10 +6,10 @@ mod npz;
 #[path = "support/runner.rs"]
 mod runner;
 
-use driftbench::analysis::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
-use driftbench::data;
-use driftbench::problem::arrays::{Array, Column, Contents};
-use driftbench::store::read_table;
+use exactfed::analysis::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
+use exactfed::data;
+use exactfed::problem::arrays::{Array, Column, Contents};
+use exactfed::store::read_table;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -202,7 +202,7 @@ fn a_record_comes_back_whatever_the_texts() {
 /// vanishing errors, all diverged, labels and settings of any kind.
 #[test]
 fn any_two_records_can_be_compared_and_reported() {
-    use driftbench::report::diff::{DiffFormat, render};
+    use exactfed::report::diff::{DiffFormat, render};
     let held = |(a, b): (Side, Side)| {
         let comparison = compare::compare(&a, &b, &compare::Options::default());
         for format in [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown] {
@@ -216,7 +216,7 @@ fn any_two_records_can_be_compared_and_reported() {
 
 /// Records of experiments, with values at their limits.
 fn side() -> impl Strategy<Value = Side> {
-    use driftbench::stats::verdict::Verdict;
+    use exactfed::stats::verdict::Verdict;
     let error = prop_oneof![
         Just(None),
         Just(Some(0.0)),

@@ -80,7 +80,7 @@ fn files_of_tables_that_were_cut_go_when_they_fit_again() {
     let bench = ran(3, "[]");
     bench.report();
     bench.write("reports/many/claim-small.csv", "of a run with more cells");
-    let list = "reports/.driftbench-reports";
+    let list = "reports/.exactfed-reports";
     bench.write(list, format!("{}many/claim-small.csv\n", bench.read(list)));
     bench.write("reports/many/mine.csv", "of the user");
     bench.report();
@@ -96,7 +96,7 @@ fn versions_are_not_mixed() {
     bench.reseal(&format!("{cell}/cell.toml"), &[(now, "version = \"0.0.9\"")]);
     let output = bench.run(&["report"]).expect(2);
     let text = format!(
-        "error: many cannot be reported: its cells were computed by several versions of driftbench (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (driftbench run {FILE} --force, with the --out of these results)\n",
+        "error: many cannot be reported: its cells were computed by several versions of exactfed (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (exactfed run {FILE} --force, with the --out of these results)\n",
         env!("CARGO_PKG_VERSION")
     );
     assert!(output.err.starts_with(&text), "{}", output.err);

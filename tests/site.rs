@@ -148,7 +148,7 @@ fn links_follow_their_documents_and_sources_their_repository() {
     let report = bench.read("site/reports/index.html");
     assert!(
         report.contains("s</a>\n<nav class=\"site\"")
-            && report.contains("<a href=\"../index.html\">driftbench"),
+            && report.contains("<a href=\"../index.html\">exactfed"),
         "{report}"
     );
     bench.write("site/old.html", "");

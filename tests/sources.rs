@@ -1,10 +1,10 @@
 //! The published experiments against the registry of what the sources state: no statement without
 //! a claim, a test or a reason, and no reference to a claim that does not exist.
 
-use driftbench::manifest::Source;
-use driftbench::plan::Plan;
-use driftbench::theory::errata::errata;
-use driftbench_core::sources::statements;
+use exactfed::manifest::Source;
+use exactfed::plan::Plan;
+use exactfed::theory::errata::errata;
+use exactfed_core::sources::statements;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -64,7 +64,7 @@ impl Slurm {
     }
 
     fn run(&self, arguments: &[&str]) -> Finished {
-        self.call(env!("CARGO_BIN_EXE_driftbench"), arguments, &[])
+        self.call(env!("CARGO_BIN_EXE_exactfed"), arguments, &[])
     }
 
     /// Submits the manifest with these arguments.
@@ -153,7 +153,7 @@ fn all_of_it_with_an_awkward_name_and_without_a_cluster() {
 fn a_dry_run_prints_and_writes_nothing() {
     let slurm = Slurm::new("here");
     let output = slurm.submit(&["--tasks", "5", "--dry-run"]).expect(0);
-    for part in ["    5", "sbatch --job-name=driftbench", "task.sh:", "merge.sh:", "#!/bin/sh"] {
+    for part in ["    5", "sbatch --job-name=exactfed", "task.sh:", "merge.sh:", "#!/bin/sh"] {
         assert!(output.out.contains(part), "{part}: {}", output.out);
     }
     assert!(!slurm.bench.path("here/results").exists());
@@ -207,8 +207,8 @@ fn a_task_that_ends_early_is_queued_again() {
     slurm.submit(&["--tasks", "2"]).expect(0);
     slurm.program("scontrol", "#!/bin/sh\necho \"$@\" >> \"$NOTES/requeued\"\n");
     slurm.program("squeue", "#!/bin/sh\necho RUNNING\n");
-    let own = bench.read_bytes(&format!("{FOLDER}/driftbench"));
-    let program = format!("{FOLDER}/driftbench");
+    let own = bench.read_bytes(&format!("{FOLDER}/exactfed"));
+    let program = format!("{FOLDER}/exactfed");
     let replace = |text: &str| slurm.executable(&program, text);
     replace("#!/bin/sh\nkill -9 $$\n");
     for turn in 1..=3 {
@@ -244,7 +244,7 @@ fn a_signal_at_any_moment_reaches_the_program() {
     // Ends by itself, with 0, if it is not told to.
     let obeys = "#!/bin/sh\n[ \"$1\" = run ] || exit 0\ntrap 'exit 130' TERM\n";
     let waits = "sleep 20 > /dev/null 2>&1 & wait\n";
-    let program = &format!("{FOLDER}/driftbench");
+    let program = &format!("{FOLDER}/exactfed");
     let script = &format!("{FOLDER}/task.sh");
     let good = bench.read(script);
     for (before, inserted, signals) in [

@@ -92,7 +92,7 @@ fn trimmed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// What a command prints on both streams, in one order.
 fn printed(bench: &Bench, command: &str) -> String {
-    let program = Path::new(env!("CARGO_BIN_EXE_driftbench"));
+    let program = Path::new(env!("CARGO_BIN_EXE_exactfed"));
     let mut folders = vec![program.parent().expect("a program is in a folder").to_owned()];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let output = Program::new("sh")
@@ -124,7 +124,7 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), run.len(), wrong.join("\n"));
     for name in ["check", "plan", "run", "report", "diff", "export"] {
-        let begin = format!("driftbench {name} ");
+        let begin = format!("exactfed {name} ");
         assert!(run.iter().any(|line| format!("{line} ").starts_with(&begin)), "{name}: {run:?}");
     }
 }

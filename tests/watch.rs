@@ -201,10 +201,10 @@ fn other_files_are_not_served() {
         "/m/../../secret.html",
         "/%2e%2e/secret.html",
         "/m/..%2f..%2fsecret.html",
-        "/.driftbench-reports",
+        "/.exactfed-reports",
         "/m",
         "/m/",
-        "/results/driftbench.toml",
+        "/results/exactfed.toml",
         &absolute,
     ] {
         let answer = served.get(path);

@@ -180,7 +180,7 @@ fn name(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
 }
 
-/// The commands that `driftbench --help` lists.
+/// The commands that `exactfed --help` lists.
 fn commands(help: &str) -> Vec<&str> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let entries = list.take_while(|line| !line.trim().is_empty());
@@ -230,13 +230,13 @@ fn help_uses_the_words_of_the_glossary() {
     let help = bench.run(&["--help"]).expect(0).out;
     let commands = commands(&help);
     assert!(commands.len() > 8 && commands.contains(&"schema"), "{commands:?} of\n{help}");
-    let mut found = find("driftbench --help", &help, &rejected);
+    let mut found = find("exactfed --help", &help, &rejected);
     for command in commands {
         let help = bench.run(&[command, "--help"]).expect(0).out;
-        found.extend(find(&format!("driftbench {command} --help"), &help, &rejected));
+        found.extend(find(&format!("exactfed {command} --help"), &help, &rejected));
     }
     let schema = bench.run(&["schema", "--markdown"]).expect(0).out;
-    found.extend(find("driftbench schema --markdown", &without_code(&schema), &rejected));
+    found.extend(find("exactfed schema --markdown", &without_code(&schema), &rejected));
     assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
 }
 
@@ -328,7 +328,7 @@ fn code_and_parts_of_words_are_not_rejected() {
 
 #[test]
 fn commands_are_read_from_help() {
-    let help = "About\n\nUsage: driftbench <COMMAND>\n\nCommands:\n  run     Run cells\n          \
+    let help = "About\n\nUsage: exactfed <COMMAND>\n\nCommands:\n  run     Run cells\n          \
                 and more\n  report  Write\n  help    Print\n\nOptions:\n  -h  Print help\n";
     assert_eq!(commands(help), ["run", "report"]);
 }

@@ -3,10 +3,10 @@
 
 use crate::problems::{garnet, logistic, perturbed, softmax, sparse_logistic, td};
 use crate::values::Values;
-use driftbench::federated::{Conditions, Federated, Run, Terms};
-use driftbench::problem::Problem;
-use driftbench::problem::td::Noise;
-use driftbench::rng::Stream;
+use exactfed::federated::{Conditions, Federated, Run, Terms};
+use exactfed::problem::Problem;
+use exactfed::problem::td::Noise;
+use exactfed::rng::Stream;
 use std::hint::black_box;
 use std::thread;
 use std::time::Instant;

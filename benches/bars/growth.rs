@@ -2,12 +2,12 @@
 
 use crate::support::{Timing, digits};
 use crate::values::Values;
-use driftbench::analysis::{
+use exactfed::analysis::{
     Body, Color, Curve, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale, Series,
     Style,
 };
-use driftbench::chart;
-use driftbench::stats::verdict::slope_weights;
+use exactfed::chart;
+use exactfed::stats::verdict::slope_weights;
 
 /// Groups of criterion, and the names of their panels.
 const GROUPS: [(&str, &str); 3] =
@@ -101,10 +101,8 @@ const WORKLOADS: [(&str, &str, &str); 4] = [
 /// # Errors
 /// If the figure cannot be drawn.
 pub fn over_dimension(values: &Values) -> Result<Option<String>, String> {
-    let lines = [
-        ("driftbench", "ours", Color::of_family(0)),
-        ("numba", "peers/numba", Color::of_family(1)),
-    ];
+    let lines =
+        [("exactfed", "ours", Color::of_family(0)), ("numba", "peers/numba", Color::of_family(1))];
     let panel = |(title, first, last): &(&str, &str, &str)| {
         let series = lines.map(|(name, who, color)| {
             let mut points: Vec<Point> = (values.measured.iter())

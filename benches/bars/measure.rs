@@ -5,9 +5,9 @@ use crate::manifest::Manifest;
 use crate::problems;
 use crate::process::{Ran, run};
 use crate::values::Values;
-use driftbench::problem::Facts as _;
-use driftbench::problem::td::Noise;
-use driftbench::stats::quantile;
+use exactfed::problem::Facts as _;
+use exactfed::problem::td::Noise;
+use exactfed::stats::quantile;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn driftbench(arguments: &[&str], accepted: &[i32]) -> Result<Ran, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_driftbench"));
+fn exactfed(arguments: &[&str], accepted: &[i32]) -> Result<Ran, String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_exactfed"));
     run(command.current_dir(root()).args(arguments), accepted)
 }
 
@@ -48,7 +48,7 @@ fn driftbench(arguments: &[&str], accepted: &[i32]) -> Result<Ran, String> {
 fn fresh(context: &Context, file: &str, threads: usize) -> Result<Ran, String> {
     let folder = tempfile::tempdir_in(&context.scratch).map_err(|e| e.to_string())?;
     let out = folder.path().display().to_string();
-    driftbench(&["run", file, "--out", &out, "--quiet", "--threads", &threads.to_string()], &[0])
+    exactfed(&["run", file, "--out", &out, "--quiet", "--threads", &threads.to_string()], &[0])
 }
 
 fn written(context: &Context, name: &str, manifest: &Manifest) -> Result<String, String> {
@@ -123,15 +123,15 @@ fn grid(context: &Context, values: &mut Values) -> Result<(), String> {
     let path = |name: &str| context.scratch.join(name).display().to_string();
     let (manifest, results, reports) =
         ("experiments/scafflsa/grid.toml", path("grid"), path("grid-reports"));
-    let plan = driftbench(&["plan", manifest, "--out", &results], &[0])?;
+    let plan = exactfed(&["plan", manifest, "--out", &results], &[0])?;
     let words: Vec<&str> = plan.out.lines().last().unwrap_or("").split_whitespace().collect();
     let named = words.windows(3).find(|w| w[1..] == ["client", "steps,"]);
     let steps: f64 = named
         .and_then(|w| w[0].parse().ok())
-        .ok_or("driftbench plan does not say how many client steps")?;
-    let ran = driftbench(&["run", manifest, "--out", &results, "--quiet"], &[0])?;
+        .ok_or("exactfed plan does not say how many client steps")?;
+    let ran = exactfed(&["run", manifest, "--out", &results, "--quiet"], &[0])?;
     // A refuted claim is exit code 1.
-    let report = driftbench(&["report", &results, "--out", &reports], &[0, 1])?;
+    let report = exactfed(&["report", &results, "--out", &reports], &[0, 1])?;
     values.put("grid/client steps", steps, "steps");
     values.put("grid/step", ran.seconds * 1e9 * context.cores as f64 / steps, "ns/element");
     values.put("grid/seconds", ran.seconds + report.seconds, "s");
@@ -155,7 +155,7 @@ fn cells(context: &Context, values: &mut Values) -> Result<(), String> {
     let out = context.scratch.join("cells").display().to_string();
     values.put("cells/count", manifest.cells() as f64, "cells");
     for name in ["first", "second"] {
-        let ran = driftbench(&["run", &file, "--out", &out, "--quiet"], &[0])?;
+        let ran = exactfed(&["run", &file, "--out", &out, "--quiet"], &[0])?;
         values.put(format!("cells/{name} run"), ran.seconds, "s");
         let each = ran.seconds * context.cores as f64 / manifest.cells() as f64;
         values.put(format!("cells/{name} run, a cell"), each * 1e6, "µs");

@@ -1,4 +1,4 @@
-"""FedLSA and SCAFFLSA on a Garnet problem in numba: what driftbench is measured against.
+"""FedLSA and SCAFFLSA on a Garnet problem in numba: what exactfed is measured against.
 
     NUMBA_NUM_THREADS=1 python benches/peers/garnet_numba.py
 

@@ -4,7 +4,7 @@
 // Each of the three programs that include this file uses a part of it.
 #![allow(dead_code)]
 
-use driftbench::stats::Summary;
+use exactfed::stats::Summary;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,18 +4,18 @@
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
-use driftbench::kernel::{Cohort, LocalSteps, Members};
-use driftbench::problem::arrays::NoFiles;
-use driftbench::problem::garnet::{self, Heterogeneity};
-use driftbench::problem::lms::{self, Lms};
-use driftbench::problem::logistic::sparse::SparseLogistic;
-use driftbench::problem::logistic::{self, Logistic, generated};
-use driftbench::problem::quadratic::{self, Quadratic};
-use driftbench::problem::softmax::Softmax;
-use driftbench::problem::spectrum::Spectrum;
-use driftbench::problem::td::{Noise, Td};
-use driftbench::problem::{Given, Problem, Settings as _};
-use driftbench::rng::{Purpose, Stream};
+use exactfed::kernel::{Cohort, LocalSteps, Members};
+use exactfed::problem::arrays::NoFiles;
+use exactfed::problem::garnet::{self, Heterogeneity};
+use exactfed::problem::lms::{self, Lms};
+use exactfed::problem::logistic::sparse::SparseLogistic;
+use exactfed::problem::logistic::{self, Logistic, generated};
+use exactfed::problem::quadratic::{self, Quadratic};
+use exactfed::problem::softmax::Softmax;
+use exactfed::problem::spectrum::Spectrum;
+use exactfed::problem::td::{Noise, Td};
+use exactfed::problem::{Given, Problem, Settings as _};
+use exactfed::rng::{Purpose, Stream};
 use std::time::Duration;
 
 /// TD(0) on a Garnet problem with two actions and two successors of each.

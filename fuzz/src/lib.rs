@@ -4,12 +4,12 @@
 //! *Invariant*: a target fails only where the harness does: by a panic, by time
 //! or by memory. What a target itself refuses, it refuses in silence.
 
-use driftbench_core::problem::Spec;
-use driftbench_core::problem::arrays::{Contents, DataFile, Files};
-use driftbench_runner::data::{self, TableReader};
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{self, Silent, prepare};
-use driftbench_runner::trace::{Outcome, Trace};
+use exactfed_core::problem::Spec;
+use exactfed_core::problem::arrays::{Contents, DataFile, Files};
+use exactfed_runner::data::{self, TableReader};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{self, Silent, prepare};
+use exactfed_runner::trace::{Outcome, Trace};
 use std::sync::Arc;
 
 /// Settings of a problem above this make it too large to run for every input.
@@ -37,7 +37,7 @@ fn tiny(cell: &Cell) -> bool {
     let coin = |value: f64| value > 0.05;
     let settings_of = |key: &str| cell.settings.get(key).cloned();
     let thrown = match settings_of("communication-probability") {
-        Some(driftbench_runner::plan::Setting::Number(p)) => coin(p),
+        Some(exactfed_runner::plan::Setting::Number(p)) => coin(p),
         _ => true,
     };
     settings && thrown && steps <= MOST_STEPS && cell.identity.replicates <= 4
@@ -114,6 +114,6 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
         if !spec.check().is_empty() {
             continue;
         }
-        let _ = spec.build(1, &files, driftbench_core::problem::Form::Own, driftbench_core::algorithm::Boxed);
+        let _ = spec.build(1, &files, exactfed_core::problem::Form::Own, exactfed_core::algorithm::Boxed);
     }
 }

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use driftbench_fuzz::built;
+use exactfed_fuzz::built;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use driftbench_runner::manifest::Source;
-use driftbench_runner::plan::Plan;
-use driftbench_fuzz::run;
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::Plan;
+use exactfed_fuzz::run;
 use libfuzzer_sys::fuzz_target;
 
 fn planned(text: &str) -> Option<Plan> {
@@ -29,6 +29,6 @@ fuzz_target!(|text: &str| {
     let ids = |plan: &Plan| plan.cells.iter().map(|c| c.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&plan), ids(&again));
     #[cfg(feature = "polars")]
-    let _ = driftbench::report::check_texts(&plan);
+    let _ = exactfed::report::check_texts(&plan);
     run(&plan, &plan.folder());
 });

@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use driftbench_fuzz::built;
+use exactfed_fuzz::built;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    built("x.parquet", bytes, Some(driftbench::store::read_table));
+    built("x.parquet", bytes, Some(exactfed::store::read_table));
 });

@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use driftbench::analysis::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
-use driftbench::report::diff::{DiffFormat, render};
+use exactfed::analysis::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
+use exactfed::report::diff::{DiffFormat, render};
 use libfuzzer_sys::fuzz_target;
 
 /// The record with the hash that the finals have.

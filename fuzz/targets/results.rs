@@ -7,10 +7,10 @@
 #![no_main]
 
 use clap::Parser;
-use driftbench::analysis::compare::results::ResultsFolder;
-use driftbench::cli::{Cli, dispatch};
-use driftbench::plan::Plan;
-use driftbench::store::Store;
+use exactfed::analysis::compare::results::ResultsFolder;
+use exactfed::cli::{Cli, dispatch};
+use exactfed::plan::Plan;
+use exactfed::store::Store;
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -37,7 +37,7 @@ fn home() -> &'static Home {
         fs::write(&manifest, MANIFEST).expect("there is room for a file");
         let [manifest, results] = [manifest, results].map(|p| p.display().to_string());
         let words =
-            ["driftbench", "run", &manifest, "--out", &results, "--quiet", "--threads", "1"];
+            ["exactfed", "run", &manifest, "--out", &results, "--quiet", "--threads", "1"];
         dispatch(Cli::parse_from(words)).expect("the manifest is right");
         let store = Store::open(Path::new(&results)).expect("results were written");
         for id in ids(&store) {
@@ -48,7 +48,7 @@ fn home() -> &'static Home {
         let mut files = Vec::new();
         gather(Path::new(&results), &mut files);
         files.sort();
-        if let Some(seeds) = std::env::var_os("DRIFTBENCH_SEEDS") {
+        if let Some(seeds) = std::env::var_os("EXACTFED_SEEDS") {
             keep(Path::new(&seeds), &files).expect("seeds can be written");
         }
         Home { folder, files }
@@ -57,7 +57,7 @@ fn home() -> &'static Home {
 
 fn ids(store: &Store) -> Vec<String> {
     let experiments = store.experiments().expect("results were written");
-    let plan = |e: &driftbench::store::StoredExperiment| Plan::new(e.name.clone(), e.source());
+    let plan = |e: &exactfed::store::StoredExperiment| Plan::new(e.name.clone(), e.source());
     let plans = experiments.iter().map(|e| plan(e).expect("the manifest is right"));
     plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id)).collect()
 }
@@ -108,7 +108,7 @@ fn vouched_columns(bytes: &[u8]) -> Vec<u8> {
     let end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
     let (what, body) = (&bytes[..end], bytes.get(end + 1..).unwrap_or_default());
     let hash = hex(&Sha256::new().chain_update(what).chain_update(body).finalize());
-    [b"driftbench-columns ", what, b" ", hash.as_bytes(), b"\n", body].concat()
+    [b"exactfed-columns ", what, b" ", hash.as_bytes(), b"\n", body].concat()
 }
 
 fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 
-import driftbench as db
+import exactfed as db
 
 MANIFEST = """
 title = "The cost of a round"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import driftbench as db
+import exactfed as db
 import matplotlib
 import pytest
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import driftbench as db
+import exactfed as db
 
 LOGISTIC = """
 title = "t"
@@ -119,7 +119,7 @@ def test_linear_problems_too_and_any_number_of_threads(tmp_path):
 
 
 def test_a_key_of_one_s_own_is_an_axis(tmp_path):
-    import driftbench.algorithms  # noqa: F401
+    import exactfed.algorithms  # noqa: F401
 
     text = QUADRATIC + entries(fedavgm="momentum = [0.0, 0.5]", fedavg="")
     rows = db.run(text, out=tmp_path).frame()
@@ -134,7 +134,7 @@ def test_a_key_of_one_s_own_is_an_axis(tmp_path):
 def test_the_shipped_algorithms_converge_where_theory_says(tmp_path):
     """Without noise: FedDyn, Scaffold with momentum, and EF21 with one local step tend to θ*;
     FedAvgM and FedAdam to the limit of FedAvg. EF21 sends less."""
-    import driftbench.algorithms  # noqa: F401
+    import exactfed.algorithms  # noqa: F401
 
     kinds = entries(
         fedavg="", fedavgm="", fedadam="", feddyn="alpha = 0.5", scaffold_momentum="", ef21=""
@@ -205,14 +205,14 @@ def test_constants_and_functions_that_it_uses_are_part_of_its_source(tmp_path, m
 
 def test_two_algorithms_of_one_name_are_refused(tmp_path):
     program = """
-        import driftbench as db
+        import exactfed as db
 
         @db.algorithm("FedAvgM")
         def fedavgm(clients, theta, gamma, H):
             yield theta
 
         try:
-            import driftbench.algorithms
+            import exactfed.algorithms
         except db.AlgorithmError as error:
             print(error)
     """
@@ -223,7 +223,7 @@ def test_two_algorithms_of_one_name_are_refused(tmp_path):
 
 
 def test_its_keys_are_tuned(tmp_path):
-    import driftbench.algorithms  # noqa: F401
+    import exactfed.algorithms  # noqa: F401
 
     tune = """
     [tune]
@@ -244,7 +244,7 @@ def test_its_keys_are_tuned(tmp_path):
 
 def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
     """The best step size is far above the range, with an algorithm of one's own as without."""
-    import driftbench.algorithms  # noqa: F401
+    import exactfed.algorithms  # noqa: F401
 
     tune = "[tune]\nover = \"step-size\"\nrange = [1e-4, 1e-3]\n"
     fedavg = "[[algorithm.fedavg]]\nlocal-steps = 5\n"
@@ -323,7 +323,7 @@ def test_parameters_that_no_manifest_could_name_are_refused(source, said):
 
 
 MOMENTUM = '''
-import driftbench as db
+import exactfed as db
 
 
 @db.algorithm("Heavy ball", kind="heavy-ball")
@@ -338,7 +338,7 @@ def heavy_ball(clients, theta, gamma, H, beta=0.5):
 
 def command(*arguments: str, folder) -> subprocess.CompletedProcess:
     """The command line, in a process of its own that ends within a minute."""
-    call = [sys.executable, "-m", "driftbench", *arguments]
+    call = [sys.executable, "-m", "exactfed", *arguments]
     return subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
@@ -375,15 +375,15 @@ def test_code_that_is_not_there_is_reported(tmp_path):
     (tmp_path / "m.toml").write_text(text)
     done = command("check", "m.toml", folder=tmp_path)
     assert done.returncode == 2 and "there is no file own.py" in done.stderr, done.stderr
-    (tmp_path / "own.py").write_text("import driftbench\n")
+    (tmp_path / "own.py").write_text("import exactfed\n")
     done = command("check", "m.toml", folder=tmp_path)
     assert done.returncode == 2 and "defines no algorithm" in done.stderr, done.stderr
-    with pytest.raises(db.ManifestError, match="@driftbench.algorithm"):
+    with pytest.raises(db.ManifestError, match="@exactfed.algorithm"):
         db.check(LOGISTIC.format(dimension=2, clients=4) + entries(unheard_of=""))
 
 
 def test_the_error_of_a_file_is_reported_with_its_place(tmp_path):
-    (tmp_path / "own.py").write_text("import driftbench\n1 / 0\n")
+    (tmp_path / "own.py").write_text("import exactfed\n1 / 0\n")
     (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + LOGISTIC.format(dimension=2, clients=4) + entries(fedavg=""))
     done = command("check", "m.toml", folder=tmp_path)
     assert done.returncode == 2

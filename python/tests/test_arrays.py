@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-import driftbench
-from driftbench._arrays import in_memory, to_npz
+import exactfed
+from exactfed._arrays import in_memory, to_npz
 
 X = np.array([[0.5, -1.0, 0.0], [2.0, 0.0, 3.25]])
 Y = np.array([0, 1])
@@ -201,16 +201,16 @@ def test_arrays_give_the_results_of_a_file(tmp_path, monkeypatch):
     np.savez("x.npz", x=x, y=y)
     (tmp_path / "mine").write_text("a file of this name is not read")
     arrays = {"mine": {"x": np.asfortranarray(x), "y": y.tolist()}}
-    run = driftbench.run(records(clients=4), arrays=arrays, out="a")
+    run = exactfed.run(records(clients=4), arrays=arrays, out="a")
     of_file = records(clients=4)
     of_file["problem"]["logistic-dataset"]["dataset"]["file"] = "x.npz"
-    wanted = driftbench.run(of_file, out="b").digests()
+    wanted = exactfed.run(of_file, out="b").digests()
     assert list(run.digests().values()) == list(wanted.values())
-    again = driftbench.run(records(clients=4), arrays=arrays, out="a")
+    again = exactfed.run(records(clients=4), arrays=arrays, out="a")
     assert again.digests() == run.digests()
     # Later, elsewhere, without the arrays.
     monkeypatch.chdir(tmp_path / "a")
-    loaded = driftbench.load(tmp_path / "a")
+    loaded = exactfed.load(tmp_path / "a")
     assert loaded.verify().equal == 1
     loaded.report(tmp_path / "pages")
     assert "FedAvg" in (tmp_path / "pages" / "experiment" / "report.html").read_text()
@@ -223,7 +223,7 @@ def test_sparse_matrices_and_frames_run(tmp_path):
 
     def digest(value: object, **settings: object) -> str:
         out = tmp_path / str(len(list(tmp_path.iterdir())))
-        run = driftbench.run(records(**settings), arrays={"mine": value}, out=out)
+        run = exactfed.run(records(**settings), arrays={"mine": value}, out=out)
         return next(iter(run.digests().values()))
 
     with (tmp_path / "mine.svm").open("w") as file:
@@ -232,7 +232,7 @@ def test_sparse_matrices_and_frames_run(tmp_path):
             print(int(label), *pairs, file=file)
     libsvm = records(clients=4)
     libsvm["problem"]["logistic-dataset"]["dataset"]["file"] = str(tmp_path / "mine.svm")
-    [wanted] = driftbench.run(libsvm, out=tmp_path / "libsvm").digests().values()
+    [wanted] = exactfed.run(libsvm, out=tmp_path / "libsvm").digests().values()
     assert digest({"x": sparse.csc_matrix(x), "y": y}, clients=4) == wanted
     dense = digest({"x": x, "y": y}, clients=4)
     frame = pandas.DataFrame(x).rename(columns="x{}".format)
@@ -243,18 +243,18 @@ def test_sparse_matrices_and_frames_run(tmp_path):
 def test_names_that_do_not_fit_are_refused():
     x, y = data()
     arrays = {"mine": {"x": x, "y": y}}
-    with pytest.raises(driftbench.ManifestError, match="no key names `mien` as a file"):
-        driftbench.check(records(clients=4), arrays={**arrays, "mien": arrays["mine"]})
-    with pytest.raises(driftbench.ManifestError, match="in memory there is mien"):
-        driftbench.check(records(clients=4), arrays={"mien": arrays["mine"]})
-    with pytest.raises(driftbench.ManifestError, match="distinct label"):
-        driftbench.check(records(clients=4), arrays={"mine": {"x": x, "y": 0 * y}})
+    with pytest.raises(exactfed.ManifestError, match="no key names `mien` as a file"):
+        exactfed.check(records(clients=4), arrays={**arrays, "mien": arrays["mine"]})
+    with pytest.raises(exactfed.ManifestError, match="in memory there is mien"):
+        exactfed.check(records(clients=4), arrays={"mien": arrays["mine"]})
+    with pytest.raises(exactfed.ManifestError, match="distinct label"):
+        exactfed.check(records(clients=4), arrays={"mine": {"x": x, "y": 0 * y}})
 
 
 def test_atoms_are_read_from_arrays(tmp_path):
     a = np.tile(np.eye(2), (3, 1, 1, 1))
     arrays = {"A": a, "b": np.ones((3, 1, 2)), "p": np.ones((3, 1))}
     linear = manifest({"atoms": {"file": "mine"}})
-    assert driftbench.exact(linear, arrays={"mine": arrays}).optimum.tolist() == [1, 1]
-    with pytest.raises(driftbench.ManifestError, match="`b` has the shape"):
-        driftbench.check(linear, arrays={"mine": {**arrays, "b": np.ones((3, 2))}})
+    assert exactfed.exact(linear, arrays={"mine": arrays}).optimum.tolist() == [1, 1]
+    with pytest.raises(exactfed.ManifestError, match="`b` has the shape"):
+        exactfed.check(linear, arrays={"mine": {**arrays, "b": np.ones((3, 2))}})

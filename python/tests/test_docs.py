@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import driftbench as db
+import exactfed as db
 import duckdb
 import pytest
 from conftest import MANIFEST, ROOT
@@ -25,10 +25,10 @@ def blocks(document: str, *languages: str) -> list[tuple[str, str]]:
 
 
 def shell(line: str) -> None:
-    """A line of a shell that calls driftbench."""
+    """A line of a shell that calls exactfed."""
     words = line.split("#")[0].split()
-    if words[0] == "driftbench":
-        words[:1] = [sys.executable, "-m", "driftbench"]
+    if words[0] == "exactfed":
+        words[:1] = [sys.executable, "-m", "exactfed"]
     subprocess.run(words, check=True, timeout=300, capture_output=True)
 
 
@@ -74,7 +74,7 @@ def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixt
 
 def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db.run(MANIFEST)
-    shell("driftbench export --out rows.parquet")
+    shell("exactfed export --out rows.parquet")
     ((_, code),) = blocks("docs/TUTORIAL.md", "python")
     exec(compile(code.replace("10_000", "2_000"), "docs/TUTORIAL.md", "exec"), {})
     assert "shape: (8, 6)" in capsys.readouterr().out
@@ -86,7 +86,7 @@ def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture
 def test_examples_of_docstrings(name: str, folder: Path) -> None:
     if name == "__main__":
         pytest.skip("it is the command line")
-    module = importlib.import_module(f"driftbench.{name}")
+    module = importlib.import_module(f"exactfed.{name}")
     found = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import driftbench as db
-from driftbench import _native
+import exactfed as db
+from exactfed import _native
 
 LINEAR: dict[str, Any] = {
     "title": "t",
@@ -114,12 +114,12 @@ def test_of_an_algorithm_of_ones_own_the_instance_is_known():
 
 
 def test_one_cell_is_selected():
-    with pytest.raises(db.DriftbenchError, match="several cells are selected") as several:
+    with pytest.raises(db.ExactfedError, match="several cells are selected") as several:
         db.exact(LINEAR, label="FedAvg")
     assert str(several.value).count("H = ") == 2
-    with pytest.raises(db.DriftbenchError, match="no cell is selected"):
+    with pytest.raises(db.ExactfedError, match="no cell is selected"):
         db.exact(LINEAR, label="FedProx")
-    with pytest.raises(db.DriftbenchError, match="the cell has 1 instance"):
+    with pytest.raises(db.ExactfedError, match="the cell has 1 instance"):
         db.exact(LINEAR, label="Scaffold", instance=1)
     with pytest.raises(db.ManifestError, match="unknown key"):
         db.exact({**LINEAR, "sed": 1})

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import driftbench as db
+import exactfed as db
 import pandas as pd
 import polars as pl
 import pyarrow
@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 
 def export(results: db.Results, to: Path) -> Path:
-    command = [sys.executable, "-m", "driftbench", "export", str(results.path)]
+    command = [sys.executable, "-m", "exactfed", "export", str(results.path)]
     command += ["--experiment", results.experiment, "--out", str(to), "--quiet"]
     subprocess.run(command, check=True, timeout=120)
     return to
@@ -73,7 +73,7 @@ def test_a_last_run_without_results(tmp_path: Path) -> None:
     with pytest.raises(db.CellError):
         db.run(own + "fails = true\n", out=tmp_path, name="own", replicates=1)
     results = db.load(tmp_path)
-    with pytest.raises(db.DriftbenchError, match=r"earlier=True"):
+    with pytest.raises(db.ExactfedError, match=r"earlier=True"):
         results.frame()
     assert results.frame(earlier=True)["cell"].n_unique() == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import driftbench as db
+import exactfed as db
 import numpy as np
 import pytest
 from conftest import MANIFEST
@@ -78,7 +78,7 @@ def test_sizes_and_axes(results: db.Results, tmp_path: Path) -> None:
     pyplot.close(own)
     with pytest.raises(ValueError, match="column, text"):
         results.plot(width="wide")
-    with pytest.raises(db.DriftbenchError, match='no figure "other" .*curves'):
+    with pytest.raises(db.ExactfedError, match='no figure "other" .*curves'):
         results.plot("other")
 
 
@@ -148,7 +148,7 @@ momentum = [0.0, 0.5]
 """
     text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2") + entries
     results = db.run(text, out=tmp_path / "results")
-    with pytest.warns(db.DriftbenchWarning) as caught:
+    with pytest.warns(db.ExactfedWarning) as caught:
         figure = results.plot(x="momentum")
     (warning,) = caught
     assert warning.filename == __file__
@@ -158,9 +158,9 @@ momentum = [0.0, 0.5]
     drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
     assert [set(line.get_xdata()) for line in drawn] == [{0.0, 0.5}] * 2, "0 has its place"
     own = text + '[[figure.scaling]]\nid = "logarithmic"\nx = "momentum"\n'
-    with pytest.warns(db.DriftbenchWarning, match="2 of 8 points, .* not above 0"):
+    with pytest.warns(db.ExactfedWarning, match="2 of 8 points, .* not above 0"):
         db.run(own, out=tmp_path / "results").plot("logarithmic")
-    with pytest.warns(db.DriftbenchWarning, match="60 of 108 cells, since"):
+    with pytest.warns(db.ExactfedWarning, match="60 of 108 cells, since"):
         sizes = np.linspace(0.01, 0.05, 102).tolist()
         many = db.run(text, out=tmp_path / "many", set={"algorithm.fedavg.step-size": sizes})
         many.plot(x="gradients", y="sq-error")
@@ -200,7 +200,7 @@ y = "local-steps"
             assert axes.get_tightbbox().y0 >= below.y1 - 1, (name, width)
             assert min(box.width, box.height) > 0.3 * figure.dpi, (name, width)
         pyplot.close(figure)
-    with pytest.warns(db.DriftbenchWarning, match="height of 1 in has no room"):
+    with pytest.warns(db.ExactfedWarning, match="height of 1 in has no room"):
         low = results.plot("panels", width="column", height=1.0)
     low.savefig(tmp_path / "figure.png")
     assert results.plot("panels", height=6.0).get_size_inches()[1] == pytest.approx(6.0)
@@ -230,8 +230,8 @@ def test_diffs(results: db.Results, tmp_path: Path) -> None:
     changed = diff.frame()
     assert changed.height == 2 and set(changed["verdict"]) == {"worse"}
     assert (changed["low"] > 1).all() and (changed["ratio"] < changed["high"]).all()
-    with pytest.raises(db.DriftbenchError, match="neither results"):
+    with pytest.raises(db.ExactfedError, match="neither results"):
         (tmp_path / "empty").mkdir()
         db.diff(results, tmp_path / "empty")
-    with pytest.raises(db.DriftbenchError, match="fail-on"):
+    with pytest.raises(db.ExactfedError, match="fail-on"):
         db.diff(results, results, fail_on=["nonsense"])

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import driftbench as db
+import exactfed as db
 import numpy as np
 import pytest
 from conftest import MANIFEST
@@ -46,7 +46,7 @@ local-steps = 2
 
 
 def command_line(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "driftbench", *arguments]
+    command = [sys.executable, "-m", "exactfed", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_what_the_command_line_prints(tmp_path: Path) -> None:
     with pytest.raises(db.ManifestError) as caught:
         db.check(missing)
     assert str(caught.value) == command_line("check", str(missing)).stderr.rstrip("\n")
-    assert isinstance(caught.value, ValueError) and isinstance(caught.value, db.DriftbenchError)
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, db.ExactfedError)
     assert db.check(SMALL) is None
 
 
@@ -160,7 +160,7 @@ def test_values_that_no_manifest_has(tmp_path: Path) -> None:
         db.run(SMALL, name="../outside", out=tmp_path / "results")
     with pytest.raises(TypeError, match="name="):
         db.run(tmp_path / "a.toml", name="b")
-    with pytest.raises(db.DriftbenchError, match="threads"):
+    with pytest.raises(db.ExactfedError, match="threads"):
         db.run(SMALL, threads=0, out=tmp_path / "results")
 
 
@@ -182,7 +182,7 @@ def test_progress_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str])
 
 CHILD = """
 import sys
-import driftbench as db
+import exactfed as db
 manifest, out = open(sys.argv[1]).read(), sys.argv[2]
 def progress(done, total, cells):
     if cells >= 1:
@@ -233,7 +233,7 @@ def test_failed_cells_are_reported_and_others_stored(tmp_path: Path) -> None:
     assert failures.height == 1 and "fails" in failures["reason"][0]
     assert len(results.digests()) == 1
     with pytest.warns(db.CellFailedWarning), warnings.catch_warnings():
-        warnings.simplefilter("error", db.DriftbenchWarning)
+        warnings.simplefilter("error", db.ExactfedWarning)
         warnings.simplefilter("always", db.CellFailedWarning)
         db.run(manifest, out=tmp_path / "results", rerun_failed=True)
     with pytest.raises(db.CellError, match="too large a step"):
@@ -247,24 +247,24 @@ def test_until_decided(tmp_path: Path) -> None:
     )
     assert results.claims()["verdict"].to_list() == ["supported"]
     assert results.frame()["replicate"].max() > 1
-    with pytest.raises(db.DriftbenchError, match="no claims"):
+    with pytest.raises(db.ExactfedError, match="no claims"):
         db.run(SMALL, out=tmp_path / "other", until_decided=True)
 
 
 def test_results_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(db.DriftbenchError, match="there are no results here"):
+    with pytest.raises(db.ExactfedError, match="there are no results here"):
         db.load(tmp_path / "none")
     out = tmp_path / "results"
     for name in ("one", "two"):
         db.run(SMALL, out=out, name=name)
-    with pytest.raises(db.DriftbenchError, match="2 experiments.*one, two"):
+    with pytest.raises(db.ExactfedError, match="2 experiments.*one, two"):
         db.load(out)
-    with pytest.raises(db.DriftbenchError, match='no experiment "three".*one, two'):
+    with pytest.raises(db.ExactfedError, match='no experiment "three".*one, two'):
         db.load(out, "three")
     assert db.load(out, "two").experiment == "two"
-    marker = out / "driftbench.toml"
+    marker = out / "exactfed.toml"
     marker.write_text(marker.read_text().replace("schema = 4", "schema = 99"))
-    with pytest.raises(db.DriftbenchError, match="schema 99, written by driftbench"):
+    with pytest.raises(db.ExactfedError, match="schema 99, written by exactfed"):
         db.load(out, "two")
 
 
@@ -276,9 +276,9 @@ def test_verification_and_damage(tmp_path: Path) -> None:
     traces = tmp_path / "results" / "experiment" / cell / "traces.parquet"
     traces.write_bytes(traces.read_bytes()[:-1] + b"x")
     assert not db.load(tmp_path / "results").verify(None)
-    with pytest.warns(db.DriftbenchWarning, match=cell):
+    with pytest.warns(db.ExactfedWarning, match=cell):
         assert db.load(tmp_path / "results").frame()["cell"].n_unique() == 1
-    with pytest.warns(db.DriftbenchWarning, match="run again"):
+    with pytest.warns(db.ExactfedWarning, match="run again"):
         assert db.run(SMALL, out=tmp_path / "results").verify(None)
 
 
@@ -297,7 +297,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 def test_an_interrupted_command_line_ends_with_its_code(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(TEXT.replace("rounds = 10", "rounds = 100000000"))
-    command = [sys.executable, "-m", "driftbench", "run", "long.toml"]
+    command = [sys.executable, "-m", "exactfed", "run", "long.toml"]
     child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 60
@@ -325,6 +325,6 @@ def test_a_submission_calls_python(tmp_path: Path) -> None:
         "submit", "--slurm", "small.toml", cwd=tmp_path, env=os.environ | {"PATH": path}
     )
     assert done.returncode == 0, done.stderr
-    program = tmp_path / "results" / ".slurm" / "1" / "driftbench"
+    program = tmp_path / "results" / ".slurm" / "1" / "exactfed"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
     assert db.__version__ in version.stdout

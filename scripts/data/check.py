@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks convert.py on small files of the same form as the public ones.
 
-    scripts/data/check.py [DRIFTBENCH]
+    scripts/data/check.py [EXACTFED]
 
 Needs numpy. Each conversion runs as a user would run it, and numpy compares the result with
-what went in; wrong input must end with exit code 2, a message and no file. If a driftbench
+what went in; wrong input must end with exit code 2, a message and no file. If a exactfed
 program is given, it also has to accept the manifest lines of README.md with each file. Prints
 one line per check; exit code 1 if one fails.
 """
@@ -275,7 +275,7 @@ def check_with(program, work):
         command = [program, "check", manifest]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=work)
         wrong = (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
-        report(f"driftbench reads {file}", wrong)
+        report(f"exactfed reads {file}", wrong)
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns public data sets that you have downloaded into files that driftbench's manifests read.
+"""Turns public data sets that you have downloaded into files that exactfed's manifests read.
 
     scripts/data/convert.py a9a|w8a|rcv1 INPUT OUTPUT.libsvm     LIBSVM text, stays sparse
     scripts/data/convert.py covtype INPUT OUTPUT.npz             LIBSVM text, becomes dense

@@ -4,8 +4,8 @@
 use super::theory::{Theory, fits, quantity_of};
 use super::{CellResult, needs};
 use crate::stats::mean;
-use driftbench_core::theory::bounds::Bound;
-use driftbench_runner::plan::{Cell, Plan};
+use exactfed_core::theory::bounds::Bound;
+use exactfed_runner::plan::{Cell, Plan};
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]

@@ -7,10 +7,10 @@ use super::panels::unique;
 use super::runs::NoSample;
 use super::{CellResult, setting_text};
 use crate::stats::mean;
-use driftbench_core::federated::{Schedule, Variates};
-use driftbench_core::words::{joined, readable, thousands};
-use driftbench_runner::manifest::{AtCost, Quantity};
-use driftbench_runner::plan::Cell;
+use exactfed_core::federated::{Schedule, Variates};
+use exactfed_core::words::{joined, readable, thousands};
+use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::plan::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 /// The costs that a page states of algorithms that it compares.

@@ -13,7 +13,7 @@ use super::figure::View;
 use super::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
 use super::setting_text::{distinguishing_settings, pretty};
 use super::{CellResult, panels};
-use driftbench_runner::plan::{Cell, Setting, short};
+use exactfed_runner::plan::{Cell, Setting, short};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
@@ -201,8 +201,8 @@ mod tests {
     use super::super::family::FAMILIES;
     use super::super::line_figure::LineFigure;
     use super::*;
-    use driftbench_runner::manifest::Source;
-    use driftbench_runner::plan::{Plan, shows};
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::plan::{Plan, shows};
     use std::path::{Path, PathBuf};
 
     /// The plans of all published experiments and of those for tests.

@@ -9,9 +9,9 @@ use super::curves::curves;
 use super::figure::XAxis;
 use super::line_figure::{LineFigure, x_value};
 use super::panels::{Group, distinct, panels};
-use driftbench_core::words::thousands;
-use driftbench_runner::manifest::figure::{FigureKeys, FigureTables};
-use driftbench_runner::plan::{Cell, Setting, shows};
+use exactfed_core::words::thousands;
+use exactfed_runner::manifest::figure::{FigureKeys, FigureTables};
+use exactfed_runner::plan::{Cell, Setting, shows};
 use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.
@@ -213,7 +213,7 @@ fn sentence(notes: &[String]) -> String {
     let mut text = notes.join("; ");
     let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
     text.replace_range(..1, &first);
-    format!(" {text}. All cells are in summary.csv; `driftbench export` writes all rounds.")
+    format!(" {text}. All cells are in summary.csv; `exactfed export` writes all rounds.")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The errors in the sources, with the numbers of their counterexamples.
 
-use driftbench_core::theory::errata::{self, COMPARED, Counterexample, Erratum, Gravity};
+use exactfed_core::theory::errata::{self, COMPARED, Counterexample, Erratum, Gravity};
 use serde::Serialize;
 
 /// An error in a source as pages show it.

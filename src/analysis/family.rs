@@ -1,7 +1,7 @@
 //! The families of algorithms. An algorithm has the colour of its family in every figure and on
 //! every page, whatever its label.
 
-use driftbench_runner::plan::Cell;
+use exactfed_runner::plan::Cell;
 
 /// Families, each with a colour of its own.
 pub const FAMILIES: usize = 8;

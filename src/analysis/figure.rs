@@ -2,8 +2,8 @@
 
 use super::line::{Color, Curve, LegendEntry, Line};
 use super::map::{Maps, Square};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@
 use super::CellResult;
 use super::theory::Theory;
 use crate::stats::ROUNDING_FLOOR;
-use driftbench_core::kernel::{axpy, dot};
-use driftbench_runner::manifest::TimeAverage;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::plan::Cell;
+use exactfed_core::kernel::{axpy, dot};
+use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::plan::Cell;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 //! else. Drawings, the data of a page, LaTeX, CSV and legends read them.
 
 use super::family::FAMILIES;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::plan::Setting;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::plan::Setting;
 
 /// Shades of a family's colour for the settings of its curves, from strong to light.
 pub const SHADES: usize = 5;

@@ -9,10 +9,10 @@ use super::ranking::grid_points;
 use super::theory::Theory;
 use super::{CellResult, predictions, setting_text};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
-use driftbench_runner::plan::{Cell, Setting, selected, short};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
+use exactfed_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 
 /// A figure of lines, as a manifest asks for it.

@@ -6,8 +6,8 @@ use super::claims::{JudgedClaim, JudgedClaims};
 use crate::stats::looks::{Look, Looks};
 use crate::stats::verdict::LEVEL;
 use crate::store::{Store, cells_hash};
-use driftbench_runner::files::{Error, error};
-use driftbench_runner::plan::Plan;
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::plan::Plan;
 use std::path::Path;
 
 /// The looks that were planned for the cells of a plan, if it is at one of them.

@@ -3,8 +3,8 @@
 use super::line::{Color, LegendEntry};
 use super::panels::Sides;
 use crate::stats::Ratio;
-use driftbench_core::words::readable;
-use driftbench_runner::plan::Setting;
+use exactfed_core::words::readable;
+use exactfed_runner::plan::Setting;
 use std::collections::HashMap;
 
 /// The maps of a figure.

@@ -45,14 +45,14 @@ use claims::{JudgedClaim, JudgedClaims};
 pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
 use downsample::{FigureCells, Sample};
-use driftbench_core::algorithm::Component;
-use driftbench_core::federated::{Schedule, Terms, Variates};
-use driftbench_core::words::{count, thousands};
-use driftbench_runner::files::{Error, error};
-pub use driftbench_runner::manifest::figure::Scale;
-use driftbench_runner::manifest::{AtCost, Oracle, Prices, Quantity};
-use driftbench_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
-use driftbench_runner::runner::{Prepared, prepare_knowing};
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::{Schedule, Terms, Variates};
+use exactfed_core::words::{count, thousands};
+use exactfed_runner::files::{Error, error};
+pub use exactfed_runner::manifest::figure::Scale;
+use exactfed_runner::manifest::{AtCost, Oracle, Prices, Quantity};
+use exactfed_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
+use exactfed_runner::runner::{Prepared, prepare_knowing};
 pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
 pub use line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
@@ -291,7 +291,7 @@ fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
     Err(error(
         Path::new(&plan.experiment),
         format!(
-            "its cells were computed by several versions of driftbench ({}), which a report does not mix: compute all with one (driftbench run {}{overrides} --force, with the --out of these results)",
+            "its cells were computed by several versions of exactfed ({}), which a report does not mix: compute all with one (exactfed run {}{overrides} --force, with the --out of these results)",
             each.join(", "),
             source.name
         ),

@@ -7,10 +7,10 @@ use super::costs::STATED;
 use super::downsample::{FigureCells, MOST_CURVES};
 use super::line_figure::LineFigure;
 use super::runs::TraceNeeds;
-use driftbench_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
-use driftbench_runner::manifest::figure::{Convergence, TheoryKind};
-use driftbench_runner::manifest::{Quantity, TimeAverage};
-use driftbench_runner::plan::{Cell, Plan, selected, shows};
+use exactfed_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
+use exactfed_runner::manifest::figure::{Convergence, TheoryKind};
+use exactfed_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 
 /// What a manifest needs.

@@ -2,7 +2,7 @@
 
 use super::CellResult;
 use super::setting_text::pretty;
-use driftbench_runner::plan::{Setting, SettingKey};
+use exactfed_runner::plan::{Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;

@@ -5,10 +5,10 @@ use super::CellResult;
 use super::figure::{Panel, Plot};
 use super::line::{Curve, LegendEntry, Line, legend_text};
 use super::theory::Theory;
-use driftbench_core::theory::effort::Effort;
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::TheoryKind;
+use exactfed_core::theory::effort::Effort;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::figure::TheoryKind;
 
 /// The predictions that a kind of theory stands for.
 pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {

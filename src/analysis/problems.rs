@@ -3,16 +3,16 @@
 //! number of local steps.
 
 use super::setting_text::pretty;
-use driftbench_core::algorithm::Component;
-use driftbench_core::federated::Schedule;
-use driftbench_core::problem::Facts;
-use driftbench_core::theory::deterministic::{drift, drift_effort};
-use driftbench_core::theory::effort::Effort;
-use driftbench_core::theory::heterogeneity::Measures;
-use driftbench_runner::files::Error;
-use driftbench_runner::manifest::Oracle;
-use driftbench_runner::plan::{Cell, Plan, Setting, short};
-use driftbench_runner::runner::Prepared;
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::Schedule;
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::deterministic::{drift, drift_effort};
+use exactfed_core::theory::effort::Effort;
+use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_runner::files::Error;
+use exactfed_runner::manifest::Oracle;
+use exactfed_runner::plan::{Cell, Plan, Setting, short};
+use exactfed_runner::runner::Prepared;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};

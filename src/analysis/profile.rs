@@ -7,9 +7,9 @@ use super::figure::{Body, Figure, Panel, Plot, Point, Series};
 use super::line::{LegendEntry, Line};
 use super::{CellResult, ranking};
 use crate::stats::{mean, standard_deviation};
-use driftbench_core::words::count;
-use driftbench_runner::manifest::figure::{FigureKeys, Scale};
-use driftbench_runner::manifest::{AtCost, Quantity};
+use exactfed_core::words::count;
+use exactfed_runner::manifest::figure::{FigureKeys, Scale};
+use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.
 const FEWEST: usize = 10;

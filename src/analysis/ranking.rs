@@ -12,9 +12,9 @@ use super::panels::{self, Group};
 use super::runs::NoSample;
 use super::{CellResult, family, setting_text};
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
-use driftbench_core::words::joined;
-use driftbench_runner::manifest::{AtCost, Quantity, Start};
-use driftbench_runner::plan::short;
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::{AtCost, Quantity, Start};
+use exactfed_runner::plan::short;
 use std::collections::{BTreeSet, HashMap};
 
 /// Family-wise level of all comparisons of a page.

@@ -11,8 +11,8 @@ use super::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use super::ranking::{PointRanking, Rankings};
 use super::runs::NoSample;
 use super::setting_text::symbol;
-use driftbench_core::words::count;
-use driftbench_runner::manifest::figure::Winners;
+use exactfed_core::words::count;
+use exactfed_runner::manifest::figure::Winners;
 use std::collections::BTreeMap;
 
 /// The figure.

@@ -6,9 +6,9 @@
 //! the bits that were read.
 
 use crate::stats::mean;
-use driftbench_core::kernel::dot;
-use driftbench_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
-use driftbench_runner::trace::{Outcome, Trace};
+use exactfed_core::kernel::dot;
+use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
+use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -352,8 +352,8 @@ pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_core::federated::Cost;
-    use driftbench_runner::manifest::Metric;
+    use exactfed_core::federated::Cost;
+    use exactfed_runner::manifest::Metric;
 
     fn trace(outcome: Outcome) -> Trace {
         let cost = |c: u64| Cost { communications: c, local_steps: 5 * c, ..Cost::default() };

@@ -1,7 +1,7 @@
 //! Settings as texts for readers: `γ = 0.1` instead of `step-size = 0.1`.
 
-use driftbench_core::words::joined;
-use driftbench_runner::plan::{Cell, Setting, short};
+use exactfed_core::words::joined;
+use exactfed_runner::plan::{Cell, Setting, short};
 
 /// The label of a cell with the settings that distinguish it from the others of the label.
 pub fn name(cell: &Cell) -> String {

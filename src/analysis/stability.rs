@@ -11,12 +11,12 @@ use super::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed, unique};
 use super::setting_text::symbol;
 use super::theory::Theory;
-use driftbench_core::problem::Facts;
-use driftbench_core::theory::moments::{self, ExactMoments};
-use driftbench_core::words::joined;
-use driftbench_runner::manifest::figure;
-use driftbench_runner::plan::SettingKey;
-use driftbench_runner::runner::{Prepared, Scenario, predict};
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::moments::{self, ExactMoments};
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::figure;
+use exactfed_runner::plan::SettingKey;
+use exactfed_runner::runner::{Prepared, Scenario, predict};
 use rayon::prelude::*;
 use std::collections::HashMap;
 

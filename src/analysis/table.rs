@@ -2,8 +2,8 @@
 
 use super::panels::{distinct, unique};
 use super::{CellResult, Experiment};
-use driftbench_runner::manifest::{Metric, Quantity};
-use driftbench_runner::plan::{Cell, short};
+use exactfed_runner::manifest::{Metric, Quantity};
+use exactfed_runner::plan::{Cell, short};
 
 /// The columns of a table of the cells' final metrics.
 pub struct FinalsColumns {

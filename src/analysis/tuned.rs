@@ -4,9 +4,9 @@ use super::on_each;
 use super::runs::{NoSample, Runs, TraceNeeds};
 use crate::stats::mean;
 use crate::store::Store;
-use driftbench_runner::files::Error;
-use driftbench_runner::manifest::tune::loss;
-use driftbench_runner::plan::{Cell, Plan};
+use exactfed_runner::files::Error;
+use exactfed_runner::manifest::tune::loss;
+use exactfed_runner::plan::{Cell, Plan};
 use std::collections::HashSet;
 
 /// The plan of fresh runs of what the results of the candidates select; a plan without `[tune]` as

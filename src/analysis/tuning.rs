@@ -10,11 +10,11 @@ use super::runs::TraceNeeds;
 use super::{CellResult, Experiment, panels, ranking, read_cells, setting_text};
 use crate::stats::{Ratio, Summary};
 use crate::store::Store;
-use driftbench_runner::files::Error;
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::figure::{Band, FigureKeys, Scale};
-use driftbench_runner::manifest::tune::{Tune, TunedSetting};
-use driftbench_runner::plan::{Cell, Plan, Tuning, TuningEdge, TuningGroup, short};
+use exactfed_runner::files::Error;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
+use exactfed_runner::manifest::tune::{Tune, TunedSetting};
+use exactfed_runner::plan::{Cell, Plan, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
@@ -140,7 +140,7 @@ impl TuningResult {
 /// The values of the tuned settings of a cell.
 fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
     let of = |key: &String| match cell.settings.get(key) {
-        Some(driftbench_runner::plan::Setting::Number(value)) => Some(*value),
+        Some(exactfed_runner::plan::Setting::Number(value)) => Some(*value),
         _ => None,
     };
     tuning.settings.iter().map(|setting| of(&setting.key)).collect()

@@ -3,9 +3,9 @@
 
 use super::looks::{has_cells, planned_looks};
 use crate::store::Store;
-use driftbench_core::words::{count, thousands};
-use driftbench_runner::files::Error;
-use driftbench_runner::plan::Plan;
+use exactfed_core::words::{count, thousands};
+use exactfed_runner::files::Error;
+use exactfed_runner::plan::Plan;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
@@ -121,7 +121,7 @@ impl UnplannedCells {
         let Some(last) = self.seen.last() else { return String::new() };
         let seen = listed(self.seen.iter().map(u64::to_string));
         format!(
-            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); driftbench run --until-decided adds replicates at a level that does.",
+            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); exactfed run --until-decided adds replicates at a level that does.",
             self.shown
         )
     }

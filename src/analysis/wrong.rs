@@ -1,13 +1,13 @@
 //! Engines that are deliberately wrong, for tests that claims and diffs detect it.
 
-use driftbench_core::algorithm::Spec;
-use driftbench_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
-use driftbench_core::kernel::{Members, mean_of};
-use driftbench_core::problem::arrays::NoFiles;
-use driftbench_core::problem::{Form, Problem, Visitor};
-use driftbench_core::rng::{Purpose, Stream};
-use driftbench_runner::runner::Prepared;
-use driftbench_runner::trace::Trace;
+use exactfed_core::algorithm::Spec;
+use exactfed_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
+use exactfed_core::kernel::{Members, mean_of};
+use exactfed_core::problem::arrays::NoFiles;
+use exactfed_core::problem::{Form, Problem, Visitor};
+use exactfed_core::rng::{Purpose, Stream};
+use exactfed_runner::runner::Prepared;
+use exactfed_runner::trace::Trace;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::font;
 use super::layout::PanelArea;
 use crate::analysis::{Curve, Line, Panel, Point, Series, Style, words_before};
-use driftbench_core::words::{count, readable};
+use exactfed_core::words::{count, readable};
 use std::collections::HashSet;
 
 /// Font size of a name, and of the value below it.

@@ -3,8 +3,8 @@
 use super::panel::stretches;
 use super::*;
 use crate::analysis::{Color, Curve, CurveSetting, Line, Panel, Plot, Point, Scale, Series, Style};
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::plan::Setting;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::plan::Setting;
 
 fn at(x: f64, y: f64) -> Point {
     Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }

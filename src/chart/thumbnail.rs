@@ -196,7 +196,7 @@ fn squares(map: &Map) -> String {
 mod tests {
     use super::*;
     use crate::analysis::{Curve, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique};
-    use driftbench_runner::manifest::claim::Prediction;
+    use exactfed_runner::manifest::claim::Prediction;
 
     #[test]
     fn a_simplified_line_stays_within_the_tolerance_and_keeps_its_ends() {

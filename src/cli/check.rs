@@ -1,11 +1,11 @@
 //! `check`: validates manifests and reports all errors.
 
 use super::{Code, Failure, Manifests, memory, prepared, print};
-use driftbench_core::words::count;
-use driftbench_runner::plan::{Cell, Plan};
+use exactfed_core::words::count;
+use exactfed_runner::plan::{Cell, Plan};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench check experiments/*/*.toml")]
+#[command(after_help = "Example: exactfed check experiments/*/*.toml")]
 pub struct Args {
     #[command(flatten)]
     manifests: Manifests,

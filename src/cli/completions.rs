@@ -6,11 +6,11 @@ use clap_complete::Shell;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The shell reads them at its start: bash from ~/.local/share/bash-completion/completions/driftbench, \
-zsh from a file _driftbench in a folder of $fpath, fish from \
-~/.config/fish/completions/driftbench.fish, PowerShell and elvish from their profile.
+The shell reads them at its start: bash from ~/.local/share/bash-completion/completions/exactfed, \
+zsh from a file _exactfed in a folder of $fpath, fish from \
+~/.config/fish/completions/exactfed.fish, PowerShell and elvish from their profile.
 
-Example: driftbench completions fish > ~/.config/fish/completions/driftbench.fish")]
+Example: exactfed completions fish > ~/.config/fish/completions/exactfed.fish")]
 pub struct Args {
     /// The shell
     #[arg(value_name = "SHELL")]
@@ -19,7 +19,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "driftbench", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::command(), "exactfed", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Done)
 }

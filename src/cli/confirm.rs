@@ -3,8 +3,8 @@
 use super::Failure;
 use super::memory::Cells;
 use super::plan::duration;
-use driftbench_core::words::count;
-use driftbench_runner::runner::cost::expected_nanoseconds;
+use exactfed_core::words::count;
+use exactfed_runner::runner::cost::expected_nanoseconds;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// The largest number of cells that runs without confirmation.

@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, print};
 use crate::store::read_table;
-use driftbench_runner::data::describe::{Description, describe_file};
+use exactfed_runner::data::describe::{Description, describe_file};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -12,7 +12,7 @@ of the file is written as it is given: write the manifest into the folder where 
 problem takes the records, as when values are missing, the description is printed on standard \
 error with the reason, and the exit code is 2.
 
-Example: driftbench data records.csv --label outcome > records.toml && driftbench run records.toml")]
+Example: exactfed data records.csv --label outcome > records.toml && exactfed run records.toml")]
 pub struct Args {
     /// CSV, Parquet, LIBSVM or .npz
     #[arg(value_name = "FILE")]

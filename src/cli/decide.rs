@@ -12,10 +12,10 @@ use crate::analysis::claims::JudgedClaim;
 use crate::analysis::{has_cells, judged_once, planned_looks};
 use crate::stats::looks::{Look, Looks};
 use crate::store::{PlannedLooks, Status, Store, cells_hash};
-use driftbench_core::rng::MAX_REPLICATES;
-use driftbench_core::words::count;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::Silent;
+use exactfed_core::rng::MAX_REPLICATES;
+use exactfed_core::words::count;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::Silent;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 

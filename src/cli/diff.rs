@@ -9,13 +9,13 @@ use crate::analysis::compare::{
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{Store, git};
-use driftbench_runner::files::write_atomically;
+use exactfed_runner::files::write_atomically;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: driftbench diff results other-results\n         driftbench diff HEAD reports\n         driftbench diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something that it names; 2 bad input; 3 nothing to compare."
+    after_help = "Example: exactfed diff results other-results\n         exactfed diff HEAD reports\n         exactfed diff v0.1.0 main:reports --format html --out diff.html\n\nExit codes: 0 nothing that --fail-on names; 1 something that it names; 2 bad input; 3 nothing to compare."
 )]
 pub struct Args {
     /// State before: a results folder, a reports folder, a git revision with reports/, or
@@ -188,7 +188,7 @@ impl DiffSource {
             .map_err(|e| Failure::input(format!("error: {name}: {e}")))?;
         if files.is_empty() {
             return Err(Failure::input(format!(
-                "error: {name}: holds neither results (driftbench.toml) nor reports ({} of an experiment)",
+                "error: {name}: holds neither results (exactfed.toml) nor reports ({} of an experiment)",
                 record::RECORD
             )));
         }

@@ -2,7 +2,7 @@
 
 use super::{Code, Failure, print};
 use crate::store::{Store, StoredCell};
-use driftbench_runner::files::Error;
+use exactfed_runner::files::Error;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 The numbers of each cell are read and checked. Damaged cells are reported on standard error and \
 omitted; the exit code is then 4.
 
-Example: driftbench digest results > before.txt")]
+Example: exactfed digest results > before.txt")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]

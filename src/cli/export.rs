@@ -4,9 +4,9 @@ use super::{Code, Failure, report};
 use crate::analysis::tuned;
 use crate::store::Store;
 use crate::store::export::{ExportFormat, Exported, export};
-use driftbench_core::words::count;
-use driftbench_runner::manifest::document::nearest;
-use driftbench_runner::plan::Plan;
+use exactfed_core::words::count;
+use exactfed_runner::manifest::document::nearest;
+use exactfed_runner::plan::Plan;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -17,7 +17,7 @@ are included, with last_run = false; the label is that of the last run. Every se
 column, so that a group-by over these columns mixes no cells. CSV omits the column `settings`. An \
 existing file is replaced. Damaged cells are reported and omitted; the exit code is then 4.
 
-Example: driftbench export results --out results.parquet")]
+Example: exactfed export results --out results.parquet")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         return Ok(Code::Done);
     }
     let damaged = count(damaged.len(), "damaged cell");
-    eprintln!("{damaged} left out; `driftbench run` computes damaged cells again");
+    eprintln!("{damaged} left out; `exactfed run` computes damaged cells again");
     Ok(Code::SomeFailed)
 }
 

@@ -3,8 +3,8 @@
 use super::confirm::{ask, is_yes};
 use super::{Code, Failure, data, names, print};
 use crate::store::read_table;
-use driftbench_runner::data::describe::columns;
-use driftbench_runner::files::write_atomically;
+use exactfed_runner::data::describe::columns;
+use exactfed_runner::files::write_atomically;
 use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ const ATTEMPTS: usize = 5;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-With FILE, the manifest is that of `driftbench data FILE`. Without FILE, `init` asks for the file, the \
+With FILE, the manifest is that of `exactfed data FILE`. Without FILE, `init` asks for the file, the \
 column of the labels and whether to tune, and asks again where an answer cannot be used; where there is no terminal to ask on, it writes a \
 manifest of a synthetic problem, mine.toml. A manifest that exists is replaced only with --force.
 
-Example: driftbench init records.csv --label outcome")]
+Example: exactfed init records.csv --label outcome")]
 pub struct Args {
     /// CSV, Parquet, LIBSVM or .npz
     #[arg(value_name = "FILE")]
@@ -69,9 +69,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let width = name.len() + 1;
     print(&format!(
         "{name} is written:\n{about}next:\n\
-         \x20 driftbench check {name}   # reports mistakes with line and column\n\
-         \x20 driftbench run {name}     # computes the missing cells into results/\n\
-         \x20 driftbench report{:width$}  # writes reports/{experiment}/report.html\n",
+         \x20 exactfed check {name}   # reports mistakes with line and column\n\
+         \x20 exactfed run {name}     # computes the missing cells into results/\n\
+         \x20 exactfed report{:width$}  # writes reports/{experiment}/report.html\n",
         ""
     ))?;
     Ok(Code::Done)

@@ -1,9 +1,9 @@
 //! Refuses runs that would not fit in memory, before anything is built or written.
 
 use super::{Failure, rejected};
-use driftbench_core::problem::Share;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::memory::{of_instances, of_runs};
+use exactfed_core::problem::Share;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::memory::{of_instances, of_runs};
 use std::fs::read_to_string;
 use std::path::Path;
 

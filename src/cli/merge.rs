@@ -3,8 +3,8 @@
 use super::{Code, Failure, shard};
 use crate::store::merge::{Conflict, CopiedCells, MergeSources};
 use crate::store::{Status, Store};
-use driftbench_core::words::count;
-use driftbench_runner::manifest::Source;
+use exactfed_core::words::count;
+use exactfed_runner::manifest::Source;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 Cells are checked by their checksums. Where several folders contain the same cell, its numbers \
 must be equal; if they are not, none of them is copied and the exit code is 1. Damaged cells are \
 reported and omitted; if no folder has a sound copy, the exit code is 4. Folders of different \
-versions of driftbench are not merged, nor folders with different manifests of one experiment, \
+versions of exactfed are not merged, nor folders with different manifests of one experiment, \
 unless --manifest-of states which manifest the reports follow. Existing cells of --out stay; it may \
 be one of the folders.
 
-Example: driftbench merge laptop/results cluster/results --out results")]
+Example: exactfed merge laptop/results cluster/results --out results")]
 pub struct Args {
     /// Results folders to merge
     #[arg(required = true, value_name = "RESULTS")]
@@ -123,7 +123,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     let name = |folder: usize| folders[folder].root.display();
     let mut wrong = Vec::new();
     if sources.versions.len() > 1 {
-        let mut message = "error: the cells are of different versions of driftbench, which may \
+        let mut message = "error: the cells are of different versions of exactfed, which may \
                            differ in what they compute; run them again with one version:"
             .to_owned();
         for (version, by) in &sources.versions {

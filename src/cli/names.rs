@@ -83,7 +83,7 @@ mod tests {
             "README.md",
             "a/index.html",
             "a/summary.csv",
-            "driftbench.toml",
+            "exactfed.toml",
             "a/0123456789abcdef",
             "0123456789ABCDEF",
             "pack-0123456789abcdef",

@@ -3,12 +3,12 @@
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::analysis::{tuned, wants_moments};
 use crate::store::{Status, Store};
-use driftbench_core::problem::Spec;
-use driftbench_core::theory::effort::Effort;
-use driftbench_core::words::count;
-use driftbench_runner::plan::{Cell, Plan, short};
-use driftbench_runner::runner::cost::expected_nanoseconds;
-use driftbench_runner::runner::{Prepared, predict};
+use exactfed_core::problem::Spec;
+use exactfed_core::theory::effort::Effort;
+use exactfed_core::words::count;
+use exactfed_runner::plan::{Cell, Plan, short};
+use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::runner::{Prepared, predict};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench plan experiments/scafflsa/grid.toml")]
+#[command(after_help = "Example: exactfed plan experiments/scafflsa/grid.toml")]
 pub struct Args {
     #[command(flatten)]
     manifests: Manifests,

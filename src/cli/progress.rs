@@ -1,8 +1,8 @@
 //! Progress of a run on standard error: a bar on a terminal, otherwise at most one line
 //! every five seconds, and nothing with `--quiet`.
 
-use driftbench_core::words::count;
-use driftbench_runner::runner::Observer;
+use exactfed_core::words::count;
+use exactfed_runner::runner::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

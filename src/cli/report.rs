@@ -8,10 +8,10 @@ use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, ListedExperiment, Store};
-use driftbench_core::words::count;
-use driftbench_runner::manifest::claim::ClaimKeys;
-use driftbench_runner::panics::caught;
-use driftbench_runner::plan::{Cell, Plan};
+use exactfed_core::words::count;
+use exactfed_runner::manifest::claim::ClaimKeys;
+use exactfed_runner::panics::caught;
+use exactfed_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ With the format latex, each report also contains tables.tex (booktabs), figures/
 for \\input, and all.tex, a complete document. With pdf and png, each figure is also a file \
 figures/<id>.pdf, whose text is outlines, and figures/<id>.png, at 300 pixels per inch.
 
-Example: driftbench report results --out paper --format latex,pdf --figure-width column")]
+Example: exactfed report results --out paper --format latex,pdf --figure-width column")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]

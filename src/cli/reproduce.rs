@@ -5,7 +5,7 @@ use crate::store::Store;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench reproduce (called by `make reproduce`)")]
+#[command(after_help = "Example: exactfed reproduce (called by `make reproduce`)")]
 pub struct Args {
     /// Folder of the manifests
     #[arg(long, value_name = "DIR", default_value = "experiments")]

@@ -5,9 +5,9 @@
 //! start (`tests/looks.rs` compares the digests).
 
 use crate::store::Store;
-use driftbench_runner::files::{Error, error};
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{Done, Prepared};
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Done, Prepared};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl EarlierReplicates {
         self.0.contains_key(experiment)
     }
 
-    /// Leaves out the runs of these cells that the same version of driftbench has stored.
+    /// Leaves out the runs of these cells that the same version of exactfed has stored.
     pub fn leave_out(&self, plan: &Plan, store: &Store, cells: &mut [Prepared<'_>]) {
         let Some(replicates) = self.0.get(&plan.experiment) else { return };
         for prepared in cells {

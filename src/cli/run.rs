@@ -9,17 +9,17 @@ use super::{
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store};
-use driftbench_core::words::count;
-use driftbench_runner::files::Error;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{self, Failed, Observer, Prepared, Silent};
+use exactfed_core::words::count;
+use exactfed_runner::files::Error;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{self, Failed, Observer, Prepared, Silent};
 use rayon::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench run experiments/scafflsa/fig1-high.toml --threads 2")]
+#[command(after_help = "Example: exactfed run experiments/scafflsa/fig1-high.toml --threads 2")]
 pub struct Args {
     #[command(flatten)]
     pub(super) manifests: Manifests,
@@ -551,8 +551,8 @@ fn stopped(name: &str, e: &Error, stored: usize, all: usize) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_runner::manifest::Source;
-    use driftbench_runner::runner::fault;
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::runner::fault;
 
     /// A panic in one cell: its reason is stored, the others are stored, and it is not
     /// run again unless that is asked for.

@@ -1,10 +1,10 @@
 //! `schema`: the JSON Schema of manifests, and the reference page.
 
 use super::{Code, Failure, print};
-use driftbench_runner::manifest::{reference, schema};
+use exactfed_runner::manifest::{reference, schema};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench schema > manifest.schema.json")]
+#[command(after_help = "Example: exactfed schema > manifest.schema.json")]
 pub struct Args {
     /// Print the reference page in Markdown instead
     #[arg(long)]

@@ -5,9 +5,9 @@
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
 use super::Failure;
-use driftbench_runner::files::plain;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::files::plain;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::cost::expected_nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::io::Read;
@@ -98,7 +98,7 @@ fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
         unknown.push(format!("and {} more", count - NAMED));
     }
     Err(Failure::input(format!(
-        "error: {}: these are no cells of {} (a line is a cell's id, or experiment/id; `driftbench plan` prints them)\n  {}",
+        "error: {}: these are no cells of {} (a line is a cell's id, or experiment/id; `exactfed plan` prints them)\n  {}",
         file.display(),
         experiments.keys().copied().collect::<Vec<_>>().join(", "),
         unknown.join("\n  ")
@@ -135,8 +135,8 @@ pub fn parse(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_runner::manifest::Source;
-    use driftbench_runner::runner::cost::CELL;
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::runner::cost::CELL;
 
     const MANIFESTS: [(&str, &str); 3] = [
         ("garnet", include_str!("../../experiments/smoke/garnet.toml")),

@@ -5,18 +5,18 @@ use super::progress::Progress;
 use super::{Code, Failure, load_python, pool, print};
 use crate::analysis::tuned;
 use crate::store::{Store, StoredCell};
-use driftbench_runner::files::{Error, sha256};
-use driftbench_runner::panics::lock;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{self, Prepared, prepare};
-use driftbench_runner::trace::{self, Trace};
+use exactfed_runner::files::{Error, sha256};
+use exactfed_runner::panics::lock;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{self, Prepared, prepare};
+use exactfed_runner::trace::{self, Trace};
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: driftbench verify results --sample 50")]
+#[command(after_help = "Example: exactfed verify results --sample 50")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
@@ -280,7 +280,7 @@ fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: &str) -> 
     });
     let place = place.unwrap_or_else(|| "in other columns than sq_error".into());
     format!(
-        "cell {} ({}) has digest {}, now {digest}; {place}; written by driftbench {}, commit {}",
+        "cell {} ({}) has digest {}, now {digest}; {place}; written by exactfed {}, commit {}",
         cell.id, cell.label, before.record.digest, by.version, by.commit
     )
 }

@@ -8,7 +8,7 @@ use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
 use crate::analysis::name;
 use crate::stats::verdict::{Doubt, Region, Verdict};
-use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
+use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

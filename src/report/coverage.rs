@@ -5,8 +5,8 @@ use super::claims::ClaimText;
 use super::number_text::short;
 use crate::analysis::errata::{ShownErratum, compared, errata};
 use crate::stats::verdict::Verdict;
-use driftbench_core::sources::{SOURCES, Statement, statements};
-use driftbench_core::words::joined;
+use exactfed_core::sources::{SOURCES, Statement, statements};
+use exactfed_core::words::joined;
 use serde::Serialize;
 
 /// The statements of the sources, each with the claims on it.

@@ -9,7 +9,7 @@ use crate::analysis::family::{family, family_of};
 use crate::analysis::frontier::label;
 use crate::analysis::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
-use driftbench_core::words::{count, readable};
+use exactfed_core::words::{count, readable};
 use serde::Serialize;
 
 /// What the texts of a manifest say of the results: a headline with the line below it, and the

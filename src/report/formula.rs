@@ -2,8 +2,8 @@
 //! by HTML and as TeX by Markdown.
 
 use crate::analysis::{Experiment, unique, vectors_sent};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::plan::Cell;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
 use serde::Serialize;
@@ -198,7 +198,7 @@ pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_core::algorithm::Spec;
+    use exactfed_core::algorithm::Spec;
 
     #[test]
     fn every_algorithm_and_every_metric_has_formulas_that_render() {

@@ -8,9 +8,9 @@ use super::truncation::{MOST_ROWS, TextTable};
 use crate::analysis::frontier::{
     ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint, label,
 };
-use driftbench_core::words::{readable, thousands};
-use driftbench_runner::manifest::Prices;
-use driftbench_runner::manifest::frontier::{Frontier, FrontierQuantity};
+use exactfed_core::words::{readable, thousands};
+use exactfed_runner::manifest::Prices;
+use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity};
 use std::fmt::Write;
 
 /// The points of all frontiers that figures show.

@@ -9,8 +9,8 @@ use crate::analysis::family::family;
 use crate::analysis::frontier::{
     ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label,
 };
-use driftbench_core::words::{readable, thousands};
-use driftbench_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_core::words::{readable, thousands};
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use serde::Serialize;
 use serde_json::{Value, json};
 

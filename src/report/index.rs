@@ -13,7 +13,7 @@ use crate::analysis::family::{FAMILY_NAMES, family};
 use crate::analysis::{Experiment, Figure};
 use crate::chart::thumbnail::thumbnail;
 use crate::stats::verdict::Verdict;
-use driftbench_core::sources::{self, Publication};
+use exactfed_core::sources::{self, Publication};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use super::claims::ClaimText;
 use crate::analysis::claims::TakenLooks;
 use crate::stats::looks::Look;
-use driftbench_core::words::{count, readable};
+use exactfed_core::words::{count, readable};
 
 /// A level in per cent.
 fn percent(level: f64) -> String {

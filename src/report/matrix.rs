@@ -5,7 +5,7 @@
 
 use super::number_text::{interval, short};
 use crate::analysis::{Rival, Separation, Standing, Standings, unique, when_text};
-use driftbench_core::words::{count, joined, readable};
+use exactfed_core::words::{count, joined, readable};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -282,7 +282,7 @@ mod tests {
         Standings {
             axes,
             rows,
-            by: driftbench_runner::manifest::Quantity::SqError,
+            by: exactfed_runner::manifest::Quantity::SqError,
             at: None,
             costs: String::new(),
             compared: 1,

@@ -36,11 +36,11 @@ use crate::analysis::{Experiment, Figure, compare, unique};
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::stats::mean;
-use driftbench_core::sources;
-use driftbench_core::words::count;
-use driftbench_runner::files::{Error, error, remove_leftovers};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::plan::Plan;
+use exactfed_core::sources;
+use exactfed_core::words::count;
+use exactfed_runner::files::{Error, error, remove_leftovers};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::Plan;
 pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -422,7 +422,7 @@ fn provenance(experiment: &Experiment<'_>) -> String {
     let by = experiment.cells.iter().map(|cell| {
         let p = &cell.provenance;
         let dirty = if p.dirty { ", with uncommitted changes" } else { "" };
-        format!("- driftbench {} at commit {}{dirty}", p.version, p.commit)
+        format!("- exactfed {} at commit {}{dirty}", p.version, p.commit)
     });
     let seconds: f64 = experiment.cells.iter().map(|c| c.seconds).sum();
     format!(

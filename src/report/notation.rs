@@ -1,6 +1,6 @@
 //! Symbols and numbers in prose as HTML writes them: `θ_T`, `θ_c^(H)` and `1.2e-3`.
 
-use driftbench_core::words::power_of_ten;
+use exactfed_core::words::power_of_ten;
 use minijinja::HtmlEscape;
 use minijinja::value::Value;
 

@@ -5,7 +5,7 @@
 //! interrupted report.
 
 use crate::analysis::compare::record::{FINALS, RECORD};
-use driftbench_runner::files::{Error, error, remove_leftovers, write_atomically};
+use exactfed_runner::files::{Error, error, remove_leftovers, write_atomically};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The name of the list.
-const LIST: &str = ".driftbench-reports";
+const LIST: &str = ".exactfed-reports";
 /// Its first line.
-const HEAD: &str = "# What `driftbench report` wrote here; it overwrites and removes nothing else.";
+const HEAD: &str = "# What `exactfed report` wrote here; it overwrites and removes nothing else.";
 
 /// A reports folder.
 pub struct Owned {
@@ -70,7 +70,7 @@ impl Owned {
         if exists && !fs::read(path).is_ok_and(|old| old == bytes) {
             return Err(error(
                 path,
-                "was not written by `driftbench report`, which does not overwrite it: name another folder with --out, or move it away",
+                "was not written by `exactfed report`, which does not overwrite it: name another folder with --out, or move it away",
             ));
         }
         let list = self.out.join(LIST);
@@ -129,7 +129,7 @@ pub const PAGES: [&str; 14] = [
 ];
 
 /// How the second paragraph of a Markdown page about all experiments begins.
-const WRITTEN_BY: &str = "\n\nWritten by `driftbench report`";
+const WRITTEN_BY: &str = "\n\nWritten by `exactfed report`";
 
 /// The files of a folder without a list, as under version control: identified by the beginnings of
 /// the pages, also those of earlier versions, and by the record in each experiment's folder.
@@ -138,7 +138,7 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
     for page in PAGES {
         let text = fs::read_to_string(out.join(page)).unwrap_or_default();
-        let of_report = text.contains("<title>driftbench: ") || text.contains(WRITTEN_BY);
+        let of_report = text.contains("<title>exactfed: ") || text.contains(WRITTEN_BY);
         if of_report || begins.iter().any(|b| text.starts_with(b)) {
             found.insert(page.to_owned());
         }

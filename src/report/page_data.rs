@@ -13,8 +13,8 @@ use crate::analysis::{
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::plan::short;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::short;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -4,7 +4,7 @@
 //! does not exist (the end of a band) is empty.
 
 use crate::analysis::{Body, Figure, Map, Panel, SquareValue};
-use driftbench_core::words::inert;
+use exactfed_core::words::inert;
 use std::fmt::Write;
 
 /// A figure's values, one line per point or square.

@@ -4,7 +4,7 @@
 //! are, which of them it shows and which file has all.
 
 use super::series::quoted;
-use driftbench_core::words::thousands;
+use exactfed_core::words::thousands;
 use serde::Serialize;
 
 /// Rows of a table.

@@ -4,7 +4,7 @@ use super::number_text::{bracket, interval, short};
 use super::series::quoted;
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::{Experiment, TunedRow, TuningResult};
-use driftbench_core::words::{count, thousands};
+use exactfed_core::words::{count, thousands};
 use serde::Serialize;
 
 /// The section on tuning.

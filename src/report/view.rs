@@ -19,10 +19,10 @@ use crate::chart;
 use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, mean};
-use driftbench_core::sources::{self, Citation};
-use driftbench_core::words::{quoted, shell_word, thousands};
-use driftbench_runner::manifest::{Quantity, Source};
-use driftbench_runner::plan::{Cell, Plan, sets_replicates};
+use exactfed_core::sources::{self, Citation};
+use exactfed_core::words::{quoted, shell_word, thousands};
+use exactfed_runner::manifest::{Quantity, Source};
+use exactfed_runner::plan::{Cell, Plan, sets_replicates};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -195,7 +195,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
 fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> String {
     if source.unfiled {
         return format!(
-            "driftbench.run(manifest, name={experiment:?})   # in Python, with the manifest of this page"
+            "exactfed.run(manifest, name={experiment:?})   # in Python, with the manifest of this page"
         );
     }
     let file = shell_word(&source.name);
@@ -203,9 +203,9 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
     let sets = sets.filter(|set| looks.is_none() || !sets_replicates(set));
     let sets: String = sets.map(|set| format!(" --set {}", quoted(set))).collect();
     match looks.map(|looks| looks.planned) {
-        None => format!("driftbench run {file}{sets}"),
+        None => format!("exactfed run {file}{sets}"),
         Some(Looks { first, most }) => format!(
-            "driftbench run {file}{sets} --replicates {first} --until-decided --max-replicates {most}"
+            "exactfed run {file}{sets} --replicates {first} --until-decided --max-replicates {most}"
         ),
     }
 }
@@ -368,7 +368,7 @@ fn missing(experiment: &Experiment<'_>) -> TextTable {
     let mut table = TextTable::new(&heads, order.into_iter().take(MOST_MISSING).map(row));
     if missing.len() > MOST_MISSING {
         let (shown, all) = (thousands(MOST_MISSING), thousands(missing.len()));
-        table.note = format!("{shown} of {all}; `driftbench plan` lists all.");
+        table.note = format!("{shown} of {all}; `exactfed plan` lists all.");
     }
     table
 }
@@ -465,7 +465,7 @@ fn shared_settings(plan: &Plan) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use driftbench_core::sources::{Publication, SOURCES};
+    use exactfed_core::sources::{Publication, SOURCES};
 
     #[test]
     fn the_glossary_has_the_same_sources() {

@@ -1,7 +1,7 @@
 //! Limits of known samples, and their size over distributions and sample sizes.
 
 use super::*;
-use driftbench_core::rng::Stream;
+use exactfed_core::rng::Stream;
 
 /// Draws from a distribution with mean 1.
 type Draw = fn(&mut Stream) -> f64;

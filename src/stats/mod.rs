@@ -151,7 +151,7 @@ pub fn quantile(sample: &[f64], p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_core::rng::Stream;
+    use exactfed_core::rng::Stream;
 
     #[test]
     fn small_samples() {

@@ -115,7 +115,7 @@ fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_core::rng::Stream;
+    use exactfed_core::rng::Stream;
 
     fn shift(sample: &[f64], margin: f64, rng: &mut Stream) -> Shift {
         Shift::new(sample, margin, |n| rng.index(n)).unwrap()

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use crate::stats::log_means::LogMeans;
     use crate::stats::verdict::{LEVEL, Verdict, verdicts};
-    use driftbench_core::rng::Stream;
+    use exactfed_core::rng::Stream;
 
     /// How often a sample of what is at the resolution of another is refuted.
     fn power(trials: usize, n: usize, region: Region, sample: impl Fn(&mut Stream) -> f64) -> f64 {

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use crate::stats::distance::is_resolved;
     use crate::stats::standard_deviation;
-    use driftbench_core::rng::Stream;
+    use exactfed_core::rng::Stream;
 
     fn share(trials: u32, mut hit: impl FnMut() -> bool) -> f64 {
         f64::from((0..trials).map(|_| u32::from(hit())).sum::<u32>()) / f64::from(trials)

@@ -3,7 +3,7 @@
 //! *Invariant*: two cells of an experiment differ in the kind of their problem or algorithm,
 //! in their seed or in one of these columns. So a group-by over all of them mixes no cells.
 
-use driftbench_runner::plan::{Setting, short};
+use exactfed_runner::plan::{Setting, short};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;

@@ -15,7 +15,7 @@ use super::parquet::{self, TraceRows};
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
-use driftbench_runner::files::{Error, TemporaryFolder, error, read_plain, sha256};
+use exactfed_runner::files::{Error, TemporaryFolder, error, read_plain, sha256};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs;

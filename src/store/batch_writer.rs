@@ -6,11 +6,11 @@
 
 use super::provenance::Provenance;
 use super::{FailedRecord, Store};
-use driftbench_runner::files::Error;
-use driftbench_runner::panics::lock;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{Done, Failed};
-use driftbench_runner::trace::Trace;
+use exactfed_runner::files::Error;
+use exactfed_runner::panics::lock;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Done, Failed};
+use exactfed_runner::trace::Trace;
 use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 

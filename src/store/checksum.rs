@@ -3,7 +3,7 @@
 //! *Invariant*: the last line of each is a hash of the lines above it; a text in which any
 //! bit differs is refused.
 
-use driftbench_runner::files::{Error, error, read_plain, sha256};
+use exactfed_runner::files::{Error, error, read_plain, sha256};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;

@@ -5,7 +5,7 @@
 //! columns that are damaged or cannot be written, are computed again without a message.
 
 use super::Store;
-use driftbench_runner::files::{sha256, write_atomically};
+use exactfed_runner::files::{sha256, write_atomically};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(super) fn encode(columns: &Columns, version: u32, cell: &str) -> Vec<u8> {
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();
     let head = format!("{version} {cell} {rows} {}", names.join(","));
     let hash = hash(&head, &body);
-    [format!("driftbench-columns {head} {hash}\n").into_bytes(), body].concat()
+    [format!("exactfed-columns {head} {hash}\n").into_bytes(), body].concat()
 }
 
 fn hash(head: &str, body: &[u8]) -> String {
@@ -54,7 +54,7 @@ pub(super) fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> 
     let end = bytes.iter().position(|b| *b == b'\n')?;
     let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
     let parts: Vec<&str> = head.split(' ').collect();
-    let ["driftbench-columns", by, id, rows, names, written] = parts.as_slice() else {
+    let ["exactfed-columns", by, id, rows, names, written] = parts.as_slice() else {
         return None;
     };
     if *id != cell || hash(&format!("{by} {id} {rows} {names}"), body) != *written {

@@ -4,8 +4,8 @@
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
 use super::{Store, StoredExperiment};
-use driftbench_runner::data::DataFolder;
-use driftbench_runner::files::{Error, error, remove_leftovers, write_synced};
+use exactfed_runner::data::DataFolder;
+use exactfed_runner::files::{Error, error, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
 

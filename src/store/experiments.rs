@@ -8,11 +8,11 @@
 use super::Store;
 use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
 use super::paths::{EXPERIMENT, file_name, is_cell, is_pack, is_quarantined, subfolders};
-use driftbench_runner::data::TableReader;
-use driftbench_runner::files::{Error, error, write_synced};
-use driftbench_runner::manifest::Source;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::registered::registered;
+use exactfed_runner::data::TableReader;
+use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ impl Store {
     }
 
     fn read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
-        const REMEDY: &str = "`driftbench run` with the experiment's manifest writes it again";
+        const REMEDY: &str = "`exactfed run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
         let stored = read_checked::<StoredExperiment>(&path);
         match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {

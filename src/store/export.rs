@@ -8,11 +8,11 @@
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::parquet::COSTS;
 use super::{CellSummary, Status, Store};
-use driftbench_core::words::inert;
-use driftbench_runner::files::{Error, error, remove_leftovers, stream_atomically};
-use driftbench_runner::manifest::{Metric, TimeAverage};
-use driftbench_runner::plan::{Cell, Plan, Setting};
-use driftbench_runner::runner::cost::expected_nanoseconds;
+use exactfed_core::words::inert;
+use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
+use exactfed_runner::manifest::{Metric, TimeAverage};
+use exactfed_runner::plan::{Cell, Plan, Setting};
+use exactfed_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -214,13 +214,12 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
 
 /// The metadata of the file.
 fn metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
-    let manifest = |plan: &Plan| {
-        (format!("driftbench.manifest.{}", plan.experiment), plan.source.text.clone())
-    };
+    let manifest =
+        |plan: &Plan| (format!("exactfed.manifest.{}", plan.experiment), plan.source.text.clone());
     let mut metadata: BTreeMap<String, String> = plans.iter().map(manifest).collect();
     let axes: serde_json::Map<String, serde_json::Value> =
         axes.iter().map(|axis| (axis.name.clone(), axis.path.clone().into())).collect();
-    metadata.insert("driftbench.axes".into(), serde_json::Value::Object(axes).to_string());
+    metadata.insert("exactfed.axes".into(), serde_json::Value::Object(axes).to_string());
     metadata.into_iter().collect()
 }
 

@@ -6,7 +6,7 @@
 
 use super::Store;
 use super::columns::{Columns, decode, encode};
-use driftbench_runner::files::write_atomically;
+use exactfed_runner::files::write_atomically;
 use std::fs;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 //! *Invariant*: git takes no text of a user for an option, and files are passed between
 //! commands by object ids alone.
 
-use driftbench_runner::files::{Error, error};
+use exactfed_runner::files::{Error, error};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};

@@ -4,7 +4,7 @@
 //! releases the lock of a process that ends, however it ends.
 
 use super::Store;
-use driftbench_runner::files::{Error, error};
+use exactfed_runner::files::{Error, error};
 use std::fs::{File, TryLockError};
 use std::time::Duration;
 

@@ -9,8 +9,8 @@
 use super::Store;
 use super::checksum::{read_checked, with_checksum};
 use crate::stats::looks::Looks;
-use driftbench_runner::files::{Error, error, sha256, write_synced};
-use driftbench_runner::plan::{Cell, Plan};
+use exactfed_runner::files::{Error, error, sha256, write_synced};
+use exactfed_runner::plan::{Cell, Plan};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

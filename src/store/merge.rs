@@ -9,7 +9,7 @@ use super::packs::open_packs;
 use super::paths::{file_name, is_cell};
 use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
 use crate::stats::looks::Looks;
-use driftbench_runner::files::Error;
+use exactfed_runner::files::Error;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub struct MergeSources<'a> {
     damaged: Vec<Damage>,
     failed: BTreeMap<CellKey, (usize, FailedRecord)>,
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
-    /// The versions of driftbench that computed the cells, with the number of cells by folder.
+    /// The versions of exactfed that computed the cells, with the number of cells by folder.
     pub versions: BTreeMap<String, BTreeMap<usize, usize>>,
     /// The folder whose manifests are preferred if folders hold different ones.
     pub preferred: Option<usize>,

@@ -29,9 +29,9 @@ mod table;
 
 pub use batch_writer::BatchWriter;
 pub use columns::Columns;
-use driftbench_runner::files::{Error, error, write_synced};
-use driftbench_runner::panics::lock;
-use driftbench_runner::trace::Trace;
+use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::panics::lock;
+use exactfed_runner::trace::Trace;
 pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::Lock;
 pub use looks::{PlannedLooks, cells_hash};
@@ -104,7 +104,7 @@ impl Store {
                     return Err(error(
                         root,
                         format!(
-                            "these results have schema {schema}, written by driftbench {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
+                            "these results have schema {schema}, written by exactfed {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
                         ),
                     ));
                 }

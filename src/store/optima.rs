@@ -7,11 +7,11 @@
 
 use super::Store;
 use super::columns::{Columns, decode, encode};
-use driftbench_core::problem::{MOST_REFINED, Minimiser};
-use driftbench_runner::data::MOST_KEPT;
-use driftbench_runner::files::write_atomically;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::Prepared;
+use exactfed_core::problem::{MOST_REFINED, Minimiser};
+use exactfed_runner::data::MOST_KEPT;
+use exactfed_runner::files::write_atomically;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::Prepared;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};

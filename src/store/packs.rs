@@ -5,8 +5,8 @@
 use super::batch::Batch;
 use super::parquet::TraceRows;
 use super::paths::{file_name, is_pack, subfolders};
-use driftbench_runner::files::Error;
-use driftbench_runner::panics::lock;
+use exactfed_runner::files::Error;
+use exactfed_runner::panics::lock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -1,11 +1,11 @@
 //! Traces in Parquet, written and read by polars.
 
 use super::provenance::Provenance;
-use driftbench_core::federated::Cost;
-use driftbench_runner::manifest::{Metric, TimeAverage};
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::Done;
-use driftbench_runner::trace::{Outcome, Trace};
+use exactfed_core::federated::Cost;
+use exactfed_runner::manifest::{Metric, TimeAverage};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::Done;
+use exactfed_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -42,7 +42,7 @@ fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult
 pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> PolarsResult<Vec<u8>> {
     let mut reader = ParquetReader::new(Cursor::new(&*bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
-    let own = metadata.into_iter().flatten().filter(|pair| pair.key.starts_with("driftbench."));
+    let own = metadata.into_iter().flatten().filter(|pair| pair.key.starts_with("exactfed."));
     let own = own.map(|pair| (pair.key.to_string(), pair.value.unwrap_or_default().to_string()));
     let own = own.collect();
     let frame = decode(bytes)?;
@@ -89,7 +89,7 @@ fn metadata(plan: &Plan, provenance: &Provenance, single: Option<&Cell>) -> Vec<
     ]
     .into_iter()
     .chain(cell.into_iter().flatten())
-    .map(|(key, value)| (format!("driftbench.{key}"), value))
+    .map(|(key, value)| (format!("exactfed.{key}"), value))
     .collect()
 }
 

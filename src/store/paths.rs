@@ -2,13 +2,13 @@
 //!
 //! *Invariant*: a symbolic link is no folder of results.
 
-use driftbench_runner::files::{Error, error};
+use exactfed_runner::files::{Error, error};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The file in the root that holds the schema.
-pub const MARKER: &str = "driftbench.toml";
+pub const MARKER: &str = "exactfed.toml";
 /// The experiment as it was last run, in its folder.
 pub const EXPERIMENT: &str = "experiment.toml";
 /// The index of a folder that holds one cell.

@@ -19,8 +19,8 @@ impl Provenance {
     pub fn now() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
-            commit: env!("DRIFTBENCH_COMMIT").into(),
-            dirty: env!("DRIFTBENCH_DIRTY") == "true",
+            commit: env!("EXACTFED_COMMIT").into(),
+            dirty: env!("EXACTFED_DIRTY") == "true",
         }
     }
 }

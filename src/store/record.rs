@@ -2,7 +2,7 @@
 //! `cell.toml` and `failed.toml`.
 
 use super::provenance::Provenance;
-use driftbench_runner::plan::cell_id;
+use exactfed_runner::plan::cell_id;
 use serde::{Deserialize, Serialize};
 
 /// The record of a cell without its settings.

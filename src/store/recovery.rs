@@ -6,7 +6,7 @@
 use super::Store;
 use super::packs::open_packs;
 use super::paths::{DAMAGED, file_name, is_cell, subfolders};
-use driftbench_runner::files::{Error, REPLACED, WRITING, error, remove_leftovers};
+use exactfed_runner::files::{Error, REPLACED, WRITING, error, remove_leftovers};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Data files that are Parquet tables, read by polars.
 
-use driftbench_core::problem::arrays::{Column, Contents};
-use driftbench_runner::data::MOST_BYTES;
-use driftbench_runner::panics;
+use exactfed_core::problem::arrays::{Column, Contents};
+use exactfed_runner::data::MOST_BYTES;
+use exactfed_runner::panics;
 use polars::prelude::*;
 use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;

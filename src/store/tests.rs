@@ -6,11 +6,11 @@ use super::paths::{CELL, PACK_INDEX, TRACES, is_pack};
 use super::provenance::Provenance;
 use super::*;
 use crate::npz;
-use driftbench_core::problem::arrays::NoFiles;
-use driftbench_runner::manifest::{Metric, Source, TimeAverage};
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{Done, Prepared, prepare};
-use driftbench_runner::trace;
+use exactfed_core::problem::arrays::NoFiles;
+use exactfed_runner::manifest::{Metric, Source, TimeAverage};
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Done, Prepared, prepare};
+use exactfed_runner::trace;
 use std::time::Duration;
 
 const NAME: &str = "smoke/t";
@@ -303,7 +303,7 @@ fn the_contract_columns_and_metadata_are_there() {
     let mut reader = ParquetReader::new(fs::File::open(path).unwrap());
     let meta = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
     let value = |key: &str| {
-        let found = meta.iter().find(|m| m.key.as_str() == format!("driftbench.{key}"));
+        let found = meta.iter().find(|m| m.key.as_str() == format!("exactfed.{key}"));
         found.unwrap_or_else(|| panic!("no {key}")).value.clone().unwrap().to_string()
     };
     assert_eq!(value("manifest"), LOGISTIC);

@@ -23,14 +23,14 @@ end() {
 }
 set --
 for folder in "$job"/tasks/*/; do
-    [ -f "$folder/driftbench.toml" ] && set -- "$@" "${folder%/}"
+    [ -f "$folder/exactfed.toml" ] && set -- "$@" "${folder%/}"
 done
 if [ $# -eq 0 ]; then
     echo "no task has left results: see $job/task-*.log" >&2
     end 4
 fi
 code=0
-"$job/driftbench" merge "$@" --out "$out" --manifest-of "$out" --expect "$job/todo" || code=$?
+"$job/exactfed" merge "$@" --out "$out" --manifest-of "$out" --expect "$job/todo" || code=$?
 case $code in
 0 | 4) ;;
 *)
@@ -39,12 +39,12 @@ case $code in
     ;;
 esac
 report=0
-"$job/driftbench" report "$out" --out "$reports" || report=$?
+"$job/exactfed" report "$out" --out "$reports" || report=$?
 if [ "$code" -ne 0 ]; then
     echo "some cells of the submission are not in $out: $job/tasks stays, with the results of the tasks." >&2
     echo "The missing cells may be submitted again. Remove the folder when you no longer need it." >&2
     end "$code"
 fi
 # Every cell is in the results; logs and scripts stay.
-rm -rf "$job/tasks" "$job/experiments" "$job/todo" "$job/driftbench"
+rm -rf "$job/tasks" "$job/experiments" "$job/todo" "$job/exactfed"
 end "$report"

@@ -13,8 +13,8 @@ say() {
 
 # Prints the number of finished cells.
 finished() {
-    if [ -f "$mine/driftbench.toml" ]; then
-        "$job/driftbench" digest "$mine" | wc -l
+    if [ -f "$mine/exactfed.toml" ]; then
+        "$job/exactfed" digest "$mine" | wc -l
     else
         echo 0
     fi
@@ -47,7 +47,7 @@ say "begins on $(uname -n), $before cells finished, queued again ${SLURM_RESTART
 (
     # The traps are reset here: later signals end this process or reach the program.
     [ ! -e "$stop" ] || exit 130
-    exec "$job/driftbench" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
+    exec "$job/exactfed" run --yes --only "$job/todo" --shard "$task/$tasks" --out "$mine" \
         --threads "${SLURM_CPUS_PER_TASK:-$threads}" "$@"
 ) &
 run=$!

@@ -168,7 +168,7 @@ fn the_time_of_drawing_is_measured() {
         .map(|_| {
             page.open("");
             number(
-                &page.ask("performance.getEntriesByName('driftbench-draw')[0].duration", json!([])),
+                &page.ask("performance.getEntriesByName('exactfed-draw')[0].duration", json!([])),
             )
         })
         .collect();

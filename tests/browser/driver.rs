@@ -40,13 +40,13 @@ fn program(names: &[&str]) -> Option<PathBuf> {
 
 /// Whether what is missing is a failure.
 fn demanded() -> bool {
-    std::env::var_os("DRIFTBENCH_BROWSER").is_some_and(|v| v == "1")
+    std::env::var_os("EXACTFED_BROWSER").is_some_and(|v| v == "1")
 }
 
 /// Says what is left out, past the capture of passing tests; fails where it is
 /// demanded.
 pub fn left_out(what: &str) {
-    assert!(!demanded(), "DRIFTBENCH_BROWSER=1, but {what}");
+    assert!(!demanded(), "EXACTFED_BROWSER=1, but {what}");
     let _ = writeln!(std::io::stderr(), "left out: {what}");
 }
 

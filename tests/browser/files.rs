@@ -85,7 +85,7 @@ impl Page {
 #[test]
 fn commands_and_addresses_are_copied_with_and_without_a_clipboard() {
     let Some(page) = page() else { return };
-    let command = "driftbench run experiments/browser/page.toml && driftbench report";
+    let command = "exactfed run experiments/browser/page.toml && exactfed report";
     page.choose("curves", "band", "none");
     let ways = [
         "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: t => { window.copied = t; return Promise.resolve(); } } })",

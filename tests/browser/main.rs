@@ -1,6 +1,6 @@
 //! Pages in a real browser: every control is used, and what it does is read off what
 //! is drawn. Without chromedriver and Chromium the tests say so and pass, unless
-//! DRIFTBENCH_BROWSER=1 asks for them; see `make browser`.
+//! EXACTFED_BROWSER=1 asks for them; see `make browser`.
 
 mod access;
 mod appearance;

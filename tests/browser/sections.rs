@@ -120,6 +120,6 @@ fn commands_are_copied() {
         json!([]),
     );
     page.browser.click("#again + .again .copy");
-    let expected = "driftbench run experiments/browser/page.toml\ndriftbench report";
+    let expected = "exactfed run experiments/browser/page.toml\nexactfed report";
     assert_eq!(page.text("window.copied"), expected);
 }

@@ -79,5 +79,5 @@ fn a_watched_page_reloads_and_shows_progress_and_failures() {
     served.run.signal("INT");
     let output = served.run.finish();
     assert_eq!(output.status.code(), Some(4));
-    browser.wait_until(&format!("{STATE}.startsWith('driftbench has ended')"));
+    browser.wait_until(&format!("{STATE}.startsWith('exactfed has ended')"));
 }

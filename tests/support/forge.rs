@@ -1,8 +1,8 @@
 //! Results with other numbers that are as sound as any.
 
 use crate::support::Bench;
-use driftbench::plan::{Cell, Plan};
-use driftbench::store::{Store, StoredCell};
+use exactfed::plan::{Cell, Plan};
+use exactfed::store::{Store, StoredCell};
 use std::time::Duration;
 
 impl Bench {

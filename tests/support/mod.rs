@@ -132,8 +132,8 @@ impl From<Output> for Finished {
 }
 
 /// The program that is tested.
-pub fn driftbench() -> Program {
-    Program::new(env!("CARGO_BIN_EXE_driftbench"))
+pub fn exactfed() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_exactfed"))
 }
 
 pub struct Bench {
@@ -177,7 +177,7 @@ impl Bench {
 
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Finished {
-        driftbench().args(arguments).folder(&self.folder).run().into()
+        exactfed().args(arguments).folder(&self.folder).run().into()
     }
 
     /// `run` with these arguments, which succeeds.

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use crate::support::process::{DEADLINE, Running, wait_until};
-use crate::support::{Bench, driftbench};
+use crate::support::{Bench, exactfed};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -37,7 +37,7 @@ pub const FAILED: u64 = 3;
 /// Why they fail.
 pub const REASON: &str = "sq-gradient is inf at round 0";
 
-/// A running `driftbench watch`.
+/// A running `exactfed watch`.
 pub struct Served {
     pub run: Running,
     pub port: u16,
@@ -55,7 +55,7 @@ impl Served {
     #[track_caller]
     pub fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let all = [&["watch", "--port", "0"], arguments].concat();
-        let mut run = driftbench().args(all).folder(&bench.folder).start();
+        let mut run = exactfed().args(all).folder(&bench.folder).start();
         let port = run.wait_for("an address", |run| {
             let out = run.out();
             out.strip_prefix("reports: http://127.0.0.1:")?.strip_suffix("/\n")?.parse().ok()

@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 
 /// The name of the tuple struct that [`Flattened`] asks a deserializer for: its elements are
 /// all read from one table.
-pub const FLATTENED: &str = "driftbench::Flattened";
+pub const FLATTENED: &str = "exactfed::Flattened";
 
 /// A table with the keys of two structs. The keys of its own are reached as fields.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! The portable core of driftbench: no I/O, no clock, no environment.
+//! The portable core of exactfed: no I/O, no clock, no environment.
 //!
 //! One iteration underlies every algorithm. Clients c = 1..N hold local fields
 //! F_c(θ; Z) with means F̄_c, and θ* solves N⁻¹ Σ F̄_c(θ*) = 0:

@@ -1,4 +1,4 @@
-//! The Python module `driftbench._native`: what the package `driftbench` calls.
+//! The Python module `exactfed._native`: what the package `exactfed` calls.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,15 +1,15 @@
 //! The digests of manifests, without a results folder:
-//! `cargo run --release --locked -p driftbench-runner --example digests -- experiments/smoke/*.toml`.
+//! `cargo run --release --locked -p exactfed-runner --example digests -- experiments/smoke/*.toml`.
 //!
-//! Prints what `driftbench digest` prints after `driftbench run`, and on standard
+//! Prints what `exactfed digest` prints after `exactfed run`, and on standard
 //! error which path the kernels take. It needs neither polars nor a terminal, so that it builds
 //! for any target: `scripts/portability.sh` runs it on other processors.
 
-use driftbench_core::kernel::InstructionSet;
-use driftbench_runner::manifest::Source;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::{Done, Silent, prepare, run};
-use driftbench_runner::trace::digest;
+use exactfed_core::kernel::InstructionSet;
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{Done, Silent, prepare, run};
+use exactfed_runner::trace::digest;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 //! A plan does not look here: whoever makes a [`Source`](crate::manifest::Source) puts in what is
 //! registered at that time.
 
-use driftbench_core::registry::Registry;
+use exactfed_core::registry::Registry;
 use std::path::Path;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -40,7 +40,7 @@ pub fn load(file: &Path) -> Result<(), String> {
     match LOADER.get() {
         Some(loader) => loader(file),
         None => {
-            let message = "algorithms in Python need the Python package of driftbench, and this program is not part of it: run it as `driftbench` after `pip install driftbench`";
+            let message = "algorithms in Python need the Python package of exactfed, and this program is not part of it: run it as `exactfed` after `pip install exactfed`";
             Err(message.to_owned())
         }
     }

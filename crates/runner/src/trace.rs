@@ -3,7 +3,7 @@
 
 use crate::files::hex;
 use crate::manifest::{Metric, TimeAverage};
-use driftbench_core::federated::Cost;
+use exactfed_core::federated::Cost;
 use sha2::{Digest, Sha256};
 
 /// How a run ended.

@@ -2,8 +2,8 @@
 //! it is compared with.
 
 use super::text::{number_text, selection_text, time_text};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::{
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{
     ClaimTables, Inequality, Matches, Prediction, Selection, When,
 };
 

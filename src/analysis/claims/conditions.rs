@@ -2,11 +2,11 @@
 
 use crate::analysis::CellResult;
 use crate::analysis::theory::Theory;
-use driftbench_core::algorithm::{Average, Spec, stated_algorithm};
-use driftbench_core::sources::{Condition, StatedAlgorithm, Statement, statement};
-use driftbench_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
-use driftbench_core::words::{count, readable};
-use driftbench_runner::manifest::Oracle;
+use exactfed_core::algorithm::{Average, Spec, stated_algorithm};
+use exactfed_core::sources::{Condition, StatedAlgorithm, Statement, statement};
+use exactfed_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
+use exactfed_core::words::{count, readable};
+use exactfed_runner::manifest::Oracle;
 use std::collections::BTreeMap;
 
 /// How many cells of a claim meet the conditions of a statement.

@@ -11,8 +11,8 @@ use super::sample::{MetricSample, log_ratio};
 use super::text::{selection_text, target_text, with_reason};
 use crate::analysis::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::{Prediction, Reaches, Reaching};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{Prediction, Reaches, Reaching};
 
 impl Judge<'_> {
     /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
@@ -285,7 +285,7 @@ fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::stats::verdict::{LEVEL, Verdict, verdicts};
-    use driftbench_core::rng::Stream;
+    use exactfed_core::rng::Stream;
 
     /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
     /// and one of each round, against a target that the mean meets exactly at a round.

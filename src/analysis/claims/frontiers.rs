@@ -4,9 +4,9 @@ use super::judge::{Judge, Parts, Tested};
 use super::text::number_text;
 use crate::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::{Evidence, Region, slope_weights, widened};
-use driftbench_core::words::{joined, readable, thousands};
-use driftbench_runner::manifest::claim::{FrontierConstant, FrontierLess, FrontierSlope};
-use driftbench_runner::manifest::frontier::FrontierPoints;
+use exactfed_core::words::{joined, readable, thousands};
+use exactfed_runner::manifest::claim::{FrontierConstant, FrontierLess, FrontierSlope};
+use exactfed_runner::manifest::frontier::FrontierPoints;
 
 /// Why a point is not used.
 const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range might give less";

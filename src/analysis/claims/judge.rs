@@ -7,9 +7,9 @@ use crate::analysis::frontier::ComputedFrontier;
 use crate::analysis::theory::Theory;
 use crate::analysis::{CellResult, setting_text};
 use crate::stats::verdict::Evidence;
-use driftbench_core::words::joined;
-use driftbench_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
-use driftbench_runner::plan::{Plan, Setting, selected, short};
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
+use exactfed_runner::plan::{Plan, Setting, selected, short};
 use std::collections::BTreeSet;
 
 /// What claims are judged by.

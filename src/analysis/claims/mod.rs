@@ -27,8 +27,8 @@ use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
 pub use conditions::StatementConditions;
-use driftbench_runner::manifest::claim::{ClaimKeys, Expected};
-use driftbench_runner::plan::Plan;
+use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
+use exactfed_runner::plan::Plan;
 use judge::{Judge, Parts, Tested};
 pub use looks::{JudgedClaims, TakenLooks};
 
@@ -168,7 +168,7 @@ fn judge<'a>(
 impl Judge<'_> {
     /// Tests every claim, kind by kind, in the order of [`ClaimTables::all`].
     ///
-    /// [`ClaimTables::all`]: driftbench_runner::manifest::claim::ClaimTables::all
+    /// [`ClaimTables::all`]: exactfed_runner::manifest::claim::ClaimTables::all
     fn test_all(&self) -> Vec<(&ClaimKeys, Tested)> {
         let table = &self.plan.manifest.claim;
         let mut all = Vec::new();

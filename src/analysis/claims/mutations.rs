@@ -2,7 +2,7 @@
 //! sides exchanged, a setting ignored, an average not taken, control variates or an
 //! extrapolation that do nothing. No supported claim may stay supported under all of them.
 //!
-//! The results are those of the folder that `DRIFTBENCH_RESULTS` names, as `make mutations` sets it;
+//! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
 use super::judge::{Judge, number};
@@ -12,12 +12,12 @@ use crate::analysis::needs::{self, Needs};
 use crate::analysis::theory::{MomentsCache, exact_bias};
 use crate::analysis::{Runs, on_each, tuned};
 use crate::store::Store;
-use driftbench_runner::manifest::claim::{Prediction, Selection};
-use driftbench_runner::manifest::frontier::FrontierAlgorithm;
-use driftbench_runner::manifest::{Metric, Prices, Source};
-use driftbench_runner::plan::Cell;
-use driftbench_runner::runner::{Prepared, prepare};
-use driftbench_runner::trace::Trace;
+use exactfed_runner::manifest::claim::{Prediction, Selection};
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::{Metric, Prices, Source};
+use exactfed_runner::plan::Cell;
+use exactfed_runner::runner::{Prepared, prepare};
+use exactfed_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -176,7 +176,7 @@ impl<'a> Target<'a> {
             over,
             wrong: own.iter().chain(&scale).copied().collect(),
         };
-        let sided = |c: &'a driftbench_runner::manifest::claim::Inequality, own| {
+        let sided = |c: &'a exactfed_runner::manifest::claim::Inequality, own| {
             let right = c.right.as_ref();
             target(&c.left, right, None, if right.is_some() { &[Exchanged][..] } else { own })
         };
@@ -494,7 +494,7 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
 
 #[test]
 fn no_supported_claim_survives_everything_that_may_be_wrong() {
-    let stored = std::env::var_os("DRIFTBENCH_RESULTS");
+    let stored = std::env::var_os("EXACTFED_RESULTS");
     let stored = stored.map(|folder| Store::open_existing(Path::new(&folder)).unwrap());
     let (mut judged, mut survivors) = (0, Vec::new());
     for (name, source) in manifests() {

@@ -2,8 +2,8 @@
 
 use super::judge::{Judge, fixed_keys};
 use crate::analysis::CellResult;
-use driftbench_runner::manifest::claim::Selection;
-use driftbench_runner::plan::{SettingKey, short};
+use exactfed_runner::manifest::claim::Selection;
+use exactfed_runner::plan::{SettingKey, short};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The paths of the settings that vary among the cells of an entry.

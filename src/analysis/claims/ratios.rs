@@ -8,9 +8,9 @@ use crate::analysis::CellResult;
 use crate::analysis::setting_text::symbol;
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region};
-use driftbench_core::words::joined;
-use driftbench_runner::manifest::TimeAverage;
-use driftbench_runner::manifest::claim::{Inequality, Matches, Prediction, Selection, When};
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::manifest::claim::{Inequality, Matches, Prediction, Selection, When};
 
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";

@@ -11,8 +11,8 @@ use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
-use driftbench_runner::manifest::claim::When;
-use driftbench_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::manifest::claim::When;
+use exactfed_runner::manifest::{Quantity, TimeAverage};
 
 /// A metric of a cell at one time, one value per replicate.
 pub struct MetricSample {

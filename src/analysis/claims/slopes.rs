@@ -7,7 +7,7 @@ use super::text::{selection_text, target_text, time_text};
 use crate::analysis::CellResult;
 use crate::analysis::setting_text::symbol;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
-use driftbench_runner::manifest::claim::Slope;
+use exactfed_runner::manifest::claim::Slope;
 use std::collections::HashMap;
 
 /// The cells of one slope, each with its value of the setting.

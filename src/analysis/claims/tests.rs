@@ -5,8 +5,8 @@ use crate::analysis::Runs;
 use crate::analysis::needs::{Needs, claims_need_moments};
 use crate::analysis::theory::MomentsCache;
 use crate::analysis::wrong::{self, Mutation};
-use driftbench_runner::manifest::{Prices, Source};
-use driftbench_runner::runner::prepare;
+use exactfed_runner::manifest::{Prices, Source};
+use exactfed_runner::runner::prepare;
 use std::sync::Arc;
 
 /// What follows the problem and the algorithms in the manifest of these tests.

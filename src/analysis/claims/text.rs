@@ -2,8 +2,8 @@
 
 use crate::analysis::costs::cost_text;
 use crate::analysis::setting_text;
-use driftbench_runner::manifest::claim::{Reaching, Scalar, Selection, When};
-use driftbench_runner::plan::Setting;
+use exactfed_runner::manifest::claim::{Reaching, Scalar, Selection, When};
+use exactfed_runner::plan::Setting;
 
 /// A target as text.
 pub fn target_text(reaching: &Reaching) -> String {

@@ -2,7 +2,7 @@
 
 use crate::analysis::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
-use driftbench_runner::manifest::claim::Expected;
+use exactfed_runner::manifest::claim::Expected;
 use serde::{Deserialize, Serialize};
 
 /// A claim as a side of a comparison stores it.

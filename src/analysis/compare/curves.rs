@@ -12,9 +12,9 @@ use crate::analysis::{
     Series, Style,
 };
 use crate::stats::{mean, standard_deviation, student_95};
-use driftbench_runner::manifest::figure::Band;
-use driftbench_runner::manifest::metric::Quantity;
-use driftbench_runner::trace::Trace;
+use exactfed_runner::manifest::figure::Band;
+use exactfed_runner::manifest::metric::Quantity;
+use exactfed_runner::trace::Trace;
 use std::collections::BTreeMap;
 
 const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), marker: 0 };

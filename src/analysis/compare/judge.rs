@@ -8,7 +8,7 @@ use super::side::{SideCell, SideRuns};
 use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
-use driftbench_core::rng::Stream;
+use exactfed_core::rng::Stream;
 use serde::{Serialize, Serializer};
 
 /// How changes are judged.

@@ -2,7 +2,7 @@
 
 use super::side::{SideCell, SideExperiment};
 use crate::analysis::pretty;
-use driftbench_runner::plan::Setting;
+use exactfed_runner::plan::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The settings that distinguish an experiment's cells of one label, by path: whether they have

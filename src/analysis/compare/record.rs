@@ -8,8 +8,8 @@
 use super::claims::SideClaim;
 use super::settings::Texts;
 use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns};
-use driftbench_core::words::{inert, revived};
-use driftbench_runner::files::sha256;
+use exactfed_core::words::{inert, revived};
+use exactfed_runner::files::sha256;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

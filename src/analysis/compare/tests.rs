@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::analysis::wrong::{self, Mutation};
-use driftbench_core::problem::arrays::NoFiles;
-use driftbench_core::rng::Stream;
-use driftbench_runner::manifest::Source;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::prepare;
-use driftbench_runner::trace::{self, Trace};
+use exactfed_core::problem::arrays::NoFiles;
+use exactfed_core::rng::Stream;
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::prepare;
+use exactfed_runner::trace::{self, Trace};
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];

@@ -1,8 +1,8 @@
 //! The kinds of values, each with its axes, its source and where it is known.
 
 use super::known::KnownCell;
-use driftbench_runner::manifest::claim::Prediction as By;
-use driftbench_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::manifest::claim::Prediction as By;
+use exactfed_runner::manifest::{Quantity, TimeAverage};
 
 /// An axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

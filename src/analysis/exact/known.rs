@@ -2,13 +2,13 @@
 
 use crate::analysis::stability::{Radii, radii};
 use crate::analysis::theory::{MomentsCache, Theory};
-use driftbench_core::federated::{Schedule, Variates};
-use driftbench_core::problem::Facts;
-use driftbench_core::theory::deterministic::{drift, drift_effort};
-use driftbench_core::theory::heterogeneity::Measures;
-use driftbench_core::theory::moments::Moments;
-use driftbench_runner::plan::Plan;
-use driftbench_runner::runner::{Prepared, Scenario, predict};
+use exactfed_core::federated::{Schedule, Variates};
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::deterministic::{drift, drift_effort};
+use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_core::theory::moments::Moments;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Prepared, Scenario, predict};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 

@@ -8,11 +8,11 @@ use crate::analysis::figure::{Body, Figure, Panel, Plot, Point, Series};
 use crate::analysis::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::analysis::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
-use driftbench_core::words::{readable, thousands};
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::manifest::figure::Scale;
-use driftbench_runner::manifest::frontier::FrontierAlgorithm;
-use driftbench_runner::plan::FRONTIER_FIGURES;
+use exactfed_core::words::{readable, thousands};
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::figure::Scale;
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::plan::FRONTIER_FIGURES;
 use std::collections::HashSet;
 
 /// The figures of a frontier, in the order of [`FRONTIER_FIGURES`].

@@ -1,7 +1,7 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
 use crate::store::{Columns, Store};
-use driftbench_core::theory::frontier::{Method, RangeEnd, Reached};
+use exactfed_core::theory::frontier::{Method, RangeEnd, Reached};
 
 /// It rises when the same search finds other numbers.
 const VERSION: u32 = 1;

@@ -4,14 +4,14 @@
 
 use super::Theory;
 use super::refused::Computation;
-use driftbench_core::algorithm::Average;
-use driftbench_core::federated::{Clock, Schedule, Terms, Variates};
-use driftbench_core::kernel::squared_distance;
-use driftbench_core::problem::Facts;
-use driftbench_core::theory::bounds::{self, Bound, Bounded, Constants};
-use driftbench_runner::manifest::Quantity;
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::runner::Prepared;
+use exactfed_core::algorithm::Average;
+use exactfed_core::federated::{Clock, Schedule, Terms, Variates};
+use exactfed_core::kernel::squared_distance;
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::runner::Prepared;
 use std::rc::Rc;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Predictions that are not computed because they would take too much time or memory.
 
 use super::Theory;
-use driftbench_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
-use driftbench_runner::manifest::claim::Prediction;
-use driftbench_runner::runner::Prepared;
+use exactfed_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
 
 /// A computation that predictions need.

@@ -1,5 +1,5 @@
 //! The folder of a submission, `<out>/.slurm/<number>/`: `todo`, the list of cells;
-//! `experiments`, the manifests at submission; `driftbench`, the program; the scripts, the logs,
+//! `experiments`, the manifests at submission; `exactfed`, the program; the scripts, the logs,
 //! and `tasks` with one results folder per task, which is removed once every cell of `todo` is
 //! in the results.
 //!
@@ -10,9 +10,9 @@ use super::script::Job;
 use super::slurm::{Id, commands};
 use crate::cli::{PROGRAM, shard};
 use crate::store::Store;
-use driftbench_core::words::{quoted, shell_word};
-use driftbench_runner::files::{Error, error, write_synced};
-use driftbench_runner::plan::Plan;
+use exactfed_core::words::{quoted, shell_word};
+use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::plan::Plan;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ impl<'a> SubmissionFolder<'a> {
         for (name, script) in scripts {
             write_synced(&own.join(name), script.as_bytes())?;
         }
-        copy_program(&own.join("driftbench"))?;
+        copy_program(&own.join("exactfed"))?;
         Ok(folder)
     }
 

@@ -12,9 +12,9 @@ mod wait;
 
 use super::{Code, Failure, Manifests, prepared, print, shard};
 use crate::store::{Status, Store};
-use driftbench_core::words::count;
-use driftbench_runner::plan::{Cell, Plan};
-use driftbench_runner::runner::cost::expected_nanoseconds;
+use exactfed_core::words::count;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::cost::expected_nanoseconds;
 use folder::SubmissionFolder;
 use script::{Job, typed};
 use std::fmt::Write;
@@ -27,7 +27,7 @@ following job merges these folders into --out and writes the reports. A task tha
 preempted or out of time is queued again and loses only its unfinished cells. Options after -- are \
 passed to sbatch for both jobs. See docs/SCALE.md.
 
-Example: driftbench submit --slurm experiments/scafflsa/grid.toml --tasks 32 -- --partition=short --time=2:00:00")]
+Example: exactfed submit --slurm experiments/scafflsa/grid.toml --tasks 32 -- --partition=short --time=2:00:00")]
 pub struct Args {
     /// Submit to Slurm with sbatch
     #[arg(long, required = true)]
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     if plans.iter().any(|plan| plan.tuning.is_some()) {
         eprintln!(
-            "of experiments with [tune] the candidates are submitted; when they are merged, `driftbench run` runs what follows from them"
+            "of experiments with [tune] the candidates are submitted; when they are merged, `exactfed run` runs what follows from them"
         );
     }
     if cells == 0 {
@@ -130,7 +130,7 @@ fn refuse_own_options(options: &[String]) -> Result<(), Failure> {
         let name = option.split('=').next().unwrap_or_default();
         if let Some((_, instead)) = own.iter().find(|(own, _)| *own == name) {
             return Err(Failure::input(format!(
-                "error: {option}: driftbench sets this option of sbatch; use {instead}"
+                "error: {option}: exactfed sets this option of sbatch; use {instead}"
             )));
         }
     }
@@ -204,7 +204,7 @@ fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) 
 /// override and before those that they may not.
 fn array_command(job: &Job, options: &[String]) -> Vec<String> {
     let threads = format!("--cpus-per-task={}", job.threads);
-    let defaults = ["--job-name=driftbench", &threads, "--signal=B:USR1@60"];
+    let defaults = ["--job-name=exactfed", &threads, "--signal=B:USR1@60"];
     let array = format!("--array=1-{}", job.tasks);
     sbatch(job, &defaults, options, array, ["task-%a.log", "task.sh"])
 }
@@ -212,7 +212,7 @@ fn array_command(job: &Job, options: &[String]) -> Vec<String> {
 /// The command that submits the merge, which runs after the tasks.
 fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
     let after = format!("--dependency=afterany:{array}");
-    sbatch(job, &["--job-name=driftbench-merge"], options, after, ["merge.log", "merge.sh"])
+    sbatch(job, &["--job-name=exactfed-merge"], options, after, ["merge.log", "merge.sh"])
 }
 
 fn sbatch(

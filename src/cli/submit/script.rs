@@ -4,7 +4,7 @@
 //! text is substituted within a script.
 
 use super::Failure;
-use driftbench_core::words::{quoted, shell_word};
+use exactfed_core::words::{quoted, shell_word};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl Job {
     /// # Errors
     /// If a path is not UTF-8.
     pub fn task(&self) -> Result<String, Failure> {
-        let mut script = self.head("A task of `driftbench submit`.")?;
+        let mut script = self.head("A task of `exactfed submit`.")?;
         let _ = writeln!(script, "tasks={}\nthreads={}\ntries={TRIES}", self.tasks, self.threads);
         let files: Vec<String> =
             self.experiments.iter().map(|file| path(file)).collect::<Result<_, _>>()?;
@@ -51,7 +51,7 @@ impl Job {
     /// # Errors
     /// If a path is not UTF-8.
     pub fn merge(&self) -> Result<String, Failure> {
-        let mut script = self.head("The merge of `driftbench submit`.")?;
+        let mut script = self.head("The merge of `exactfed submit`.")?;
         let (out, reports) = (path(&self.out)?, path(&self.reports)?);
         let _ = writeln!(script, "out={out}\nreports={reports}");
         Ok(script + MERGE)

@@ -6,7 +6,7 @@ use super::slurm::{Id, commands, states};
 use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
-use driftbench_core::words::quoted;
+use exactfed_core::words::quoted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
 use std::io::{IsTerminal, stderr};

@@ -27,7 +27,7 @@ impl Address {
         };
         let refused = |e: std::io::Error| match (e.kind(), port) {
             (std::io::ErrorKind::AddrInUse, Some(port)) => Failure::input(format!(
-                "error: --port {port}: another program listens on this port of {host}; without --port, driftbench takes a free one"
+                "error: --port {port}: another program listens on this port of {host}; without --port, exactfed takes a free one"
             )),
             _ => Failure::input(format!("error: --host {host}: {e}")),
         };

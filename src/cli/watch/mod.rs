@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 The reports are served on this machine alone, at the printed address, unless --host names another \
 address. Pages reload when cells were stored. After the last cell the reports are served until \
-Ctrl-C. Results and reports on the disk are those of `driftbench run` and `driftbench report`, also \
+Ctrl-C. Results and reports on the disk are those of `exactfed run` and `exactfed report`, also \
 after an interruption.
 
-Example: driftbench watch experiments/scafflsa/fig1-high.toml")]
+Example: exactfed watch experiments/scafflsa/fig1-high.toml")]
 pub struct Args {
     #[command(flatten)]
     manifests: Manifests,

@@ -6,7 +6,7 @@ use crate::cli::report::{self, FORMATS, Unreported};
 use crate::cli::{Code, Failure};
 use crate::report::{IndexEntry, Writer};
 use crate::store::Store;
-use driftbench_runner::panics::lock;
+use exactfed_runner::panics::lock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

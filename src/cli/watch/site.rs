@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::pages::LivePages;
 use super::status::RunStatus;
-use driftbench_runner::files::sha256;
+use exactfed_runner::files::sha256;
 use std::sync::Arc;
 
 /// The bar and its script, inserted at the end of each page.
@@ -19,7 +19,7 @@ const STATUS: &str = "/.watch/status/";
 /// The beginning of the content security policy of a page.
 const POLICY: &str = "http-equiv=\"Content-Security-Policy\" content=\"";
 /// What is served instead of the index before it is written.
-const NO_INDEX: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>driftbench</title>\n<style>:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }</style>\n</head>\n<body>\n<main>\n<h1>driftbench</h1>\n<p>The reports appear here as soon as they are written.</p>\n</main>\n</body>\n</html>\n";
+const NO_INDEX: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>exactfed</title>\n<style>:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }</style>\n</head>\n<body>\n<main>\n<h1>exactfed</h1>\n<p>The reports appear here as soon as they are written.</p>\n</main>\n</body>\n</html>\n";
 
 /// The pages of a run, its progress, and where they are served.
 pub struct Site {

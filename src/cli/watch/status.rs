@@ -2,8 +2,8 @@
 
 use super::pages::Changes;
 use crate::cli::run::{Follower, Workload};
-use driftbench_runner::panics::lock;
-use driftbench_runner::runner::{Failed, Observer};
+use exactfed_runner::panics::lock;
+use exactfed_runner::runner::{Failed, Observer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 use super::{clean, percent};
 use crate::analysis::compare::{Change, ChangeVerdict, Comparison};
 use crate::report::finding::ColoredText;
-use driftbench_core::words::{readable, thousands};
+use exactfed_core::words::{readable, thousands};
 
 /// How many cells changed, the worst change, and the first of another kind that has a ratio.
 pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {

@@ -19,9 +19,9 @@ use crate::analysis::compare::{
     SideClaim, Timing,
 };
 use crate::chart;
-use driftbench_core::words;
-use driftbench_runner::files::{Error, error};
-use driftbench_runner::plan::short as short_path;
+use exactfed_core::words;
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::plan::short as short_path;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;

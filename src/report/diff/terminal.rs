@@ -2,7 +2,7 @@
 
 use super::{ChangeTable, ChangeText, ClaimChangeText, DiffText};
 use crate::analysis::compare::ChangeVerdict;
-use driftbench_core::words::count;
+use exactfed_core::words::count;
 use std::fmt::Write;
 
 /// Rows of each list.

@@ -179,7 +179,7 @@ fn scientific(chars: &[char], from: usize) -> Option<(String, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driftbench_runner::manifest::{Quantity, TimeAverage};
+    use exactfed_runner::manifest::{Quantity, TimeAverage};
     use std::path::Path;
 
     #[test]

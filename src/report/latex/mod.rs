@@ -13,8 +13,8 @@ use super::view::Page;
 use crate::analysis::{Body, COLORS, Color, Experiment, Figure, LegendEntry, unique};
 use crate::chart;
 use crate::report::truncation::File;
-use driftbench_runner::plan::Plan;
 use escape::text;
+use exactfed_runner::plan::Plan;
 use std::fmt::Write;
 
 /// The files of an experiment.

@@ -4,7 +4,7 @@ use super::escape::text;
 use crate::report::claims::ClaimText;
 use crate::report::truncation::TextTable;
 use crate::report::view::Page;
-use driftbench_runner::plan::Plan;
+use exactfed_runner::plan::Plan;
 use std::fmt::Write;
 
 /// Rows after which a table is continued as another, so that it fits a page.

@@ -3,11 +3,11 @@
 use super::clients::PythonClients;
 use super::numbers::tuple;
 use super::watch::RoundClock;
-use driftbench::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
-use driftbench::definition::SettingValue;
-use driftbench::federated::{Conditions, Cost, RoundClients, Run};
-use driftbench::files::sha256;
-use driftbench::registered::register;
+use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
+use exactfed::definition::SettingValue;
+use exactfed::federated::{Conditions, Cost, RoundClients, Run};
+use exactfed::files::sha256;
+use exactfed::registered::register;
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -191,7 +191,7 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
 /// Loads a file of Python or a module, which registers its algorithms.
 pub fn load_code(code: &Path) -> Result<(), String> {
     Python::attach(|py| {
-        let module = py.import("driftbench._algorithm").map_err(|e| traceback(py, &e))?;
+        let module = py.import("exactfed._algorithm").map_err(|e| traceback(py, &e))?;
         match module.call_method1("load_code", (code,)) {
             Ok(_) => Ok(()),
             // Its text says it all.

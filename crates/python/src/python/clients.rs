@@ -2,9 +2,9 @@
 
 use super::numbers::{counts, counts_per_client, flat, floats, floats_per_client, tuple};
 use super::watch::RoundClock;
-use driftbench::algorithm::Instance;
-use driftbench::federated::{ControlVariates, Cost, LocalWork, RoundClients};
-use driftbench::kernel::Members;
+use exactfed::algorithm::Instance;
+use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
+use exactfed::kernel::Members;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// In a round, an algorithm calls :meth:`local_steps` (or :meth:`fields`) and :meth:`mean`, and
 /// yields θ. Draws are those of every algorithm on the same replicate; what is done is counted as
 /// the cost of the run.
-#[pyclass(frozen, module = "driftbench", name = "Clients")]
+#[pyclass(frozen, module = "exactfed", name = "Clients")]
 pub struct PythonClients {
     /// `None` once the run has ended.
     inner: Mutex<Option<RoundClients<'static>>>,
@@ -394,7 +394,7 @@ fn indices(members: &Members) -> Vec<i64> {
 }
 
 /// Control variates c_k of the clients, with the arithmetic of the built-in Scaffold.
-#[pyclass(frozen, module = "driftbench", name = "ControlVariates")]
+#[pyclass(frozen, module = "exactfed", name = "ControlVariates")]
 pub struct PythonVariates {
     inner: Mutex<ControlVariates>,
     n: usize,

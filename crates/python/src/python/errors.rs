@@ -1,6 +1,6 @@
 //! Failures of the library as exceptions of the package, with the texts of the command line.
 
-use driftbench::cli::Failure;
+use exactfed::cli::Failure;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -11,7 +11,7 @@ fn class<'py>(
     cell: &'static PyOnceLock<Py<PyType>>,
     name: &str,
 ) -> PyResult<Bound<'py, PyType>> {
-    cell.import(py, "driftbench._errors", name).cloned()
+    cell.import(py, "exactfed._errors", name).cloned()
 }
 
 /// The exception for a failure: a `ManifestError` where a manifest is wrong.
@@ -45,7 +45,6 @@ pub fn raise_manifest(py: Python<'_>, failure: Failure) -> PyErr {
 /// The exception for any other bad input.
 pub fn raise_text(py: Python<'_>, text: String) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let made =
-        class(py, &CLASS, "DriftbenchError").and_then(|class| class.call1((text.trim_end(),)));
+    let made = class(py, &CLASS, "ExactfedError").and_then(|class| class.call1((text.trim_end(),)));
     made.map_or_else(|e| e, PyErr::from_value)
 }

@@ -3,10 +3,10 @@
 use super::errors::raise;
 use super::plan::NativePlan;
 use super::worker::interruptible;
-use driftbench::analysis::exact::{
+use exactfed::analysis::exact::{
     ArrayAxis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
 };
-use driftbench::cli::Failure;
+use exactfed::cli::Failure;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

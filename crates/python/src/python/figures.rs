@@ -2,11 +2,11 @@
 //! dash patterns and markers.
 
 use super::left_out::{left_out, needs_linear_axis};
-use driftbench::analysis::{
+use exactfed::analysis::{
     Body, Color, Experiment, Figure, LegendEntry, Line, Map, Maps, Panel, Plot, Point, Series,
     Square, Style,
 };
-use driftbench::chart::{self, style};
+use exactfed::chart::{self, style};
 use serde_json::{Value, json};
 
 /// Radius of the outlines of markers.

@@ -1,11 +1,11 @@
 //! What a figure of curves leaves out, in words: a drawing by matplotlib has no caption that says
 //! so, and readers would take what is drawn for all.
 
-use driftbench::analysis::{
+use exactfed::analysis::{
     Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, XAxis, x_value,
 };
-use driftbench::chart;
-use driftbench::plan::{figure_ids, shows};
+use exactfed::chart;
+use exactfed::plan::{figure_ids, shows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most names of curves in a list.
@@ -50,7 +50,7 @@ impl Reason {
 
 /// Whether a cell has a setting of this name, or this is the name of a quantity.
 fn has_setting(cell: &CellResult<'_>, name: &str) -> bool {
-    cell.cell.settings.get(name).is_some() || driftbench::manifest::Quantity::named(name).is_some()
+    cell.cell.settings.get(name).is_some() || exactfed::manifest::Quantity::named(name).is_some()
 }
 
 /// What a figure leaves out; empty if it draws all cells that its manifest asks for.

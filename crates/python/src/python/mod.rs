@@ -28,9 +28,9 @@ mod tables;
 mod watch;
 mod worker;
 
-use driftbench::cli;
-use driftbench::manifest::Quantity;
 use errors::raise;
+use exactfed::cli;
+use exactfed::manifest::Quantity;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -48,7 +48,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
-    driftbench::registered::set_loader(algorithm::load_code);
+    exactfed::registered::set_loader(algorithm::load_code);
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -4,15 +4,15 @@ use super::arrow::NativeFrame;
 use super::errors::{raise, raise_text};
 use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
-use driftbench::analysis::compare::Options;
-use driftbench::analysis::{Experiment, analyse, tuned};
-use driftbench::cli::{self, Failure, Findings, Interrupt, Rerun};
-use driftbench::plan::{Cell, Plan};
-use driftbench::report::diff::DiffFormat;
-use driftbench::report::{self, Format, Writer};
-use driftbench::store::export;
-use driftbench::store::{Status, Store, StoredExperiment};
-use driftbench_runner::files::Error;
+use exactfed::analysis::compare::Options;
+use exactfed::analysis::{Experiment, analyse, tuned};
+use exactfed::cli::{self, Failure, Findings, Interrupt, Rerun};
+use exactfed::plan::{Cell, Plan};
+use exactfed::report::diff::DiffFormat;
+use exactfed::report::{self, Format, Writer};
+use exactfed::store::export;
+use exactfed::store::{Status, Store, StoredExperiment};
+use exactfed_runner::files::Error;
 use polars::prelude::{DataFrame, PolarsResult};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     experiment.figures.iter().map(figure).collect()
 }
 
-fn id(figure: &driftbench::analysis::Figure) -> String {
+fn id(figure: &exactfed::analysis::Figure) -> String {
     figure.id.clone()
 }
 
@@ -225,7 +225,7 @@ impl NativeResults {
 
     /// The path of each figure of the manifest by its id, such as `figure.convergence.0`.
     fn figure_paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        self.with_plan(py, |_, plan| Ok(driftbench::plan::figure_ids(&plan.manifest)))
+        self.with_plan(py, |_, plan| Ok(exactfed::plan::figure_ids(&plan.manifest)))
     }
 
     /// A frame of the analysis: `claims`, `frontier` or `ranking`.

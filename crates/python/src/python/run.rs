@@ -4,8 +4,8 @@ use super::errors::raise;
 use super::plan::NativePlan;
 use super::watch::interrupt_rounds;
 use super::worker::stoppable;
-use driftbench::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
-use driftbench::runner::{Failed, Observer};
+use exactfed::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
+use exactfed::runner::{Failed, Observer};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -89,7 +89,7 @@ pub fn run(
         if !until_decided {
             return execute_until(std::slice::from_ref(&*cells), &how, interrupt, &*follower);
         }
-        let plans = vec![driftbench::cli::planned(experiment, source)?];
+        let plans = vec![exactfed::cli::planned(experiment, source)?];
         decide(plans, &how, None, Some(interrupt), &*follower)
     };
     let tell = |py: Python<'_>| match &progress {

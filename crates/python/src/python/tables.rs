@@ -1,10 +1,10 @@
 //! What pages state, as frames of numbers. What is not known is null.
 
-use driftbench::analysis::claims::JudgedClaim;
-use driftbench::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
-use driftbench::analysis::{Separation, Standing, Standings, TunedRow, TuningResult};
-use driftbench::stats::Ratio;
-use driftbench_runner::manifest::claim::Expected;
+use exactfed::analysis::claims::JudgedClaim;
+use exactfed::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use exactfed::analysis::{Separation, Standing, Standings, TunedRow, TuningResult};
+use exactfed::stats::Ratio;
+use exactfed_runner::manifest::claim::Expected;
 use polars::prelude::*;
 
 /// The claims with their verdicts, in the order of the manifest.

@@ -5,7 +5,7 @@
 //! leaves it to its end, at which it releases its locks.
 
 use super::errors::raise_text;
-use driftbench_runner::panics::caught;
+use exactfed_runner::panics::caught;
 use pyo3::prelude::*;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;

@@ -1,8 +1,8 @@
 //! CSV with a header.
 
 use csv::{Position, StringRecord};
-use driftbench_core::problem::arrays::{Column, Contents, sanitised};
-use driftbench_core::words::count;
+use exactfed_core::problem::arrays::{Column, Contents, sanitised};
+use exactfed_core::words::count;
 
 /// The most columns: more than features may be, and some that are not used.
 const MOST_COLUMNS: usize = 20_000;

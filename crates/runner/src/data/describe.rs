@@ -6,9 +6,9 @@ mod features;
 mod starter;
 
 use super::{TableReader, csv};
-use driftbench_core::linalg::Matrix;
-use driftbench_core::problem::arrays::{Array, Column, Contents, sanitised};
-use driftbench_core::words::count;
+use exactfed_core::linalg::Matrix;
+use exactfed_core::problem::arrays::{Array, Column, Contents, sanitised};
+use exactfed_core::words::count;
 use features::FeatureRows;
 use starter::Starter;
 use std::borrow::Cow;

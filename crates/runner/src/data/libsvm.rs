@@ -1,8 +1,8 @@
 //! LIBSVM's sparse text: `label index:value …`, indices from 1 and rising.
 
-use driftbench_core::kernel::SparseRows;
-use driftbench_core::problem::MOST_SPARSE_FEATURES;
-use driftbench_core::problem::arrays::{Contents, sanitised};
+use exactfed_core::kernel::SparseRows;
+use exactfed_core::problem::MOST_SPARSE_FEATURES;
+use exactfed_core::problem::arrays::{Contents, sanitised};
 
 /// Labels and features, what is not written being 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {

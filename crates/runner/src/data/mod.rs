@@ -12,7 +12,7 @@ mod npz;
 
 use crate::files::{self, sha256};
 use crate::panics::lock;
-use driftbench_core::problem::arrays::{Contents, DataFile, Files};
+use exactfed_core::problem::arrays::{Contents, DataFile, Files};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

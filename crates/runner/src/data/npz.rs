@@ -3,10 +3,10 @@
 //! arrays that all have one axis of the same length are the columns of a table.
 
 use super::MOST_BYTES;
-use driftbench_core::kernel::SparseRows;
-use driftbench_core::problem::MOST_SPARSE_FEATURES;
-use driftbench_core::problem::arrays::{Array, Column, Contents, sanitised};
-use driftbench_core::words::count;
+use exactfed_core::kernel::SparseRows;
+use exactfed_core::problem::MOST_SPARSE_FEATURES;
+use exactfed_core::problem::arrays::{Array, Column, Contents, sanitised};
+use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};

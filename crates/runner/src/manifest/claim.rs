@@ -3,7 +3,7 @@
 
 use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys};
 use super::{AtCost, Quantity, TimeAverage};
-use driftbench_core::flattened::Flattened;
+use exactfed_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! runs are compared.
 
 use super::{Prices, Quantity};
-use driftbench_core::federated::Cost;
+use exactfed_core::federated::Cost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

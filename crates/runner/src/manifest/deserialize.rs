@@ -4,7 +4,7 @@
 use super::axis::{GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value};
 use super::pass::{ReadError, ReadPass};
-use driftbench_core::flattened::FLATTENED;
+use exactfed_core::flattened::FLATTENED;
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor,
@@ -102,7 +102,7 @@ impl<'a> NodeDeserializer<'a> {
             let diagnostic = Diagnostic::new(Some(entry.place.clone()), &path, message);
             let mut diagnostic = diagnostic.naming(&entry.key, known);
             if self.path == ALGORITHM {
-                let own = "and algorithms of your own, where @driftbench.algorithm or `python = [\"file.py\"]` defines them";
+                let own = "and algorithms of your own, where @exactfed.algorithm or `python = [\"file.py\"]` defines them";
                 diagnostic.allowed = diagnostic.allowed.map(|names| format!("{names}, {own}"));
             }
             self.context.note(diagnostic);

@@ -2,7 +2,7 @@
 
 use super::claim::Selection;
 use super::{AtCost, Quantity};
-use driftbench_core::flattened::Flattened;
+use exactfed_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! `[[frontier]]`: for each algorithm the fewest communications that bring the exact error down to
 //! a target and hold it there, over step sizes and local steps. Frontiers change no run.
 
-use driftbench_core::theory::frontier::Method;
+use exactfed_core::theory::frontier::Method;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};

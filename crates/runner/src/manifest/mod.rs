@@ -20,7 +20,7 @@ pub mod tune;
 
 pub use cost::AtCost;
 pub use document::{Diagnostic, Node, Place, Rejected};
-use driftbench_core::{algorithm, problem};
+use exactfed_core::{algorithm, problem};
 pub use metric::{Metric, Quantity, TimeAverage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub struct Manifest {
     #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
     /// Python code that defines algorithms of the manifest: files, by their paths from the
-    /// manifest's folder, or installed modules, such as `driftbench.algorithms`. It is run when the
+    /// manifest's folder, or installed modules, such as `exactfed.algorithms`. It is run when the
     /// manifest is read, by the Python package alone.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PYTHON)]

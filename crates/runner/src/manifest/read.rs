@@ -13,7 +13,7 @@ use super::deserialize::NodeDeserializer;
 use super::document::{Diagnostic, Diagnostics, Node};
 use super::pass::ReadPass;
 use super::{Budget, Manifest, Oracle, Start};
-use driftbench_core::{algorithm, problem};
+use exactfed_core::{algorithm, problem};
 use serde::de::DeserializeSeed;
 use std::marker::PhantomData;
 

@@ -51,7 +51,7 @@ part of it begins with a dot or is the name of something that results or reports
 `figures`, 16 hexadecimal digits, `pack-` with such digits, or a name that ends as their files do
 (`README.md`, `experiment.toml`). Names that differ only in upper and lower case are refused.
 
-For an editor that reads JSON Schema, run `driftbench schema > manifest.schema.json` and write
+For an editor that reads JSON Schema, run `exactfed schema > manifest.schema.json` and write
 `#:schema ./manifest.schema.json` as the first line of a manifest.
 
 Four sources have short names, with full references in the [glossary](GLOSSARY.md#sources): RR is

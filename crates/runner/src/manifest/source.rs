@@ -1,8 +1,8 @@
 //! A manifest as it was given, with all that reading it needs.
 
 use crate::data::TableReader;
-use driftbench_core::algorithm::custom::CustomDefinition;
-use driftbench_core::registry::Registry;
+use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_core::registry::Registry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -8,8 +8,8 @@ use crate::manifest::document::{Diagnostics, KeyValue, Value, put};
 use crate::manifest::read::exhaust;
 use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
-use driftbench_core::algorithm::{SettingsOfKind, Spec, custom};
-use driftbench_core::rng::MAX_REPLICATES;
+use exactfed_core::algorithm::{SettingsOfKind, Spec, custom};
+use exactfed_core::rng::MAX_REPLICATES;
 use std::marker::PhantomData;
 
 /// Candidates of one setting.

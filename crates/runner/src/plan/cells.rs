@@ -13,7 +13,7 @@ use crate::files::hex;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
-use driftbench_core::{algorithm, problem};
+use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

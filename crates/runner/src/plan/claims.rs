@@ -10,7 +10,7 @@ use crate::manifest::Quantity;
 use crate::manifest::claim::{
     ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Selection, Slope, When,
 };
-use driftbench_core::sources::{statement, statements};
+use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;
 
 /// Notes what is wrong with the claims.

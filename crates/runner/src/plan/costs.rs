@@ -4,7 +4,7 @@
 use super::Cell;
 use super::places::Checker;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};
-use driftbench_core::words::count;
+use exactfed_core::words::count;
 
 /// Why a quantity cannot be drawn or claimed of: it is not recorded.
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {

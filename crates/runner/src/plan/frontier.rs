@@ -9,7 +9,7 @@ use crate::manifest::frontier::{
     ListOr, Powers,
 };
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
-use driftbench_core::problem;
+use exactfed_core::problem;
 use std::collections::BTreeSet;
 
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.

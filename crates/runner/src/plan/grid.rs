@@ -5,7 +5,7 @@ use super::settings::short;
 use super::tables::{AlgorithmEntry, VaryingTables, Visited};
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::{Diagnostic, Manifest, Node};
-use driftbench_core::words::count;
+use exactfed_core::words::count;
 use std::sync::Arc;
 
 /// The path of a setting as cells know it: without an entry's number.

@@ -27,9 +27,9 @@ use crate::manifest::{
     Rejected, Source, Spacing, Start,
 };
 pub use costs::unrecorded;
-use driftbench_core::federated::Cost;
-use driftbench_core::problem::Fault;
-use driftbench_core::{algorithm, problem};
+use exactfed_core::federated::Cost;
+use exactfed_core::problem::Fault;
+use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FRONTIER_FIGURES;
 use places::Checker;

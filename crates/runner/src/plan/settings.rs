@@ -1,7 +1,7 @@
 //! A cell's settings by name: what figures and tables call panels and axes.
 
 use crate::manifest::document::Value;
-use driftbench_core::problem::Fault;
+use exactfed_core::problem::Fault;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;

@@ -6,7 +6,7 @@ use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::read::exhaust;
 use crate::manifest::{Budget, Diagnostic, Manifest, Node, Oracle, Start};
-use driftbench_core::{algorithm, problem};
+use exactfed_core::{algorithm, problem};
 use serde::de::DeserializeSeed;
 use std::collections::HashMap;
 use std::marker::PhantomData;

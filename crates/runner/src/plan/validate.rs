@@ -9,9 +9,9 @@ use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
     Source, Spacing, Start,
 };
-use driftbench_core::problem::Fault;
-use driftbench_core::rng::MAX_REPLICATES;
-use driftbench_core::{algorithm, problem};
+use exactfed_core::problem::Fault;
+use exactfed_core::rng::MAX_REPLICATES;
+use exactfed_core::{algorithm, problem};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most rounds of a run.

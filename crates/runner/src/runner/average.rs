@@ -3,9 +3,9 @@
 
 use super::prepare::Scenario;
 use crate::manifest::{Record, TimeAverage};
-use driftbench_core::federated::Run;
-use driftbench_core::kernel::axpy;
-use driftbench_core::problem::Facts;
+use exactfed_core::federated::Run;
+use exactfed_core::kernel::axpy;
+use exactfed_core::problem::Facts;
 
 /// The sums so far.
 pub struct Sums<'a> {

@@ -7,9 +7,9 @@
 use super::prepare::wants_twin;
 use crate::manifest::{Metric, Oracle, TimeAverage};
 use crate::plan::Identity;
-use driftbench_core::algorithm::Component;
-use driftbench_core::federated::{Learning, Variates};
-use driftbench_core::problem::Spec;
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::{Learning, Variates};
+use exactfed_core::problem::Spec;
 
 /// What a cell costs in addition to its rounds, in nanoseconds: it is prepared and written.
 pub const CELL: u64 = 500_000;

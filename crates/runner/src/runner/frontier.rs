@@ -6,9 +6,9 @@ use crate::files::sha256;
 use crate::manifest::frontier::{Frontier, FrontierStart};
 use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
-use driftbench_core::algorithm::{Boxed, Instance};
-use driftbench_core::problem::Form;
-use driftbench_core::theory::frontier::{self, Method, Refusal, Search, StartError, StepSizes};
+use exactfed_core::algorithm::{Boxed, Instance};
+use exactfed_core::problem::Form;
+use exactfed_core::theory::frontier::{self, Method, Refusal, Search, StartError, StepSizes};
 use std::sync::Arc;
 
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio

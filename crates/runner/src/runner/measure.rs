@@ -3,9 +3,9 @@
 use super::average::{Sums, corrections_at_optimum};
 use super::prepare::Scenario;
 use crate::manifest::{Metric, Record, TimeAverage};
-use driftbench_core::federated::Run;
-use driftbench_core::kernel::{axpy, dot, squared_distance};
-use driftbench_core::problem::{Facts, RecordsOf};
+use exactfed_core::federated::Run;
+use exactfed_core::kernel::{axpy, dot, squared_distance};
+use exactfed_core::problem::{Facts, RecordsOf};
 
 /// The metrics that a cell records, and what they must remember between rounds.
 pub struct Meter<'a> {

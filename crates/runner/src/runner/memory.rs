@@ -6,9 +6,9 @@
 use super::prepare::wants_twin;
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::{Cell, Identity};
-use driftbench_core::federated::Variates;
-use driftbench_core::problem::{Share, Spec};
-use driftbench_core::rng::Stream;
+use exactfed_core::federated::Variates;
+use exactfed_core::problem::{Share, Spec};
+use exactfed_core::rng::Stream;
 use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;

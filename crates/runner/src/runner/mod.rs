@@ -16,9 +16,9 @@ use crate::manifest::Metric;
 use crate::panics::{caught, lock};
 use crate::plan::{Cell, Identity};
 use crate::trace::{Outcome, Trace};
-use driftbench_core::algorithm::{Instance, Spec};
-use driftbench_core::federated::{Conditions, Run};
-use driftbench_core::kernel::squared_distance;
+use exactfed_core::algorithm::{Instance, Spec};
+use exactfed_core::federated::{Conditions, Run};
+use exactfed_core::kernel::squared_distance;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 use measure::Meter;
 pub use prepare::{

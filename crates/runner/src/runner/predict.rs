@@ -3,12 +3,12 @@
 
 use super::prepare::{Prepared, Scenario, run_model};
 use crate::plan::{Cell, Identity};
-use driftbench_core::algorithm::Average;
-use driftbench_core::federated::{Clock, Schedule, expected_steps};
-use driftbench_core::problem::Facts;
-use driftbench_core::theory::effort::Effort;
-use driftbench_core::theory::markov::{self, TrajectoryMoments};
-use driftbench_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
+use exactfed_core::algorithm::Average;
+use exactfed_core::federated::{Clock, Schedule, expected_steps};
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::effort::Effort;
+use exactfed_core::theory::markov::{self, TrajectoryMoments};
+use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
 /// communication.

@@ -4,8 +4,8 @@
 
 use super::prepare::Scenario;
 use crate::trace::Trace;
-use driftbench_core::federated::Run;
-use driftbench_core::kernel::{axpy, dot};
+use exactfed_core::federated::Run;
+use exactfed_core::kernel::{axpy, dot};
 
 /// The most that N Σ π_c ξ_c may differ from 0, relative to its terms: rounding alone leaves 10⁻¹⁴.
 const TOLERANCE: f64 = 1e-8;
@@ -79,8 +79,8 @@ mod tests {
     use crate::manifest::{Metric, Source};
     use crate::plan::Plan;
     use crate::runner::prepare;
-    use driftbench_core::federated::{Clients, Cost};
-    use driftbench_core::problem::arrays::NoFiles;
+    use exactfed_core::federated::{Clients, Cost};
+    use exactfed_core::problem::arrays::NoFiles;
 
     /// A run with prescribed values.
     struct Prescribed {

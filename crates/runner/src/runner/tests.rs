@@ -3,8 +3,8 @@
 use super::*;
 use crate::manifest::Source;
 use crate::plan::Plan;
-use driftbench_core::algorithm::Spec;
-use driftbench_core::problem::arrays::NoFiles;
+use exactfed_core::algorithm::Spec;
+use exactfed_core::problem::arrays::NoFiles;
 
 fn plan(replicates: u64) -> Plan {
     let text = include_str!("../../../../experiments/smoke/logistic.toml");

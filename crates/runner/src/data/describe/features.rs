@@ -1,7 +1,7 @@
 //! The features of a file, dense or sparse: what is known of their columns from passes over the
 //! numbers that are stored.
 
-use driftbench_core::kernel::SparseRows;
+use exactfed_core::kernel::SparseRows;
 use std::borrow::Cow;
 
 /// Rows of features.

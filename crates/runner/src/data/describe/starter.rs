@@ -1,8 +1,8 @@
 //! The manifest to start from.
 
 use super::{FileRecords, is_classes, others};
-use driftbench_core::problem::arrays::Column;
-use driftbench_core::problem::{MOST_DIMENSIONS, Spec};
+use exactfed_core::problem::arrays::Column;
+use exactfed_core::problem::{MOST_DIMENSIONS, Spec};
 use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.

@@ -44,7 +44,7 @@ class Plan:
         To try an algorithm out, a round after the other, on the instance and with the draws of
         run number ``run`` of cell number ``cell``:
 
-        >>> import driftbench as db
+        >>> import exactfed as db
         >>> plan = db.plan({
         ...     "title": "Rounds by hand", "seed": 1, "replicates": 1,
         ...     "problem": {"quadratic": {"dimension": 2, "clients": 5, "noise": 1.0,
@@ -79,7 +79,7 @@ def plan(
 ) -> Plan:
     """List the cells of a manifest, with their state in the folder ``out``.
 
-    The arguments are those of :func:`driftbench.run`; ``threads`` is the number on which the time
+    The arguments are those of :func:`exactfed.run`; ``threads`` is the number on which the time
     is estimated. Nothing is run or written.
 
     Raises
@@ -89,7 +89,7 @@ def plan(
 
     Examples
     --------
-    >>> import driftbench as db
+    >>> import exactfed as db
     >>> cells = db.plan({
     ...     "title": "Two step sizes", "seed": 1, "replicates": 4,
     ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
@@ -115,19 +115,19 @@ def check(
     set: Overrides = None,
     replicates: int | None = None,
 ) -> None:
-    """Check a manifest as ``driftbench check`` does: also that its instances can be built.
+    """Check a manifest as ``exactfed check`` does: also that its instances can be built.
 
-    The arguments are those of :func:`driftbench.run`.
+    The arguments are those of :func:`exactfed.run`.
 
     Raises
     ------
     ManifestError
-        If anything is wrong; its text is that of ``driftbench check``, and ``diagnostics`` lists
+        If anything is wrong; its text is that of ``exactfed check``, and ``diagnostics`` lists
         everything with file, line and column.
 
     Examples
     --------
-    >>> import driftbench as db
+    >>> import exactfed as db
     >>> try:
     ...     db.check("title = 'x'\\nsed = 1\\n")
     ... except db.ManifestError as e:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._errors import DriftbenchError, DriftbenchWarning
+from ._errors import ExactfedError, ExactfedWarning
 from ._frames import Kind, to_frame
 from ._native import NativeResults
 
@@ -55,11 +55,11 @@ class Results:
     def _rows(self, earlier: bool) -> Any:
         frame, damaged = self._native.rows(earlier)
         for reason in damaged:
-            warnings.warn(reason, DriftbenchWarning, stacklevel=3)
+            warnings.warn(reason, ExactfedWarning, stacklevel=3)
         if frame is None:
-            raise DriftbenchError(f"error: {self.path}: no cell has results yet")
+            raise ExactfedError(f"error: {self.path}: no cell has results yet")
         if len(frame) == 0:
-            raise DriftbenchError(
+            raise ExactfedError(
                 f"error: {self.path}: no cell of the last run has results yet; "
                 "frame(earlier=True) has the rows of earlier runs"
             )
@@ -70,7 +70,7 @@ class Results:
 
         Cells of earlier runs, which had other settings or other code of an algorithm, stay in the
         results folder. ``earlier=True`` adds their rows, with ``last_run`` false: these are all
-        rows that ``driftbench export`` writes, and equal what polars and pandas read from its
+        rows that ``exactfed export`` writes, and equal what polars and pandas read from its
         Parquet file, bit for bit. Of a tuned experiment, candidates and fresh runs are of the last
         run.
 
@@ -102,12 +102,12 @@ class Results:
 
         Raises
         ------
-        DriftbenchError
+        ExactfedError
             If the manifest tunes nothing.
         """
         native = self._native.tuned()
         if native is None:
-            raise DriftbenchError(f"error: {self.experiment}: its manifest has no [tune]")
+            raise ExactfedError(f"error: {self.experiment}: its manifest has no [tune]")
         return to_frame(native, kind)
 
     def frontier(self, kind: Kind = "polars") -> Any:
@@ -176,7 +176,7 @@ class Results:
             such as ``"89mm"``, or inches.
         height
             Height of a new figure in inches, with the legend; by default as high as its panels and
-            its legend need. If they need more, a DriftbenchWarning says how high the figure is.
+            its legend need. If they need more, a ExactfedWarning says how high the figure is.
         legend
             Whether to draw the legend.
 
@@ -187,7 +187,7 @@ class Results:
 
         Warns
         -----
-        DriftbenchWarning
+        ExactfedWarning
             If curves or points are left out, with their names and numbers: runs have diverged, an
             algorithm has no setting ``x``, a value has no place on the axes, or the figure has so
             many cells (more than 100 curves or 1000 points) that it shows a sample.
@@ -198,7 +198,7 @@ class Results:
         if data["left_out"]:
             missing = "; ".join(data["left_out"])
             text = f'the figure "{data["id"]}" leaves out {missing}'
-            warnings.warn(text, DriftbenchWarning, stacklevel=2)
+            warnings.warn(text, ExactfedWarning, stacklevel=2)
         inches = _native.figure_inches(width) if isinstance(width, str) else float(width)
         return draw(data, ax=ax, width=inches, height=height, legend=legend)
 
@@ -208,17 +208,17 @@ class Results:
         if not changes:
             known = self.figures
             if not known:
-                raise DriftbenchError(f"error: {self.experiment}: the page has no figure")
+                raise ExactfedError(f"error: {self.experiment}: the page has no figure")
             text = self._native.figure(figure or known[0])
             if text is None:
                 names = ", ".join(known)
-                raise DriftbenchError(f'error: there is no figure "{figure}" (allowed: {names})')
+                raise ExactfedError(f'error: there is no figure "{figure}" (allowed: {names})')
             return dict(json.loads(text))
         if figure is not None:
             paths = dict(self._native.figure_paths())
             if figure not in paths:
                 names = ", ".join(paths)
-                raise DriftbenchError(
+                raise ExactfedError(
                     f'error: "{figure}" is no figure with other quantities (allowed: {names})'
                 )
             sets = [f"{paths[figure]}.{key}={json.dumps(text)}" for key, text in changes.items()]
@@ -230,7 +230,7 @@ class Results:
             if text is not None and json.loads(text)["needs_linear_axis"]:
                 text = self._only_figure(kind, {**changes, "scale-x": "linear"})
         if text is None:
-            raise DriftbenchError(f"error: {self.experiment}: there is nothing to draw")
+            raise ExactfedError(f"error: {self.experiment}: there is nothing to draw")
         return dict(json.loads(text))
 
     def _only_figure(self, kind: str, keys: dict[str, str]) -> str | None:
@@ -247,20 +247,20 @@ class Results:
         *,
         figure_width: str = "text",
     ) -> Path:
-        """Write the reports of the results folder, as ``driftbench report`` does.
+        """Write the reports of the results folder, as ``exactfed report`` does.
 
         ``formats`` are any of ``html``, ``md``, ``latex``, ``pdf`` and ``png``. The path of this
         experiment's page is returned, or of its folder where no format has a page.
 
         Raises
         ------
-        DriftbenchError
+        ExactfedError
             If the page cannot be written. Other experiments of the folder that cannot be reported
             are a warning.
 
         Warns
         -----
-        DriftbenchWarning
+        ExactfedWarning
             For each claim that did not end as its manifest expects.
         """
         formats = list(formats)
@@ -269,10 +269,10 @@ class Results:
         for name, reason in failed:
             text = f"{name} cannot be reported: {reason}"
             if name == self.experiment:
-                raise DriftbenchError(f"error: {text}")
-            warnings.warn(text, DriftbenchWarning, stacklevel=2)
+                raise ExactfedError(f"error: {text}")
+            warnings.warn(text, ExactfedWarning, stacklevel=2)
         for text in contradictions:
-            warnings.warn(text, DriftbenchWarning, stacklevel=2)
+            warnings.warn(text, ExactfedWarning, stacklevel=2)
         folder = Path(out) / self.experiment
         pages = [f"report.{kind}" for kind in ("html", "md") if kind in formats]
         return folder / pages[0] if pages else folder
@@ -286,7 +286,7 @@ def load(
 
     Raises
     ------
-    DriftbenchError
+    ExactfedError
         If the folder has several experiments and none is named (the text lists them), has none of
         this name, or was written by a version with another schema.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
-from ._errors import CellError, CellFailedWarning, DriftbenchWarning
+from ._errors import CellError, CellFailedWarning, ExactfedWarning
 from ._manifest import Manifest, Overrides, read
 from ._results import Results, load
 
@@ -80,7 +80,7 @@ def run(
 
     Examples
     --------
-    >>> import driftbench as db
+    >>> import exactfed as db
     >>> results = db.run({
     ...     "title": "FedAvg and Scaffold", "seed": 1, "replicates": 4,
     ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
@@ -109,7 +109,7 @@ def run(
     else:
         failed, notes = _native.run(native, out, progress=progress or None, **options)
     for note in notes:
-        warnings.warn(note, DriftbenchWarning, stacklevel=2)
+        warnings.warn(note, ExactfedWarning, stacklevel=2)
     texts = [f"cell {cell} ({label}) failed: {reason}" for cell, label, reason in failed]
     results = load(out, native.experiment)
     if texts and results._native.done() == 0:

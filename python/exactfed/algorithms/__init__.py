@@ -1,8 +1,8 @@
-"""Algorithms of the literature, written round by round with :func:`driftbench.algorithm`.
+"""Algorithms of the literature, written round by round with :func:`exactfed.algorithm`.
 
 Importing this package makes their kinds known to manifests: ``fedavgm``, ``fedadam``, ``feddyn``,
 ``scaffold-momentum`` and ``ef21``. A manifest that names them without Python code of its own says
-``python = ["driftbench.algorithms"]``.
+``python = ["exactfed.algorithms"]``.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ def exact(
     Parameters
     ----------
     manifest
-        A path, a text or a dict, as for :func:`driftbench.run`; so are ``name``, ``set``,
+        A path, a text or a dict, as for :func:`exactfed.run`; so are ``name``, ``set``,
         ``replicates`` and ``arrays``.
     cell, label, settings
         Which cell: the beginning of its id, its label, and settings as in a claim,
@@ -273,12 +273,12 @@ def exact(
     ------
     ManifestError
         If the manifest is not valid.
-    DriftbenchError
+    ExactfedError
         If no cell or several are selected; the message lists them.
 
     Examples
     --------
-    >>> import driftbench as db
+    >>> import exactfed as db
     >>> e = db.exact({
     ...     "title": "Exact", "seed": 1, "replicates": 4,
     ...     "problem": {"lms": {"dimension": 2, "clients": 5, "noise": 0.1,

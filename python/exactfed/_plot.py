@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import DriftbenchWarning
+from ._errors import ExactfedWarning
 
 try:
     import matplotlib
@@ -22,7 +22,7 @@ try:
     from matplotlib.patches import Patch, Rectangle
     from matplotlib.path import Path
 except ImportError as e:
-    raise ImportError("plots need: pip install 'driftbench[plot]'") from e
+    raise ImportError("plots need: pip install 'exactfed[plot]'") from e
 
 _POINTS = 0.75
 """Points of a pixel of the page."""
@@ -157,7 +157,7 @@ def _set_height(figure: Figure, rows: int, height: float | None, below: float) -
     if height - below < least:
         text = f"a height of {height:g} in has no room for the panels and the legend"
         text += f": the figure is {least + below:.1f} in high"
-        warnings.warn(text, DriftbenchWarning, stacklevel=4)
+        warnings.warn(text, ExactfedWarning, stacklevel=4)
     figure.set_figheight(max(height - below, least))
 
 

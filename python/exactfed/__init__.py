@@ -1,8 +1,8 @@
-"""driftbench: federated optimisation algorithms from TOML manifests, compared with exact theory.
+"""exactfed: federated optimisation algorithms from TOML manifests, compared with exact theory.
 
 :func:`run` runs a manifest and returns its :class:`Results`; :func:`load` opens those of an
 earlier run; :func:`plan` and :func:`check` look at a manifest without running it; :func:`diff`
-compares two sets of results; :func:`exact` is what theory knows of a cell. The command line is :func:`main`, or ``python -m driftbench``.
+compares two sets of results; :func:`exact` is what theory knows of a cell. The command line is :func:`main`, or ``python -m exactfed``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ._errors import (
     CellError,
     CellFailedWarning,
     Diagnostic,
-    DriftbenchError,
-    DriftbenchWarning,
+    ExactfedError,
+    ExactfedWarning,
     ManifestError,
 )
 from ._exact import Bound, Exact, exact
@@ -34,8 +34,8 @@ __all__ = [
     "ControlVariates",
     "Diagnostic",
     "Diff",
-    "DriftbenchError",
-    "DriftbenchWarning",
+    "ExactfedError",
+    "ExactfedWarning",
     "Exact",
     "ManifestError",
     "Plan",

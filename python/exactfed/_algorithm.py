@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from . import _native
-from ._errors import DriftbenchError
+from ._errors import ExactfedError
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, frozenset, type(None
 _defined: dict[str, Algorithm] = {}
 
 
-class AlgorithmError(DriftbenchError):
+class AlgorithmError(ExactfedError):
     """What is wrong with an algorithm where it is defined."""
 
 
@@ -72,7 +72,7 @@ class Algorithm:
         if other is not None and other._place() != self._place():
             raise AlgorithmError(
                 f"{self.kind} is defined in {other.function.__module__} already: give one of the "
-                'two another name in manifests, @driftbench.algorithm("…", kind="…")'
+                'two another name in manifests, @exactfed.algorithm("…", kind="…")'
             )
         self._register()
         _defined[self.kind] = self
@@ -93,7 +93,7 @@ class Algorithm:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<driftbench algorithm {self.kind}: {self.name}, version {self.version}>"
+        return f"<exactfed algorithm {self.kind}: {self.name}, version {self.version}>"
 
     def _start(
         self, clients: Any, theta: Any, gamma: float, steps: int, values: dict[str, Any]
@@ -289,7 +289,7 @@ def algorithm(
 
     Examples
     --------
-    >>> import driftbench as db
+    >>> import exactfed as db
     >>> @db.algorithm("FedAvg of my own")
     ... def fedavg(clients, theta, gamma, H):
     ...     while True:
@@ -333,7 +333,7 @@ def load_code(code: os.PathLike[str]) -> None:
         raise CodeError(f"there is no file {name}")
     known = set(_defined)
     # A name of its own, so that a definition of the file replaces itself when it is run again.
-    module = f"driftbench_algorithms.{os.path.abspath(name)}"
+    module = f"exactfed_algorithms.{os.path.abspath(name)}"
     try:
         runpy.run_path(name, run_name=module)
     except Exception as error:
@@ -342,7 +342,7 @@ def load_code(code: os.PathLike[str]) -> None:
         raise
     own = any(known.function.__module__ == module for known in _defined.values())
     if not own and set(_defined) == known:
-        raise CodeError(f"{name} defines no algorithm: no @driftbench.algorithm is in it")
+        raise CodeError(f"{name} defines no algorithm: no @exactfed.algorithm is in it")
 
 
 def _below(found: TracebackType | None, file: str) -> TracebackType | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-class DriftbenchError(Exception):
+class ExactfedError(Exception):
     """Bad input, or results that cannot be read; the text is that of the command line."""
 
 
@@ -28,8 +28,8 @@ class Diagnostic:
     allowed: str | None = None
 
 
-class ManifestError(DriftbenchError, ValueError):
-    """A manifest that cannot be run; the text is what ``driftbench check`` prints.
+class ManifestError(ExactfedError, ValueError):
+    """A manifest that cannot be run; the text is what ``exactfed check`` prints.
 
     ``diagnostics`` has one :class:`Diagnostic` for each thing that is wrong, in the order of the
     text. It is empty where the manifest cannot be read at all.
@@ -40,13 +40,13 @@ class ManifestError(DriftbenchError, ValueError):
         self.diagnostics = [Diagnostic(*values) for values in diagnostics]
 
 
-class CellError(DriftbenchError, RuntimeError):
+class CellError(ExactfedError, RuntimeError):
     """No cell of a run has results; the text has the reasons."""
 
 
-class DriftbenchWarning(UserWarning):
+class ExactfedWarning(UserWarning):
     """Stored results are not as they were written, or a plot leaves something out."""
 
 
-class CellFailedWarning(DriftbenchWarning):
+class CellFailedWarning(ExactfedWarning):
     """A cell could not be run to its end; the other cells are stored."""

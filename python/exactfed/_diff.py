@@ -22,11 +22,11 @@ class Diff:
 
     def __init__(self, text: str, page: str, data: str, code: int) -> None:
         self.text = text
-        """The summary that ``driftbench diff`` prints."""
+        """The summary that ``exactfed diff`` prints."""
         self.page = page
-        """The page of ``driftbench diff --format html``."""
+        """The page of ``exactfed diff --format html``."""
         self.data: dict[str, Any] = json.loads(data)
-        """Everything, as ``driftbench diff --format json``."""
+        """Everything, as ``exactfed diff --format json``."""
         self.code = code
         """The exit code: 0, 1 (something of ``fail_on``) or 3 (nothing to compare)."""
 
@@ -73,14 +73,14 @@ def diff(
     *,
     fail_on: Sequence[str] = ("worse", "diverged", "failed", "claims"),
 ) -> Diff:
-    """Compare two results folders, as ``driftbench diff`` does.
+    """Compare two results folders, as ``exactfed diff`` does.
 
     Each side is a path, a :class:`Results` or a git revision with ``reports/``. ``fail_on`` lists
     what makes the verdict ``"fails"``.
 
     Raises
     ------
-    DriftbenchError
+    ExactfedError
         If a side is none of these.
     """
     before, after = (os.fspath(side.path if isinstance(side, Results) else side) for side in (a, b))

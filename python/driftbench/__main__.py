@@ -1,5 +1,0 @@
-"""``python -m driftbench``: the command line."""
-
-from . import main
-
-main()

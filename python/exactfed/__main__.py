@@ -1,0 +1,5 @@
+"""``python -m exactfed``: the command line."""
+
+from . import main
+
+main()

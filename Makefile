@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce report site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs wheel wheel-test
+.PHONY: help build reproduce fresh site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs wheel wheel-test
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -17,13 +17,17 @@ build: ## Build the program
 reproduce: build ## Run every manifest under experiments/ and write the reports
 	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS)
 
-report: build ## Rewrite the reports from the results
-	$(EXACTFED) report $(RESULTS) --out $(REPORTS)
+# The results are computed anew, so that nothing that lies in results/ is on the pages.
+FRESH = target/fresh
+fresh: build ## Run every manifest in a new folder and compare the reports with the committed ones
+	rm -rf $(FRESH)
+	$(EXACTFED) reproduce --out $(FRESH)/results --reports $(FRESH)/reports
+	scripts/fresh.sh $(FRESH)
 
-# Exit code 1 of `report` means a refuted claim, and the reports are written.
+# Exit code 1 of `reproduce` means a refuted claim, and the reports are written.
 site: build ## Write the reports and documents as a static site into site/ (SITE=; after `make reproduce`)
 	@test -d $(RESULTS) || { echo "error: there is no $(RESULTS)/: run 'make reproduce' first" >&2; exit 2; }
-	$(EXACTFED) report $(RESULTS) --out $(REPORTS) --quiet || [ $$? -eq 1 ]
+	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS) --quiet || [ $$? -eq 1 ]
 	$(CARGO) run --quiet --release --locked --example site -- $(REPORTS) $(SITE)
 
 test: ## Run the tests

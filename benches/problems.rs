@@ -87,7 +87,7 @@ impl Files for Fixed {
 }
 
 fn file() -> DataFile {
-    DataFile { path: "a.npz".into(), sha256: None }
+    DataFile { path: "a.npz".into(), sha256: None, size: None }
 }
 
 fn linear(c: &mut Criterion) {

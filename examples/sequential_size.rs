@@ -59,9 +59,9 @@ fn verdicts_of(samples: &[Vec<f64>], looks: &[Look]) -> (Vec<Verdict>, u64) {
             })
         };
         let family: Vec<Evidence> = samples.iter().map(evidence).collect();
-        for (old, (new, _)) in found.iter_mut().zip(verdicts(&family, look.level)) {
+        for (old, new) in found.iter_mut().zip(verdicts(&family, look.level)) {
             if *old == Verdict::Inconclusive {
-                *old = new;
+                *old = new.verdict;
             }
         }
     }

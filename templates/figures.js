@@ -22,7 +22,7 @@ const css = parts => `rgb(${parts.join(",")})`;
 // Attributes have the colours of light paper, so that a file needs no style sheet; figure.css
 // replaces them on the page.
 const rgb = color => css(color < 0 ? [60, 60, 60] : data.styles.palette[color % data.styles.palette.length]);
-const ink = family => css(data.styles.inks[family]);
+const ink = color => css(data.styles.inks[color % data.styles.inks.length]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
 // Panels narrower than this have whole labels or none.
 const NARROW_PANEL = 200;
@@ -44,7 +44,11 @@ function readable(v, digits = 3) {
     : e >= -2 && e <= 2 ? rounded.toFixed(Math.max(0, digits - 1 - e)) : `${mantissa}·${raised(e)}`);
 }
 
+// As exactfed_core::words::number writes it: counts with all of their digits.
+const number = (v, digits = 3) => Number.isInteger(v) && v >= 0 && v < 1e6 ? thousands(v) : readable(v, digits);
 const across = v => Number.isInteger(v) && Math.abs(v) < 1e7 ? thousands(v) : readable(v, 4);
+// A target with at most three digits, as manifests write it.
+const placeText = v => Number.isInteger(v) || v < 1e-4 || v >= 1e6 ? number(v) : String(+v.toPrecision(3));
 
 // --- axes: a position is a value, or its decimal logarithm ---
 const place = (scale, v) => scale === "linear" ? v : v > 0 ? Math.log10(v) : NaN;
@@ -147,13 +151,13 @@ const measured = (figure, curve, places, points, runs) => ({ role: "measured", .
 const predicted = (curve, places, entry, points) => ({ role: "theory", ...curve, label: `${entry.words} ${curve.label}`, words: entry.words,
   dash: entry.dash, places, ...points, flat: Array.from(points.y).every(y => y === points.y[0]), runs: [], diverged: 0 });
 
-// Straight lines on logarithmic axes, through the last point of the first curve that has two. One
+// Straight lines on logarithmic axes, through the first point of the first curve that has two. One
 // that lies on a curve is left out (analysis::line_figure has the same rule).
 function slopes(figure, lines) {
   const placed = line => Array.from(line.x, (x, i) => [x, line.y[i]]).filter(p => p.every(v => v > 0 && Number.isFinite(v)));
   const curves = lines.filter(l => l.role === "measured").map(placed).filter(points => points.length > 1), across = lines.flatMap(placed).map(p => p[0]);
   if (!curves.length) return [];
-  const [low, high] = [Math.min(...across), Math.max(...across)], from = curves[0].at(-1);
+  const [low, high] = [Math.min(...across), Math.max(...across)], from = curves[0][0];
   const at = slope => x => from[1] * (x / from[0]) ** slope;
   const near = slope => 0.02 + 0.01 * Math.abs(slope * Math.log10(high / low));
   return (low < high ? figure.references : []).filter(slope => !curves.some(points => points.every(([x, y]) => Math.abs(Math.log10(y / at(slope)(x))) <= near(slope))))
@@ -365,7 +369,7 @@ function drawPanel(figure, view, panel, frame, size, visible) {
   for (const line of lines) {
     line.py = new Float64Array(line.x.length);
     for (let i = 0; i < line.py.length; i++) line.py[i] = at.y(line.y[i]);
-    line.last = lastDrawn(line, place0);
+    [line.first, line.last] = drawnEnds(line, place0);
   }
   const labels = endLabels(lines.filter(l => l.shown && l.last !== null), at, size, figure, view);
   at.wide = Math.max(20, size.width - at.left - (labels.room ? labels.room + 14 : 12));
@@ -391,10 +395,10 @@ function titleLines(title, room, face) {
 }
 
 // --- labels at the ends of curves ---
-// The index of the last point that is drawn.
-function lastDrawn(line, at) {
-  for (let i = line.x.length - 1; i >= 0; i--) if (line.py[i] === line.py[i] && !Number.isNaN(at(line.x[i]))) return i;
-  return null;
+// The indices of the first and of the last point that is drawn; null where none is.
+function drawnEnds(line, at) {
+  const drawn = Array.from(line.x, (x, i) => line.py[i] === line.py[i] && !Number.isNaN(at(x)));
+  return drawn.includes(true) ? [drawn.indexOf(true), drawn.lastIndexOf(true)] : [null, null];
 }
 
 // Groups of lines that lie on one another wherever both are drawn; the later ones are above.
@@ -454,31 +458,39 @@ function cut(text, font, room) {
 function endLabels(lines, at, size, figure, view) {
   const curves = lines.filter(l => l.role === "measured"), groups = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
   const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
-  const value = line => line.y[line.last], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
-  const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), lowest = least(curves);
+  // The point whose value a label says: the last, or the smallest target of a frontier (chart::labels
+  // has the same rules).
+  const isTight = figure.labels.at === "tightest", spot = line => isTight ? line.first : line.last;
+  const value = line => line.y[spot(line)], placeOf = line => line.x[spot(line)], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
+  const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), tightest = Math.min(...curves.map(placeOf));
+  const lowest = least(isTight ? curves.filter(l => placeOf(l) === tightest) : curves);
   // A curve is compared with those of other algorithms under its settings; without them with all,
-  // in either case where these end at the same place across. Ratios above this are those of
-  // rounding errors; fractions, on linear axes, have none (chart::labels has the same rules).
+  // in either case at the same place across. Ratios above this are those of rounding errors.
   const MOST_RATIO = 1e6;
-  const ratio = group => {
-    const [line] = group, comparable = curves.filter(l => !l.diverged && l.x[l.last] === line.x[line.last]);
+  const ratio = (group, isNamed) => {
+    const [line] = group, calm = curves.filter(l => !l.diverged), comparable = calm.filter(l => placeOf(l) === placeOf(line));
     const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
-    const all = least(curves.filter(l => !l.diverged)), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
-    if (figure.scale_y === "linear" || groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
-    if (group.includes(all)) return ", lowest";
+    const all = least(isTight ? calm.filter(l => placeOf(l) === tightest) : calm), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
+    if (!figure.labels.ranked || groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
+    if (group.includes(all) || by === 1 && other === all) return ", lowest";
     const than = isAlike ? other.algorithm : namer(curves)(other);
-    return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${size.big ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;
+    return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${isNamed ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;
   };
+  const most = size.width * (size.big ? 0.34 : 0.4), axis = figure.xs.find(([key]) => key === view.x)[1];
+  // The longest text that has room.
   const says = group => {
     const [line] = group;
     if (line.diverged) return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
-    return readable(value(line), group.length > 1 ? 2 : 3) + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "") + ratio(group);
+    const first = number(value(line), group.length > 1 ? 2 : 3) + (isTight ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
+      + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "");
+    const texts = [size.big, false].map(isNamed => first + ratio(group, isNamed));
+    return texts.find(text => widthOf(text, fonts.value) <= most + 24) ?? first;
   };
   const item = (group, words) => ({ names: group.map(line => ({ line, text: name(line) })), value: words ?? "", at: group[0].py[group[0].last],
     from: [group[0].x[group[0].last], group[0].py[group[0].last]] });
   const full = size.values && groups.length <= fits(32);
   let chosen = full || groups.length <= fits(13.5) ? groups.map(g => item(g, full ? says(g) : "")) : summary(curves, lowest, item, says, size, fits);
-  const most = size.width * (size.big ? 0.34 : 0.4), others = [...apartFrom(curves, lines, size, text => widthOf(text, fonts.name) <= most), ...lines.filter(l => l.role === "reference").map(line => [line, line.label])];
+  const others = [...apartFrom(curves, lines, size, text => widthOf(text, fonts.name) <= most), ...lines.filter(l => l.role === "reference").map(line => [line, line.label])];
   for (const [line, text, all] of others.slice(0, Math.max(0, fits(full ? 32 : 13.5) - chosen.length))) chosen.push({ ...item([line]), names: [{ line, text, all }] });
   const both = new Set(curves.map(l => l.algorithm)).size === 2;
   chosen = chosen.flatMap(one => shorten(one, fonts.name, most, both, curves));
@@ -558,10 +570,10 @@ function drawLabels({ items, room }, at, size) {
     const [fx, fy] = [at.x(from[0]), from[1]];
     // From far away a leader would look like a curve.
     if (x - fx <= 24 && Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 13))} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
-    // A stretch of the curve's own colour: the text has that of its family.
+    // The names have the colours of their curves, darker where text needs that.
     const { color } = names[0].line;
     out.push(`<g data-color="${colorName(color)}"><path d="M${fixed(x - 10)} ${fixed(y)}h7" fill="none" stroke="${rgb(color)}" stroke-width="3"/></g>`);
-    const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || text === "both" ? "" : ` class="family-${line.family}" fill="${ink(line.family)}"`}>${esc(text)}</tspan>`;
+    const part = ({ line, text, all }) => `<tspan ${all ? "data-group" : "data-label"}="${esc(all ? text : line.label)}"${line.family < 0 || line.color < 0 || text === "both" ? "" : ` data-color="${colorName(line.color)}" fill="${ink(line.color)}"`}>${esc(text)}</tspan>`;
     out.push(`<text class="name" x="${fixed(x)}" y="${fixed(y + 4)}" font-size="${size.big ? 13 : 11.5}" font-weight="640" fill="#59616b">${names.map(part).join(" and ")}${esc(tail ?? "")}</text>`);
     if (value) out.push(`<text class="value" x="${fixed(x)}" y="${fixed(y + 19)}" font-size="11.5" fill="#59616b">${esc(value)}</text>`);
   }

@@ -26,7 +26,7 @@ function ranked(problem, n, e, aim) {
   return all.sort((a, b) => a.value - b.value || a.calls - b.calls);
 }
 
-const settings = cost => `H = ${readable(cost.steps)}, γ = ${readable(cost.size)}`;
+const settings = cost => `${cost.algorithm.steps}${readable(cost.steps)}, γ = ${readable(cost.size)}`;
 
 function show() {
   const problem = problems[field("problem").value], n = +field("clients").value, e = +field("target").value;

@@ -45,6 +45,9 @@ class Plot {
   constructor(figure, node) {
     Object.assign(this, { figure, node, chart: node.querySelector(".chart"), view: DEFAULT(figure), cells: [], drawn: [], reading: null });
     this.what = el("p", { class: "what" });
+    // What the caption says of the band, as the report wrote it.
+    this.caption = node.querySelector("figcaption .band");
+    this.written = this.caption?.textContent;
     const help = el("p", { class: "unseen", id: `${figure.id}-keys` }, "Left and right arrows, Page Up, Page Down, Home and End move the reading position; up and down change the panel; Enter enlarges it; plus and minus zoom, 0 shows all; Escape ends.");
     this.grid = el("div", { class: "panels" });
     this.tip = el("div", { class: "tip", hidden: true });
@@ -207,8 +210,9 @@ class Plot {
 
   show() {
     const { figure, view } = this, axis = figure.xs.find(([key]) => key === view.x)[1];
-    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; band: ${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`);
+    this.what.innerHTML = indexed(`${figure.y} over ${axis}${view.band === "none" ? "" : `; ${view.band === "runs" ? "" : "band: "}${SHORT_BANDS[view.band]}`}${view.zoom ? `; from ${across(view.zoom[0])} to ${across(view.zoom[1])}` : ""}`);
     this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${BANDS[view.band]})`;
+    if (this.caption) this.caption.textContent = view.band === figure.band ? this.written : view.band === "none" ? "no band" : view.band === "runs" ? "every run" : `band: ${BANDS[view.band]}`;
     this.entries();
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];
     if (this.theory) this.theory.checked = view.theory;
@@ -412,7 +416,7 @@ class Plot {
     slider.setAttribute("aria-valuemax", Math.max(0, stops.length - 1));
     slider.setAttribute("aria-valuenow", Math.max(0, k));
     const rows = k < 0 ? [] : this.rows(i, stops[k]), few = rows.length > 12 ? [...rows.slice(0, 3), ...rows.slice(-3)] : rows;
-    slider.setAttribute("aria-valuetext", k < 0 ? "nothing is drawn" : `${axis} ${across(stops[k])}: ${few.map(({ line, y }) => `${line.label} ${readable(y)}`).join("; ")}${few.length < rows.length ? `; ${rows.length - few.length} more between` : ""}`);
+    slider.setAttribute("aria-valuetext", k < 0 ? "nothing is drawn" : `${axis} ${across(stops[k])}: ${few.map(({ line, y }) => `${line.label} ${number(y)}`).join("; ")}${few.length < rows.length ? `; ${rows.length - few.length} more between` : ""}`);
   }
 
   // The tip: all curves of the panel in the order of their values.
@@ -422,9 +426,9 @@ class Plot {
     // Of very many, those that are next to the pointer, or the lowest.
     const near = y === undefined ? all.slice(-18) : [...all].sort((a, b) => Math.abs(a.line.py[a.k] - y) - Math.abs(b.line.py[b.k] - y)).slice(0, 18);
     const rows = all.length > 20 ? all.filter(r => near.includes(r)) : all, ns = unique(own.map(r => r.line.n?.[r.k]));
-    const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${readable(line.low[k])}, ${readable(line.high[k])}]`;
+    const band = ({ line, k }) => !line.low || Number.isNaN(line.low[k]) ? "" : `[${number(line.low[k])}, ${number(line.high[k])}]`;
     const ratio = ({ line, y }) => line.role !== "measured" || own.length < 2 || !(least > 0) || this.figure.scale_y === "linear" ? "" : y > least ? `${readable(y / least)}×` : "lowest";
-    const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${readable(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
+    const row = r => `<tr><td><svg width="${SAMPLE}" height="14" data-color="${colorName(r.line.color)}">${this.sample(r.line)}</svg>${esc(r.line.label)}</td><td>${number(r.y)}</td><td class="dim">${band(r)}</td>${ns.length > 1 ? `<td class="dim">${r.line.n?.[r.k] ? `n = ${r.line.n[r.k]}` : ""}</td>` : ""}<td class="dim">${ratio(r)}</td></tr>`;
     const notes = [this.panels[panel].title, ns.length === 1 && ns[0] ? `n = ${ns[0]}` : "", own.some(r => band(r)) ? BANDS[this.view.band] : "", rows.length < all.length ? `${rows.length} of ${all.length} curves` : ""];
     this.tip.innerHTML = `<b>${esc(axis)} ${across(x)}</b> <span class="dim">${esc(notes.filter(Boolean).join("; "))}</span><table>${rows.map(row).join("")}</table>`;
     this.tip.hidden = false;
@@ -441,7 +445,6 @@ class Plot {
     this.drawn.forEach(({ svg, size }, i) => {
       const box = svg.getBoundingClientRect(), copy = svg.cloneNode(true), [x, y] = [box.left - origin.left, box.top - origin.top + top];
       copy.querySelector(".cursor").remove();
-      copy.querySelectorAll("[class^=family]").forEach(n => n.removeAttribute("class"));
       const { lines, size: letters } = titleLines(this.panels[i].title, size.width, "sans-serif");
       const words = lines.length < 2 ? esc(lines[0]) : lines.map((words, k) => `<tspan x="${fixed(x)}" y="${fixed(y - 14 + 10 * k)}">${esc(words)}</tspan>`).join("");
       const title = this.panels.length > 1 ? `<text x="${fixed(x)}" y="${fixed(y - 7)}" font-size="${fixed(letters)}" font-weight="640" fill="#15181c">${words}</text>` : "";

@@ -31,6 +31,8 @@ local-steps = 2
 /// What became of a manifest's claims.
 struct Judged {
     verdicts: Vec<(String, String)>,
+    /// Estimates in the same order.
+    estimates: Vec<f64>,
     page: String,
     err: String,
     code: i32,
@@ -44,6 +46,27 @@ impl Judged {
         assert_eq!(found, Some(verdict), "{id}\n{}\n{}", self.err, self.page);
         self
     }
+
+    /// The estimate of a claim.
+    #[track_caller]
+    fn estimate(&self, id: &str) -> f64 {
+        self.estimates[self.verdicts.iter().position(|(own, _)| own == id).unwrap()]
+    }
+
+    /// The estimates of a claim, cell by cell or round by round, as the page shows them.
+    #[track_caller]
+    fn parts(&self, id: &str) -> Vec<String> {
+        let head = format!("<summary>Each cell of {id}</summary>");
+        let table = self.page.split(&head).nth(1).unwrap_or_else(|| panic!("{}", self.page));
+        let rows = table.split("</details>").next().unwrap().lines().filter(|l| l.starts_with('|'));
+        let second = |row: &str| row.split('|').nth(2).unwrap().trim().to_owned();
+        rows.skip(2).map(second).collect()
+    }
+
+    /// The claims of the page.
+    fn claims(&self) -> &str {
+        self.page.split("## Claims").nth(1).unwrap().split("\n## ").next().unwrap()
+    }
 }
 
 fn judged(text: &str) -> Judged {
@@ -55,7 +78,10 @@ fn judged(text: &str) -> Judged {
     let claims = record.get("claim").and_then(|claims| claims.as_array());
     let verdicts =
         claims.into_iter().flatten().map(|c| (text(c, "id"), text(c, "verdict"))).collect();
-    Judged { verdicts, page: bench.read("reports/m/report.md"), err: output.err, code: output.code }
+    let estimate = |claim: &toml::Value| claim["estimate"].as_float().unwrap();
+    let estimates = claims.into_iter().flatten().map(estimate).collect();
+    let page = bench.read("reports/m/report.md");
+    Judged { verdicts, estimates, page, err: output.err, code: output.code }
 }
 
 /// The base with changes, algorithms and claims.
@@ -256,10 +282,133 @@ fn claims_are_shown_as_they_were_written() {
     let judged = judged_with(&[("noise = 1.0", "noise = 0.1")], &(PLAIN.to_owned() + &rest));
     let order: Vec<&str> = judged.verdicts.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(order, ["second-kind-first", "first-kind"]);
-    let claims = judged.page.split("## Claims").nth(1).unwrap().split("\n## ").next().unwrap();
+    let claims = judged.claims();
     assert!(claims.contains("≥ 1e-20"), "{claims}");
     let row = judged.page.lines().find(|l| l.starts_with("| FedAvg | 0.1 |")).unwrap();
     let mean = row.split('|').nth(3).unwrap().trim();
     let shown = claims.matches(&format!("| {mean} ")).count();
     assert_eq!(shown, 2, "the mean is {mean}: {claims}");
+}
+
+/// Of a claim on ten rounds the estimate is that nearest to the limit: not that of the largest p-value,
+/// which is a round with a wide interval far below the bound, and is named as the least certain.
+#[test]
+fn the_estimate_is_the_nearest_to_the_limit() {
+    let file = root().join("experiments/rr/contraction.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    let judged = judged(&edited(&text, &[("replicates = 4000", "replicates = 1000")]));
+    let first = |text: &String| text.split(' ').next().unwrap().parse::<f64>().unwrap();
+    for (id, place) in [("squares", "the nearest to"), ("distances", "the farthest beyond")] {
+        let parts: Vec<f64> = judged.parts(id).iter().map(first).collect();
+        let largest = parts.iter().fold(0.0, |a: f64, b| a.max(*b));
+        assert_eq!(parts.len(), 10);
+        assert!((judged.estimate(id) / largest - 1.0).abs() < 0.01, "{id}: {parts:?}");
+        assert!(judged.claims().contains(&format!("{place} the limit")), "{}", judged.claims());
+    }
+    let least_certain = judged.claims().split("least certain is FedAvg, round ").nth(1).unwrap();
+    assert!(!least_certain.starts_with("1:"), "{least_certain}");
+}
+
+/// Every kind of claim that is tested on a published bound has the table of bounds.
+#[test]
+fn a_claim_on_a_bound_of_any_kind_shows_the_bounds() {
+    let fedavg = algorithms("fedavg", "step-size = 0.01, local-steps = 2", &[""]);
+    let by = "prediction = \"scafflsa-a5\"";
+    for (kind, keys) in [
+        ("less", format!("left = {{}}\n{by}")),
+        ("at-least", format!("left = {{}}\n{by}\nfactor = 1e-6")),
+        ("matches", format!("of = {{}}\n{by}\nmargin = 0.5")),
+        ("reaches", format!("of = {{}}\nreaching = {{ target = 1.0 }}\n{by}")),
+    ] {
+        let page = judged_with(&[], &(fedavg.clone() + &claim(kind, "bounded", &keys))).page;
+        assert!(page.contains("## Published bounds"), "{kind}: {page}");
+    }
+    // That of a single claim, which tables otherwise do not have.
+    let keys = "of = {}\nmargin = 0.5\nprediction = \"book-lemma51\"";
+    let one_round = [("rounds = 20", "rounds = 1"), ("offset = 1.0", "offset = 0.0")];
+    let page = judged_with(&one_round, &(fedavg.clone() + &claim("matches", "lemma", keys))).page;
+    let bounds = page.split("## Published bounds").nth(1).unwrap_or_else(|| panic!("{page}"));
+    assert!(bounds.contains("| BOOK, Lemma 5.1"), "{bounds}");
+    let page = judged_with(&[], &(fedavg + &claim("less", "plain", "left = {}\nvalue = 9.0"))).page;
+    assert!(!page.contains("## Published bounds"), "{page}");
+}
+
+/// Without noise a verdict is no matter of probability: there is neither a p-value nor an interval.
+#[test]
+fn exact_numbers_have_no_p_value() {
+    let rest = PLAIN.to_owned() + &claim("less", "below", "left = {}\nvalue = 50.0");
+    let exact = judged_with(&[EXACT, ("replicates = 10", "replicates = 1")], &rest);
+    let claims = exact.expect("below", "supported").claims();
+    assert!(claims.contains("1 claim, on exact numbers"), "{claims}");
+    assert!(claims.contains("| 1 | – |"), "a p-value: {claims}");
+    assert!(!claims.contains("95 %") && !claims.contains("0.0001"), "{claims}");
+    let noisy = judged_with(&[], &rest);
+    let claims = noisy.expect("below", "supported").claims();
+    assert!(claims.contains("95 % interval") && !claims.contains("| 10 | – |"), "{claims}");
+}
+
+/// A number of communications is a whole number, in tables and in texts.
+#[test]
+fn what_is_counted_is_a_whole_number() {
+    let reaching = "of = { label = \"FedAvg\" }\nreaching = { target = 1.5 }\nwithin = 20";
+    let finding =
+        r#"{{ estimate("soon") }}, {{ mean(cell("FedAvg", step_size=0.1), of="communications") }}"#;
+    let seed = format!("seed = 1\nfinding = '''{finding}'''");
+    let changes = [("seed = 1", &*seed), ("noise = 1.0", "noise = 0.1")];
+    let rest = PLAIN.to_owned() + &claim("reaches", "soon", reaching);
+    let judged = judged_with(&changes, &rest);
+    let parts = judged.expect("soon", "supported").parts("soon");
+    assert_eq!(parts.len(), 2);
+    parts.iter().for_each(|part| assert!(!part.contains('.'), "{part}"));
+    let largest = judged.estimate("soon");
+    assert!(largest.fract() == 0.0 && (2.0..20.0).contains(&largest), "{largest}");
+    let heading = judged.page.lines().find(|line| line.starts_with("# ")).unwrap();
+    assert!(heading.starts_with(&format!("# {largest}")), "{heading}");
+    assert!(heading.ends_with(", 20") && !heading.contains('.'), "{heading}");
+}
+
+/// One-dimensional logistic regression on which the bias, which comes from noise and curvature and is not
+/// divided by N, is far larger than the deviation.
+const BIASED: &str = r#"title = "t"
+seed = 1
+replicates = 8
+problem.logistic = { dimension = 1, records = 20, clients = 2000, data = { noisy = { spread = 1.0 } }, l2 = 0.1, batch = 1 }
+start.offset = 0.0
+budget.rounds = 400
+record = { points = 4, averages = ["bias", "covariance"] }
+figure.scaling = [{ id = "spread", x = "step-size", y = "variance" }]
+algorithm.fedavg = [{ step-size = 0.6, local-steps = 5 }]
+[[claim.less]]
+id = "variance"
+statement = "s"
+metric = "variance"
+left = {}
+value = 1.0
+[[claim.less]]
+id = "error"
+statement = "s"
+left = {}
+value = 1.0
+at = "stationary"
+"#;
+
+/// Where no limit is known, a variance is computed around the mean if runs store it, and has the name of
+/// what it is if they do not.
+#[test]
+fn a_variance_without_a_limit_is_around_the_mean_or_is_called_a_squared_error() {
+    let around_mean = judged(BIASED);
+    let around_optimum = judged(&edited(BIASED, &[("\"bias\", ", "")]));
+    let [variance, error] = ["variance", "error"].map(|id| around_mean.estimate(id));
+    assert!(0.0 < variance && variance < 0.2 * error, "{variance} beside {error}");
+    let [square, error] = ["variance", "error"].map(|id| around_optimum.estimate(id));
+    assert!((0.8 * error..1.25 * error).contains(&square), "{square} beside {error}");
+    let (covariance, error) = ("tr Cov θ", "E‖θ − θ\\*‖²");
+    for (judged, own, other) in
+        [(&around_mean, covariance, error), (&around_optimum, error, covariance)]
+    {
+        assert!(judged.claims().contains(&format!("{own} of every cell")), "{}", judged.claims());
+        assert!(judged.page.contains(&format!("{own}, from averages")), "{}", judged.page);
+        assert!(judged.page.contains(&format!("- {own}: ")), "{}", judged.page);
+        assert!(!judged.page.contains(other), "{}", judged.page);
+    }
 }

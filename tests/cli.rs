@@ -117,6 +117,18 @@ fn a_results_folder_of_another_version_is_refused() {
 }
 
 #[test]
+fn results_under_the_former_name_are_refused() {
+    let bench = Bench::with_smoke(&["logistic"]);
+    bench.write(concat!("results/drift", "bench.toml"), "schema = 4\nversion = \"0.1.0\"\n");
+    let before = bench.files();
+    for arguments in [vec!["run", LOGISTIC], vec!["report"], vec!["digest"]] {
+        let text = bench.run(&arguments).expect(2);
+        text.warns("now called exactfed").warns("run the experiments again into another folder");
+        assert_eq!(bench.files(), before, "{arguments:?} left something");
+    }
+}
+
+#[test]
 fn an_unwritable_report_folder_is_named() {
     let bench = Bench::of_smoke(&["logistic"]);
     bench.write("file", "");

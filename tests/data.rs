@@ -422,7 +422,7 @@ fn sparse_records_that_are_wrong_are_refused() {
     let good = sparse_text();
     let sparse = "clients = 2, storage = \"sparse\"";
     let wide = "1 1:1 6000:2\n0 2:1\n";
-    let far = "1 1:1 90000000:2\n0 2:1\n".repeat(20);
+    let far = "1 1:1 1000000:2\n0 2:1\n".repeat(1000);
     let changed = |from: &str, to: &str| good.replacen(from, to, 1);
     for (settings, text, message) in [
         (sparse, changed("1.5", "x"), "line 1: \"1:x\" is not index:value"),
@@ -431,9 +431,9 @@ fn sparse_records_that_are_wrong_are_refused() {
         (sparse, changed("1:1.5", "1:inf"), "[row, column] = [0, 0], counted from 0, is inf"),
         (sparse, changed("40:", "100000001:"), "index 100000001 is above 100000000"),
         (
-            "clients = 20",
+            "clients = 2000",
             far,
-            "20 clients with vectors of 90000000 numbers would take about 43.2 GB",
+            "2000 clients with vectors of 1000000 numbers would take about 48.0 GB",
         ),
         ("clients = 2, storage = \"dense\"", wide.into(), "there are 6000 features; dense ones"),
         ("clients = 2, standardise = true", wide.into(), "and without `standardise` allows more"),

@@ -86,6 +86,25 @@ fn a_manifest_of_records_runs_by_the_commands_that_are_printed() {
     }
 }
 
+/// What follows a line break in the name of a file would be a key of the manifest.
+#[cfg(unix)]
+#[test]
+fn a_line_break_in_a_name_writes_no_key() {
+    let bench = Bench::new();
+    for line_break in ["\n", "\r\n"] {
+        let name = format!("x{line_break}python = [\"code.py\"]{line_break}#.csv");
+        bench.write(&name, table());
+        bench.run(&["init", &name, "--out", "m.toml", "--force"]).expect(0);
+        let text = bench.read("m.toml");
+        assert_eq!(text, bench.run(&["data", &name]).expect(0).out);
+        let comment = text.lines().next().unwrap();
+        assert!(comment.contains("python = [\"code.py\"]\u{fffd}"), "{comment}");
+        let table: toml::Table = text.parse().unwrap();
+        assert!(!table.contains_key("python"), "{text}");
+        bench.run(&["check", "m.toml"]).expect(0);
+    }
+}
+
 /// Without a file and without a terminal it is the manifest that the README shows.
 #[test]
 fn a_manifest_of_a_synthetic_problem_is_that_of_the_readme() {

@@ -4,7 +4,7 @@
 mod support;
 
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use support::markup::blocks;
 use support::{Bench, DIVERGING, edited};
 
@@ -251,4 +251,24 @@ fn no_field_of_a_table_is_a_formula() {
     }
     assert!(found > 3, "{found} fields");
     bench.run(&["diff", "reports", "results"]).expect(0).prints("bit-identical, 0 changed");
+}
+
+/// A batch of records, which all cells share here, and one of oracle calls, which two algorithms have.
+#[test]
+fn a_key_of_the_problem_and_of_an_algorithm_has_two_names() {
+    let bench = Bench::of_smoke(&["all-least-squares-dataset"]);
+    bench.run(&["export", "--out", "all.csv"]).expect(0);
+    bench.report();
+    let count = |rows: &[HashMap<String, String>], column: &str, label: &str, value: &str| {
+        let own = rows.iter().filter(|row| row["label"] == label);
+        let (own, other): (Vec<_>, Vec<_>) = own.partition(|row| row[column] == value);
+        assert!(!own.is_empty() && other.is_empty(), "{column} of {label}: {other:?}");
+    };
+    let exported = bench.rows("all.csv");
+    let summary = bench.rows("reports/smoke/all-least-squares-dataset/summary.csv");
+    for (rows, column) in [(&exported, "algorithm_batch"), (&summary, "algorithm.batch")] {
+        assert!(!rows[0].contains_key("batch"), "{:?}", rows[0].keys());
+        count(rows, column, "mini-batch SGD", "4");
+        count(rows, column, "FedAvg", "");
+    }
 }

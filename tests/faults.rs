@@ -8,10 +8,11 @@ mod forge;
 mod support;
 
 use exactfed::store::provenance::Provenance;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::process::{Program, Running};
-use support::{Bench, Finished, LOGISTIC, array, edited};
+use support::{Bench, Finished, LOGISTIC, TINY, array, edited};
 
 /// Some seconds of work, in cells that take about a tenth of one.
 const SLOW: &str = r#"title = "Cells that take their time"
@@ -206,6 +207,141 @@ fn a_killed_run_goes_on_where_it_stood() {
         bench.compute(&["m.toml"]);
         nothing_half_written(&bench.path("results/m"));
         assert_eq!(bench.digests("results"), calm, "{stored:?}");
+    }
+}
+
+/// Runs of a manifest that is done in no time, so that they consist of their first moments.
+struct BriefRuns {
+    bench: Bench,
+    /// The digests of an undisturbed run, by cell.
+    digests: BTreeMap<String, String>,
+}
+
+impl BriefRuns {
+    fn new() -> Self {
+        let bench = Bench::new();
+        bench.write("m.toml", edited(TINY, &[("step-size = 0.1", "step-size = [0.1, 0.2]")]));
+        bench.compute(&["m.toml", "--out", "calm"]);
+        let digests = digests(&indexes(&bench.path("calm/m")));
+        assert_eq!(digests.len(), 2);
+        Self { bench, digests }
+    }
+
+    /// Starts runs at once, each into a folder of this name.
+    fn start(&self, folders: &[String]) -> Vec<Running> {
+        let run = |out: &String| {
+            self.bench.start(&["run", "m.toml", "--quiet", "--threads", "1", "--out", out])
+        };
+        folders.iter().map(run).collect()
+    }
+
+    /// Waits for the ends of runs, after which their folders hold all cells and nothing else.
+    #[track_caller]
+    fn finish(&self, runs: Vec<Running>, folders: &[String]) {
+        for run in runs {
+            let output = Finished::from(run.finish()).expect(0);
+            assert_eq!(output.err, "");
+        }
+        for folder in folders {
+            let stored = indexes(&self.bench.path(folder).join("m"));
+            assert_eq!(digests(&stored), self.digests, "{folder}");
+        }
+    }
+}
+
+/// The index of each complete cell below an experiment's folder, by the cell's name.
+fn indexes(folder: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let index = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let index = std::fs::read_to_string(entry.path().join("cell.toml")).ok()?;
+        (!name.starts_with('.')).then_some((name, index))
+    };
+    entries.filter_map(index).collect()
+}
+
+fn digests(indexes: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let digest = |index: &String| {
+        index.lines().find(|line| line.starts_with("digest = ")).unwrap_or_default().to_owned()
+    };
+    indexes.iter().map(|(cell, index)| (cell.clone(), digest(index))).collect()
+}
+
+/// At whichever moment after its start a run is killed, the next one goes on, and computes no
+/// cell again that was complete.
+#[test]
+fn a_run_that_was_killed_in_its_first_moments_goes_on() {
+    const KILLS: u32 = 200;
+    const AT_ONCE: u32 = 4;
+    let runs = BriefRuns::new();
+    let names = |name: &str, first: u32| -> Vec<String> {
+        (first..first + AT_ONCE).map(|k| format!("{name}-{k}")).collect()
+    };
+    // On a busy machine the first moments last longer.
+    let (folders, begin) = (names("whole", 0), Instant::now());
+    runs.finish(runs.start(&folders), &folders);
+    let last = begin.elapsed().max(Duration::from_millis(60));
+    for first in (0..KILLS).step_by(AT_ONCE as usize) {
+        let folders = names("killed", first);
+        let begin = Instant::now();
+        for (k, run) in (first..).zip(&mut runs.start(&folders)) {
+            std::thread::sleep((last * k / KILLS).saturating_sub(begin.elapsed()));
+            run.kill_alone();
+        }
+        let stored = |folder: &String| indexes(&runs.bench.path(folder).join("m"));
+        let before: Vec<_> = folders.iter().map(stored).collect();
+        runs.finish(runs.start(&folders), &folders);
+        for (folder, before) in folders.iter().zip(before) {
+            let after = stored(folder);
+            // An index contains the time that its cell took.
+            assert!(before.iter().all(|(cell, index)| after[cell] == *index), "{folder}");
+        }
+    }
+}
+
+/// Runs that create a results folder at the same time share it, and each of them succeeds.
+#[test]
+fn runs_that_start_together_share_a_new_folder() {
+    let runs = BriefRuns::new();
+    for (count, together) in [(100, 2), (30, 3)] {
+        // Two folders at a time keep two cores busy.
+        for first in (0..count).step_by(2) {
+            let folders = [first, first + 1].map(|k| format!("{together}-{k}"));
+            let each: Vec<String> =
+                folders.iter().flat_map(|f| vec![f.clone(); together]).collect();
+            runs.finish(runs.start(&each), &folders);
+            for folder in &folders {
+                nothing_half_written(&runs.bench.path(folder));
+                nothing_half_written(&runs.bench.path(folder).join("m"));
+            }
+        }
+    }
+}
+
+/// What a killed run left of the marker of its folder is no reason to refuse the folder, and is
+/// removed; somebody's files are, and stay.
+#[test]
+fn a_folder_with_an_unfinished_marker_is_used_and_one_with_other_files_is_not() {
+    let bench = Bench::new();
+    bench.write("m.toml", TINY);
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
+    for (k, text) in ["", "sche", "schema = 4\nvers"].into_iter().enumerate() {
+        let left = format!("left-{k}/.writing-abcdef");
+        bench.write(&left, text);
+        let file = std::fs::File::options().append(true).open(bench.path(&left)).unwrap();
+        file.set_modified(long_ago).unwrap();
+        bench.compute(&["m.toml", "--out", &format!("left-{k}")]);
+        nothing_half_written(&bench.path(&format!("left-{k}")));
+        bench.run(&["verify", "--all", "--quiet", &format!("left-{k}")]).expect(0);
+    }
+    for (k, file) in ["letter.txt", ".hidden", ".writing-abcdef"].into_iter().enumerate() {
+        let folder = format!("mine-{k}");
+        bench.write(&format!("{folder}/{file}"), "dear");
+        bench.write(&format!("{folder}/.writing-ghijkl"), "");
+        let before = bench.contents(&folder);
+        let refused = bench.run(&["run", "m.toml", "--out", &folder]).expect(2);
+        refused.warns(&format!("{folder}: is neither empty nor a results folder"));
+        assert_eq!(bench.contents(&folder), before);
     }
 }
 

@@ -258,6 +258,41 @@ fn a_map_and_its_table_agree() {
     assert_eq!(counts[0], counts[1]);
 }
 
+/// Figures of all kinds in any order, with ids and without: each has a file of its own kind.
+#[test]
+fn every_figure_has_its_own_id() {
+    let over = "x = \"local-steps\"\ny = \"clients\"\n";
+    let figures = [
+        ("winners", "", over, "winners", "<rect"),
+        ("convergence", "id = \"curves\"\n", "", "curves", "communications"),
+        ("stability", "", over, "stability", "<rect"),
+        ("scaling", "", "x = \"clients\"\n", "scaling", "polyline"),
+        ("winners", "id = \"map\"\n", over, "map", "<rect"),
+        ("scaling", "", "x = \"local-steps\"\n", "scaling-2", "polyline"),
+        ("convergence", "", "x = \"gradients\"\n", "convergence-2", "oracle calls"),
+    ];
+    let table = |(i, (kind, id, keys, ..)): (usize, &(&str, &str, &str, &str, &str))| {
+        format!("[[figure.{kind}]]\n{id}title = \"Heading {i} of {kind}\"\n{keys}")
+    };
+    let bench = report_of(&figures.iter().enumerate().map(table).collect::<String>());
+    let page = bench.read("reports/m/report.md");
+    let headings = page.lines().filter(|line| line.starts_with("![Heading"));
+    let wanted = figures
+        .iter()
+        .enumerate()
+        .map(|(i, (kind, .., id, _))| format!("![Heading {i} of {kind}](figures/{id}.svg)"));
+    assert_eq!(headings.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    for (kind, _, _, id, has) in figures {
+        let svg = bench.read(&format!("reports/m/figures/{id}.svg"));
+        assert!(svg.contains(has), "{id} is no figure of {kind}");
+        let head = bench.read(&format!("reports/m/figures/{id}.csv"));
+        let head = head.lines().next().unwrap();
+        let is_map = ["winners", "stability"].contains(&kind);
+        assert_eq!(!head.contains("role"), is_map, "{id}: {head}");
+        assert_eq!(head.contains("winner"), kind == "winners", "{id}: {head}");
+    }
+}
+
 /// A slope needs two places across.
 #[test]
 fn one_place_across_has_no_slope() {
@@ -266,4 +301,31 @@ fn one_place_across_has_no_slope() {
     let svg = bench.read("reports/m/figures/points.svg");
     assert!(names(&svg).len() == 12 && !svg.contains("slope"), "{:?}", names(&svg));
     assert!(!svg.contains("NaN"));
+}
+
+/// A reference slope begins at the data, so that one sees where curves leave it.
+#[test]
+fn a_slope_goes_through_the_first_point_of_the_first_curve() {
+    let figure = "[[figure.scaling]]\nid = \"points\"\nx = \"local-steps\"\npanels = [\"clients\"]\nreference-slope = 3.0\n";
+    let bench = report_of(figure);
+    let rows = bench.rows("reports/m/figures/points.csv");
+    let of = |panel: &str, role: &str| -> Vec<[f64; 2]> {
+        let is_it = |row: &&HashMap<String, String>| row["panel"] == panel && row["role"] == role;
+        let all = rows.iter().filter(is_it);
+        all.map(|row| ["x", "y"].map(|axis| row[axis].parse().unwrap())).collect()
+    };
+    let panels: std::collections::BTreeSet<&String> =
+        rows.iter().map(|row| &row["panel"]).collect();
+    assert_eq!(panels.len(), 2);
+    for panel in panels {
+        // Rows stand in the order of the curves, and of their points.
+        let (first, slope) = (of(panel, "measured")[0], of(panel, "reference"));
+        assert_eq!(slope.len(), 2, "{rows:?}");
+        assert_eq!(slope[0], first, "{panel}");
+        let steepness = libm::log(slope[1][1] / slope[0][1]) / libm::log(slope[1][0] / slope[0][0]);
+        assert!((steepness - 3.0).abs() < 1e-9, "{panel}: {steepness}");
+    }
+    assert!(
+        bench.read("reports/m/report.md").contains("through the first point of the first curve")
+    );
 }

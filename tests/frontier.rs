@@ -42,7 +42,7 @@ fn the_table_is_what_theory_computes() {
     let (rows, plan) = (rows(&bench), plan(FRONTIER));
     let prepared = prepare_frontiers(&plan).unwrap_or_default();
     let (instance, start) = (&*prepared[0].instance, &prepared[0].search.start);
-    assert_eq!(rows.len(), 2 * 4 * 2 * 3, "objectives, algorithms, N, ε");
+    assert_eq!(rows.len(), 2 * 5 * 2 * 3, "objectives, algorithms, N, ε");
     let number = |row: &csv::StringRecord, i: usize| row[i].parse::<f64>().unwrap();
     let of_sgd = |clients: &str, target: &str| {
         let is_it = |r: &&csv::StringRecord| &r[0] == "sgd" && &r[1] == clients && &r[2] == target;
@@ -70,6 +70,48 @@ fn the_table_is_what_theory_computes() {
     );
     assert!(bench.read("reports/which-algorithm.html").contains("Which algorithm, when?"));
     assert!(bench.read("reports/index.html").contains("which-algorithm.html"));
+}
+
+/// A claim on a frontier compares exact numbers: it has neither an interval nor a p-value.
+#[test]
+fn claims_on_frontiers_have_no_p_value() {
+    let page = reported(FRONTIER).read("reports/m/report.md");
+    let claims = page.split("## Claims").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(
+        claims.contains("1 claim, on exact numbers") && claims.contains("| 0 | – |"),
+        "{claims}"
+    );
+    assert!(!claims.contains("95 %") && !claims.contains("0.0001"), "{claims}");
+}
+
+/// Whether a curve of the fewest communications rises with the target, by the table.
+fn rises(bench: &Bench) -> bool {
+    let rows = rows(bench).into_iter().filter(|row| &row[11] == "communications");
+    let reached: Vec<_> = rows.filter(|row| !row[6].is_empty()).collect();
+    let number = |row: &csv::StringRecord, i: usize| row[i].parse::<f64>().unwrap();
+    let above = |a: &csv::StringRecord, b: &csv::StringRecord| {
+        a[0] == b[0] && a[1] == b[1] && number(a, 2) > number(b, 2) && number(a, 6) > number(b, 6)
+    };
+    reached.iter().any(|a| reached.iter().any(|b| above(a, b)))
+}
+
+/// Richardson-Romberg needs more communications for a larger target, where the cap allows fewer
+/// oracle calls, and the figure says why. Without that it says nothing of it.
+#[test]
+fn a_figure_says_why_a_curve_rises_with_the_target() {
+    let capped = |cap: &str| edited(FRONTIER, &[("gradient-cap = 2.0", cap)]);
+    let mut found = [0; 2];
+    for cap in ["gradient-cap = 1.0", "gradient-cap = 2.0", "gradient-cap = 1000.0"] {
+        let bench = reported(&capped(cap));
+        let says =
+            bench.read("reports/m/report.md").contains("A curve rises with ε where the cap binds");
+        assert_eq!(says, rises(&bench), "{cap}");
+        found[usize::from(says)] += 1;
+    }
+    assert!(
+        found.iter().all(|count| *count > 0),
+        "{found:?} of curves that do not rise and that do"
+    );
 }
 
 /// What is kept changes no page: neither when it is there, nor when it is damaged or gone.

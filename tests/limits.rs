@@ -207,7 +207,13 @@ fn analysis_texts_that_cannot_be_filled_are_found_by_check() {
     let bench = Bench::new();
     let cell = "cell(\"FedAvg\")";
     let doubled = format!("\"{}\" * 10000000", "x".repeat(600));
+    // Each is read by recursion, and overflowed the stack.
+    let [signs, words] = ["-", "not "].map(|deep| deep.repeat(9_700) + "1");
+    let [open, close] = ["(", ")"].map(|bracket| bracket.repeat(9));
     for (text, message) in [
+        (&*signs, "an expression has 9703 characters; at most 1000 are allowed: {{ ----"),
+        (&*words, "an expression has 38803 characters; at most 1000 are allowed: {{ not not"),
+        (&*format!("{open}1{close}"), "an expression has more than 8 open brackets: {{ ((("),
         (doubled.as_str(), "`*` is not offered in {{ … }}, only calls of cell, mean,"),
         ("mean(\"{{\") * 9", "`*` is not offered"),
         ("\"a\\\"b\" * 1000000000", "`\\` is not offered"),
@@ -230,6 +236,61 @@ fn analysis_texts_that_cannot_be_filled_are_found_by_check() {
     bench.write("m.toml", edited(&quadratic(2, 2, ""), &[("seed = 1", &analysis)]));
     bench.compute(&["m.toml"]);
     bench.report();
+}
+
+/// Results of somebody else may have any manifest, whose checksum is right.
+#[test]
+fn an_expression_too_deep_for_the_stack_stops_no_other_report() {
+    let bench = Bench::new();
+    for name in ["a", "b", "c"] {
+        let analysis = "seed = 1\nanalysis = 'Say {{ 1 }}.'";
+        bench.write(
+            &format!("{name}.toml"),
+            edited(&quadratic(2, 2, ""), &[("seed = 1", analysis)]),
+        );
+        bench.compute(&[&format!("{name}.toml")]);
+    }
+    let deep = format!("{{{{ {}1 }}}}", "-".repeat(20_000));
+    bench.reseal("results/b/experiment.toml", &[("{{ 1 }}", &deep)]);
+    let output = bench.run(&["report", "--quiet"]).expect(2);
+    output.warns("error: b cannot be reported: ").warns("an expression has 20003 characters");
+    assert!(bench.read("reports/README.md").contains("- b: "));
+    for (name, is_there) in [("a", true), ("b", false), ("c", true)] {
+        assert_eq!(bench.path(&format!("reports/{name}/report.html")).exists(), is_there);
+    }
+}
+
+/// The tree of a manifest is walked by recursion.
+#[test]
+fn keys_that_are_too_deep_are_refused() {
+    let bench = Bench::new();
+    bench.write("m.toml", GOOD);
+    let key = format!("x{}=1", ".a".repeat(40_000));
+    let output = bench.run(&["check", "m.toml", "--set", &key]).expect(2);
+    output.warns("the key has 40001 parts; at most 32 are allowed");
+    for text in [
+        format!("x{} = 1\n{GOOD}", ".a".repeat(40_000)),
+        format!("{GOOD}\n[x{}]\n", ".a".repeat(40_000)),
+        format!("x = {}{}\n{GOOD}", "[".repeat(40_000), "]".repeat(40_000)),
+        format!("x = {}1{}\n{GOOD}", "{a=".repeat(40_000), "}".repeat(40_000)),
+    ] {
+        bench.write("m.toml", text);
+        bench.run(&["check", "m.toml"]).expect(2).warns("not valid TOML");
+    }
+}
+
+/// A file of a few bytes costs no vectors of a hundred million numbers.
+#[test]
+fn a_short_file_has_no_hundred_million_features() {
+    let bench = Bench::new();
+    bench.write("index.svm", format!("1 100000000:1\n{}", "0 1:1 2:0.5\n".repeat(40)));
+    bench.write("m.toml", dataset("index.svm"));
+    let message = "index.svm: line 1: index 100000000: the rows hold 81 numbers, too few for 100000000 features; at most 1000000 features are allowed, or 100 for each number";
+    for arguments in [&["check", "m.toml"][..], &["data", "index.svm"]] {
+        bench.run(arguments).expect(2).warns(message);
+    }
+    bench.write("index.svm", format!("1 1000000:1\n{}", "0 1:1 2:0.5\n".repeat(40)));
+    bench.run(&["data", "index.svm"]).expect(0).prints("41 records of 1000000 features");
 }
 
 /// An experiment that cannot be reported stops no other: it is named with its reason.

@@ -1,14 +1,20 @@
-//! Symbolic links in results: nothing outside is read as if it were a result,
-//! and above all nothing outside is written or removed.
+//! Symbolic links, pipes and endless files in results and reports: nothing outside is read as if it
+//! were a result, no command waits for a pipe or reads without end, and above all nothing outside is
+//! written or removed.
 #![cfg(unix)]
 
+#[path = "support/served.rs"]
+mod served;
 mod support;
 
+use served::Served;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::{Bench, DIVERGING};
+use std::time::Duration;
+use support::process::{Program, Running};
+use support::{Bench, DIVERGING, Finished, TINY, array, edited, files_below};
 
 const MANIFEST: &str = DIVERGING;
 
@@ -172,4 +178,291 @@ fn reports_do_not_leave_their_folder() {
     scene.bench.report();
     assert_eq!(fs::read(&page).unwrap(), was);
     assert_eq!(fs::read(scene.outside.join("report.md")).unwrap(), b"mine");
+}
+
+/// Linear regression and a frontier: everything that is cached of theory.
+const THEORY: &str = r#"title = "t"
+seed = 1
+replicates = 40
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.5 }, noise = 1.0 }
+start.offset = 1.0
+budget.rounds = 8
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 2
+[[claim.matches]]
+id = "near"
+statement = "It ends near its exact moments"
+of = { label = "FedAvg" }
+prediction = "exact-moments"
+margin = 0.9
+[[frontier]]
+id = "least"
+algorithms = ["sgd", "fedavg"]
+clients = [2]
+targets = { from = 0.5, to = 0.1, points = 2 }
+step-size = { from = 1e-2, to = 2.0, points = 4 }
+local-steps = { up-to = 2 }
+gradient-cap = 2.0
+radius = 2.0
+"#;
+
+/// Records of a file that results copy, in more unknowns than are solved without a search.
+const RECORDS: &str = r#"title = "t"
+seed = 1
+replicates = 1
+start.zero = true
+budget.rounds = 2
+[problem.logistic-dataset]
+dataset = { file = "records.csv", clients = 2 }
+l2 = 0.1
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 1
+[[claim.less]]
+id = "small"
+statement = "It is small"
+left = { label = "FedAvg" }
+value = 1e9
+"#;
+
+/// A cell whose gradient is so large that its square is infinite.
+const FAILING: &str = r#"title = "t"
+seed = 1
+replicates = 1
+start.offset = 1.0
+budget.rounds = 2
+record.metrics = ["sq-gradient"]
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 5e199, to = 1e200 }, noise = 0.1 }
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 1
+"#;
+
+/// What the file `records.csv` has: 34 features of 8 records.
+fn records() -> String {
+    let row = |r: usize| {
+        let features = (0..34).map(|i| ((r * 7 + i * 3) % 11) as f64 / 11.0 - 0.4);
+        format!("{},{}", features.map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(","), r % 2)
+    };
+    let names: Vec<String> = (0..34).map(|i| format!("x{i}")).collect();
+    let rows: Vec<String> = (0..8).map(row).collect();
+    format!("{},label\n{}\n", names.join(","), rows.join("\n"))
+}
+
+/// Results with every kind of file that runs and reports write, and where each is.
+fn results_of_every_kind() -> (Bench, Vec<PathBuf>) {
+    let bench = Bench::new();
+    bench.write("records.csv", records());
+    for (name, text) in [("theory", THEORY), ("records", RECORDS), ("failing", FAILING)] {
+        bench.write(&format!("{name}.toml"), text);
+    }
+    bench.compute(&["theory.toml", "--until-decided", "--max-replicates", "80"]);
+    bench.run(&["run", "--quiet", "records.toml", "failing.toml"]).expect(4);
+    bench.report();
+    let places = places(&bench.path("results"));
+    for name in [
+        ".data/",
+        ".frontiers/",
+        ".optima/",
+        "/.lock",
+        "/experiment.toml",
+        "/looks.toml",
+        "/shown.toml",
+        "/failed.toml",
+        "/cell.toml",
+        "/traces.parquet",
+        "/theory.columns",
+    ] {
+        let is_there = places.iter().any(|place| place.to_str().unwrap().contains(name));
+        assert!(is_there, "the results have no {name}");
+    }
+    (bench, places)
+}
+
+/// Every file and folder below a folder.
+fn places(folder: &Path) -> Vec<PathBuf> {
+    let below = |path: &Path| path.strip_prefix(folder).unwrap().to_owned();
+    tree(folder).keys().map(|path| below(path)).collect()
+}
+
+/// What takes the place of a file or a folder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Planted {
+    /// A pipe to which nobody writes and from which nobody reads.
+    Pipe,
+    /// A link to a file that does not end.
+    Endless,
+    /// A link to a folder outside.
+    Outside,
+    /// A file of 2⁴⁰ bytes, none of which is on the disk.
+    Huge,
+}
+
+impl Planted {
+    const ALL: [Self; 4] = [Self::Pipe, Self::Endless, Self::Outside, Self::Huge];
+
+    /// Takes the place of a file or a folder of a scene.
+    fn take_place(self, bench: &Bench, place: &Path) {
+        let is_folder = fs::symlink_metadata(place).is_ok_and(|about| about.is_dir());
+        match is_folder {
+            true => fs::remove_dir_all(place).unwrap(),
+            false => fs::remove_file(place).unwrap(),
+        }
+        match self {
+            Self::Pipe => {
+                assert!(Program::new("mkfifo").args([place]).run().status.success());
+            }
+            Self::Endless => symlink("/dev/zero", place).unwrap(),
+            Self::Outside => symlink(bench.path("outside"), place).unwrap(),
+            Self::Huge => fs::File::create(place).unwrap().set_len(1 << 40).unwrap(),
+        }
+    }
+}
+
+/// What any command may take on a machine that is busy with other things, if it does not wait for
+/// a pipe and does not read without end.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn start(bench: &Bench, command: &str) -> Running {
+    let program = support::exactfed().args(command.split(' ')).folder(&bench.folder);
+    program.deadline(LIMIT).start()
+}
+
+/// Runs commands at once. Each ends in time, with a code that it has by design, and leaves what is
+/// outside as it is. Returns what they printed as errors.
+#[track_caller]
+fn end_and_leave_outside(bench: &Bench, commands: &[&str], about: &str) -> Vec<Finished> {
+    let mine = bench.path("outside/mine");
+    if !mine.exists() {
+        bench.write("outside/mine", "mine");
+    }
+    let before = tree(&bench.path("outside"));
+    let running: Vec<Running> = commands.iter().map(|command| start(bench, command)).collect();
+    let ended: Vec<Finished> = running.into_iter().map(|run| run.finish().into()).collect();
+    for (command, Finished { code, err, .. }) in commands.iter().zip(&ended) {
+        let is_orderly = (0..=4).contains(code) && !err.contains("panicked");
+        assert!(is_orderly, "{about}: {command}: {code}: {err}");
+    }
+    assert_eq!(tree(&bench.path("outside")), before, "{about}: {commands:?}");
+    ended
+}
+
+/// A folder as it was before.
+fn restore(bench: &Bench, folder: &str, from: &str) {
+    let _ = fs::remove_dir_all(bench.path(folder));
+    bench.copy_folder(from, folder);
+}
+
+/// Every file and every folder of results in turn.
+#[test]
+fn no_command_waits_for_or_leaves_by_what_takes_a_place_in_results() {
+    let (bench, places) = results_of_every_kind();
+    fs::rename(bench.path("results"), bench.path("sound")).unwrap();
+    // Each command that writes has a copy of its own.
+    let commands = [
+        ("read", "report read --quiet --out pages"),
+        ("read", "verify read --all --quiet"),
+        ("read", "diff read sound"),
+        ("read", "export read --out all.csv"),
+        ("read", "merge read --out merged"),
+        ("merged-into", "merge sound --out merged-into"),
+        ("again", "run theory.toml records.toml failing.toml --quiet --force --out again"),
+        ("looks", "run theory.toml --quiet --until-decided --max-replicates 80 --out looks"),
+    ];
+    for (place, planted) in each(&bench.path("sound"), &places) {
+        let about = format!("{planted:?} for {}", place.display());
+        for copy in ["read", "merged-into", "again", "looks"] {
+            restore(&bench, copy, "sound");
+            planted.take_place(&bench, &bench.path(copy).join(place));
+        }
+        let report = end_and_leave_outside(&bench, &commands.map(|c| c.1), &about).remove(0);
+        let names = place.display().to_string();
+        assert!(report.code != 2 || report.err.contains(&names), "{about}: {}", report.err);
+        fs::remove_dir_all(bench.path("merged")).unwrap_or_default();
+    }
+}
+
+/// Everything that takes each of these places below a folder.
+fn each<'p>(folder: &Path, places: &'p [PathBuf]) -> Vec<(&'p Path, Planted)> {
+    let planted = |place: &'p PathBuf| {
+        let is_file = folder.join(place).is_file();
+        let suits = move |planted: &Planted| is_file || *planted != Planted::Huge;
+        Planted::ALL.into_iter().filter(suits).map(move |planted| (place.as_path(), planted))
+    };
+    places.iter().flat_map(planted).collect()
+}
+
+/// The same of a pack, which larger experiments have in place of folders of single cells.
+#[test]
+fn no_command_waits_for_or_leaves_by_what_takes_a_place_in_a_pack() {
+    let steps = array((1..=1001).map(|i| f64::from(i) * 1e-4));
+    let bench = Bench::ran(&edited(TINY, &[("step-size = 0.1", &format!("step-size = {steps}"))]));
+    bench.copy_folder("results", "sound");
+    let pack = bench.cells("sound/m").into_iter().find(|name| name.contains("/pack-")).unwrap();
+    let pack = Path::new(&pack).strip_prefix("sound").unwrap().to_owned();
+    let files = files_below(&bench.path("sound").join(&pack));
+    let mut places: Vec<PathBuf> =
+        files.iter().map(|f| pack.join(f.file_name().unwrap())).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    places.push(pack);
+    let digests = bench.digests("sound");
+    for (place, planted) in each(&bench.path("sound"), &places) {
+        let about = format!("{planted:?} for {}", place.display());
+        restore(&bench, "results", "sound");
+        planted.take_place(&bench, &bench.path("results").join(place));
+        let readers = ["verify --sample 1 --quiet", "digest", "export --out all.csv"];
+        end_and_leave_outside(&bench, &readers, &about);
+        end_and_leave_outside(&bench, &["run m.toml --quiet"], &about);
+        assert_eq!(bench.digests("results"), digests, "{about}");
+    }
+}
+
+/// Every file and every folder of reports in turn: with the list of what reports wrote, and
+/// without it, where `report` looks into the files that are there.
+#[test]
+fn no_command_waits_for_or_leaves_by_what_takes_a_place_in_reports() {
+    let bench = Bench::ran(THEORY);
+    bench.report();
+    fs::rename(bench.path("reports"), bench.path("sound")).unwrap();
+    let places = places(&bench.path("sound"));
+    for (place, planted) in each(&bench.path("sound"), &places) {
+        let about = format!("{planted:?} for {}", place.display());
+        for copy in ["compared", "listed", "unlisted"] {
+            restore(&bench, copy, "sound");
+            planted.take_place(&bench, &bench.path(copy).join(place));
+        }
+        let _ = fs::remove_file(bench.path("unlisted/.exactfed-reports"));
+        let commands =
+            ["diff compared sound", "report --quiet --out listed", "report --quiet --out unlisted"];
+        end_and_leave_outside(&bench, &commands, &about);
+    }
+}
+
+/// The server of `watch` goes on answering whatever takes the place of a file that it serves.
+#[test]
+fn the_server_of_watch_waits_for_no_pipe() {
+    let bench = Bench::ran(THEORY);
+    bench.write("outside/mine", "mine");
+    let mut served = Served::start(&bench, &["m.toml"]);
+    served.wait_for("the end", |status| status["phase"] == "finished");
+    for place in places(&bench.path("reports")) {
+        let file = bench.path("reports").join(&place);
+        if !file.is_file() {
+            continue;
+        }
+        let bytes = fs::read(&file).unwrap();
+        for planted in Planted::ALL {
+            planted.take_place(&bench, &file);
+            let answer = served.get(&format!("/{}", place.display()));
+            assert_eq!(answer.code, 404, "{planted:?} for {}", place.display());
+            assert!(["README.md", "index.html"].iter().any(|page| {
+                Path::new(page) != place && served.get(&format!("/{page}")).code == 200
+            }));
+        }
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, bytes).unwrap();
+    }
+    served.run.signal("INT");
+    Finished::from(served.run.finish()).expect(0);
 }

@@ -57,6 +57,31 @@ macro_rules! snapshots {
 }
 
 snapshots! {
+    amendments: "[[figure.convergence]]\n" => "[[amendment]]
+setting = \" \"
+claim = \"goes-on\"
+[[amendment]]
+setting = \"replicates\"
+from = 2.0
+to = 2
+[[amendment]]
+setting = \"seed\"
+to = nan
+[[amendment]]
+setting = \"seed\"
+from = \"\"
+
+[[figure.convergence]]
+";
+    amendments_of_other_types: "[[figure.convergence]]\n" => "[[amendment]]
+setting = \"seed\"
+from = [1, 2]
+[[amendment]]
+setting = \"seed\"
+too = 1
+
+[[figure.convergence]]
+";
     reference_slope_not_finite: "[[figure.convergence]]\n" =>
         "[[figure.scaling]]\nx = \"local-steps\"\nreference-slope = nan\n[[figure.convergence]]\n";
     empty_list: "local-steps = [1, 2]\n\n" => "steps-per-client = []\n\n";
@@ -67,6 +92,8 @@ snapshots! {
     clock_without_coin: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\nclock = \"steps\"";
     unrecorded_quantity: "[[figure.convergence]]" => "[[figure.convergence]]\ny = \"lyapunov\"";
     seconds_without_prices: "[[figure.convergence]]" => "[[figure.convergence]]\nx = \"seconds\"";
+    blank_label: "[[algorithm.fedlsa]]\n" => "[[algorithm.fedlsa]]\nlabel = \" \"\n";
+    label_without_width: "[[algorithm.fedlsa]]\n" => "[[algorithm.fedlsa]]\nlabel = \"\\u200B\"\n";
     unknown_label: "[[figure.convergence]]" => "[[figure.convergence]]\nlabels = [\"FedLSB\"]";
     one_setting_on_both_axes: "[[figure.convergence]]" => "[[figure.winners]]\nx = \"step-size\"\ny = \"step-size\"\n\n[[figure.convergence]]";
     spacing_beside_every: "[budget]" => "[record]\nevery = 2\nspacing = \"log\"\n\n[budget]";

@@ -147,6 +147,49 @@ fn candidates_share_cells_with_plain_runs_and_fresh_runs_share_no_noise() {
 
 /// Ids and digests do not depend on the order of the work: shards that are merged, and one run
 /// after them, give the cells of a single run.
+/// The pages of candidates before all of them have results: no run follows them yet.
+#[test]
+fn the_first_candidates_are_shown() {
+    let figure = "\n[[figure.convergence]]\nid = \"main\"\ntitle = \"Fresh runs\"\n";
+    let bench = Bench::new();
+    bench.write("m.toml", format!("{TUNED}{figure}"));
+    let plan = bench.run(&["plan", "m.toml"]).expect(0).out;
+    let missing = plan.lines().filter(|line| line.contains("missing  "));
+    let ids: Vec<&str> = missing.filter_map(|line| line.split_whitespace().next()).collect();
+    let all = ids.len();
+    let pages = |missing: usize, all: usize| {
+        bench.report();
+        let [index, page] =
+            ["index.html", "m/report.html"].map(|n| bench.read(&format!("reports/{n}")));
+        let card = format!("m, {missing} of {all} cells without results");
+        assert_eq!(index.contains(&card), missing > 0, "{card}: {index}");
+        let sections = page.split("<section class=\"plot\" id=\"").skip(1);
+        sections.map(|section| section.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // Some of one algorithm, and then some of each.
+    for some in [&ids[..3], &ids.iter().copied().step_by(3).collect::<Vec<_>>()] {
+        bench.write("some", some.join("\n"));
+        bench.compute(&["m.toml", "--only", "some"]);
+        let stored = bench.digests("results").len();
+        assert_eq!(pages(all - stored, all), ["tuning-step-size", "main"]);
+        let page = bench.read("reports/m/report.html");
+        for text in [
+            &*format!("<figcaption>{stored} of {all} candidates have results."),
+            "The figure is empty: it shows fresh runs of the selected candidates",
+        ] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        assert!(!page.to_lowercase().contains("no cell has results yet"), "{page}");
+        assert_eq!(bench.rows("reports/m/figures/tuning-step-size.csv").len(), stored);
+    }
+    bench.compute(&["m.toml"]);
+    let plan = bench.run(&["plan", "m.toml"]).expect(0).out;
+    assert!(plan.contains("0 missing"), "{plan}");
+    assert_eq!(pages(0, bench.digests("results").len())[..2], ["main", "tuning-step-size"]);
+    let page = bench.read("reports/m/report.html");
+    assert!(!page.contains("The figure is empty") && !page.contains("candidates have results"));
+}
+
 #[test]
 fn shards_give_the_cells_of_one_run() {
     let bench = Bench::ran(TUNED);
@@ -187,6 +230,126 @@ fn a_range_that_ends_too_early_is_extended_or_reported() {
         let candidates: usize = row["candidates"].parse().unwrap();
         assert!(candidates > 3, "{row:?}");
     }
+}
+
+/// FedAvg whose participation is tuned: noise is all that is left, of which more clients have less.
+const PARTICIPATION: &str = r#"title = "t"
+seed = 5
+replicates = 20
+
+[problem.quadratic]
+dimension = 2
+clients = 5
+spectrum = { from = 0.5, to = 1.0 }
+noise = 1.0
+
+[start]
+offset = 0.0
+
+[budget]
+rounds = 200
+
+[tune]
+over = "cohort"
+range = [1, 2]
+ratio = 2.0
+evaluate = 4
+
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 5
+"#;
+
+/// What tuning selected, and the border at which that stands.
+fn selected(bench: &Bench) -> (String, String) {
+    let [row] = &bench.rows("reports/m/tuned.csv")[..] else { panic!("not one row") };
+    (row["selected"].clone(), row["at_edge"].clone())
+}
+
+/// Candidates beyond what the problem allows are left out by themselves, each with its reason.
+#[test]
+fn an_extended_participation_ends_at_the_number_of_clients() {
+    let bench = Bench::new();
+    bench.write("m.toml", PARTICIPATION);
+    let output = bench.run(&["run", "m.toml"]).expect(0);
+    for refused in [8, 16] {
+        output.warns(&format!(
+            "m: FedAvg: a further candidate is left out: `cohort` must be at most the number of clients, 5, not {refused}"
+        ));
+    }
+    bench.report();
+    let (cohort, edge) = selected(&bench);
+    assert_eq!(cohort, "4", "it was added while 8 and 16 were refused");
+    assert!(edge.starts_with("largest cohort; left out: `cohort` must be at most"), "{edge}");
+    bench.run(&["run", "m.toml"]).expect(0).warns("cells are done");
+    bench.run(&["plan", "m.toml"]).expect(0).prints(" 0 missing");
+
+    // All clients are at no border: nothing is added, and nothing said.
+    let bench = bench_of(&[("clients = 5", "clients = 4"), ("[1, 2]", "[1, 4]")]);
+    assert_eq!(selected(&bench), ("4".to_owned(), String::new()));
+}
+
+fn bench_of(changes: &[(&str, &str)]) -> Bench {
+    let bench = Bench::new();
+    bench.write("m.toml", edited(PARTICIPATION, changes));
+    assert!(!bench.run(&["run", "m.toml"]).expect(0).err.contains("left out"));
+    bench.report();
+    bench
+}
+
+/// The same where only a data file tells how many clients there are.
+#[test]
+fn an_extended_participation_ends_at_the_clients_of_a_file() {
+    let bench = Bench::new();
+    let record = |i: u32| format!("{},{},{},{}\n", i % 7, i * i % 11, i % 3, i % 2);
+    let records: String = (0..60).map(record).collect();
+    bench.write("r.csv", format!("a,b,site,label\n{records}"));
+    let problem = edited(
+        PARTICIPATION,
+        &[
+            (
+                "[problem.quadratic]\ndimension = 2\nclients = 5\nspectrum = { from = 0.5, to = 1.0 }\nnoise = 1.0\n",
+                "[problem.logistic-dataset]\nl2 = 0.1\ndataset = { file = \"r.csv\", split = { column = \"site\" } }\n",
+            ),
+            ("step-size = 0.1", "step-size = 0.01"),
+        ],
+    );
+    bench.write("m.toml", problem);
+    let output = bench.run(&["run", "m.toml"]).expect(0);
+    bench.report();
+    output.warns("`cohort` must be at most the number of clients, 3, not 4");
+    assert_eq!(selected(&bench).0, "2");
+    bench.run(&["plan", "m.toml"]).expect(0).prints(" 0 missing");
+}
+
+/// Each further number of local steps takes a hundred times as long: what follows from results is
+/// not run unasked where it takes longer than the plan said.
+#[test]
+fn an_extension_beyond_the_planned_time_is_confirmed() {
+    let bench = Bench::new();
+    let dear = edited(
+        PARTICIPATION,
+        &[
+            ("replicates = 20", "replicates = 3"),
+            ("noise = 1.0", "noise = 0.01"),
+            ("offset = 0.0", "offset = 1.0"),
+            ("\"cohort\"", "\"local-steps\""),
+            ("range = [1, 2]\nratio = 2.0", "range = [10, 1000]\nratio = 100.0"),
+            ("step-size = 0.1\nlocal-steps = 5\n", "step-size = 1e-9\n"),
+        ],
+    );
+    bench.write("m.toml", &dear);
+    bench.run(&["plan", "m.toml"]).expect(0).prints("where candidates are best at the border, up to 9 further candidates: run asks before what follows takes more than 10 min");
+    for _ in 0..2 {
+        let output = bench.run(&["run", "m.toml", "--threads", "2"]).expect(4);
+        output.warns("error: m: 3 cells that follow from the candidates to run, about ");
+        output.warns(" h on 2 threads, where ");
+        output.warns("; pass --yes to run them, or add no candidates (`extend = 0` in [tune]); all others are stored");
+    }
+    assert_eq!(bench.digests("results").len(), 2, "both candidates are stored");
+    bench.run(&["run", "m.toml", "--set", "tune.extend=0"]).expect(0);
+    bench.report();
+    assert_eq!(selected(&bench), ("1000".to_owned(), "largest local-steps".to_owned()));
 }
 
 /// A candidate of which a run diverges is never selected.
@@ -243,6 +406,18 @@ fn what_cannot_be_tuned_costs_one_message() {
             "`step-size` has no candidates: write `range = [1e-3, 1.0]`",
         ),
         (("[1e-2, 0.5]", "[0.5, 1e-2]"), "must be two numbers above 0, the smaller first"),
+        (
+            ("[1e-2, 0.5]", "[1e-300, 1e300]"),
+            "`range` = [1e-300, 1e300]: the larger must be at most 1e308 times the smaller",
+        ),
+        (
+            ("[1e-2, 0.5]", "[1e-2, 0.5]\nratio = 1.0000000000000002"),
+            "with `ratio` = 1.0000000000000002 makes 1.8e16 candidates; at most 1000 are allowed",
+        ),
+        (
+            ("[1e-2, 0.5]", "[1e-2, 0.5]\nratio = 1.0000001"),
+            "`range` = [0.01, 0.5] with `ratio` = 1.0000001 makes 39120233 candidates; at most 1000",
+        ),
         (("[1e-2, 0.5]", "[1e-2, 0.5]\nratio = 1.0"), "`ratio` must be a number above 1, not 1"),
         (
             ("[1e-2, 0.5]", "[1e-2, 0.5]\nvalues = [0.1, 0.2]"),

@@ -2,6 +2,8 @@
 //! `run` and `report`.
 #![cfg(unix)]
 
+#[path = "watch/clients.rs"]
+mod clients;
 #[path = "support/served.rs"]
 mod served;
 mod support;
@@ -38,12 +40,21 @@ fn pages_are_those_of_report(bench: &Bench) {
     assert!(fresh.contains_key("index.html") && fresh.contains_key(PAGE));
 }
 
+/// The progress that a page shows until it has asked for it.
+#[track_caller]
+fn status_in(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("id=\"watch-status\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
 #[test]
 fn pages_and_progress_are_served_while_cells_are_run() {
-    let bench = bench(SOME_FAIL);
+    // Nothing in the progress ends its element of the page.
+    let label = "local-steps = 20\nlabel = \"</script>\"";
+    let bench = bench(&edited(SOME_FAIL, &[("local-steps = 20", label)]));
     let mut served = Served::start(&bench, &["m.toml", "--threads", "1"]);
     let index = served.get("/");
-    assert_eq!(index.code, 200);
+    assert_eq!((index.code, &status_in(&index.body)["cells"]), (200, &CELLS.into()));
     assert!(index.head.contains("content-type: text/html") && index.head.contains("no-store"));
     assert!(index.body.contains("id=\"watch\""), "{}", index.body);
     let first = served.wait_for("a stored cell", |status| status["done"].as_u64() >= Some(1));
@@ -52,6 +63,8 @@ fn pages_and_progress_are_served_while_cells_are_run() {
         assert!(first[number].as_f64() > Some(0.0), "{number}: {first}");
     }
     assert_eq!(first["experiment"], "m");
+    let is_being_run = |page| served.status(page)["is_being_run"].clone();
+    assert_eq!([PAGE, "", "other/report.html"].map(is_being_run), [true, false, false]);
 
     let failing = served.wait_for("a failed cell", |status| status["failed"].as_u64() >= Some(1));
     assert_eq!(failing["phase"], "running", "the failure is shown as it happens: {failing}");
@@ -65,6 +78,8 @@ fn pages_and_progress_are_served_while_cells_are_run() {
 
     // The served page is the one on the disk, with the bar and the right to ask this server.
     let (answer, page) = (served.get("/m/report.html").body, bench.read("reports/m/report.html"));
+    let status = status_in(&answer);
+    assert_eq!((&status, &status["is_being_run"]), (&served.status(PAGE), &false.into()));
     let (before, bar) = answer.split_once("<style>\n#watch").unwrap();
     let (_, after) = bar.rsplit_once("</script>\n").unwrap();
     let policy = "connect-src 'self'; ";
@@ -102,7 +117,7 @@ fn pages_change_while_cells_are_run() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(served.status(PAGE)["version"], version);
     let body = served.get("/m/report.html").body;
-    assert!(body.contains(&format!("data-version={version}")), "the page knows its version");
+    assert_eq!(status_in(&body)["version"], version, "the page knows its version");
     served.wait_for("the end", |status| status["phase"] == "finished");
     let finished = interrupt(served.run, 4);
     assert!(!finished.err.contains("report written"), "{}", finished.err);
@@ -222,11 +237,21 @@ fn requests_under_other_names_are_refused() {
         assert!(answer.code == 405 && answer.head.contains("allow: get, head"), "{method}");
     }
     let port = served.port;
-    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80", &format!("localhost:{port}")]
-    {
+    let at_port = |host: &str| format!("{host}:{port}");
+    for host in ["localhost", "127.0.0.1", &at_port("[::1]"), &at_port("LOCALHOST")] {
         assert_eq!(served.request("GET /", host).code, 200, "{host}");
     }
-    for host in ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil", "10.0.0.1"] {
+    for host in [
+        "",
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil",
+        "10.0.0.1",
+        "localhost:1",
+        "localhost:evil.com",
+        "[::1].evil.com",
+        &(at_port("127.0.0.1") + ".evil.com"),
+    ] {
         let answer = served.request("GET /", host);
         assert!([400, 403].contains(&answer.code), "{host}: {}", answer.code);
         assert!(!answer.body.contains("id=\"watch\""), "{host}");
@@ -264,4 +289,19 @@ fn another_host_is_opened_with_a_warning() {
     open.warns("warning: every machine that can connect to 0.0.0.0:");
     open.prints("reports: http://127.0.0.1:");
     bench.run(&["watch", "m.toml", "--exit", "--host", "192.0.2.1"]).expect(2).warns("--host 192");
+}
+
+/// Cells are not run for pages that cannot be written.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_of_reports_is_tried_before_cells_are_run() {
+    let bench = bench(TINY);
+    let before = bench.files();
+    for command in [
+        vec!["watch", "m.toml", "--exit", "--port", "0", "--reports", "/proc"],
+        vec!["reproduce", "--experiments", ".", "--reports", "/proc"],
+    ] {
+        bench.run(&command).expect(2).warns("error: /proc: no file can be created in it: ");
+        assert_eq!(bench.files(), before, "{command:?}");
+    }
 }

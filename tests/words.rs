@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use support::markup::{tags, without, without_code};
 use support::{Bench, files_with, root};
 
@@ -178,6 +178,41 @@ fn glossary() -> String {
 /// A path as readers write it.
 fn name(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+/// The files of the project below a folder, without those of a build, of results or of git, which
+/// ignores pages and what is built of the Python module.
+fn project_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    const OTHERS: [&str; 6] = [".git", "target", "results", "site", "node_modules", "__pycache__"];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !OTHERS.contains(&name.as_str()) {
+            project_files(&path, found);
+        } else if path.is_file()
+            && ![".html", ".so", ".pyc"].iter().any(|end| name.ends_with(end))
+            && name != "provenance.md"
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_former_name_is_not_used() {
+    let former = concat!("drift", "bench");
+    let uses = |path: &PathBuf| {
+        let mut text = path.to_string_lossy().into_owned().into_bytes();
+        text.extend(fs::read(root().join(path)).unwrap());
+        text.windows(former.len()).any(|part| part.eq_ignore_ascii_case(former.as_bytes()))
+    };
+    let mut files = Vec::new();
+    project_files(root(), &mut files);
+    let relative = |path: PathBuf| path.strip_prefix(root()).unwrap().to_owned();
+    let mut using: Vec<PathBuf> = files.into_iter().map(relative).filter(uses).collect();
+    using.sort();
+    // The history, and the name by which older results are recognised.
+    assert_eq!(using, [Path::new("CHANGELOG.md"), Path::new("src/store/paths.rs")]);
 }
 
 /// The commands that `exactfed --help` lists.

@@ -3,8 +3,8 @@
 use crate::support::{Timing, digits};
 use crate::values::Values;
 use exactfed::analysis::{
-    Body, Color, Curve, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale, Series,
-    Style,
+    Body, Color, Curve, CurveValue, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
+    Scale, Series, Style,
 };
 use exactfed::chart;
 use exactfed::stats::verdict::slope_weights;
@@ -139,7 +139,9 @@ fn draw(
     let columns = if panels.len().is_multiple_of(2) { 2 } else { 3 };
     let legend = lines.into_iter().map(LegendEntry::Line).collect();
     let (scale_x, scale_y) = (Scale::Log, Scale::Log);
-    let body = Body::Plot(Plot { panels, legend, x: x.into(), y: y.into(), scale_x, scale_y });
+    let labels = CurveValue::last(scale_y);
+    let (x, y) = (x.into(), y.into());
+    let body = Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels });
     let (id, title, caption) = ("growth".into(), title.into(), String::new());
     let figure = Figure { id, title, caption, columns, large: None, exploration: None, body };
     chart::svg(&figure).map(Some)

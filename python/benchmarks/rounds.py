@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 
-import exactfed as db
+import exactfed as ef
 
 MANIFEST = """
 title = "The cost of a round"
@@ -40,7 +40,7 @@ local-steps = {steps}
 """
 
 
-@db.algorithm("FedAvg in Python", kind="python-fedavg")
+@ef.algorithm("FedAvg in Python", kind="python-fedavg")
 def fedavg(clients, theta, gamma, H):
     ends = None
     while True:
@@ -49,7 +49,7 @@ def fedavg(clients, theta, gamma, H):
         yield theta
 
 
-@db.algorithm("Scaffold in Python", kind="python-scaffold")
+@ef.algorithm("Scaffold in Python", kind="python-scaffold")
 def scaffold(clients, theta, gamma, H):
     variates = clients.control_variates()
     ends = None
@@ -65,7 +65,7 @@ def microseconds(threads: int, rounds: int, **settings: object) -> float:
     clock = time.process_time if threads == 1 else time.perf_counter
     with tempfile.TemporaryDirectory() as out:
         begin = clock()
-        db.run(text, out=out, threads=threads, force=True)
+        ef.run(text, out=out, threads=threads, force=True)
         return (clock() - begin) / (2 * rounds) * 1e6
 
 

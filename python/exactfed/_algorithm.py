@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from . import _native
+from . import _native, _threads
 from ._errors import ExactfedError
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -76,6 +76,7 @@ class Algorithm:
             )
         self._register()
         _defined[self.kind] = self
+        _threads.inherit()
 
     def _place(self) -> tuple[str, str]:
         """Where it is defined: a definition that is run again replaces itself."""
@@ -278,7 +279,7 @@ def algorithm(
         rounds a budget of gradients pays for; what is done is counted.
     patience
         The seconds that a round may take in Python, local steps apart, before it is ended and its
-        cell fails.
+        cell fails; the warning names them.
     source
         The source, where Python cannot find it.
 
@@ -289,8 +290,8 @@ def algorithm(
 
     Examples
     --------
-    >>> import exactfed as db
-    >>> @db.algorithm("FedAvg of my own")
+    >>> import exactfed as ef
+    >>> @ef.algorithm("FedAvg of my own")
     ... def fedavg(clients, theta, gamma, H):
     ...     while True:
     ...         theta = clients.mean(clients.local_steps(theta, gamma, H))

@@ -45,7 +45,7 @@ class CellError(ExactfedError, RuntimeError):
 
 
 class ExactfedWarning(UserWarning):
-    """Stored results are not as they were written, or a plot leaves something out."""
+    """Stored results are not as they were written, a plot leaves something out, or θ is not finite."""
 
 
 class CellFailedWarning(ExactfedWarning):

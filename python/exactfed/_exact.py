@@ -278,8 +278,8 @@ def exact(
 
     Examples
     --------
-    >>> import exactfed as db
-    >>> e = db.exact({
+    >>> import exactfed as ef
+    >>> e = ef.exact({
     ...     "title": "Exact", "seed": 1, "replicates": 4,
     ...     "problem": {"lms": {"dimension": 2, "clients": 5, "noise": 0.1,
     ...                         "spectrum": {"from": 0.5, "to": 1.0}}},

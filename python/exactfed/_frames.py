@@ -20,5 +20,5 @@ def to_frame(native: NativeFrame | pl.DataFrame, kind: Kind = "polars") -> Any:
     try:
         import pyarrow
     except ImportError as e:
-        raise ImportError("frames of pandas need: pip install 'exactfed[pandas]'") from e
+        raise ImportError("frames of pandas need: pip install pandas pyarrow") from e
     return pyarrow.table(native).to_pandas()

@@ -44,8 +44,8 @@ class Plan:
         To try an algorithm out, a round after the other, on the instance and with the draws of
         run number ``run`` of cell number ``cell``:
 
-        >>> import exactfed as db
-        >>> plan = db.plan({
+        >>> import exactfed as ef
+        >>> plan = ef.plan({
         ...     "title": "Rounds by hand", "seed": 1, "replicates": 1,
         ...     "problem": {"quadratic": {"dimension": 2, "clients": 5, "noise": 1.0,
         ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
@@ -89,8 +89,8 @@ def plan(
 
     Examples
     --------
-    >>> import exactfed as db
-    >>> cells = db.plan({
+    >>> import exactfed as ef
+    >>> cells = ef.plan({
     ...     "title": "Two step sizes", "seed": 1, "replicates": 4,
     ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
     ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
@@ -127,10 +127,10 @@ def check(
 
     Examples
     --------
-    >>> import exactfed as db
+    >>> import exactfed as ef
     >>> try:
-    ...     db.check("title = 'x'\\nsed = 1\\n")
-    ... except db.ManifestError as e:
+    ...     ef.check("title = 'x'\\nsed = 1\\n")
+    ... except ef.ManifestError as e:
     ...     print(e.diagnostics[-1].message)
     unknown key `sed`
     """

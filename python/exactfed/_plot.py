@@ -22,7 +22,7 @@ try:
     from matplotlib.patches import Patch, Rectangle
     from matplotlib.path import Path
 except ImportError as e:
-    raise ImportError("plots need: pip install 'exactfed[plot]'") from e
+    raise ImportError("plots need: pip install matplotlib") from e
 
 _POINTS = 0.75
 """Points of a pixel of the page."""
@@ -170,7 +170,7 @@ def _panel(ax: Axes, plot: dict[str, Any], i: int) -> None:
         if ends[0] < ends[1]:
             getattr(ax, f"set_{axis}lim")(*ends)
     for series in plot["panels"][i]:
-        _series(ax, series, plot["scale_y"] == "log")
+        _series(ax, series)
     _title(ax, frame["title"])
     ax.grid(axis="y", color="#e1e1e1", linewidth=0.5)
     ax.set_axisbelow(True)
@@ -195,16 +195,17 @@ def _label(axes: list[Axes], body: dict[str, Any], columns: int, *, whole: bool)
             ax.tick_params(axis="y", which="both", labelleft=False)
 
 
-def _series(ax: Axes, series: dict[str, Any], log: bool) -> None:
+def _series(ax: Axes, series: dict[str, Any]) -> None:
     x, y, low, high = (_numbers(series[key]) for key in ("x", "y", "low", "high"))
+    # matplotlib would draw a number of 0 or less at the edge of a logarithmic axis.
+    drawn = _has_place(x, ax.get_xscale()) & _has_place(y, ax.get_yscale())
+    x, y = np.where(drawn, x, np.nan), np.where(drawn, y, np.nan)
     style, role, name = series["style"], series["role"], series["name"]
     color = style["color"]
     if role == "selected":
         ring = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": color}
         ax.plot(x, y, "o", linestyle="none", label=name, **ring)
         return
-    drawn = np.isfinite(x) & np.isfinite(y) & ((y > 0) | (not log))
-    y = np.where(drawn, y, np.nan)
     banded = drawn & ~np.isnan(low) & ~np.isnan(high)
     if banded.sum() > 1:
         bottom, top = ax.get_ylim()
@@ -218,6 +219,11 @@ def _series(ax: Axes, series: dict[str, Any], log: bool) -> None:
     if series["diverged"] and drawn.any():
         last = np.flatnonzero(drawn)[-1]
         ax.plot(x[last], y[last], "x", color=color, markersize=5, markeredgewidth=1.3)
+
+
+def _has_place(values: np.ndarray, scale: str) -> np.ndarray:
+    """Which numbers an axis of this scale shows."""
+    return np.isfinite(values) & ((values > 0) | (scale != "log"))
 
 
 def _numbers(values: list[float | str]) -> np.ndarray:

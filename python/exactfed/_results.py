@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verification:
-    """What running cells again has shown; true if all of them are bit-identical."""
+    """What running cells again has shown; true if all of them are bit-identical.
+
+    ``different`` counts cells and caches of theory with other numbers, and ``not_comparable`` also
+    the cells that were left out, since the code of their algorithm is not at hand.
+    """
 
     text: str
     equal: int
@@ -88,8 +92,10 @@ class Results:
         """The claims of the manifest, one row each.
 
         ``value`` is the estimate, ``low`` and ``high`` are the ends of its 95 % interval, and
-        ``region_low`` and ``region_high`` those of the numbers for which the claim holds; ``p`` is
-        adjusted for all claims (Holm). What is not known is null.
+        ``region_low`` and ``region_high`` those of the numbers for which the claim holds; of a
+        claim on several cells these are of the cell ``nearest`` to the end of the region, or
+        farthest beyond it, and ``weakest`` is the cell that decides. ``p`` is adjusted for all
+        claims (Holm), and null where the numbers are exact. What is not known is null.
         """
         return to_frame(self._native.table("claims"), kind)
 
@@ -139,9 +145,22 @@ class Results:
         *,
         seed: int = 0,
         threads: int | None = None,
+        run_code: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     ) -> Verification:
-        """Run a sample of the stored cells again (all with ``None``) and compare the bits."""
-        return Verification(*self._native.verify(sample, seed, threads))
+        """Run a sample of the stored cells again (all with ``None``) and compare the bits.
+
+        Cached theory is computed again, too. Results run no code by themselves: cells of an
+        algorithm that this process has not defined are left out and listed in the text.
+        ``run_code`` names files of Python that define it. Nothing of them runs but what the hash
+        in the ids of these cells covers (docs/EXTENDING.md).
+        """
+        if isinstance(run_code, bool):
+            raise ExactfedError(
+                "error: run_code must name the files that define the algorithms, such as "
+                'run_code="momentum.py": results do not choose which code is run'
+            )
+        files = [run_code] if isinstance(run_code, (str, os.PathLike)) else list(run_code)
+        return Verification(*self._native.verify(sample, seed, threads, files))
 
     @property
     def figures(self) -> list[str]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _native
+from . import _native, _threads
 from ._errors import CellError, CellFailedWarning, ExactfedWarning
 from ._manifest import Manifest, Overrides, read
 from ._results import Results, load
@@ -55,8 +55,9 @@ def run(
     threads
         The number of threads; by default as many as the machine has.
     progress
-        ``True`` for a progress bar, or a function that is called with the client steps so far,
-        those of the whole run, and the number of cells that are done.
+        ``True`` for a progress bar, or a function that is called with the work so far and that of
+        the whole run, in nanoseconds that they are expected to take on one thread, and the number of
+        cells that are done.
     force, rerun_failed
         Also run cells that are done, or that failed before.
     until_decided
@@ -70,6 +71,9 @@ def run(
         If the manifest is not valid. Nothing is written then.
     CellError
         If no cell has results.
+    ExactfedError
+        If the call is made in a round of the same experiment's run, by the algorithm or by a thread
+        that it started: it would wait for that round for ever.
     KeyboardInterrupt
         After Ctrl-C. Finished cells are stored; the same call runs the others.
 
@@ -77,11 +81,14 @@ def run(
     -----
     CellFailedWarning
         For each cell that failed, with the reason. The others are stored.
+    ExactfedWarning
+        For each cell in which an algorithm in Python made θ infinite or NaN, with the first round.
+        Such a run ends as diverged.
 
     Examples
     --------
-    >>> import exactfed as db
-    >>> results = db.run({
+    >>> import exactfed as ef
+    >>> results = ef.run({
     ...     "title": "FedAvg and Scaffold", "seed": 1, "replicates": 4,
     ...     "problem": {"quadratic": {"dimension": 2, "clients": 4, "noise": 1.0,
     ...                               "spectrum": {"from": 0.5, "to": 1.0}}},
@@ -97,6 +104,7 @@ def run(
     """
     native = read(manifest, name, set, replicates, arrays)
     options: dict[str, Any] = {
+        "locks": _threads.locks(),
         "threads": threads,
         "force": force,
         "rerun_failed": rerun_failed,
@@ -120,12 +128,12 @@ def run(
 
 
 class _Bar:
-    """A progress bar of client steps."""
+    """A progress bar of the expected work, in seconds of one thread."""
 
     def __init__(self, name: str) -> None:
         from tqdm.auto import tqdm
 
-        self._bar = tqdm(desc=name, unit="step", unit_scale=True)
+        self._bar = tqdm(desc=name, unit="s", unit_scale=1e-9)
 
     def __call__(self, done: int, total: int, cells: int) -> None:
         self._bar.total = total

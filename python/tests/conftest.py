@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import exactfed as db
+import exactfed as ef
 import matplotlib
 import pytest
 
@@ -66,6 +66,6 @@ right = { label = "FedAvg", local-steps = 100, step-size = 0.05 }
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory: pytest.TempPathFactory) -> db.Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> ef.Results:
     """The results of the manifest, in a folder of their own."""
-    return db.run(MANIFEST, out=tmp_path_factory.mktemp("small") / "results", name="small")
+    return ef.run(MANIFEST, out=tmp_path_factory.mktemp("small") / "results", name="small")

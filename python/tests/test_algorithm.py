@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import exactfed as db
+import exactfed as ef
 
 LOGISTIC = """
 title = "t"
@@ -50,7 +50,7 @@ rounds = 600
 """
 
 
-@db.algorithm("FedAvg in Python", kind="own-fedavg")
+@ef.algorithm("FedAvg in Python", kind="own-fedavg")
 def own_fedavg(clients, theta, gamma, H, cohort: int = 0):
     ends = None
     while True:
@@ -61,7 +61,7 @@ def own_fedavg(clients, theta, gamma, H, cohort: int = 0):
         yield theta
 
 
-@db.algorithm("Scaffold in Python", kind="own-scaffold")
+@ef.algorithm("Scaffold in Python", kind="own-scaffold")
 def own_scaffold(clients, theta, gamma, H):
     variates = clients.control_variates()
     while True:
@@ -70,7 +70,7 @@ def own_scaffold(clients, theta, gamma, H):
         yield theta
 
 
-@db.algorithm("FedAvg as a class", kind="class-fedavg")
+@ef.algorithm("FedAvg as a class", kind="class-fedavg")
 class ClassFedAvg:
     def __init__(self, clients, gamma, theta, H):
         self.clients, self.theta, self.gamma, self.steps = clients, theta, gamma, H
@@ -86,7 +86,7 @@ def entries(**kinds: str) -> str:
     return "".join(f"[[algorithm.{k.replace('_', '-')}]]\n{common}{v}\n" for k, v in kinds.items())
 
 
-def digests(results: db.Results) -> dict[str, str]:
+def digests(results: ef.Results) -> dict[str, str]:
     """The digest of the cell with each label."""
     cells = results.frame().select("cell", "label").unique()
     of = results.digests()
@@ -97,32 +97,32 @@ def digests(results: db.Results) -> dict[str, str]:
 def test_fedavg_and_scaffold_have_the_digests_of_the_built_in_ones(tmp_path, dimension, clients):
     text = LOGISTIC.format(dimension=dimension, clients=clients)
     kinds = entries(fedavg="", scaffold="", own_fedavg="", own_scaffold="", class_fedavg="")
-    found = digests(db.run(text + kinds, out=tmp_path))
+    found = digests(ef.run(text + kinds, out=tmp_path))
     assert found["FedAvg"] == found["FedAvg in Python"] == found["FedAvg as a class"]
     assert found["Scaffold"] == found["Scaffold in Python"] != found["FedAvg"]
 
 
 def test_cohorts_are_those_of_the_built_in_algorithm(tmp_path):
     text = LOGISTIC.format(dimension=3, clients=10)
-    found = digests(db.run(text + entries(fedavg="cohort = 4", own_fedavg="cohort = 4"), out=tmp_path))
+    found = digests(ef.run(text + entries(fedavg="cohort = 4", own_fedavg="cohort = 4"), out=tmp_path))
     assert found["FedAvg"] == found["FedAvg in Python"]
 
 
 def test_linear_problems_too_and_any_number_of_threads(tmp_path):
     kinds = entries(fedavg="", own_fedavg="", scaffold="", own_scaffold="")
-    results = db.run(QUADRATIC + kinds, out=tmp_path / "one", threads=1)
+    results = ef.run(QUADRATIC + kinds, out=tmp_path / "one", threads=1)
     rows = results.frame()
     of = {label: rows.filter(label=label)["sq_error"] for label in rows["label"].unique()}
     assert of["FedAvg"].equals(of["FedAvg in Python"])
     assert of["Scaffold"].equals(of["Scaffold in Python"])
-    assert results.digests() == db.run(QUADRATIC + kinds, out=tmp_path / "two", threads=2).digests()
+    assert results.digests() == ef.run(QUADRATIC + kinds, out=tmp_path / "two", threads=2).digests()
 
 
 def test_a_key_of_one_s_own_is_an_axis(tmp_path):
     import exactfed.algorithms  # noqa: F401
 
     text = QUADRATIC + entries(fedavgm="momentum = [0.0, 0.5]", fedavg="")
-    rows = db.run(text, out=tmp_path).frame()
+    rows = ef.run(text, out=tmp_path).frame()
     assert rows.schema["momentum"] == pl.Float64
     last = rows.filter(pl.col("round") == 600)
     of = {key: part["sq_error"] for (key,), part in last.group_by("momentum")}
@@ -140,7 +140,7 @@ def test_the_shipped_algorithms_converge_where_theory_says(tmp_path):
         fedavg="", fedavgm="", fedadam="", feddyn="alpha = 0.5", scaffold_momentum="", ef21=""
     ).replace("0.05", "0.1")
     one = '[[algorithm.ef21]]\nlabel = "one"\nstep-size = 0.1\nlocal-steps = 1\n'
-    rows = db.run(QUADRATIC.replace("replicates = 2", 'replicates = 1\noracle = "exact"') + kinds + one, out=tmp_path).frame()
+    rows = ef.run(QUADRATIC.replace("replicates = 2", 'replicates = 1\noracle = "exact"') + kinds + one, out=tmp_path).frame()
     last = rows.filter(pl.col("round") == 600)
     error = dict(last.select("label", "sq_error").iter_rows())
     for label in ("FedDyn", "Scaffold with momentum", "one"):
@@ -158,7 +158,7 @@ def test_results_are_those_of_a_source(tmp_path):
     def define(factor: float, version: str = "1"):
         source = f"def changing(): return {factor}"
 
-        @db.algorithm("changing", source=source, version=version)
+        @ef.algorithm("changing", source=source, version=version)
         def changing(clients, theta, gamma, H):
             while True:
                 theta = factor * clients.mean(clients.local_steps(theta, gamma, H))
@@ -167,11 +167,11 @@ def test_results_are_those_of_a_source(tmp_path):
     ids = []
     for factor, version in [(1.0, "1"), (1.0, "1"), (0.5, "1"), (0.5, "2")]:
         define(factor, version)
-        rows = db.run(text, out=tmp_path).frame()
+        rows = ef.run(text, out=tmp_path).frame()
         ids.append(rows["cell"].unique().item())
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
-    every = db.load(tmp_path).frame(earlier=True).unique("cell")
+    every = ef.load(tmp_path).frame(earlier=True).unique("cell")
     assert every["source_hash"].n_unique() == 2
     assert sorted(every["algorithm_version"]) == ["1", "1", "2"]
 
@@ -186,7 +186,7 @@ def scaled(theta):
 def test_constants_and_functions_that_it_uses_are_part_of_its_source(tmp_path, monkeypatch):
     local = 1.0
 
-    @db.algorithm("captures")
+    @ef.algorithm("captures")
     def captures(clients, theta, gamma, H):
         while True:
             theta = local * scaled(clients.mean(clients.local_steps(theta, gamma, H)))
@@ -197,7 +197,7 @@ def test_constants_and_functions_that_it_uses_are_part_of_its_source(tmp_path, m
     for factor, inner in [(1.0, 1.0), (1.0, 1.0), (0.5, 1.0), (0.5, 0.5)]:
         monkeypatch.setattr(sys.modules[__name__], "FACTOR", factor)
         local = inner
-        rows = db.run(text, out=tmp_path).frame().filter(pl.col("last_run"))
+        rows = ef.run(text, out=tmp_path).frame().filter(pl.col("last_run"))
         ids.append(rows["cell"].unique().item())
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
@@ -205,15 +205,15 @@ def test_constants_and_functions_that_it_uses_are_part_of_its_source(tmp_path, m
 
 def test_two_algorithms_of_one_name_are_refused(tmp_path):
     program = """
-        import exactfed as db
+        import exactfed as ef
 
-        @db.algorithm("FedAvgM")
+        @ef.algorithm("FedAvgM")
         def fedavgm(clients, theta, gamma, H):
             yield theta
 
         try:
             import exactfed.algorithms
-        except db.AlgorithmError as error:
+        except ef.AlgorithmError as error:
             print(error)
     """
     (tmp_path / "own.py").write_text(textwrap.dedent(program))
@@ -232,14 +232,14 @@ def test_its_keys_are_tuned(tmp_path):
     evaluate = 5
     """
     kinds = "[[algorithm.fedavg]]\nlocal-steps = 5\n[[algorithm.fedavgm]]\nlocal-steps = 5\n"
-    results = db.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
+    results = ef.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
     tuned = results.tuned()
     assert set(tuned["label"]) == {"FedAvg", "FedAvgM"}
     assert tuned.filter(label="FedAvgM")["momentum"].item() in (0.0, 0.5, 0.9)
     # Without the algorithm, what is wrong is its kind and not what is tuned.
     unknown = QUADRATIC + textwrap.dedent(tune) + "[[algorithm.unheard-of]]\nlocal-steps = 5\n"
-    with pytest.raises(db.ManifestError, match="unknown key `unheard-of`"):
-        db.check(unknown)
+    with pytest.raises(ef.ManifestError, match="unknown key `unheard-of`"):
+        ef.check(unknown)
 
 
 def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
@@ -251,7 +251,7 @@ def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
     own = fedavg + "[[algorithm.fedavgm]]\nlocal-steps = 5\nmomentum = 0.0\n"
     largest = []
     for name, kinds in [("built-in", fedavg), ("own", own)]:
-        rows = db.run(QUADRATIC + tune + kinds, name=name, out=tmp_path).frame()
+        rows = ef.run(QUADRATIC + tune + kinds, name=name, out=tmp_path).frame()
         largest.append(rows["step_size"].max())
     assert largest[0] == largest[1] > 1e-3
 
@@ -259,14 +259,23 @@ def test_candidates_are_added_beyond_the_ends_of_a_range(tmp_path):
 BROKEN = {
     "raises": ("raise ValueError('no more')", "ValueError: no more"),
     "shape": ("yield np.zeros(9)", "an array of shape (9,), and θ has the shape (2,)"),
-    "text": ("yield 'abc'", "it yielded no array of numbers"),
+    "text": ("yield 'abc'", "round 3: what it yielded must be an array of numbers"),
+    "complex": ("yield theta + 1j", "round 3: what it yielded is complex; expected real numbers"),
+    "no imaginary part": ("yield list(theta.astype(complex))", "what it yielded is complex"),
+    "complex theta": ("clients.local_steps(theta + 0j, 0.1, 1)", "ValueError: theta is complex"),
+    "complex field": ("clients.fields(theta + 1j)", "ValueError: theta is complex"),
+    "complex rows": ("clients.mean(np.zeros((4, 2)) * 1j)", "ValueError: rows is complex"),
+    "complex step": ("clients.local_steps(theta, np.complex128(0.1), 1)", "ValueError: gamma is complex"),
+    "complex steps": ("clients.local_steps(theta, 0.1, np.array(1j))", "ValueError: H is complex"),
+    "complex pull": ("clients.local_steps(theta, 0.1, 1, proximal=np.complex64(1))", "ValueError: proximal is complex"),
+    "complex xi": ("clients.local_steps(theta, 0.1, 1, 1j * theta)", "ValueError: corrections is complex"),
     "ends": ("return", "it ended before round 3"),
     "bad call": ("clients.local_steps(np.zeros(9), 0.1, 1)", "theta has the shape (9,); expected (2,) or (4, 2)"),
     "steps": ("clients.local_steps(theta, 0.1, 0)", "H must be a whole number from 1 to 10⁹, not 0"),
     "float": ("clients.local_steps(theta, 0.1, 2.5)", "H must be a whole number from 1 to 10⁹, not 2.5"),
     "words": ("clients.local_steps(theta, 'small', 2)", "gamma must be an array of numbers"),
     "none": ("yield", "it yielded nothing: write `yield theta`"),
-    "hangs": ("\n        while True: pass", "it yielded no estimate in time"),
+    "hangs": ("\n        while True: pass", "round 3: it was ended, since it yielded no estimate within 1 s in Python, the `patience` of its decorator"),
 }
 
 
@@ -276,28 +285,58 @@ def test_a_failing_algorithm_costs_its_cell_alone(tmp_path, name):
     source = f"def broken(clients, theta, gamma, H):\n    yield theta\n    yield theta\n    if True: {code}\n    yield theta\n"
     scope: dict = {"np": np}
     exec(source, scope)
-    db.algorithm("broken", source=source, patience=1)(scope["broken"])
+    ef.algorithm("broken", source=source, patience=1)(scope["broken"])
     text = LOGISTIC.format(dimension=2, clients=4) + entries(fedavg="", broken="")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        results = db.run(text, out=tmp_path)
-    [warning] = [str(w.message) for w in caught if w.category is db.CellFailedWarning]
+        results = ef.run(text, out=tmp_path)
+    assert not [w for w in caught if issubclass(w.category, np.exceptions.ComplexWarning)]
+    [warning] = [str(w.message) for w in caught if w.category is ef.CellFailedWarning]
     assert said in warning and "(broken)" in warning, warning
     assert set(results.frame()["label"]) == {"FedAvg"}
-    with pytest.raises(db.CellError, match="broken"), warnings.catch_warnings():
+    with pytest.raises(ef.CellError, match="broken"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        db.run(LOGISTIC.format(dimension=2, clients=4) + entries(broken=""), out=tmp_path / "alone")
+        ef.run(LOGISTIC.format(dimension=2, clients=4) + entries(broken=""), out=tmp_path / "alone")
 
 
 def test_what_is_no_number_diverges(tmp_path):
-    @db.algorithm("diverges")
+    @ef.algorithm("diverges")
     def diverges(clients, theta, gamma, H):
         while True:
             theta = theta + np.inf
             yield theta
 
     text = LOGISTIC.format(dimension=2, clients=4) + entries(diverges="")
-    assert set(db.run(text, out=tmp_path).frame()["outcome"]) == {"diverged"}
+    with pytest.warns(ef.ExactfedWarning, match="from round 1 on in replicate 0, and in 2 more runs"):
+        results = ef.run(text, out=tmp_path)
+    assert set(results.frame()["outcome"]) == {"diverged"}
+
+
+def test_what_is_no_number_is_a_warning_once_per_cell(tmp_path):
+    """With the cell and the first round; not where θ only becomes large, as with any algorithm."""
+
+    @ef.algorithm("turns")
+    def turns(clients, theta, gamma, H, at: int, large: bool = False):
+        for t in range(1, 10**9):
+            theta = np.full(clients.dim, 1e200 if large else np.nan) if t == at else theta
+            yield theta
+
+    lines = "at = [6, 11]\n[[algorithm.turns]]\nlabel = \"large\"\nstep-size = 0.05\nlocal-steps = 5\nat = 3\nlarge = true\n"
+    text = LOGISTIC.format(dimension=2, clients=4) + entries(turns=lines)
+    for again in (False, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            results = ef.run(text, out=tmp_path)
+        said = [str(w.message) for w in caught if issubclass(w.category, ef.ExactfedWarning)]
+        assert len(said) == (0 if again else 2), said
+        rows = results.frame()
+        assert set(rows["outcome"]) == {"diverged"} and rows["cell"].n_unique() == 3
+        cells = dict(rows.filter(~pl.col("large")).select("at", "cell").unique().iter_rows())
+        for text_of, at in zip(sorted(said, key=len), (6, 11)):
+            assert text_of == (
+                f"cell {cells[at]} (turns): θ is not finite from round {at} on in replicate 0, "
+                "and in 2 more runs; these runs end as diverged"
+            )
 
 
 @pytest.mark.parametrize(
@@ -313,20 +352,20 @@ def test_what_is_no_number_diverges(tmp_path):
 def test_parameters_that_no_manifest_could_name_are_refused(source, said):
     scope: dict = {}
     exec(source, scope)
-    with pytest.raises(db.AlgorithmError, match=said):
-        db.algorithm("mine", source=source)(scope["f"])
-    with pytest.raises(db.AlgorithmError, match="built in"):
-        db.algorithm("FedAvg", source="x")(lambda clients: None)
+    with pytest.raises(ef.AlgorithmError, match=said):
+        ef.algorithm("mine", source=source)(scope["f"])
+    with pytest.raises(ef.AlgorithmError, match="built in"):
+        ef.algorithm("FedAvg", source="x")(lambda clients: None)
     exec("def sound(clients): yield", scope)
-    with pytest.raises(db.AlgorithmError, match="source cannot be found"):
-        db.algorithm("mine")(scope["sound"])
+    with pytest.raises(ef.AlgorithmError, match="source cannot be found"):
+        ef.algorithm("mine")(scope["sound"])
 
 
 MOMENTUM = '''
-import exactfed as db
+import exactfed as ef
 
 
-@db.algorithm("Heavy ball", kind="heavy-ball")
+@ef.algorithm("Heavy ball", kind="heavy-ball")
 def heavy_ball(clients, theta, gamma, H, beta=0.5):
     velocity = 0.0
     while True:
@@ -353,9 +392,10 @@ def test_the_command_line_runs_algorithms_of_a_file(tmp_path):
     right = { label = "FedAvg" }
     """
     (tmp_path / "m.toml").write_text(text + entries(fedavg="", heavy_ball="beta = 0.5") + textwrap.dedent(claim))
-    for arguments, code in [(["check", "m.toml"], 0), (["run", "m.toml"], 0), (["verify", "--all"], 0)]:
+    verify = ["verify", "--all", "--run-code", "own.py"]
+    for arguments in (["check", "m.toml"], ["run", "m.toml"], verify):
         done = command(*arguments, folder=tmp_path)
-        assert done.returncode == code, done.stderr
+        assert done.returncode == 0, done.stderr
     assert "2 bit-identical" in done.stdout
     command("report", "--format", "md,html", folder=tmp_path)
     page = (tmp_path / "reports/m/report.md").read_text()
@@ -378,8 +418,8 @@ def test_code_that_is_not_there_is_reported(tmp_path):
     (tmp_path / "own.py").write_text("import exactfed\n")
     done = command("check", "m.toml", folder=tmp_path)
     assert done.returncode == 2 and "defines no algorithm" in done.stderr, done.stderr
-    with pytest.raises(db.ManifestError, match="@exactfed.algorithm"):
-        db.check(LOGISTIC.format(dimension=2, clients=4) + entries(unheard_of=""))
+    with pytest.raises(ef.ManifestError, match="@exactfed.algorithm"):
+        ef.check(LOGISTIC.format(dimension=2, clients=4) + entries(unheard_of=""))
 
 
 def test_the_error_of_a_file_is_reported_with_its_place(tmp_path):
@@ -396,7 +436,7 @@ def test_ctrl_c_ends_an_algorithm_that_does_not_end(tmp_path):
         """
         import itertools
 
-        @db.algorithm("endless", patience=600)
+        @ef.algorithm("endless", patience=600)
         def endless(clients, theta, gamma, H):
             yield theta
             print("waiting", flush=True)
@@ -405,7 +445,7 @@ def test_ctrl_c_ends_an_algorithm_that_does_not_end(tmp_path):
 
         import sys
         try:
-            db.run(sys.argv[1], out="results")
+            ef.run(sys.argv[1], out="results")
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """
@@ -421,11 +461,11 @@ def test_ctrl_c_ends_an_algorithm_that_does_not_end(tmp_path):
         finally:
             child.kill()
     assert "interrupted" in rest
-    assert set(db.load(tmp_path / "results").frame()["label"]) == {"FedAvg"}
+    assert set(ef.load(tmp_path / "results").frame()["label"]) == {"FedAvg"}
 
 
 def test_draws_of_one_s_own_are_those_of_the_replicate(tmp_path):
-    @db.algorithm("random")
+    @ef.algorithm("random")
     def random(clients, theta, gamma, H):
         while True:
             theta = clients.mean(clients.local_steps(theta, gamma, H))
@@ -433,7 +473,7 @@ def test_draws_of_one_s_own_are_those_of_the_replicate(tmp_path):
             yield theta
 
     text = LOGISTIC.format(dimension=2, clients=4) + entries(random="")
-    one, two = (db.run(text, out=tmp_path / name) for name in "ab")
+    one, two = (ef.run(text, out=tmp_path / name) for name in "ab")
     assert one.digests() == two.digests()
     last = one.frame().filter(pl.col("round") == 200)["sq_error"]
     assert last.n_unique() == 3
@@ -442,14 +482,14 @@ def test_draws_of_one_s_own_are_those_of_the_replicate(tmp_path):
 def test_the_mean_field_is_that_of_many_calls(tmp_path):
     seen = []
 
-    @db.algorithm("fields")
+    @ef.algorithm("fields")
     def fields(clients, theta, gamma):
         while True:
             seen.append((clients.fields(theta, 200_000), clients.fields(np.tile(theta, (4, 1)))))
             yield theta
 
     text = LOGISTIC.format(dimension=2, clients=4).replace("rounds = 200", "rounds = 1")
-    rows = db.run(text.replace("replicates = 3", "replicates = 1") + "[[algorithm.fields]]\nstep-size = 1.0\n", out=tmp_path).frame()
+    rows = ef.run(text.replace("replicates = 3", "replicates = 1") + "[[algorithm.fields]]\nstep-size = 1.0\n", out=tmp_path).frame()
     [(many, one)] = seen
     assert many.shape == one.shape == (4, 2)
     assert rows.filter(pl.col("round") == 1)["oracle_calls"].item() == 4 * 200_001
@@ -460,7 +500,7 @@ def test_the_mean_field_is_that_of_many_calls(tmp_path):
 def test_algorithms_of_one_s_own_have_colours_of_their_own(tmp_path):
     pytest.importorskip("matplotlib")
     kinds = entries(fedavg="", own_fedavg="", own_scaffold="")
-    figure = db.run(QUADRATIC + kinds, out=tmp_path).plot()
+    figure = ef.run(QUADRATIC + kinds, out=tmp_path).plot()
     lines = {line.get_color() for axes in figure.axes for line in axes.get_lines()}
     assert len(lines) == 3, lines
 
@@ -468,7 +508,12 @@ def test_algorithms_of_one_s_own_have_colours_of_their_own(tmp_path):
 def test_the_page_of_the_shipped_algorithms_is_that_of_its_manifest(tmp_path, monkeypatch):
     root = Path(__file__).resolve().parents[2]
     monkeypatch.chdir(root)
-    results = db.run("examples/python/algorithms.toml", out=tmp_path / "results")
+    results = ef.run("examples/python/algorithms.toml", out=tmp_path / "results")
     page = results.report(tmp_path / "reports", formats=["md"])
     kept = root / "examples/python/reports/algorithms/report.md"
     assert page.with_suffix(".md").read_text("utf-8") == kept.read_text("utf-8")
+    drawn, figures = (file.parent / "figures" for file in (page, kept))
+    names = sorted(file.name for file in figures.glob("*.svg"))
+    assert names and names == sorted(file.name for file in drawn.glob("*.svg"))
+    for name in names:
+        assert (drawn / name).read_bytes() == (figures / name).read_bytes(), name

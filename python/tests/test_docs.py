@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import exactfed as db
+import exactfed as ef
 import duckdb
 import pytest
 from conftest import MANIFEST, ROOT
@@ -52,7 +52,7 @@ def test_the_blocks_of_a_page_run_in_their_order(folder: Path, document: str, le
 
 
 def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    db.run(MANIFEST, name="scafflsa/fig1-high")
+    ef.run(MANIFEST, name="scafflsa/fig1-high")
     sections = "# Reading results in Python and SQL"
     text = (ROOT / "docs/FORMAT.md").read_text(encoding="utf-8")
     assert sections in text
@@ -73,7 +73,7 @@ def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    db.run(MANIFEST)
+    ef.run(MANIFEST)
     shell("exactfed export --out rows.parquet")
     ((_, code),) = blocks("docs/TUTORIAL.md", "python")
     exec(compile(code.replace("10_000", "2_000"), "docs/TUTORIAL.md", "exec"), {})
@@ -81,7 +81,7 @@ def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    "name", [module.name for module in pkgutil.iter_modules(db.__path__) if module.name[0] == "_"]
+    "name", [module.name for module in pkgutil.iter_modules(ef.__path__) if module.name[0] == "_"]
 )
 def test_examples_of_docstrings(name: str, folder: Path) -> None:
     if name == "__main__":
@@ -92,6 +92,6 @@ def test_examples_of_docstrings(name: str, folder: Path) -> None:
 
 
 def test_every_name_has_a_docstring() -> None:
-    for name in db.__all__:
+    for name in ef.__all__:
         if name != "__version__":
-            assert (getattr(db, name).__doc__ or "").strip(), name
+            assert (getattr(ef, name).__doc__ or "").strip(), name

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import exactfed as db
+import exactfed as ef
 from exactfed import _native
 
 LINEAR: dict[str, Any] = {
@@ -34,9 +34,9 @@ LINEAR: dict[str, Any] = {
 
 
 def test_runs_agree_with_it(tmp_path: Path):
-    frame = db.run(LINEAR, out=tmp_path).frame()
+    frame = ef.run(LINEAR, out=tmp_path).frame()
     for steps in (1, 5):
-        e = db.exact(LINEAR, label="FedAvg", settings={"local_steps": steps})
+        e = ef.exact(LINEAR, label="FedAvg", settings={"local_steps": steps})
         runs = frame.filter((frame["label"] == "FedAvg") & (frame["local_steps"] == steps))
         for name in ("sq_error", "sq_error_average", "sq_error_limit"):
             for t, wanted in zip(e.rounds, getattr(e, name)):
@@ -47,7 +47,7 @@ def test_runs_agree_with_it(tmp_path: Path):
 
 
 def test_values_are_consistent():
-    e = db.exact(LINEAR, label="Scaffold")
+    e = ef.exact(LINEAR, label="Scaffold")
     assert e.rounds.tolist() == [0, 10, 20, 30, 40]
     assert np.array_equal(e.limit, e.optimum) and np.array_equal(e.bias, np.zeros(2))
     spread = e.mean - e.optimum
@@ -72,10 +72,10 @@ def test_every_value_is_documented():
     for name, axes, meaning in _native.theory_kinds():
         shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
         kind = f"array of shape {shape}" if axes else "float"
-        doc = " ".join(db.Exact.__doc__.replace("``", "`").split())
+        doc = " ".join(ef.Exact.__doc__.replace("``", "`").split())
         assert f" {name} : {kind} or None " in doc
         assert meaning[1:] in doc, name
-        assert db.Exact.__annotations__[name] == f"{'Array' if axes else 'float'} | None"
+        assert ef.Exact.__annotations__[name] == f"{'Array' if axes else 'float'} | None"
 
 
 def test_a_field_that_is_not_linear_has_fewer():
@@ -91,13 +91,13 @@ def test_a_field_that_is_not_linear_has_fewer():
         "budget": {"rounds": 5},
         "algorithm": {"fedavg": [{"step-size": 0.1, "local-steps": 2}]},
     }
-    e = db.exact(manifest, arrays={"mine": {"x": x.astype("f4"), "y": y}})
+    e = ef.exact(manifest, arrays={"mine": {"x": x.astype("f4"), "y": y}})
     assert e.mean is None and "linear fields" in e.why("mean")
     assert e.client_optima.shape == (3, 3) and e.first_order_bias.shape == (3,)
     assert repr(e).startswith("Exact('FedAvg', ")
 
 
-@db.algorithm("Own", kind="own-of-exact")
+@ef.algorithm("Own", kind="own-of-exact")
 def own(clients, theta, gamma, H):
     while True:
         theta = clients.mean(clients.local_steps(theta, gamma, H))
@@ -106,22 +106,22 @@ def own(clients, theta, gamma, H):
 
 def test_of_an_algorithm_of_ones_own_the_instance_is_known():
     table = {"step-size": 0.05, "local-steps": 5}
-    e = db.exact({**LINEAR, "algorithm": {"own-of-exact": table}})
-    built_in = db.exact(LINEAR, label="Scaffold")
+    e = ef.exact({**LINEAR, "algorithm": {"own-of-exact": table}})
+    built_in = ef.exact(LINEAR, label="Scaffold")
     assert np.array_equal(e.client_optima, built_in.client_optima) and e.zeta1 == built_in.zeta1
     assert e.mean is None and e.why("mean").startswith("theory knows nothing of the rounds")
     assert e.limit is None and not e.bounds
 
 
 def test_one_cell_is_selected():
-    with pytest.raises(db.ExactfedError, match="several cells are selected") as several:
-        db.exact(LINEAR, label="FedAvg")
+    with pytest.raises(ef.ExactfedError, match="several cells are selected") as several:
+        ef.exact(LINEAR, label="FedAvg")
     assert str(several.value).count("H = ") == 2
-    with pytest.raises(db.ExactfedError, match="no cell is selected"):
-        db.exact(LINEAR, label="FedProx")
-    with pytest.raises(db.ExactfedError, match="the cell has 1 instance"):
-        db.exact(LINEAR, label="Scaffold", instance=1)
-    with pytest.raises(db.ManifestError, match="unknown key"):
-        db.exact({**LINEAR, "sed": 1})
-    scaffold = db.exact(LINEAR, label="Scaffold")
-    assert db.exact(LINEAR, cell=scaffold.cell[:8]).name == scaffold.name
+    with pytest.raises(ef.ExactfedError, match="no cell is selected"):
+        ef.exact(LINEAR, label="FedProx")
+    with pytest.raises(ef.ExactfedError, match="the cell has 1 instance"):
+        ef.exact(LINEAR, label="Scaffold", instance=1)
+    with pytest.raises(ef.ManifestError, match="unknown key"):
+        ef.exact({**LINEAR, "sed": 1})
+    scaffold = ef.exact(LINEAR, label="Scaffold")
+    assert ef.exact(LINEAR, cell=scaffold.cell[:8]).name == scaffold.name

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import exactfed as db
+import exactfed as ef
 import pandas as pd
 import polars as pl
 import pyarrow
@@ -16,14 +16,14 @@ from polars.testing import assert_frame_equal
 from pyarrow import parquet
 
 
-def export(results: db.Results, to: Path) -> Path:
+def export(results: ef.Results, to: Path) -> Path:
     command = [sys.executable, "-m", "exactfed", "export", str(results.path)]
     command += ["--experiment", results.experiment, "--out", str(to), "--quiet"]
     subprocess.run(command, check=True, timeout=120)
     return to
 
 
-def test_frames_equal_the_export(results: db.Results, tmp_path: Path) -> None:
+def test_frames_equal_the_export(results: ef.Results, tmp_path: Path) -> None:
     file = export(results, tmp_path / "rows.parquet")
     frame, exported = results.frame(), pl.read_parquet(file)
     assert frame.height == 8 * 8 * 21
@@ -42,9 +42,9 @@ def test_frames_equal_the_export(results: db.Results, tmp_path: Path) -> None:
 
 def test_frames_have_the_last_run_alone(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    db.run(MANIFEST, out=out, name="small", replicates=2)
+    ef.run(MANIFEST, out=out, name="small", replicates=2)
     changed = {"problem.quadratic.noise": 0.2, "budget.local-steps": 1000}
-    results = db.run(MANIFEST, out=out, name="small", replicates=2, set=changed)
+    results = ef.run(MANIFEST, out=out, name="small", replicates=2, set=changed)
     every = results.frame(earlier=True)
     file = export(results, tmp_path / "rows.parquet")
     assert_frame_equal(every, pl.read_parquet(file), check_exact=True)
@@ -61,7 +61,7 @@ def test_frames_have_the_last_run_alone(tmp_path: Path) -> None:
 def test_a_last_run_without_results(tmp_path: Path) -> None:
     """Cells of earlier runs are no substitute for those that failed."""
 
-    @db.algorithm("Fails on request", kind="breaks")
+    @ef.algorithm("Fails on request", kind="breaks")
     def breaks(clients, theta, gamma, H, fails=False):  # type: ignore[no-untyped-def]
         while True:
             if fails:
@@ -69,16 +69,16 @@ def test_a_last_run_without_results(tmp_path: Path) -> None:
             yield theta
 
     own = MANIFEST.split("[[algorithm")[0] + "[[algorithm.breaks]]\nstep-size = 0.1\nlocal-steps = 2\n"
-    db.run(own + "fails = false\n", out=tmp_path, name="own", replicates=1)
-    with pytest.raises(db.CellError):
-        db.run(own + "fails = true\n", out=tmp_path, name="own", replicates=1)
-    results = db.load(tmp_path)
-    with pytest.raises(db.ExactfedError, match=r"earlier=True"):
+    ef.run(own + "fails = false\n", out=tmp_path, name="own", replicates=1)
+    with pytest.raises(ef.CellError):
+        ef.run(own + "fails = true\n", out=tmp_path, name="own", replicates=1)
+    results = ef.load(tmp_path)
+    with pytest.raises(ef.ExactfedError, match=r"earlier=True"):
         results.frame()
     assert results.frame(earlier=True)["cell"].n_unique() == 1
 
 
-def test_a_group_by_over_cells_mixes_none(results: db.Results) -> None:
+def test_a_group_by_over_cells_mixes_none(results: ef.Results) -> None:
     frame = results.frame()
     key = ["algorithm", "algorithm_step_size", "algorithm_local_steps", "last_run"]
     assert frame.group_by(key).agg(pl.col("cell").n_unique())["cell"].to_list() == [1] * 8
@@ -107,14 +107,14 @@ def test_all_lists_and_nulls(tmp_path: Path) -> None:
             "scaffold": [{"step-size": 0.1, "local-steps": 2}],
         },
     }
-    results = db.run(manifest, out=tmp_path / "results")
+    results = ef.run(manifest, out=tmp_path / "results")
     file = export(results, tmp_path / "rows.parquet")
     assert_frame_equal(results.frame(), pl.read_parquet(file), check_exact=True)
     pd.testing.assert_frame_equal(results.frame("pandas"), pd.read_parquet(file), check_exact=True)
     assert results.frame()["theta"].dtype == pl.List(pl.Float64)
 
 
-def test_tables_have_the_numbers_of_the_pages(results: db.Results, tmp_path: Path) -> None:
+def test_tables_have_the_numbers_of_the_pages(results: ef.Results, tmp_path: Path) -> None:
     claims = results.claims()
     assert claims["claim"].to_list() == ["scaffold-below"]
     assert claims["verdict"].to_list() == ["supported"]
@@ -149,8 +149,8 @@ def test_what_was_tuned(tmp_path: Path) -> None:
         "algorithm": {"fedavg": [{"local-steps": 4}], "scaffold": [{"local-steps": 4}]},
     }
     try:
-        results = db.run(manifest, out=tmp_path / "results", name="tuned")
-    except db.ManifestError as e:
+        results = ef.run(manifest, out=tmp_path / "results", name="tuned")
+    except ef.ManifestError as e:
         raise AssertionError(str(e)) from e
     results.report(tmp_path / "reports")
     csv = pl.read_csv(tmp_path / "reports/tuned/tuned.csv")
@@ -165,14 +165,14 @@ def test_what_was_tuned(tmp_path: Path) -> None:
             assert abs(own - printed) <= 1e-8 * abs(printed)
 
 
-def test_runs_and_instances_are_named(results: db.Results, tmp_path: Path) -> None:
+def test_runs_and_instances_are_named(results: ef.Results, tmp_path: Path) -> None:
     ranking = results.ranking()
     assert ranking["runs"].to_list() == [8] * 4 and ranking["instances"].to_list() == [None] * 4
     tune = '[tune]\nover = "step-size"\nrange = [0.02, 0.05]\n'
     kinds = "".join(f"[[algorithm.{kind}]]\nlocal-steps = 10\n" for kind in ("fedavg", "scaffold"))
     text = MANIFEST.split("[[algorithm")[0] + tune + kinds
     text = text.replace("replicates = 8", "replicates = 2\ninstances = 3")
-    tuned = db.run(text, out=tmp_path)
+    tuned = ef.run(text, out=tmp_path)
     assert tuned.tuned()["runs"].to_list() == [6, 6]
     ranking = tuned.ranking()
     assert ranking["runs"].to_list() == [6] and ranking["instances"].to_list() == [3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import exactfed as db
+import exactfed as ef
 import numpy as np
 import pytest
 from conftest import MANIFEST
@@ -19,11 +19,11 @@ def rows(file: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def page(results: db.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(results: ef.Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results.report(tmp_path_factory.mktemp("reports"), ["html", "md", "pdf"])
 
 
-def test_curves_are_those_of_the_page(results: db.Results, page: Path) -> None:
+def test_curves_are_those_of_the_page(results: ef.Results, page: Path) -> None:
     assert page.name == "report.html" and page.is_file()
     assert results.figures[0] == "curves" and {"over-gamma", "map"} <= set(results.figures)
     for name in ("curves", "over-gamma"):
@@ -48,7 +48,7 @@ def test_curves_are_those_of_the_page(results: db.Results, page: Path) -> None:
         pyplot.close(figure)
 
 
-def test_predictions_and_bands_are_drawn(results: db.Results) -> None:
+def test_predictions_and_bands_are_drawn(results: ef.Results) -> None:
     figure = results.plot("curves")
     labels = [line.get_label() for line in figure.axes[0].lines]
     assert any(label.startswith("infinite replicates") or "for" in label for label in labels)
@@ -58,13 +58,13 @@ def test_predictions_and_bands_are_drawn(results: db.Results) -> None:
     pyplot.close(figure)
 
 
-def test_maps_are_those_of_the_page(results: db.Results, page: Path) -> None:
+def test_maps_are_those_of_the_page(results: ef.Results, page: Path) -> None:
     figure = results.plot("map")
     assert len(figure.axes[0].patches) >= len(rows(page.parent / "figures" / "map.csv")) == 4
     pyplot.close(figure)
 
 
-def test_sizes_and_axes(results: db.Results, tmp_path: Path) -> None:
+def test_sizes_and_axes(results: ef.Results, tmp_path: Path) -> None:
     widths = {"column": 3.25, "text": 6.75, "89mm": 89 / 25.4, 5: 5.0}
     for width, inches in widths.items():
         figure = results.plot(width=width)
@@ -78,11 +78,11 @@ def test_sizes_and_axes(results: db.Results, tmp_path: Path) -> None:
     pyplot.close(own)
     with pytest.raises(ValueError, match="column, text"):
         results.plot(width="wide")
-    with pytest.raises(db.ExactfedError, match='no figure "other" .*curves'):
+    with pytest.raises(ef.ExactfedError, match='no figure "other" .*curves'):
         results.plot("other")
 
 
-def test_other_quantities(results: db.Results) -> None:
+def test_other_quantities(results: ef.Results) -> None:
     figure = results.plot("curves", x="local_steps")
     assert "local steps" in figure.axes[0].get_xlabel()
     assert max(figure.axes[0].lines[0].get_xdata()) == 2000
@@ -90,7 +90,7 @@ def test_other_quantities(results: db.Results) -> None:
     assert len(over.axes) == 1
     setting = results.plot(x="step-size")
     assert set(setting.axes[0].lines[0].get_xdata()) == {0.02, 0.05}
-    with pytest.raises(db.ManifestError, match="nonsense"):
+    with pytest.raises(ef.ManifestError, match="nonsense"):
         results.plot("curves", y="nonsense")
     pyplot.close("all")
 
@@ -117,7 +117,7 @@ def test_other_quantities_of_a_dict_with_figures(tmp_path: Path) -> None:
             "scaling": {"id": "over-gamma", "x": "step-size"},
         },
     }
-    results = db.run(manifest, out=tmp_path / "results")
+    results = ef.run(manifest, out=tmp_path / "results")
     over_setting = results.plot(x="step-size")
     assert set(over_setting.axes[0].lines[0].get_xdata()) == {0.05, 0.1}
     over_cost = results.plot(x="local-steps", y="sq-error")
@@ -125,7 +125,7 @@ def test_other_quantities_of_a_dict_with_figures(tmp_path: Path) -> None:
     pyplot.close("all")
 
 
-@db.algorithm("Heavy ball", kind="plot-heavy-ball")
+@ef.algorithm("Heavy ball", kind="plot-heavy-ball")
 def heavy_ball(clients, theta, gamma, H, momentum=0.9):  # type: ignore[no-untyped-def]
     velocity = np.zeros(clients.dim)
     while True:
@@ -133,6 +133,46 @@ def heavy_ball(clients, theta, gamma, H, momentum=0.9):  # type: ignore[no-untyp
         velocity = momentum * velocity + clients.mean(ends) - theta
         theta = theta + velocity
         yield theta
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_a_logarithmic_axis_begins_at_the_first_point_that_is_on_it(
+    tmp_path: Path, scale: str
+) -> None:
+    """Costs begin at 0, where matplotlib would begin a line at the left edge."""
+    text = MANIFEST[: MANIFEST.index("[[figure")]
+    text += f'[[figure.convergence]]\nid = "cost"\nx = "communications"\nscale-x = "{scale}"\n'
+    results = ef.run(text, out=tmp_path / "results", replicates=2)
+    page = results.report(tmp_path / "reports", ["html"])
+    expected: dict[str, list[list[float]]] = {}
+    for row in rows(page.parent / "figures" / "cost.csv"):
+        point = [float(row["x"]), float(row["y"])]
+        if scale == "linear" or point[0] > 0:
+            expected.setdefault(row["series"], []).append(point)
+    [axes] = results.plot("cost").axes
+    assert axes.get_xscale() == scale and axes.get_yscale() == "log"
+    for line in axes.lines:
+        values = np.asarray(line.get_xydata())
+        drawn = values[~np.isnan(values).any(axis=1)]
+        assert drawn.tolist() == expected[line.get_label()], line.get_label()
+        assert (drawn[0, 0] > 0) == (scale == "log")
+    assert len(axes.lines) == 8
+    pyplot.close("all")
+
+
+def test_what_is_not_above_0_is_not_on_a_logarithmic_axis(results: ef.Results) -> None:
+    from exactfed._plot import draw
+
+    data = results._figure("curves", None, None)
+    for panel in data["body"]["plot"]["panels"]:
+        for series in panel:
+            series["y"][1], series["y"][2] = 0.0, -1.0
+    for axes in draw(data, ax=None, width=6.0, height=None, legend=False).axes:
+        assert axes.get_yscale() == "log"
+        for line in axes.lines:
+            y = np.asarray(line.get_ydata(), dtype=float)
+            assert np.isnan(y[1:3]).all() and y[0] > 0
+    pyplot.close("all")
 
 
 def test_what_a_plot_leaves_out_is_said(tmp_path: Path) -> None:
@@ -147,8 +187,8 @@ local-steps = 10
 momentum = [0.0, 0.5]
 """
     text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2") + entries
-    results = db.run(text, out=tmp_path / "results")
-    with pytest.warns(db.ExactfedWarning) as caught:
+    results = ef.run(text, out=tmp_path / "results")
+    with pytest.warns(ef.ExactfedWarning) as caught:
         figure = results.plot(x="momentum")
     (warning,) = caught
     assert warning.filename == __file__
@@ -158,11 +198,11 @@ momentum = [0.0, 0.5]
     drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
     assert [set(line.get_xdata()) for line in drawn] == [{0.0, 0.5}] * 2, "0 has its place"
     own = text + '[[figure.scaling]]\nid = "logarithmic"\nx = "momentum"\n'
-    with pytest.warns(db.ExactfedWarning, match="2 of 8 points, .* not above 0"):
-        db.run(own, out=tmp_path / "results").plot("logarithmic")
-    with pytest.warns(db.ExactfedWarning, match="60 of 108 cells, since"):
+    with pytest.warns(ef.ExactfedWarning, match="2 of 8 points, .* not above 0"):
+        ef.run(own, out=tmp_path / "results").plot("logarithmic")
+    with pytest.warns(ef.ExactfedWarning, match="60 of 108 cells, since"):
         sizes = np.linspace(0.01, 0.05, 102).tolist()
-        many = db.run(text, out=tmp_path / "many", set={"algorithm.fedavg.step-size": sizes})
+        many = ef.run(text, out=tmp_path / "many", set={"algorithm.fedavg.step-size": sizes})
         many.plot(x="gradients", y="sq-error")
     pyplot.close("all")
 
@@ -188,7 +228,7 @@ y = "local-steps"
         for kind, label in [("fedavg", "FedAvg"), ("scaffold", "Scaffold as it was published")]
     )
     text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2")
-    results = db.run(text + kinds + figures, out=tmp_path / "results")
+    results = ef.run(text + kinds + figures, out=tmp_path / "results")
     for name, width in [(name, w) for name in results.figures for w in ("column", "text", 1.6)]:
         figure = results.plot(name, width=width)
         figure.savefig(tmp_path / "figure.png")
@@ -200,7 +240,7 @@ y = "local-steps"
             assert axes.get_tightbbox().y0 >= below.y1 - 1, (name, width)
             assert min(box.width, box.height) > 0.3 * figure.dpi, (name, width)
         pyplot.close(figure)
-    with pytest.warns(db.ExactfedWarning, match="height of 1 in has no room"):
+    with pytest.warns(ef.ExactfedWarning, match="height of 1 in has no room"):
         low = results.plot("panels", width="column", height=1.0)
     low.savefig(tmp_path / "figure.png")
     assert results.plot("panels", height=6.0).get_size_inches()[1] == pytest.approx(6.0)
@@ -209,29 +249,29 @@ y = "local-steps"
     pyplot.close("all")
 
 
-def test_notebooks_show_the_finding(results: db.Results) -> None:
+def test_notebooks_show_the_finding(results: ef.Results) -> None:
     html = results._repr_html_()
     assert "<svg" in html and "Scaffold ends below FedAvg" in html and "supported" in html
     assert "small" in repr(results)
 
 
-def test_diffs(results: db.Results, tmp_path: Path) -> None:
-    same = db.diff(results, results.path)
+def test_diffs(results: ef.Results, tmp_path: Path) -> None:
+    same = ef.diff(results, results.path)
     assert same.verdict == "passes" and same.code == 0 and "bit-identical" in same.text
     assert same.frame().height == 0
-    worse = db.run(
+    worse = ef.run(
         MANIFEST,
         out=tmp_path / "worse",
         name="small",
         set={"algorithm.fedavg.0.step-size": [0.04, 0.05]},
     )
-    diff = db.diff(results, worse)
+    diff = ef.diff(results, worse)
     assert diff.verdict == "fails" and "iframe" in diff._repr_html_()
     changed = diff.frame()
     assert changed.height == 2 and set(changed["verdict"]) == {"worse"}
     assert (changed["low"] > 1).all() and (changed["ratio"] < changed["high"]).all()
-    with pytest.raises(db.ExactfedError, match="neither results"):
+    with pytest.raises(ef.ExactfedError, match="neither results"):
         (tmp_path / "empty").mkdir()
-        db.diff(results, tmp_path / "empty")
-    with pytest.raises(db.ExactfedError, match="fail-on"):
-        db.diff(results, results, fail_on=["nonsense"])
+        ef.diff(results, tmp_path / "empty")
+    with pytest.raises(ef.ExactfedError, match="fail-on"):
+        ef.diff(results, results, fail_on=["nonsense"])

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import exactfed as db
+import exactfed as ef
 import numpy as np
 import pytest
 from conftest import MANIFEST
@@ -51,7 +51,7 @@ def command_line(*arguments: str, **options: Any) -> subprocess.CompletedProcess
 
 
 def ids(manifest: Any, **options: Any) -> list[str]:
-    return db.plan(manifest, **options).frame()["cell"].to_list()
+    return ef.plan(manifest, **options).frame()["cell"].to_list()
 
 
 def test_paths_texts_and_dicts_have_the_same_cells(tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_paths_texts_and_dicts_have_the_same_cells(tmp_path: Path) -> None:
     assert len(expected) == 2
     single = SMALL | {"algorithm": {"fedavg": SMALL["algorithm"]["fedavg"][0]}}
     assert ids(file) == ids(str(file)) == ids(SMALL) == ids(numpy) == ids(single) == expected
-    assert db.plan(file).experiment == "mine"
-    assert db.plan(SMALL).experiment == "experiment"
-    assert db.plan(SMALL, name="group/other").experiment == "group/other"
-    digests = [db.run(m, out=tmp_path / "results").digests() for m in (SMALL, file)]
+    assert ef.plan(file).experiment == "mine"
+    assert ef.plan(SMALL).experiment == "experiment"
+    assert ef.plan(SMALL, name="group/other").experiment == "group/other"
+    digests = [ef.run(m, out=tmp_path / "results").digests() for m in (SMALL, file)]
     assert digests[0] == digests[1] and len(digests[0]) == 2
 
 
@@ -80,8 +80,8 @@ def test_settings_are_replaced(tmp_path: Path) -> None:
     assert len(ids(SMALL, set=steps)) == 2 and not set(ids(SMALL, set=steps)) & set(ids(SMALL))
     spectrum = {"problem.quadratic.spectrum": {"from": 0.5, "to": 1.0}}
     assert ids(SMALL, set=spectrum) == ids(SMALL)
-    assert db.plan(SMALL, replicates=7).frame()["runs"].to_list() == [7, 7]
-    results = db.run(SMALL, out=tmp_path / "results", replicates=3)
+    assert ef.plan(SMALL, replicates=7).frame()["runs"].to_list() == [7, 7]
+    results = ef.run(SMALL, out=tmp_path / "results", replicates=3)
     assert sorted(results.frame()["replicate"].unique()) == [0, 1, 2]
 
 
@@ -93,7 +93,7 @@ def test_overrides_with_and_without_the_number_of_an_entry() -> None:
     manifest = {**SMALL, "algorithm": {"fedavg": entries}}
 
     def cells(*paths: str) -> list[str]:
-        frame = db.plan(manifest, set={path: 0.05 for path in paths}).frame()
+        frame = ef.plan(manifest, set={path: 0.05 for path in paths}).frame()
         return frame["cell"].to_list()
 
     first = cells("algorithm.fedavg.0.step-size")
@@ -104,8 +104,8 @@ def test_overrides_with_and_without_the_number_of_an_entry() -> None:
 
 def test_plans_know_what_is_done(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    db.run(SMALL, out=out, set={"algorithm.fedavg.step-size": 0.1})
-    plan = db.plan(SMALL, out=out)
+    ef.run(SMALL, out=out, set={"algorithm.fedavg.step-size": 0.1})
+    plan = ef.plan(SMALL, out=out)
     assert len(plan) == 2
     frame = plan.frame()
     assert frame["state"].to_list() == ["done", "missing"]
@@ -125,70 +125,71 @@ def test_what_is_wrong_is_what_the_command_line_prints(tmp_path: Path) -> None:
         file.write_text(TEXT.replace(*change))
         printed = command_line("check", str(file))
         assert printed.returncode == 2
-        with pytest.raises(db.ManifestError) as caught:
-            db.check(file)
+        with pytest.raises(ef.ManifestError) as caught:
+            ef.check(file)
         assert str(caught.value) == printed.stderr.rstrip("\n")
         first = caught.value.diagnostics[0]
         assert first.file == str(file) and first.line and first.column and first.message
-        with pytest.raises(db.ManifestError):
-            db.run(file, out=tmp_path / "results")
+        with pytest.raises(ef.ManifestError):
+            ef.run(file, out=tmp_path / "results")
     assert not (tmp_path / "results").exists()
     missing = tmp_path / "missing.toml"
-    with pytest.raises(db.ManifestError) as caught:
-        db.check(missing)
+    with pytest.raises(ef.ManifestError) as caught:
+        ef.check(missing)
     assert str(caught.value) == command_line("check", str(missing)).stderr.rstrip("\n")
-    assert isinstance(caught.value, ValueError) and isinstance(caught.value, db.ExactfedError)
-    assert db.check(SMALL) is None
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, ef.ExactfedError)
+    assert ef.check(SMALL) is None
 
 
 def test_instances_that_cannot_be_built() -> None:
     """What the manifest alone does not show."""
     wrong = SMALL | {"problem": {"atoms": {"file": "nowhere.npz"}}}
-    with pytest.raises(db.ManifestError, match="nowhere.npz"):
-        db.check(wrong)
+    with pytest.raises(ef.ManifestError, match="nowhere.npz"):
+        ef.check(wrong)
     huge = SMALL | {"problem": {"quadratic": SMALL["problem"]["quadratic"] | {"clients": 10**12}}}
-    with pytest.raises(db.ManifestError, match="memory|clients"):
-        db.check(huge)
+    with pytest.raises(ef.ManifestError, match="memory|clients"):
+        ef.check(huge)
 
 
 def test_values_that_no_manifest_has(tmp_path: Path) -> None:
-    with pytest.raises(db.ManifestError, match="TOML has no value for None"):
-        db.plan(SMALL | {"question": None})
+    with pytest.raises(ef.ManifestError, match="TOML has no value for None"):
+        ef.plan(SMALL | {"question": None})
     with pytest.raises(TypeError, match="a manifest is"):
-        db.plan(3)  # type: ignore[arg-type]
-    with pytest.raises(db.ManifestError, match="cannot contain"):
-        db.run(SMALL, name="../outside", out=tmp_path / "results")
+        ef.plan(3)  # type: ignore[arg-type]
+    with pytest.raises(ef.ManifestError, match="cannot contain"):
+        ef.run(SMALL, name="../outside", out=tmp_path / "results")
     with pytest.raises(TypeError, match="name="):
-        db.run(tmp_path / "a.toml", name="b")
-    with pytest.raises(db.ExactfedError, match="threads"):
-        db.run(SMALL, threads=0, out=tmp_path / "results")
+        ef.run(tmp_path / "a.toml", name="b")
+    with pytest.raises(ef.ExactfedError, match="threads"):
+        ef.run(SMALL, threads=0, out=tmp_path / "results")
 
 
 def test_progress_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[int, int, int]] = []
-    db.run(SMALL, out=tmp_path / "a", progress=lambda *state: seen.append(state))
-    assert seen[-1] == (2 * 2 * 4 * 2 * 10, 2 * 2 * 4 * 2 * 10, 2)
-    db.run(SMALL, out=tmp_path / "a")
+    ef.run(SMALL, out=tmp_path / "a", progress=lambda *state: seen.append(state))
+    done, total, cells = seen[-1]
+    assert done == total > 0 and cells == 2
+    ef.run(SMALL, out=tmp_path / "a")
     assert capfd.readouterr() == ("", ""), "nothing is printed behind the back of Python"
-    db.run(SMALL, out=tmp_path / "b", progress=True)
+    ef.run(SMALL, out=tmp_path / "b", progress=True)
     assert "experiment" in capfd.readouterr().err
 
     def fail(*_: int) -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        db.run(SMALL, out=tmp_path / "c", progress=fail)
+        ef.run(SMALL, out=tmp_path / "c", progress=fail)
 
 
 CHILD = """
 import sys
-import exactfed as db
+import exactfed as ef
 manifest, out = open(sys.argv[1]).read(), sys.argv[2]
 def progress(done, total, cells):
     if cells >= 1:
         print("stored", flush=True)
 try:
-    db.run(manifest, out=out, threads=1, progress=progress, name="long")
+    ef.run(manifest, out=out, threads=1, progress=progress, name="long")
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -211,14 +212,14 @@ def test_an_interruption_keeps_finished_cells(tmp_path: Path) -> None:
         child.kill()
     assert time.monotonic() - begin < 10
     assert child.returncode == 0 and rest.endswith("interrupted\n")
-    results = db.load(tmp_path / "results")
+    results = ef.load(tmp_path / "results")
     assert 0 < len(results.digests()) < 30
-    states = db.plan(manifest.read_text(), out=tmp_path / "results", name="long").frame()["state"]
+    states = ef.plan(manifest.read_text(), out=tmp_path / "results", name="long").frame()["state"]
     assert set(states) == {"done", "missing"}
 
 
 def test_failed_cells_are_reported_and_others_stored(tmp_path: Path) -> None:
-    @db.algorithm("Fails")
+    @ef.algorithm("Fails")
     def fails(clients, theta, gamma, H):  # type: ignore[no-untyped-def]
         if gamma > 0.15:
             raise ArithmeticError("too large a step")
@@ -227,69 +228,69 @@ def test_failed_cells_are_reported_and_others_stored(tmp_path: Path) -> None:
 
     entry = {"step-size": [0.1, 0.2], "local-steps": 2}
     manifest = SMALL | {"algorithm": {"fails": [entry]}}
-    with pytest.warns(db.CellFailedWarning, match="too large a step"):
-        results = db.run(manifest, out=tmp_path / "results")
+    with pytest.warns(ef.CellFailedWarning, match="too large a step"):
+        results = ef.run(manifest, out=tmp_path / "results")
     failures = results.failures()
     assert failures.height == 1 and "fails" in failures["reason"][0]
     assert len(results.digests()) == 1
-    with pytest.warns(db.CellFailedWarning), warnings.catch_warnings():
-        warnings.simplefilter("error", db.ExactfedWarning)
-        warnings.simplefilter("always", db.CellFailedWarning)
-        db.run(manifest, out=tmp_path / "results", rerun_failed=True)
-    with pytest.raises(db.CellError, match="too large a step"):
-        db.run(manifest, out=tmp_path / "none", set={"algorithm.fails.step-size": 0.2})
+    with pytest.warns(ef.CellFailedWarning), warnings.catch_warnings():
+        warnings.simplefilter("error", ef.ExactfedWarning)
+        warnings.simplefilter("always", ef.CellFailedWarning)
+        ef.run(manifest, out=tmp_path / "results", rerun_failed=True)
+    with pytest.raises(ef.CellError, match="too large a step"):
+        ef.run(manifest, out=tmp_path / "none", set={"algorithm.fails.step-size": 0.2})
 
 
 def test_until_decided(tmp_path: Path) -> None:
     changes = {"algorithm.fedavg.step-size": 0.05, "algorithm.scaffold.step-size": 0.05}
-    results = db.run(
+    results = ef.run(
         MANIFEST, out=tmp_path / "results", set=changes, replicates=2, until_decided=True
     )
     assert results.claims()["verdict"].to_list() == ["supported"]
     assert results.frame()["replicate"].max() > 1
-    with pytest.raises(db.ExactfedError, match="no claims"):
-        db.run(SMALL, out=tmp_path / "other", until_decided=True)
+    with pytest.raises(ef.ExactfedError, match="no claims"):
+        ef.run(SMALL, out=tmp_path / "other", until_decided=True)
 
 
 def test_results_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(db.ExactfedError, match="there are no results here"):
-        db.load(tmp_path / "none")
+    with pytest.raises(ef.ExactfedError, match="there are no results here"):
+        ef.load(tmp_path / "none")
     out = tmp_path / "results"
     for name in ("one", "two"):
-        db.run(SMALL, out=out, name=name)
-    with pytest.raises(db.ExactfedError, match="2 experiments.*one, two"):
-        db.load(out)
-    with pytest.raises(db.ExactfedError, match='no experiment "three".*one, two'):
-        db.load(out, "three")
-    assert db.load(out, "two").experiment == "two"
+        ef.run(SMALL, out=out, name=name)
+    with pytest.raises(ef.ExactfedError, match="2 experiments.*one, two"):
+        ef.load(out)
+    with pytest.raises(ef.ExactfedError, match='no experiment "three".*one, two'):
+        ef.load(out, "three")
+    assert ef.load(out, "two").experiment == "two"
     marker = out / "exactfed.toml"
     marker.write_text(marker.read_text().replace("schema = 4", "schema = 99"))
-    with pytest.raises(db.ExactfedError, match="schema 99, written by exactfed"):
-        db.load(out, "two")
+    with pytest.raises(ef.ExactfedError, match="schema 99, written by exactfed"):
+        ef.load(out, "two")
 
 
 def test_verification_and_damage(tmp_path: Path) -> None:
-    results = db.run(SMALL, out=tmp_path / "results")
+    results = ef.run(SMALL, out=tmp_path / "results")
     found = results.verify(None)
     assert found and found.equal == 2 and "2 bit-identical" in found.text
     cell = next(iter(results.digests()))
     traces = tmp_path / "results" / "experiment" / cell / "traces.parquet"
     traces.write_bytes(traces.read_bytes()[:-1] + b"x")
-    assert not db.load(tmp_path / "results").verify(None)
-    with pytest.warns(db.ExactfedWarning, match=cell):
-        assert db.load(tmp_path / "results").frame()["cell"].n_unique() == 1
-    with pytest.warns(db.ExactfedWarning, match="run again"):
-        assert db.run(SMALL, out=tmp_path / "results").verify(None)
+    assert not ef.load(tmp_path / "results").verify(None)
+    with pytest.warns(ef.ExactfedWarning, match=cell):
+        assert ef.load(tmp_path / "results").frame()["cell"].n_unique() == 1
+    with pytest.warns(ef.ExactfedWarning, match="run again"):
+        assert ef.run(SMALL, out=tmp_path / "results").verify(None)
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    assert db.__version__ in command_line("--version").stdout
+    assert ef.__version__ in command_line("--version").stdout
     wrong = command_line("runn")
     assert wrong.returncode == 2 and "did you mean" in wrong.stderr or "similar" in wrong.stderr
     (tmp_path / "small.toml").write_text(TEXT)
     done = command_line("run", "small.toml", cwd=tmp_path)
     assert done.returncode == 0 and "2 cells" in done.stderr
-    assert db.load(tmp_path / "results").experiment == "small"
+    assert ef.load(tmp_path / "results").experiment == "small"
     report = command_line("report", "--quiet", cwd=tmp_path)
     assert report.returncode == 0 and (tmp_path / "reports/small/report.html").is_file()
 
@@ -327,4 +328,4 @@ def test_a_submission_calls_python(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     program = tmp_path / "results" / ".slurm" / "1" / "exactfed"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
-    assert db.__version__ in version.stdout
+    assert ef.__version__ in version.stdout

@@ -5,7 +5,7 @@ use super::theory::{Theory, fits, quantity_of};
 use super::{CellResult, needs};
 use crate::stats::mean;
 use exactfed_core::theory::bounds::Bound;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, Plan, selected};
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]
@@ -30,7 +30,14 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
             let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
             BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound }
         };
-        theory.bounds(&cell.id, cell.identity.rounds).into_iter().map(row)
+        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds);
+        // Statements that are bounds of single claims are shown where such a claim is about the cell.
+        let claimed = plan.manifest.claim.predictions().filter(|(cells, _)| selected(cell, cells));
+        for (_, by) in claimed.filter(|(_, by)| by.is_bound()) {
+            let found = theory.bound(&cell.id, by, cell.identity.rounds);
+            bounds.extend(found.filter(|found| bounds.iter().all(|b| b.name != found.name)));
+        }
+        bounds.into_iter().map(row)
     });
     rows.collect()
 }

@@ -8,7 +8,7 @@ use super::runs::NoSample;
 use super::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};
-use exactfed_core::words::{joined, readable, thousands};
+use exactfed_core::words::{joined, number, thousands};
 use exactfed_runner::manifest::{AtCost, Quantity};
 use exactfed_runner::plan::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -25,18 +25,12 @@ const MOST_NAMED: usize = 4;
 /// A cost as text: `500 communications`.
 pub fn cost_text(at: AtCost) -> String {
     let (unit, most) = at.limit();
-    format!("{} {}", number(most), unit.formula())
+    format!("{} {}", number(most, 3), unit.formula())
 }
 
 /// When runs are compared: at the last round, or at a cost.
 pub fn when_text(at: Option<AtCost>) -> String {
     at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
-}
-
-/// A whole number of less than seven digits as it is, any other number with three digits.
-fn number(x: f64) -> String {
-    let is_short = x.fract() == 0.0 && (0.0..1e6).contains(&x);
-    if is_short { thousands(x as usize) } else { readable(x, 3) }
 }
 
 /// What the runs of a cell have paid, in the mean, of each of the stated costs.
@@ -55,7 +49,11 @@ fn wider(one: Range, other: Range) -> Range {
 
 fn range_text(range: Range) -> String {
     let [communications, gradients] = range.map(|(low, high)| {
-        if low == high { number(low) } else { format!("{} to {}", number(low), number(high)) }
+        if low == high {
+            number(low, 3)
+        } else {
+            format!("{} to {}", number(low, 3), number(high, 3))
+        }
     });
     let [unit, other] = STATED.map(Quantity::formula);
     format!("{communications} {unit} and {gradients} {other}")

@@ -12,7 +12,7 @@ use super::panels::{Group, distinct, panels};
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::figure::{FigureKeys, FigureTables};
 use exactfed_runner::plan::{Cell, Setting, shows};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Curves of a figure.
 pub const MOST_CURVES: usize = 100;
@@ -47,30 +47,27 @@ impl Sample {
     }
 }
 
-/// The cells that the figures of a manifest show, each kind in its order.
-pub struct FigureCells {
-    /// Those of [`LineFigure::all`].
-    pub lines: Vec<Sample>,
-    /// `[[figure.winners]]`.
-    pub winners: Vec<Sample>,
-    /// `[[figure.stability]]`.
-    pub stability: Vec<Sample>,
-}
+/// The cells that the figures of a plan show, by the ids of the figures.
+pub struct FigureCells(HashMap<String, Sample>);
 
 impl FigureCells {
     /// What each figure shows of these cells.
     pub fn new(table: &FigureTables, cells: &[CellResult<'_>]) -> Self {
+        let id = |common: &FigureKeys| common.id().to_owned();
         let lines = LineFigure::all(table).map(|figure| match &figure.x {
-            XAxis::Rounds(_) => curves_over_costs(&figure, cells),
-            XAxis::Cells(x) => curves_over_setting(&figure, x, cells),
+            XAxis::Rounds(_) => (id(figure.common), curves_over_costs(&figure, cells)),
+            XAxis::Cells(x) => (id(figure.common), curves_over_setting(&figure, x, cells)),
         });
-        let winners = table.winners.iter();
-        let stability = table.stability.iter();
-        Self {
-            lines: lines.collect(),
-            winners: winners.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
-            stability: stability.map(|f| maps(&f.common, (&f.x, &f.y), cells)).collect(),
-        }
+        let winners = table.winners.iter().map(|f| (&f.common, &f.x, &f.y));
+        let stability = table.stability.iter().map(|f| (&f.common, &f.x, &f.y));
+        let over_two = winners.chain(stability);
+        let over_two = over_two.map(|(common, x, y)| (id(common), maps(common, (x, y), cells)));
+        Self(lines.chain(over_two).collect())
+    }
+
+    /// What the figure with these keys shows.
+    pub fn of(&self, common: &FigureKeys) -> &Sample {
+        &self.0[common.id()]
     }
 }
 

@@ -88,6 +88,51 @@ pub struct Plot {
     pub scale_x: Scale,
     /// Scale of the y axis.
     pub scale_y: Scale,
+    /// What the labels of its curves say.
+    pub labels: CurveValue,
+}
+
+/// The value that the label of a curve says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurveValue {
+    /// The point whose value it is.
+    pub at: LabelledPoint,
+    /// Whether the label also says how many times larger it is than the lowest: of errors and
+    /// costs, not of fractions and settings.
+    pub is_ranked: bool,
+}
+
+/// The point of a curve whose value its label says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelledPoint {
+    /// The last one.
+    Last,
+    /// The first one: the smallest target of a frontier.
+    Tightest,
+    /// The first one of a profile: the share of instances on which an algorithm is best.
+    Best,
+    /// The one that tuning selected.
+    Selected,
+}
+
+impl LabelledPoint {
+    /// Its name in the data of a page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Tightest => "tightest",
+            Self::Best => "best",
+            Self::Selected => "selected",
+        }
+    }
+}
+
+impl CurveValue {
+    /// The last value, on an axis with this scale: fractions, of which more is better, are on linear
+    /// axes.
+    pub fn last(scale_y: Scale) -> Self {
+        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log }
+    }
 }
 
 /// A panel of curves.
@@ -159,7 +204,7 @@ impl Figure {
         body: Body,
     ) -> Self {
         Self {
-            id: String::new(),
+            id: common.id().to_owned(),
             title: common.title.clone().unwrap_or(title),
             caption,
             columns: common.columns.unwrap_or(body.panels().clamp(1, most)),
@@ -202,6 +247,9 @@ impl Figure {
         }
     }
 }
+
+/// The caption of a figure of cells none of which has results.
+pub const NO_RESULTS: &str = "The figure is empty: no cell has results yet.";
 
 impl Body {
     /// The number of panels or maps.

@@ -3,9 +3,12 @@
 
 use super::costs::compared_costs;
 use super::curves::views;
-use super::figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, XAxis};
+use super::figure::{
+    Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Series, XAxis,
+};
 use super::line::{Curve, Line, Reference};
 use super::ranking::grid_points;
+use super::symbols::quantity_symbol;
 use super::theory::Theory;
 use super::{CellResult, predictions, setting_text};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -109,10 +112,11 @@ impl<'a> LineFigure<'a> {
             panels.push(Panel { title: title.clone(), series });
         }
         let large = self.large(&own.groups, cells, &panels);
-        let (x, y) = (self.title_of_x(cells), self.y.formula().to_owned());
+        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells.iter().copied()));
         let legend = predictions::legend(&panels, &own.curves, self.theory);
         let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
-        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y };
+        let labels = CurveValue::last(scale_y);
+        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
         let title = format!("{} over {}", plot.y, plot.x);
         let caption = self.caption(cells, &plot, theory);
         let exploration = Exploration {
@@ -152,7 +156,7 @@ impl<'a> LineFigure<'a> {
         };
         let is_setting = cells.iter().any(|c| c.cell.settings.get(name).is_some());
         match Quantity::named(name).filter(|_| !is_setting) {
-            Some(quantity) => quantity.formula().to_owned(),
+            Some(quantity) => quantity_symbol(quantity, cells.iter().copied()),
             None => setting_text::symbol(name),
         }
     }
@@ -242,8 +246,7 @@ impl<'a> LineFigure<'a> {
         if plot.series().all(|s| s.points.is_empty()) {
             return nothing(cells);
         }
-        let (y, runs, band) =
-            (self.y.formula(), super::sample_in_words(cells), band_name(self.band));
+        let (y, runs, band) = (&plot.y, super::sample_in_words(cells), band_name(self.band));
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
         let mut caption = match self.y.average() {
             _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
@@ -275,7 +278,7 @@ impl<'a> LineFigure<'a> {
         }
         if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
             caption.push_str(
-                " Grey dots: a reference slope through the last point of the first curve.",
+                " Grey dots: a reference slope through the first point of the first curve.",
             );
         }
         caption.push_str(&predictions::caption(self.theory, self.y, plot, cells, theory));
@@ -342,7 +345,7 @@ pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
 }
 
 /// What a band shows, in words.
-fn band_name(band: Band) -> &'static str {
+pub fn band_name(band: Band) -> &'static str {
     match band {
         Band::Std => "band: mean ± standard deviation",
         Band::Sem => "band: mean ± standard error",
@@ -365,7 +368,7 @@ fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
 fn nothing(cells: &[&CellResult<'_>]) -> String {
     let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
     let why = match (cells.len(), diverged) {
-        (0, _) => "no cell has results yet",
+        (0, _) => return NO_RESULTS.into(),
         (all, diverged) if all == diverged => "runs of every cell diverged",
         _ => "no cell has results for this metric",
     };
@@ -387,15 +390,15 @@ pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     }
 }
 
-/// A line of this slope through the last point of the first measured curve with two points that
-/// have a place on logarithmic axes, over all that is drawn; `None` where there is no such curve,
+/// A line of this slope through the first point of the first measured curve with two points that
+/// have a place on logarithmic axes, over all that is drawn, so that one sees where curves leave it; `None` where there is no such curve,
 /// only one place across, or a curve on which the line lies.
 fn reference(series: &[Series], slope: f64) -> Option<Series> {
     let is_placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
     let placed = |s: &Series| s.points.iter().filter(is_placed).copied().collect::<Vec<_>>();
     let measured = series.iter().filter(|s| s.line.is_measured()).map(placed);
     let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();
-    let from = *curves.first()?.last()?;
+    let from = *curves.first()?.first()?;
     let all = series.iter().flat_map(placed);
     let ends = all.fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));

@@ -4,6 +4,7 @@
 //! all replicates and ends where the first of them diverged; a cell with diverged replicates has
 //! no final mean.
 
+mod averages;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -30,6 +31,7 @@ mod ranking_map;
 mod runs;
 mod setting_text;
 mod stability;
+mod symbols;
 pub mod table;
 pub mod theory;
 pub mod tuned;
@@ -41,25 +43,29 @@ mod wrong;
 use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
 use crate::store::{Store, StoredCell};
+pub use averages::Centre;
 use claims::{JudgedClaim, JudgedClaims};
 pub use costs::{vectors_sent, when_text};
 pub use curves::curves;
-use downsample::{FigureCells, Sample};
+use downsample::FigureCells;
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::{Error, error};
+use exactfed_runner::manifest::figure::FigureKeys;
 pub use exactfed_runner::manifest::figure::Scale;
 use exactfed_runner::manifest::{AtCost, Oracle, Prices, Quantity};
-use exactfed_runner::plan::{Candidate, Cell, Identity, Plan, figure_ids};
+use exactfed_runner::plan::{Cell, Identity, Plan};
 use exactfed_runner::runner::{Prepared, prepare_knowing};
-pub use figure::{Body, Exploration, Figure, Panel, Plot, Point, Series, View, XAxis};
+pub use figure::{
+    Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Series, View, XAxis,
+};
 pub use line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
     SHADES, Style, THIN_DASHES, words_before,
 };
 use line_figure::LineFigure;
-pub use line_figure::x_value;
+pub use line_figure::{band_name, x_value};
 use looks::LooksOfPlan;
 pub use looks::{has_cells, planned_looks};
 pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
@@ -69,12 +75,13 @@ pub use panels::unique;
 use ranking::{ComparedPoint, Rankings};
 pub use ranking::{Rival, Separation, Standing, Standings};
 use rayon::prelude::*;
-pub use runs::{NoSample, Runs, TraceNeeds};
+pub use runs::{Grouping, NoSample, Runs, TraceNeeds};
 pub use setting_text::{details, name, pretty};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+pub use symbols::centres;
 use theory::{MomentsCache, Theory};
 use tuning::TuningCells;
 pub use tuning::{TunedRow, TuningResult};
@@ -206,7 +213,7 @@ const AT_ONCE: usize = 4096;
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
     let frontiers = frontier::frontiers(plan, store)?;
     let needs = Needs::of_plan(plan);
-    let (mut cells, missing) = results(plan, store, &needs)?;
+    let (mut cells, mut missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
@@ -230,11 +237,10 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
     let standings = Standings::new(axes, &rows, (by, at), &rankings);
     let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
-    let candidates = TuningCells::read(plan, store)?;
+    let mut candidates = TuningCells::read(plan, store)?;
     one_version(plan, &candidates.candidates)?;
-    let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
-    let further = tuning::figures(plan, &candidates, &taken);
-    figures.splice(figures.len().min(1)..figures.len().min(1), further);
+    add_missing(&mut missing, std::mem::take(&mut candidates.missing));
+    tuning::add_figures(plan, &candidates, &mut figures);
     figures.extend(profile::figure(&cells, by, at));
     let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
@@ -309,15 +315,16 @@ fn results<'a>(
     needs: &Needs<'_>,
 ) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
     let all: Vec<&'a Cell> = plan.cells.iter().collect();
-    let (cells, mut missing) = read_cells(plan, &all, store, &|cell| needs.traces(cell))?;
-    // Where candidates were not run, it is not decided what is selected.
-    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-    let candidates = groups.flat_map(|group| &group.candidates).filter(|c| c.loss.is_none());
-    for Candidate { cell, .. } in candidates {
-        let failed = store.failed(&plan.experiment, &cell.id)?;
-        missing.push(Missing { cell, failed: failed.map(|failed| failed.reason) });
-    }
-    Ok((cells, missing))
+    read_cells(plan, &all, store, &|cell| needs.traces(cell))
+}
+
+/// Adds cells without results: those of candidates, without which it is not decided what is
+/// selected, and fresh runs of one candidate for all, which may be among the others already.
+fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
+    let known: HashSet<&str> = missing.iter().map(|missing| &*missing.cell.id).collect();
+    let is_new = |further: &Missing<'_>| !known.contains(&*further.cell.id);
+    let further: Vec<Missing<'_>> = further.into_iter().filter(is_new).collect();
+    missing.extend(further);
 }
 
 /// Those of these cells that have results, with what is needed of their runs, and the others.
@@ -341,7 +348,7 @@ fn read_cells<'a>(
         let result = stored.map(|stored| {
             stored.map(|StoredCell { record, traces }| CellResult {
                 cell,
-                runs: Runs::new(traces, on_each(cell), &needs(cell), &prices),
+                runs: Runs::new(traces, Grouping::new(cell), &needs(cell), &prices),
                 digest: record.digest,
                 provenance: Arc::new(record.provenance),
                 seconds: record.seconds,
@@ -387,12 +394,6 @@ fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
         1 => count(largest.runs.count, "run"),
         _ => format!("{instances} instances with {} each", count(*replicates as usize, "run")),
     }
-}
-
-/// The runs whose mean is one number of a sample: those on one of several instances.
-fn on_each(cell: &Cell) -> usize {
-    let Identity { instances, replicates, .. } = &cell.identity;
-    if *instances > 1 { *replicates as usize } else { 1 }
 }
 
 /// The number of cells that a thread reads one after the other.
@@ -441,9 +442,9 @@ fn follow_chosen(
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
-    let figures = plan.manifest.figure.convergence.iter().zip(&shown.lines);
-    for (figure, chosen) in figures.filter(|(figure, _)| !needs.draws_all(figure)) {
-        for place in &chosen.cells {
+    let figures = plan.manifest.figure.convergence.iter();
+    for figure in figures.filter(|figure| !needs.draws_all(figure)) {
+        for place in &shown.of(&figure.common).cells {
             let first = || needs.traces(cells[*place].cell);
             needs::add_figure(figure, wanted.entry(*place).or_insert_with(first));
         }
@@ -453,7 +454,8 @@ fn follow_chosen(
     for i in store.reading_order(&plan.experiment, &ids) {
         let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = store.read(&plan.experiment, &cell.cell.id)? {
-            cell.runs = Runs::new(stored.traces, on_each(cell.cell), needed, &cell.prices);
+            let grouping = Grouping::new(cell.cell);
+            cell.runs = Runs::new(stored.traces, grouping, needed, &cell.prices);
         }
     }
     Ok(())
@@ -498,9 +500,9 @@ fn squares<'a>(
     cells: &'a [CellResult<'a>],
     shown: &'a FigureCells,
 ) -> impl Iterator<Item = ComparedPoint<'a>> {
-    let figures = plan.manifest.figure.winners.iter().zip(&shown.winners);
-    figures.flat_map(|(figure, chosen)| {
-        let places = ranking_map::compared_cells(figure, &chosen.among(cells));
+    plan.manifest.figure.winners.iter().flat_map(|figure| {
+        let chosen = shown.of(&figure.common).among(cells);
+        let places = ranking_map::compared_cells(figure, &chosen);
         places.into_iter().map(|cells| (cells, figure.metric, figure.at))
     })
 }
@@ -514,19 +516,19 @@ fn figures<'a>(
     frontiers: &[frontier::ComputedFrontier<'_>],
 ) -> Vec<Figure> {
     let table = &plan.manifest.figure;
-    let ids = figure_ids(&plan.manifest).into_iter().map(|(id, _)| id);
-    let noted = |chosen: &Sample, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
+    let noted = |common: &FigureKeys, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
+        let chosen = shown.of(common);
         let figure = draw(&chosen.among(cells));
         Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
     };
-    let lines = LineFigure::all(table).zip(&shown.lines);
-    let lines = lines.map(|(f, c)| noted(c, &|c| f.draw(c, theory)));
-    let winners = table.winners.iter().zip(&shown.winners);
-    let winners = winners.map(|(f, c)| noted(c, &|c| ranking_map::figure(f, c, rankings)));
-    let stability = table.stability.iter().zip(&shown.stability);
-    let stability = stability.map(|(f, c)| noted(c, &|c| stability::figure(f, c, theory)));
+    let lines = LineFigure::all(table).map(|f| noted(f.common, &|c| f.draw(c, theory)));
+    let winners = table.winners.iter();
+    let winners = winners.map(|f| noted(&f.common, &|c| ranking_map::figure(f, c, rankings)));
+    let stability = table.stability.iter();
+    let stability = stability.map(|f| noted(&f.common, &|c| stability::figure(f, c, theory)));
     let of_frontiers = frontiers.iter().flat_map(frontier::figures);
-    let all = lines.chain(winners).chain(stability).chain(of_frontiers).zip(ids);
-    let all: Vec<Figure> = all.map(|(figure, id)| Figure { id, ..figure }).collect();
-    plan.figures.iter().map(|place| all[*place].clone()).collect()
+    let all = lines.chain(winners).chain(stability).chain(of_frontiers);
+    let mut all: HashMap<String, Figure> = all.map(|figure| (figure.id.clone(), figure)).collect();
+    let drawn = |id: &String| all.remove(id).expect("every figure of a plan is drawn under its id");
+    plan.figures.iter().map(drawn).collect()
 }

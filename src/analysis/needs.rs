@@ -66,7 +66,8 @@ impl<'a> Needs<'a> {
     /// The cells for which a figure or a claim needs theory, by id.
     pub fn theory<'c>(&self, shown: &FigureCells, cells: &'c [CellResult<'_>]) -> HashSet<&'c str> {
         let mut ids = self.ids(shown, cells, |line| !line.theory.is_empty(), claims_need_theory);
-        let mapped = shown.stability.iter().flat_map(|chosen| &chosen.cells);
+        let maps = self.plan.manifest.figure.stability.iter();
+        let mapped = maps.flat_map(|figure| &shown.of(&figure.common).cells);
         ids.extend(mapped.map(|place| cells[*place].cell.id.as_str()));
         ids
     }
@@ -88,8 +89,8 @@ impl<'a> Needs<'a> {
         figure: impl Fn(&LineFigure<'_>) -> bool,
         claimed: impl Fn(&Plan, &Cell) -> bool,
     ) -> HashSet<&'c str> {
-        let lines = LineFigure::all(&self.plan.manifest.figure).zip(&shown.lines);
-        let chosen = lines.filter(|(line, _)| figure(line)).flat_map(|(_, chosen)| &chosen.cells);
+        let lines = LineFigure::all(&self.plan.manifest.figure).filter(figure);
+        let chosen = lines.flat_map(|line| &shown.of(line.common).cells);
         let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
         let all = chosen.map(|place| &cells[*place]).chain(in_claims);
         all.map(|cell| cell.cell.id.as_str()).collect()
@@ -149,21 +150,13 @@ pub fn every_cell_needs_theory(plan: &Plan) -> bool {
 
 /// Whether a figure draws published bounds or a claim is tested on one.
 pub fn shows_bounds(plan: &Plan) -> bool {
-    let claims = &plan.manifest.claim;
-    let less = claims.less.iter().map(|c| c.prediction);
-    let mut claimed = less.chain(claims.reaches.iter().map(|c| c.prediction)).flatten();
-    draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
+    let mut claimed = plan.manifest.claim.predictions();
+    draws(plan, TheoryKind::Bounds) || claimed.any(|(_, by)| by.is_bound())
 }
 
 /// Whether a claim needs theory of a cell.
 pub fn claims_need_theory(plan: &Plan, cell: &Cell) -> bool {
-    let claims = &plan.manifest.claim;
-    let less = claims.less.iter().map(|c| (&c.left, c.prediction));
-    let at_least = claims.at_least.iter().map(|c| (&c.left, c.prediction));
-    let matches = claims.matches.iter().map(|c| (&c.of, c.prediction));
-    let reaches = claims.reaches.iter().map(|c| (&c.of, c.prediction));
-    let mut all = less.chain(at_least).chain(matches).chain(reaches);
-    all.any(|(cells, prediction)| prediction.is_some() && selected(cell, cells))
+    plan.manifest.claim.predictions().any(|(cells, _)| selected(cell, cells))
 }
 
 /// Whether a claim needs a cell's exact moments round by round.

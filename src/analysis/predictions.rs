@@ -67,7 +67,10 @@ pub fn caption(
         out.push_str(match (kind, is_drawn(*kind)) {
             (TheoryKind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
             (TheoryKind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
-            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance.",
+            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => match plot.y == y.formula() {
+                true => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance.",
+                false => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ.",
+            },
             (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
             (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",

@@ -3,7 +3,7 @@
 
 use super::costs::when_text;
 use super::curves::views;
-use super::figure::{Body, Figure, Panel, Plot, Point, Series};
+use super::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
 use super::line::{LegendEntry, Line};
 use super::{CellResult, ranking};
 use crate::stats::{mean, standard_deviation};
@@ -58,6 +58,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         y: "share of instances".into(),
         scale_x: if farthest > LINEAR { Scale::Log } else { Scale::Linear },
         scale_y: Scale::Linear,
+        labels: CurveValue { at: LabelledPoint::Best, is_ranked: false },
     };
     let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
     let caption = format!(

@@ -4,7 +4,7 @@
 use super::CellResult;
 use super::costs::{compared_costs, is_short, when_text};
 use super::family::family_of;
-use super::figure::{Body, Figure};
+use super::figure::{Body, Figure, NO_RESULTS};
 use super::line::{Color, LegendEntry, SHADES};
 use super::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
@@ -71,7 +71,7 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
 
 fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
     if cells.is_empty() {
-        return "The figure is empty: no cell has results yet.".into();
+        return NO_RESULTS.into();
     }
     let mut caption = format!(
         "The algorithm with the smallest mean of {} {} (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",

@@ -5,9 +5,11 @@
 //! *Invariant*: which columns are in memory depends on the manifest alone, and their numbers have
 //! the bits that were read.
 
+use super::averages::{Averages, Centre, Centres, averages, mean_averages, vector};
 use crate::stats::mean;
 use exactfed_core::kernel::dot;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
+use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -95,8 +97,29 @@ fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, N
     if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
 }
 
-/// The averages of a run over its rounds.
-type Averages = Vec<(TimeAverage, Vec<f64>)>;
+/// Which runs of a cell belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct Grouping {
+    /// The runs whose mean is one number of a sample: those on one of several instances.
+    on_each: usize,
+    /// The most runs that are on one instance.
+    on_instance: usize,
+}
+
+impl Grouping {
+    /// Every run counts by itself, and all are on the same instance.
+    pub const ONE_INSTANCE: Self = Self { on_each: 1, on_instance: usize::MAX };
+
+    /// The grouping of a cell's runs.
+    pub fn new(cell: &Cell) -> Self {
+        let Identity { instance, instances, replicates, .. } = &cell.identity;
+        match (*instances > 1, instance.is_fixed()) {
+            (true, _) => Self { on_each: *replicates as usize, on_instance: *replicates as usize },
+            (false, true) => Self::ONE_INSTANCE,
+            (false, false) => Self { on_each: 1, on_instance: 1 },
+        }
+    }
+}
 
 /// The runs of a cell.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +142,7 @@ pub struct Runs {
     errors: Box<[Option<f64>]>,
     /// The final values of each run, where samples have means over several.
     single: Box<[f64]>,
-    averages: Box<[Averages]>,
+    averages: (Box<[Averages]>, Centres),
     /// The quantities at costs that are needed.
     at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
     /// One trace per run with the columns that are needed; empty if none is.
@@ -127,9 +150,14 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Drops from traces what is not needed. Where there are several instances, with `on_each` runs
-    /// each, samples have a number per instance: runs on one instance are not independent.
-    pub fn new(traces: Vec<Trace>, on_each: usize, needs: &TraceNeeds, prices: &Prices) -> Self {
+    /// Drops from traces what is not needed. Where there are several instances, samples have a number
+    /// per instance: runs on one instance are not independent.
+    pub fn new(
+        traces: Vec<Trace>,
+        Grouping { on_each, on_instance }: Grouping,
+        needs: &TraceNeeds,
+        prices: &Prices,
+    ) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (mut known, mut ends, mut single) = (0, Vec::new(), Vec::new());
@@ -154,7 +182,7 @@ impl Runs {
             ends: ends.into(),
             errors,
             single: single.into(),
-            averages: Box::default(),
+            averages: Default::default(),
             at: Vec::with_capacity(needs.at.len()),
             along: Vec::new(),
         };
@@ -163,8 +191,8 @@ impl Runs {
             runs.at.push((*at, *quantity, sample));
         }
         if traces.iter().any(|t| !t.averages.is_empty()) {
-            let all = traces.chunks(on_each).map(|some| mean_averages(some, needs));
-            runs.averages = all.collect();
+            let (each, centres) = averages(&traces, &needs.averages, on_instance);
+            runs.averages = (each.chunks(on_each).map(mean_averages).collect(), centres);
         }
         if !needs.along.is_empty() {
             runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
@@ -256,11 +284,17 @@ impl Runs {
 
     /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
-        if self.averages.is_empty() {
+        let (all, _) = &self.averages;
+        if all.is_empty() {
             return (self.count == 0).then(Vec::new);
         }
-        let vectors = self.averages.iter().map(|all| all.iter().find(|(a, _)| *a == what));
-        vectors.map(|found| found.map(|(_, vector)| &vector[..])).collect()
+        all.iter().map(|all| vector(all, what)).collect()
+    }
+
+    /// The point around which an average of second moments is; `None` if it is not recorded.
+    pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
+        let (all, centres) = &self.averages;
+        all.iter().any(|all| vector(all, what).is_some()).then(|| centres.of(what))
     }
 
     /// One number per replicate: the bias along the direction of the mean bias, so that the mean
@@ -288,34 +322,6 @@ fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
 
 fn bit(quantity: Quantity) -> u32 {
     1 << quantity as u32
-}
-
-/// The averages of a trace that are needed.
-fn averages(trace: &Trace, needs: &TraceNeeds) -> Averages {
-    let always = [TimeAverage::Bias, TimeAverage::Covariance];
-    let all = trace.averages.iter();
-    all.filter(|(a, _)| always.contains(a) || needs.averages.contains(a)).cloned().collect()
-}
-
-/// The averages of the runs on one instance, averaged: those that all of them have.
-fn mean_averages(runs: &[Trace], needs: &TraceNeeds) -> Averages {
-    let Some((first, others)) = runs.split_first() else { return Averages::new() };
-    let mut sums = averages(first, needs);
-    for other in others {
-        let other = averages(other, needs);
-        sums.retain_mut(|(name, sum)| match other.iter().find(|(n, _)| n == name) {
-            Some((_, values)) => {
-                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-                true
-            }
-            None => false,
-        });
-    }
-    if runs.len() > 1 {
-        let n = runs.len() as f64;
-        sums.iter_mut().flat_map(|(_, sum)| sum).for_each(|sum| *sum /= n);
-    }
-    sums
 }
 
 /// A trace with these columns alone.
@@ -376,7 +382,8 @@ mod tests {
     fn ends_are_those_of_the_traces() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
-        let runs = Runs::new(traces.clone(), 1, &TraceNeeds::default(), &prices);
+        let runs =
+            Runs::new(traces.clone(), Grouping::ONE_INSTANCE, &TraceNeeds::default(), &prices);
         assert!(runs.along.is_empty());
         assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
@@ -396,7 +403,12 @@ mod tests {
             averages: [TimeAverage::CrossCovariance].into(),
             at: Vec::new(),
         };
-        let runs = Runs::new(vec![trace(Outcome::Finished)], 1, &needs, &Prices::default());
+        let runs = Runs::new(
+            vec![trace(Outcome::Finished)],
+            Grouping::ONE_INSTANCE,
+            &needs,
+            &Prices::default(),
+        );
         let [trace] = &runs.along[..] else { panic!("one run") };
         assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
         assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
@@ -406,7 +418,8 @@ mod tests {
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs = Runs::new(traces, 1, &TraceNeeds::default(), &Prices::default());
+        let runs =
+            Runs::new(traces, Grouping::ONE_INSTANCE, &TraceNeeds::default(), &Prices::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
     }
@@ -418,7 +431,12 @@ mod tests {
         let sample = |outcomes: [Outcome; 2], most: f64| {
             let mut needs = TraceNeeds::default();
             needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);
-            let runs = Runs::new(outcomes.map(trace).to_vec(), 1, &needs, &Prices::default());
+            let runs = Runs::new(
+                outcomes.map(trace).to_vec(),
+                Grouping::ONE_INSTANCE,
+                &needs,
+                &Prices::default(),
+            );
             assert!(runs.along.is_empty(), "memory does not grow with the rounds");
             assert_eq!(runs.at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
             runs.at(Quantity::SqError, at(most)).cloned()

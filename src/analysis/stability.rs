@@ -5,7 +5,7 @@
 //! outlined and neither is changed.
 
 use super::CellResult;
-use super::figure::{Body, Figure};
+use super::figure::{Body, Figure, NO_RESULTS};
 use super::line::{Color, LegendEntry};
 use super::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use super::panels::{Group, Sides, distinct, panels, placed, unique};
@@ -101,7 +101,7 @@ pub(super) fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
 
 fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
     if cells.is_empty() {
-        return "The figure is empty: no cell has results yet.".into();
+        return NO_RESULTS.into();
     }
     let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
     let mut caption = format!(

@@ -1,10 +1,10 @@
 //! Predictions of theory for the cells of an experiment, by cell and by name. They are computed
 //! when they are first asked for.
 
+mod expected;
 mod published;
 mod refused;
 
-use crate::store::{Columns, Store};
 use exactfed_core::algorithm::{Average, Component};
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::kernel::{axpy, dot, squared_distance};
@@ -19,8 +19,10 @@ use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, Scenario, predict};
+use expected::ExpectedColumns;
+pub use expected::{MomentsCache, check_columns};
 pub use published::{fits, quantity_of};
 use rayon::prelude::*;
 pub use refused::bounds as bounds_of_cost;
@@ -29,10 +31,6 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// The mean of each quantity that moments give over infinitely many replicates, at each recorded
-/// round; or why there is none.
-type ExpectedColumns = Result<Columns, predict::NoMoments>;
 
 /// Moments and blocks at stationarity.
 type AtRest = Rc<(Moments, CovarianceBlocks)>;
@@ -47,28 +45,6 @@ pub struct Theory<'a> {
     refused: RefCell<Refused>,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
-}
-
-/// The exact moments of experiments with more cells than this are not cached: those of a small
-/// cell are computed about as fast as a file is read, and so many files are a burden.
-const MOST_CACHED: usize = 1000;
-
-/// Where exact moments are cached.
-#[derive(Clone, Copy)]
-pub enum MomentsCache<'a> {
-    /// Nowhere.
-    Off,
-    /// In results: they are read and never written.
-    Read(&'a Store),
-    /// In results: they are read, else computed and written.
-    ReadAndWrite(&'a Store),
-}
-
-impl<'a> MomentsCache<'a> {
-    /// The cache for the pages of an experiment.
-    pub fn for_plan(plan: &Plan, store: &'a Store) -> Self {
-        if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(store) }
-    }
 }
 
 /// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance.
@@ -89,23 +65,7 @@ impl<'a> Theory<'a> {
         cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
-        let columns = |p: &'a Prepared<'a>| {
-            let (name, id) = (&plan.experiment, p.cell.id.as_str());
-            let cached = match cache {
-                MomentsCache::Off => None,
-                MomentsCache::Read(store) | MomentsCache::ReadAndWrite(store) => {
-                    store.columns(name, id, moments::VERSION)
-                }
-            };
-            if let Some(cached) = cached {
-                return (id, Ok(cached));
-            }
-            let columns = mean_columns(p);
-            if let (Ok(columns), MomentsCache::ReadAndWrite(store)) = (&columns, cache) {
-                store.cache_columns(name, id, moments::VERSION, columns);
-            }
-            (id, columns)
-        };
+        let columns = |p: &'a Prepared<'a>| (p.cell.id.as_str(), cache.columns(plan, p));
         let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
         let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
             Err(predict::NoMoments::Costly(cost)) => {
@@ -460,34 +420,4 @@ pub(super) fn of_moments(
         _ => return None,
     };
     value.is_finite().then_some(value)
-}
-
-/// The quantities that moments of an instance give at every recorded round.
-fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
-    let moments = predict::exact_moments(cell, scenario)?;
-    let column = |q: &Quantity| {
-        let values = moments.iter().map(|m| of_moments(m, *q, scenario));
-        Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
-    };
-    Ok(Quantity::ALL.iter().filter_map(column).collect())
-}
-
-/// The quantities that the moments of a cell give, their mean over instances where each replicate
-/// has one.
-fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
-    predict::check_exact_moments(prepared)?;
-    let Some((last, others)) = prepared.scenarios.split_last() else {
-        return Err(predict::NoMoments::Open);
-    };
-    // One instance at a time, since its moments are one matrix per round.
-    let mut mean = moment_columns(prepared.cell, last)?;
-    for scenario in others {
-        let more = moment_columns(prepared.cell, scenario)?;
-        mean.retain(|name, _| more.contains_key(name));
-        for (name, sums) in &mut mean {
-            sums.iter_mut().zip(&more[name]).for_each(|(sum, x)| *sum += x);
-        }
-    }
-    mean.values_mut().flatten().for_each(|sum| *sum /= prepared.scenarios.len() as f64);
-    Ok(mean)
 }

@@ -3,13 +3,16 @@
 
 use super::costs::when_text;
 use super::curves::views;
-use super::figure::{Body, Figure, Panel, Plot, Series, View};
+use super::figure::{
+    Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Series, View,
+};
 use super::line::{LegendEntry, Line};
 use super::line_figure::{ordered, point, x_value};
 use super::runs::TraceNeeds;
-use super::{CellResult, Experiment, panels, ranking, read_cells, setting_text};
+use super::{CellResult, Experiment, Missing, panels, ranking, read_cells, setting_text};
 use crate::stats::{Ratio, Summary};
 use crate::store::Store;
+use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
@@ -58,6 +61,8 @@ pub struct TuningCells<'a> {
     /// Those by which settings were selected.
     pub candidates: Vec<CellResult<'a>>,
     shared: Vec<CellResult<'a>>,
+    /// Those of both that have no results.
+    pub missing: Vec<Missing<'a>>,
 }
 
 impl<'a> TuningCells<'a> {
@@ -74,10 +79,11 @@ impl<'a> TuningCells<'a> {
         if let Some(tune) = &plan.manifest.tune {
             tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
         }
-        let read = |cells: &[&'a Cell]| {
-            read_cells(plan, cells, store, &|_| needs.clone()).map(|(cells, _)| cells)
-        };
-        Ok(Self { candidates: read(&candidates)?, shared: read(&shared)? })
+        let read = |cells: &[&'a Cell]| read_cells(plan, cells, store, &|_| needs.clone());
+        let (candidates, mut missing) = read(&candidates)?;
+        let (shared, of_shared) = read(&shared)?;
+        missing.extend(of_shared);
+        Ok(Self { candidates, shared, missing })
     }
 }
 
@@ -109,6 +115,9 @@ impl TuningResult {
             let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
             let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
             let ended = ended.then(|| "runs end before the cost".to_owned());
+            let at_edge = !group.edges.is_empty();
+            // The first is the nearest: what is beyond it is refused for the same reason.
+            let refused = group.refused.first().filter(|_| at_edge);
             let finals = group.winner().and_then(|w| of(&read.candidates, &w.cell.id));
             let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
             Some(TunedRow {
@@ -119,6 +128,7 @@ impl TuningResult {
                     .edges
                     .iter()
                     .map(|edge| edge_in_words(*edge, &keys))
+                    .chain(refused.map(|reason| format!("left out: {reason}")))
                     .chain(ended)
                     .collect(),
                 tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
@@ -155,12 +165,33 @@ fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
     }
 }
 
+/// Adds the figures of the candidates: after the first figure, or before it while it is empty. As
+/// long as there are no fresh runs, the captions of figures that show them count the candidates.
+pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure>) {
+    let Some(tuning) = &plan.tuning else { return };
+    let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
+    let (known, all) = (read.candidates.len(), candidates(tuning));
+    for figure in figures.iter_mut().filter(|figure| figure.caption == NO_RESULTS) {
+        figure.caption = format!(
+            "The figure is empty: it shows fresh runs of the selected candidates, none of which has results yet. {known} of {} have results.",
+            count(all, "candidate")
+        );
+    }
+    let place = usize::from(figures.first().is_some_and(Figure::has_content));
+    figures.splice(place..place, self::figures(plan, read, &taken));
+}
+
+/// The number of candidates so far.
+fn candidates(tuning: &Tuning) -> usize {
+    tuning.groups.iter().map(|group| group.candidates.len()).sum()
+}
+
 /// Panels, at most, of the figures of candidates.
 const MOST_PANELS: usize = 12;
 
 /// The losses of the candidates over each tuned setting, a figure each; over one of several settings
 /// each point is the best of the others.
-pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
+fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return Vec::new();
     };
@@ -178,7 +209,15 @@ pub fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Fig
             axes.pop();
         }
         let mut figure = losses(&axes, (setting, &keys), tune, &cells, &winners);
-        figure.caption.push_str(&caption(tuning, number));
+        figure.caption = match (read.candidates.len(), candidates(tuning)) {
+            (0, _) => "The figure is empty: no candidate has results yet.".to_owned(),
+            (known, all) if known < all => format!(
+                "{known} of {all} candidates have results. {}{}",
+                figure.caption,
+                caption(tuning, number)
+            ),
+            _ => figure.caption + &caption(tuning, number),
+        };
         figure.id = free_id(&setting.key, taken);
         figures.push(figure);
     }
@@ -201,11 +240,11 @@ fn caption(tuning: &Tuning, number: usize) -> String {
     let values = &tuning.settings[number];
     let ratio = values.ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times apart"));
     let more = match values.ratio {
-        Some(_) => "; where the best stood at the end of the range, further ones were added",
+        Some(_) => "; where the best was at the end of the range, further ones were added",
         None => "",
     };
     format!(
-        "{others} A ring marks what is selected, from the same {} candidates{ratio} for all algorithms{more}.",
+        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. All algorithms have the same {} candidates{ratio}{more}.",
         values.values.len()
     )
 }
@@ -292,6 +331,7 @@ fn losses(
         y: tune.metric.formula().to_owned(),
         scale_x: Scale::Log,
         scale_y,
+        labels: CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(scale_y) },
     };
     let caption = format!(
         "Mean of {} {} over n = {}, with its 95 % interval.",

@@ -52,11 +52,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Whether its scale is linear.
-    pub fn is_linear(&self) -> bool {
-        self.scale == Scale::Linear
-    }
-
     /// An axis over all `values` that have a position, with some room at both ends.
     pub fn over(scale: Scale, values: impl Iterator<Item = f64>, room: f64) -> Self {
         Self::with_bands(scale, values, room, std::iter::empty())

@@ -3,8 +3,10 @@
 use super::axis::Axis;
 use super::font;
 use super::layout::PanelArea;
-use crate::analysis::{Curve, Line, Panel, Point, Series, Style, words_before};
-use exactfed_core::words::{count, readable};
+use crate::analysis::{
+    Curve, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Series, Style, words_before,
+};
+use exactfed_core::words::{count, number, readable};
 use std::collections::HashSet;
 
 /// Font size of a name, and of the value below it.
@@ -31,6 +33,20 @@ const FAR: f64 = 20.0;
 
 /// Those whose ends are nearer than so many pixels share a label.
 const SAME: f64 = 3.0;
+
+/// A measured curve: where it ends, and the point whose value its label says, if it has one.
+struct CurveEnd<'a> {
+    series: &'a Series,
+    end: Point,
+    labelled: Option<Point>,
+}
+
+impl CurveEnd<'_> {
+    /// The value that its label says; NaN without one.
+    fn value(&self) -> f64 {
+        self.labelled.map_or(f64::NAN, |point| point.y)
+    }
+}
 
 /// The end of a prediction, and the names of the others that end there.
 struct PredictionEnd<'a> {
@@ -88,38 +104,32 @@ pub struct CurveLabels {
 
 impl CurveLabels {
     /// The labels of a panel's measured curves on these axes.
-    pub fn new(panel: &Panel, place: &PanelArea, high: u32, x: Axis, y: Axis) -> Self {
-        let end = |series: &Series| {
-            let drawn = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
-            series.points.iter().rfind(drawn).copied()
-        };
+    pub fn new(
+        plot: &Plot,
+        panel: &Panel,
+        place: &PanelArea,
+        high: u32,
+        axes: (Axis, Axis),
+    ) -> Self {
+        let (x, y) = axes;
+        let is_drawn = |p: &&Point| x.place(p.x).is_some() && y.place(p.y).is_some();
+        let end = |series: &Series| series.points.iter().rfind(is_drawn).copied();
         let measured = panel.series.iter().filter(|s| s.line.is_measured());
-        let ends: Vec<(&Series, Point)> = measured.filter_map(|s| Some((s, end(s)?))).collect();
-        let theory = panel.series.iter().filter(|s| s.line.prediction().is_some());
-        let theory: Vec<(&Series, Point)> = theory.filter_map(|s| Some((s, end(s)?))).collect();
-        let pixels = |p: &Point| y.clip(p.y) / (y.high - y.low) * f64::from(high);
-        let far = theory
-            .into_iter()
-            .filter(|(_, p)| ends.iter().all(|(_, other)| (pixels(p) - pixels(other)).abs() > FAR));
-        let far: Vec<(&Series, Point)> = far.collect();
-        let mut beside: Vec<PredictionEnd<'_>> = Vec::new();
-        for (series, end) in far.iter().copied().filter(|_| far.len() <= FEW_PREDICTIONS) {
-            let is_same = |other: &&mut PredictionEnd<'_>| {
-                let same = other.series.line.prediction() == series.line.prediction();
-                same && (pixels(&other.end) - pixels(&end)).abs() <= SAME
-            };
-            match beside.iter_mut().find(is_same) {
-                Some(first) => first.with.push(series.line.name()),
-                None => beside.push(PredictionEnd { series, end, with: Vec::new() }),
-            }
-        }
+        let curve_end = |series| {
+            let labelled = labelled(plot.labels.at, panel, series, is_drawn);
+            Some(CurveEnd { series, end: end(series)?, labelled })
+        };
+        let ends: Vec<CurveEnd<'_>> = measured.filter_map(curve_end).collect();
+        let beside = predictions_apart(panel, &ends, end, |p| {
+            y.clip(p.y) / (y.high - y.low) * f64::from(high)
+        });
         let groups = groups(&ends);
         let details =
             if place.is_large { &[Detail::Value, Detail::Name][..] } else { &[Detail::Name] };
         let beside = if beside.is_empty() { vec![&[][..]] } else { vec![&beside[..], &[]] };
         for (detail, beside) in details.iter().flat_map(|d| beside.iter().map(move |b| (d, b))) {
             let fits = detail.gap() * (groups.len() + beside.len()) as f64 <= f64::from(high);
-            let labels = Self::of(&groups, &ends, beside, *detail, y);
+            let labels = Self::of(plot, (&groups, &ends), beside, *detail, y);
             if fits && labels.width <= place.wide * 9 / 20 {
                 return labels.placed(*detail, f64::from(high), y);
             }
@@ -128,30 +138,26 @@ impl CurveLabels {
     }
 
     fn of(
-        groups: &[Vec<usize>],
-        ends: &[(&Series, Point)],
+        plot: &Plot,
+        (groups, ends): (&[Vec<usize>], &[CurveEnd<'_>]),
         theory: &[PredictionEnd<'_>],
         detail: Detail,
         y: Axis,
     ) -> Self {
         let label = |group: &Vec<usize>| {
-            let (series, last) = ends[group[0]];
+            let CurveEnd { series, end, .. } = &ends[group[0]];
             let value = match detail {
-                // Of fractions, more is better, and ratios say little.
-                Detail::Value if y.is_linear() && series.diverged == 0 => {
-                    readable(last.y, if group.len() > 1 { 2 } else { 3 })
-                }
-                Detail::Value => value_text(group, groups, ends),
+                Detail::Value => value_text(plot, group, groups, ends),
                 Detail::Name => String::new(),
             };
             Label {
                 name: series.line.name(),
-                with: group[1..].iter().map(|i| ends[*i].0.line.name()).collect(),
+                with: group[1..].iter().map(|i| ends[*i].series.line.name()).collect(),
                 text: names(group, ends),
                 value,
                 style: series.line.style(),
                 has_marks: true,
-                at: y.clip(last.y),
+                at: y.clip(end.y),
                 y: 0.0,
             }
         };
@@ -201,11 +207,59 @@ pub fn distance() -> u32 {
     BEFORE
 }
 
+/// The point of a curve whose value its label says.
+fn labelled(
+    at: LabelledPoint,
+    panel: &Panel,
+    curve: &Series,
+    is_drawn: impl Fn(&&Point) -> bool,
+) -> Option<Point> {
+    let mut drawn = curve.points.iter().filter(is_drawn);
+    let point = match at {
+        LabelledPoint::Last => drawn.next_back(),
+        LabelledPoint::Tightest | LabelledPoint::Best => drawn.next(),
+        LabelledPoint::Selected => {
+            let is_ring = |s: &&Series| {
+                matches!(s.line, Line::Selected(_)) && s.line.curve() == curve.line.curve()
+            };
+            panel.series.iter().find(is_ring).and_then(|ring| ring.points.first())
+        }
+    };
+    point.copied()
+}
+
+/// The predictions that have labels: few that end far from every measured curve. `pixels` is the
+/// place of a point on the y axis.
+fn predictions_apart<'a>(
+    panel: &'a Panel,
+    curves: &[CurveEnd<'_>],
+    end: impl Fn(&Series) -> Option<Point>,
+    pixels: impl Fn(&Point) -> f64,
+) -> Vec<PredictionEnd<'a>> {
+    let theory = panel.series.iter().filter(|s| s.line.prediction().is_some());
+    let theory = theory.filter_map(|s| Some((s, end(s)?)));
+    let far =
+        theory.filter(|(_, p)| curves.iter().all(|c| (pixels(p) - pixels(&c.end)).abs() > FAR));
+    let far: Vec<(&Series, Point)> = far.collect();
+    let mut apart: Vec<PredictionEnd<'_>> = Vec::new();
+    for (series, end) in far.iter().copied().filter(|_| far.len() <= FEW_PREDICTIONS) {
+        let is_same = |other: &&mut PredictionEnd<'_>| {
+            let same = other.series.line.prediction() == series.line.prediction();
+            same && (pixels(&other.end) - pixels(&end)).abs() <= SAME
+        };
+        match apart.iter_mut().find(is_same) {
+            Some(first) => first.with.push(series.line.name()),
+            None => apart.push(PredictionEnd { series, end, with: Vec::new() }),
+        }
+    }
+    apart
+}
+
 /// The curves that coincide, as indices.
-fn groups(ends: &[(&Series, Point)]) -> Vec<Vec<usize>> {
+fn groups(ends: &[CurveEnd<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for i in 0..ends.len() {
-        match groups.iter_mut().find(|group| coincide(ends[group[0]].0, ends[i].0)) {
+        match groups.iter_mut().find(|group| coincide(ends[group[0]].series, ends[i].series)) {
             Some(group) => group.push(i),
             None => groups.push(vec![i]),
         }
@@ -221,8 +275,8 @@ pub fn coincide(a: &Series, b: &Series) -> bool {
 }
 
 /// The names of curves that coincide: their settings once, where they have the same.
-fn names(group: &[usize], ends: &[(&Series, Point)]) -> String {
-    let lines: Vec<&Line> = group.iter().map(|i| &ends[*i].0.line).collect();
+fn names(group: &[usize], ends: &[CurveEnd<'_>]) -> String {
+    let lines: Vec<&Line> = group.iter().map(|i| &ends[*i].series.line).collect();
     let curves: Vec<_> = lines.iter().filter_map(|line| line.curve()).collect();
     match curves.as_slice() {
         [one] => one.name(),
@@ -240,41 +294,97 @@ fn names(group: &[usize], ends: &[(&Series, Point)]) -> String {
     }
 }
 
-/// Whether two curves end at the same place across.
-fn same_end(a: Point, b: Point) -> bool {
-    (a.x - b.x).abs() <= 1e-9 * a.x.abs()
+/// What a label says of a value that is not the last of its curve.
+fn where_text(plot: &Plot, x: f64) -> String {
+    match plot.labels.at {
+        LabelledPoint::Last | LabelledPoint::Best => String::new(),
+        LabelledPoint::Tightest | LabelledPoint::Selected => {
+            format!(" at {} = {}", plot.x, place_text(x))
+        }
+    }
 }
 
-/// The last value of curves that coincide, and how many times larger it is than the lowest of
-/// those that end at the same place across: of the algorithms under its settings, or without
-/// others of all.
-fn value_text(group: &[usize], groups: &[Vec<usize>], ends: &[(&Series, Point)]) -> String {
-    let (series, last) = ends[group[0]];
-    if series.diverged > 0 {
+/// A step size, a number of local steps or a target with at most three digits, as manifests write it.
+fn place_text(x: f64) -> String {
+    match format!("{x:.2e}").parse::<f64>() {
+        Ok(rounded) if x.fract() != 0.0 && (1e-4..1e6).contains(&rounded) => rounded.to_string(),
+        _ => number(x, 3),
+    }
+}
+
+/// The value of curves that coincide at the point of the figure's labels, and how many times larger
+/// it is than the lowest.
+fn value_text(
+    plot: &Plot,
+    group: &[usize],
+    groups: &[Vec<usize>],
+    ends: &[CurveEnd<'_>],
+) -> String {
+    let CurveEnd { series, labelled, .. } = &ends[group[0]];
+    let is_end = plot.labels.at == LabelledPoint::Last;
+    if is_end && series.diverged > 0 {
         return format!("diverged in {}", count(series.diverged, "run"));
     }
-    let value = readable(last.y, if group.len() > 1 { 2 } else { 3 });
-    let is_comparable = |i: &usize| ends[*i].0.diverged == 0 && same_end(ends[*i].1, last);
+    let Some(point) = labelled else { return "none selected".into() };
+    let value = number(point.y, if group.len() > 1 { 2 } else { 3 });
+    match plot.labels.at {
+        LabelledPoint::Best => format!("best on {} %", number(100.0 * point.y, 2)),
+        _ => {
+            let ratio = if plot.labels.is_ranked {
+                rank(plot.labels, group, groups, ends)
+            } else {
+                String::new()
+            };
+            format!("{value}{}{ratio}", where_text(plot, point.x))
+        }
+    }
+}
+
+/// How many times larger the value of curves that coincide is than the lowest of those with which
+/// it is compared: of the algorithms under its settings, or without others of all. Values that are
+/// not those that tuning selected are compared at the same place across.
+fn rank(
+    labels: CurveValue,
+    group: &[usize],
+    groups: &[Vec<usize>],
+    ends: &[CurveEnd<'_>],
+) -> String {
+    let is_tuned = labels.at == LabelledPoint::Selected;
+    let calm =
+        |i: &usize| ends[*i].labelled.is_some() && (is_tuned || ends[*i].series.diverged == 0);
+    let same_place = |a: Point, b: Point| (a.x - b.x).abs() <= 1e-9 * a.x.abs();
+    let is_comparable = |i: &usize| match (ends[*i].labelled, ends[group[0]].labelled) {
+        (Some(other), Some(own)) => calm(i) && (is_tuned || same_place(own, other)),
+        _ => false,
+    };
     let comparable: Vec<usize> = (0..ends.len()).filter(is_comparable).collect();
-    let least =
-        |all: &[usize]| all.iter().copied().min_by(|a, b| ends[*a].1.y.total_cmp(&ends[*b].1.y));
-    let curve = |i: usize| ends[i].0.line.curve();
+    let least = |all: &[usize]| {
+        all.iter().copied().min_by(|a, b| ends[*a].value().total_cmp(&ends[*b].value()))
+    };
+    let curve = |i: usize| ends[i].series.line.curve();
     let settings = |i: usize| curve(i).map(|c| &c.settings);
     let alike: Vec<usize> =
         comparable.iter().copied().filter(|i| settings(*i) == settings(group[0])).collect();
     let algorithm = |i: usize| curve(i).map(|c| &c.algorithm);
     let is_alike = alike.iter().any(|i| algorithm(*i) != algorithm(group[0]));
-    let calm: Vec<usize> = (0..ends.len()).filter(|i| ends[*i].0.diverged == 0).collect();
+    // A target that is tighter than those of others costs more: the lowest is one at the tightest.
+    let tightest =
+        ends.iter().filter_map(|e| e.labelled).map(|p| p.x).fold(f64::INFINITY, f64::min);
+    let is_eligible = |i: &usize| {
+        let is_tightest = ends[*i].labelled.is_some_and(|p| p.x <= tightest);
+        calm(i) && (labels.at != LabelledPoint::Tightest || is_tightest)
+    };
+    let all: Vec<usize> = (0..ends.len()).filter(is_eligible).collect();
     let other = least(if is_alike { &alike } else { &comparable });
-    let (Some(lowest), Some(other)) = (least(&calm), other) else { return value };
-    let ratio = last.y / ends[other].1.y;
-    let is_one = groups.iter().filter(|group| ends[group[0]].0.diverged == 0).count() < 2;
-    if is_one || ends[lowest].1.y <= 0.0 {
-        value
-    } else if group.contains(&lowest) {
-        format!("{value}, lowest")
+    let (Some(lowest), Some(other)) = (least(&all), other) else { return String::new() };
+    let ratio = ends[group[0]].value() / ends[other].value();
+    let is_one = groups.iter().filter(|group| calm(&group[0])).count() < 2;
+    if is_one || ends[lowest].value() <= 0.0 {
+        String::new()
+    } else if group.contains(&lowest) || ratio == 1.0 && other == lowest {
+        ", lowest".into()
     } else if group.contains(&other) || ratio > MOST_RATIO {
-        value
+        String::new()
     } else {
         let name = match curve(other) {
             Some(curve) if is_alike => curve.algorithm.clone(),
@@ -282,13 +392,13 @@ fn value_text(group: &[usize], groups: &[Vec<usize>], ends: &[(&Series, Point)])
             None => String::new(),
         };
         let name = if name.chars().count() < 20 { name } else { "the lowest".into() };
-        format!("{value}, {}× {name}", readable(ratio, 2))
+        format!(", {}× {name}", readable(ratio, 2))
     }
 }
 
 /// The algorithm where it has one curve, the settings where there is one algorithm, or else both.
-fn short_name(curve: &Curve, ends: &[(&Series, Point)]) -> String {
-    let algorithms = || ends.iter().filter_map(|(s, _)| s.line.curve()).map(|c| &c.algorithm);
+fn short_name(curve: &Curve, ends: &[CurveEnd<'_>]) -> String {
+    let algorithms = || ends.iter().filter_map(|e| e.series.line.curve()).map(|c| &c.algorithm);
     match algorithms().filter(|a| **a == curve.algorithm).count() {
         1 => curve.algorithm.clone(),
         all if all == ends.len() && !curve.settings.is_empty() => {
@@ -302,12 +412,12 @@ fn short_name(curve: &Curve, ends: &[(&Series, Point)]) -> String {
 fn short_prediction(
     PredictionEnd { series, with, .. }: &PredictionEnd<'_>,
     theory: &[PredictionEnd<'_>],
-    ends: &[(&Series, Point)],
+    ends: &[CurveEnd<'_>],
 ) -> String {
     let (Some(prediction), Some(curve)) = (series.line.prediction(), series.line.curve()) else {
         return series.line.name();
     };
-    let measured = ends.iter().filter_map(|(s, _)| s.line.curve()).map(|c| &c.algorithm);
+    let measured = ends.iter().filter_map(|e| e.series.line.curve()).map(|c| &c.algorithm);
     let of_kind = theory.iter().filter(|t| t.series.line.prediction() == Some(prediction)).count();
     let words = words_before(prediction);
     let is_one = measured.collect::<HashSet<_>>().len() == 1;

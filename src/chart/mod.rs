@@ -241,7 +241,7 @@ fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let (x, y) = (f64::from(left + wide), f64::from(top) + label.y - 4.0);
     let from = f64::from(top) + frame.below_top(label.at) * f64::from(high);
     let at = x + f64::from(labels::distance());
-    let ink = label.style.color.family().map_or("#3c3c3c".into(), |f| style::hex(style::ink(f)[0]));
+    let ink = style::hex(style::ink(label.style.color)[0]);
     if (from - y).abs() > 3.0 {
         let _ = writeln!(
             out,
@@ -258,7 +258,7 @@ fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     };
     let _ = writeln!(
         out,
-        "<g class=\"key\" data-label=\"{name}\"{with} data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" fill=\"{ink}\">{shown}</text>{}</g>",
+        "<g class=\"key\" data-label=\"{name}\"{with} data-color=\"{}\">{}<text x=\"{text:.1}\" y=\"{:.1}\" font-size=\"{}\" font-weight=\"bold\" class=\"name\" fill=\"{ink}\">{shown}</text>{}</g>",
         color_name(label.style.color),
         line_sample(label.style, (at, y), labels::SAMPLE, label.has_marks),
         y + 4.0,

@@ -74,7 +74,7 @@ impl<'a> Frames<'a> {
     pub fn frame(&self, index: usize, place: PanelArea) -> Frame<'a> {
         let ((x, y), panel) = (self.axes(index), &self.plot.panels[index]);
         let high = place.high - MARGINS.1 - MARGINS.2;
-        let labels = CurveLabels::new(panel, &place, high, x, y);
+        let labels = CurveLabels::new(self.plot, panel, &place, high, (x, y));
         Frame { plot: self.plot, panel, x, y, place, labels }
     }
 }

@@ -1,13 +1,15 @@
 //! The tables of colours, dash patterns and markers, so that no reader has to distinguish curves
 //! by colour alone. Pages read the same tables.
 
-use crate::analysis::{self, Color, Dash, SHADES, Style};
+use crate::analysis::{self, Color, Dash, Style};
 use plotters::style::RGBColor;
 
 /// The palette on white paper: of each family its colour, then its shades from strong to light.
-/// The colours of families are four of Okabe and Ito's and four that a search found to be far from
-/// them and from one another for colour-blind readers; the shades have the hue of their family
-/// at five lightnesses, each at least 3 to 1 against the paper.
+/// The colours of families are four of Okabe and Ito's (blue, vermilion, green, pink) and four (violet,
+/// ochre, crimson, teal) that a search found to be far from them and from one another for
+/// colour-blind readers, with the same hue on either paper, so that a family is named alike in both;
+/// the shades have the hue of their family at five lightnesses, each at least 3 to 1 against the
+/// paper.
 pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (0, 114, 178),
     (0, 77, 123),
@@ -33,30 +35,30 @@ pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (163, 84, 129),
     (184, 103, 148),
     (202, 120, 166),
-    (61, 2, 124),
-    (97, 41, 159),
-    (119, 61, 181),
-    (140, 80, 202),
-    (161, 100, 223),
-    (180, 116, 242),
-    (158, 96, 244),
-    (91, 36, 178),
-    (114, 57, 200),
-    (136, 76, 222),
-    (157, 95, 243),
-    (175, 115, 254),
-    (229, 0, 80),
-    (150, 0, 49),
-    (186, 0, 63),
-    (220, 0, 76),
-    (247, 40, 93),
-    (254, 84, 113),
-    (161, 32, 117),
-    (142, 0, 100),
-    (165, 37, 120),
-    (187, 60, 140),
-    (208, 82, 159),
-    (228, 100, 177),
+    (122, 52, 255),
+    (87, 38, 179),
+    (109, 57, 200),
+    (131, 76, 222),
+    (153, 95, 243),
+    (171, 117, 249),
+    (138, 103, 47),
+    (98, 67, 5),
+    (121, 84, 8),
+    (145, 101, 11),
+    (169, 118, 15),
+    (189, 134, 31),
+    (141, 0, 40),
+    (147, 13, 44),
+    (179, 19, 56),
+    (213, 24, 68),
+    (248, 30, 80),
+    (250, 86, 104),
+    (44, 86, 97),
+    (11, 80, 94),
+    (16, 99, 116),
+    (21, 119, 139),
+    (27, 140, 163),
+    (32, 158, 184),
 ];
 
 /// The palette on dark paper, in the same order.
@@ -85,30 +87,30 @@ pub const DARK_PALETTE: [(u8, u8, u8); analysis::COLORS] = [
     (217, 143, 187),
     (194, 122, 165),
     (172, 101, 144),
-    (143, 92, 255),
-    (218, 193, 254),
-    (203, 169, 254),
-    (186, 145, 254),
-    (165, 118, 254),
-    (141, 90, 253),
-    (255, 255, 192),
-    (207, 208, 147),
-    (187, 188, 129),
-    (168, 169, 111),
-    (147, 148, 91),
-    (125, 127, 71),
-    (194, 58, 88),
-    (255, 186, 193),
-    (255, 157, 169),
-    (255, 125, 145),
-    (237, 98, 123),
-    (212, 76, 103),
-    (155, 224, 0),
-    (155, 224, 0),
-    (140, 203, 0),
-    (125, 182, 0),
-    (109, 159, 0),
-    (93, 137, 0),
+    (166, 108, 255),
+    (218, 189, 252),
+    (204, 165, 251),
+    (188, 141, 250),
+    (171, 117, 249),
+    (151, 94, 242),
+    (143, 98, 0),
+    (253, 190, 88),
+    (231, 171, 70),
+    (210, 153, 51),
+    (189, 134, 31),
+    (168, 117, 15),
+    (255, 94, 111),
+    (253, 184, 184),
+    (252, 155, 157),
+    (251, 124, 131),
+    (250, 86, 104),
+    (246, 30, 80),
+    (30, 116, 134),
+    (62, 218, 252),
+    (42, 198, 230),
+    (37, 178, 207),
+    (32, 158, 184),
+    (26, 138, 161),
 ];
 
 /// Dash patterns of measured curves; the first is solid.
@@ -185,9 +187,12 @@ impl Marker {
 pub fn rgb(color: Color) -> (u8, u8, u8) {
     match color {
         Color::Palette(index) => PALETTE[index % PALETTE.len()],
-        Color::Neutral => (60, 60, 60),
+        Color::Neutral => NEUTRAL[0],
     }
 }
+
+/// The grey of what has no family, on white and on dark paper.
+pub const NEUTRAL: [(u8, u8, u8); 2] = [(60, 60, 60), (0xc2, 0xc2, 0xc2)];
 
 /// The paper of style.css, white and dark.
 pub const PAPERS: [(u8, u8, u8); 2] = [(255, 255, 255), (0x12, 0x14, 0x17)];
@@ -195,15 +200,30 @@ pub const PAPERS: [(u8, u8, u8); 2] = [(255, 255, 255), (0x12, 0x14, 0x17)];
 /// The contrast to the paper that text needs.
 const TEXT_CONTRAST: f64 = 4.5;
 
-/// The colour in which texts have a family's name, on white and on dark paper: that of the family
-/// where it has the contrast of text, or else the middle shade.
-pub fn ink(family: usize) -> [(u8, u8, u8); 2] {
-    let (own, middle) = (family * (1 + SHADES), family * (1 + SHADES) + 1 + SHADES / 2);
-    let of = |palette: &[(u8, u8, u8)], paper| match contrast(palette[own], paper) {
-        enough if enough >= TEXT_CONTRAST => palette[own],
-        _ => palette[middle],
+/// The colour in which texts have the name of a line of this colour, on white and on dark paper: the
+/// colour itself where it has the contrast of text, or else as much darker or lighter as it must be,
+/// with the same hue.
+pub fn ink(color: Color) -> [(u8, u8, u8); 2] {
+    let Color::Palette(index) = color else { return NEUTRAL };
+    let of = |palette: &[(u8, u8, u8)], paper| {
+        let own = palette[index % palette.len()];
+        if contrast(own, paper) >= TEXT_CONTRAST { own } else { with_text_contrast(own, paper) }
     };
     [of(&PALETTE, PAPERS[0]), of(&DARK_PALETTE, PAPERS[1])]
+}
+
+/// A colour with its light scaled to the contrast of text, and a little more because of rounding.
+fn with_text_contrast(color: (u8, u8, u8), paper: (u8, u8, u8)) -> (u8, u8, u8) {
+    let (own, paper) = (luminance(color) + 0.05, luminance(paper) + 0.05);
+    let wanted = TEXT_CONTRAST + 0.1;
+    let target = if own < paper { paper / wanted } else { paper * wanted };
+    let by = (target - 0.05) / (own - 0.05);
+    let encoded = |c: f64| match (c * by).min(1.0) {
+        c if c <= 0.003_130_8 => 12.92 * c,
+        c => 1.055 * libm::pow(c, 1.0 / 2.4) - 0.055,
+    };
+    let [r, g, b] = linear(color).map(|c| (255.0 * encoded(c)).round() as u8);
+    (r, g, b)
 }
 
 fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
@@ -214,12 +234,13 @@ fn linear((r, g, b): (u8, u8, u8)) -> [f64; 3] {
 
 /// The contrast of two colours (WCAG 2).
 fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
-    let luminance = |color| {
-        let [r, g, b] = linear(color);
-        0.2126 * r + 0.7152 * g + 0.0722 * b
-    };
     let (a, b) = (luminance(a), luminance(b));
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+fn luminance(color: (u8, u8, u8)) -> f64 {
+    let [r, g, b] = linear(color);
+    0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
 /// A colour as style sheets write it.
@@ -269,6 +290,7 @@ pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::SHADES;
 
     #[test]
     fn markers_are_drawn_around_their_point() {
@@ -357,9 +379,58 @@ mod tests {
         assert!(css.contains("--paper: #ffffff;") && css.contains("--paper: #121417;"));
         assert!(PALETTE.into_iter().all(|color| contrast(color, white) >= 3.0));
         assert!(DARK_PALETTE.into_iter().all(|color| contrast(color, dark) >= 3.0));
-        for family in 0..PALETTE.len() / EACH {
-            let [on_white, on_dark] = ink(family);
-            assert!(contrast(on_white, white) >= 4.5 && contrast(on_dark, dark) >= 4.5);
+    }
+
+    /// The hue (CIE LCh, degrees), and how far two hues are apart.
+    fn hue(color: (u8, u8, u8)) -> f64 {
+        let [_, a, b] = lab(linear(color));
+        libm::atan2(b, a).to_degrees()
+    }
+
+    fn turn(a: f64, b: f64) -> f64 {
+        let difference = (a - b).rem_euclid(360.0);
+        difference.min(360.0 - difference)
+    }
+
+    /// A family is named by one word on either paper, and no two families by the same: their hues
+    /// differ by less than 5 degrees between papers and by more than 17 between families. No shade
+    /// is as far from its family as another family is.
+    #[test]
+    fn a_family_has_one_hue_on_either_paper_and_no_other_has_it() {
+        let own = |palette: &[(u8, u8, u8)], family: usize| hue(palette[family * EACH]);
+        for i in 0..PALETTE.len() / EACH {
+            let apart = turn(own(&PALETTE, i), own(&DARK_PALETTE, i));
+            assert!(apart < 5.0, "family {i}: {apart} degrees between papers");
+            for palette in [PALETTE, DARK_PALETTE] {
+                let others = (0..i).map(|j| turn(own(&palette, i), own(&palette, j)));
+                let nearest = others.fold(f64::INFINITY, f64::min);
+                assert!(nearest > 17.0, "family {i}: {nearest} degrees from another");
+                for shade in 1..=SHADES {
+                    let far = turn(own(&palette, i), hue(palette[i * EACH + shade]));
+                    assert!(far < 8.5, "family {i}, shade {shade}: {far} degrees");
+                }
+            }
+        }
+    }
+
+    /// The name beside a line has the colour of the line, or as much more contrast as text needs.
+    #[test]
+    fn names_have_the_colour_of_their_line_and_the_contrast_of_text() {
+        for (paper, palette) in [PALETTE, DARK_PALETTE].into_iter().enumerate() {
+            for (index, line) in palette.into_iter().enumerate() {
+                let text = ink(Color::Palette(index))[paper];
+                let contrasts = [text, line].map(|color| contrast(color, PAPERS[paper]));
+                assert!(contrasts[0] >= TEXT_CONTRAST, "{paper} {index}: {contrasts:?}");
+                if contrasts[1] >= TEXT_CONTRAST {
+                    assert_eq!(text, line, "{paper} {index}");
+                } else {
+                    assert!(contrasts[0] < TEXT_CONTRAST + 0.3, "{paper} {index}: {contrasts:?}");
+                    assert!(
+                        turn(hue(text), hue(line)) < 10.0,
+                        "{paper} {index}: {text:?} {line:?}"
+                    );
+                }
+            }
         }
     }
 

@@ -2,7 +2,10 @@
 
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{Color, Curve, CurveSetting, Line, Panel, Plot, Point, Scale, Series, Style};
+use crate::analysis::{
+    Color, Curve, CurveSetting, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Scale, Series,
+    Style,
+};
 use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::plan::Setting;
 
@@ -27,6 +30,7 @@ fn figure(points: Vec<Point>) -> Figure {
             y: "y".into(),
             scale_x: Scale::Linear,
             scale_y: Scale::Log,
+            labels: CurveValue::last(Scale::Log),
         }),
     }
 }
@@ -168,6 +172,7 @@ fn labels_on_a_linear_axis_say_the_value_alone() {
     let mut figure = panels(1, &[0.5, 0.9]);
     let Body::Plot(plot) = &mut figure.body else { panic!() };
     plot.scale_y = Scale::Linear;
+    plot.labels = CurveValue::last(Scale::Linear);
     let svg = svg(&figure).unwrap();
     assert!(svg.contains("0.500") && svg.contains("0.900"), "{svg}");
     assert!(!svg.contains("lowest") && !svg.contains('×'), "{svg}");
@@ -235,7 +240,7 @@ fn curves_are_compared_with_other_algorithms_under_their_settings() {
         ending("B", Some(10.0), 3, 0.1),
         ending("C", None, 4, 0.2),
     ]);
-    let wanted = ["0.100, lowest", "0.200, 2.0× B, H = 10", "0.500", "1.00, 2.0× B", "8.00, 80× B"];
+    let wanted = ["0.100, lowest", "0.200, 2.0× B, H = 10", "0.500", "1, 2.0× B", "8, 80× B"];
     assert_eq!(values(&svg), wanted);
 }
 
@@ -245,6 +250,95 @@ fn there_is_no_lowest_of_one_curve_and_no_ratio_to_rounding_errors() {
     assert_eq!(values(&drawn(one.to_vec())), ["0.25"]);
     let far = [("A", 0.25), ("B", 1e-9)].map(|(name, end)| ending(name, None, 0, end));
     assert_eq!(values(&drawn(far.to_vec())), ["0.250", "1.00·10⁻⁹, lowest"]);
+}
+
+/// The drawing of one panel of these, whose labels say the values at these points.
+fn labelled(series: Vec<Series>, x: &str, labels: CurveValue) -> String {
+    let one = figure(Vec::new());
+    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
+    let (panels, x) = (vec![Panel { title: String::new(), series }], x.to_owned());
+    let plot = Plot { panels, x, legend: Vec::new(), scale_x: Scale::Log, labels, ..plot };
+    svg(&Figure { body: Body::Plot(plot), ..one }).unwrap()
+}
+
+/// A curve through these points.
+fn through(algorithm: &str, family: usize, points: &[(f64, f64)]) -> Series {
+    let curve = Curve::new(algorithm, Style::solid(Color::of_family(family)));
+    let points = points.iter().map(|(x, y)| at(*x, *y)).collect();
+    Series::new(Line::Measured(curve), points)
+}
+
+/// The order at the largest step size is not that of the selected ones.
+#[test]
+fn a_tuned_curve_is_labelled_with_its_selected_point() {
+    let with_ring = |series: Series, at: usize| {
+        let curve = series.line.curve().unwrap().clone();
+        let ring = Series::new(Line::Selected(curve), vec![series.points[at]]);
+        [series, ring]
+    };
+    let curves = [
+        with_ring(through("Scaffold", 0, &[(0.01, 0.5), (0.0316227766, 1e-4), (1.0, 2.87)]), 1),
+        with_ring(through("mini-batch SGD", 1, &[(0.01, 0.9), (0.1, 0.3), (1.0, 7.64e-3)]), 2),
+    ];
+    let mut all = curves.concat();
+    // None of its candidates was selected, and runs of another's diverged.
+    all.push(through("FedAvg", 2, &[(0.01, 0.7), (1.0, 0.8)]));
+    all[0].diverged = 3;
+    let labels = CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(Scale::Log) };
+    let svg = labelled(all, "γ", labels);
+    let wanted =
+        ["1.00·10⁻⁴ at γ = 0.0316, lowest", "7.64·10⁻³ at γ = 1, 76× Scaffold", "none selected"];
+    assert_eq!(values(&svg), wanted);
+}
+
+/// Communications are whole. A curve that ends at a looser target is compared with none.
+#[test]
+fn a_curve_of_a_frontier_is_labelled_at_its_tightest_target() {
+    let curves = || {
+        vec![
+            through("SGD", 0, &[(0.003, 244_071.0), (0.3, 24.0)]),
+            through("Scaffold", 1, &[(0.003, 8.0), (0.3, 3.0)]),
+            through("mini-batch SGD", 3, &[(0.003, 8.0), (0.3, 5.0)]),
+            through("FedAvg", 2, &[(0.01, 7.0), (0.3, 2.0)]),
+        ]
+    };
+    let tightest = |is_ranked| CurveValue { at: LabelledPoint::Tightest, is_ranked };
+    let svg = labelled(curves(), "ε", tightest(true));
+    let lowest = "8 at ε = 0.003, lowest";
+    let wanted = ["244 071 at ε = 0.003, 31 000× Scaffold", "7 at ε = 0.01", lowest, lowest];
+    assert_eq!(values(&svg), wanted);
+    let svg = labelled(curves(), "ε", tightest(false));
+    let eight = "8 at ε = 0.003";
+    assert_eq!(values(&svg), ["244 071 at ε = 0.003", "7 at ε = 0.01", eight, eight]);
+}
+
+/// At the right end of a profile every curve is at 1.
+#[test]
+fn a_profile_is_labelled_with_the_share_on_which_an_algorithm_is_best() {
+    let curves = vec![
+        through("A", 0, &[(1.0, 0.65), (8.0, 1.0)]),
+        through("B", 1, &[(1.0, 0.35), (8.0, 1.0)]),
+    ];
+    let svg = labelled(curves, "factor", CurveValue { at: LabelledPoint::Best, is_ranked: false });
+    assert_eq!(values(&svg), ["best on 35 %", "best on 65 %"]);
+}
+
+/// The name beside a line has its colour, also where a family has several lines.
+#[test]
+fn a_label_has_the_colour_of_its_curve() {
+    let tones = [1, 2, 3].map(|tone| {
+        let curve = Curve::new(&format!("SGD {tone}"), Style::solid(Color::tone(6, tone)));
+        Series::new(Line::Measured(curve), vec![at(0.0, 1.0), at(1.0, tone as f64)])
+    });
+    let svg = drawn(tones.to_vec());
+    for label in svg.split("<g class=\"key\"").skip(1) {
+        let attribute = |name: &str| label.split(name).nth(1).unwrap().split('"').next().unwrap();
+        let index = attribute("data-color=\"").parse().unwrap();
+        let name = label.split("class=\"name\"").nth(1).unwrap();
+        let fill = name.split("fill=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(fill, style::hex(style::ink(Color::Palette(index))[0]));
+        assert_eq!(fill, style::hex(style::PALETTE[index]), "{label}");
+    }
 }
 
 /// Curves of two families on one another: the lower is wide, the upper dashed.

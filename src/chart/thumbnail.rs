@@ -195,7 +195,9 @@ fn squares(map: &Map) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Curve, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique};
+    use crate::analysis::{
+        Curve, CurveValue, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique,
+    };
     use exactfed_runner::manifest::claim::Prediction;
 
     #[test]
@@ -241,7 +243,8 @@ mod tests {
     fn plot(panels: Vec<Panel>) -> Body {
         let (x, y) = (String::new(), String::new());
         let (scale_x, scale_y) = (Scale::Linear, Scale::Log);
-        Body::Plot(Plot { panels, legend: Vec::new(), x, y, scale_x, scale_y })
+        let labels = CurveValue::last(scale_y);
+        Body::Plot(Plot { panels, legend: Vec::new(), x, y, scale_x, scale_y, labels })
     }
 
     /// 44 of them are then at most 48 kB, if each was of a hundred curves.

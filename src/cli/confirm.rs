@@ -2,9 +2,9 @@
 
 use super::Failure;
 use super::memory::Cells;
-use super::plan::duration;
+use super::time::{duration, expected_seconds};
 use exactfed_core::words::count;
-use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::plan::{Cell, Plan};
 use std::io::{BufRead, IsTerminal, Write};
 
 /// The largest number of cells that runs without confirmation.
@@ -12,23 +12,86 @@ const MOST_CELLS: usize = 100_000;
 /// The longest estimated time that runs without confirmation: a day.
 const MOST_SECONDS: f64 = 86_400.0;
 
+/// The time that runs which follow from results take without confirmation, though it is more than
+/// what was planned.
+const SHORT_SECONDS: f64 = 600.0;
+
 /// Asks whether to run these missing cells, if they are many or take long.
 ///
 /// # Errors
 /// If the answer is no; or, without a terminal to ask on, with the flag that confirms.
 pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
-    let costs = cells().map(|cell| expected_nanoseconds(&cell.identity));
-    let nanoseconds = costs.fold(0, u64::saturating_add);
-    let (count, seconds) = (cells().count(), nanoseconds as f64 * 1e-9 / threads as f64);
-    let Some(question) = question(count, seconds, threads) else { return Ok(()) };
+    let seconds = expected_seconds(cells().copied(), threads);
+    let Some(question) = question(cells().count(), seconds, threads) else { return Ok(()) };
+    let outcome = match answer(&question) {
+        Some(true) => return Ok(()),
+        Some(false) => "nothing was run",
+        None => "pass --yes to run them",
+    };
+    Err(Failure::input(format!("error: {question}; {outcome}")))
+}
+
+/// The time that the runs of a tuned experiment were expected to take before the first: what
+/// follows from results is confirmed up to this.
+pub struct PlannedTime {
+    /// Of the candidates in the manifest, in seconds.
+    pub candidates: f64,
+    /// Of the fresh runs of what is selected, at most.
+    pub fresh: f64,
+    threads: usize,
+}
+
+impl PlannedTime {
+    /// The time of a plan's candidates, whether they were run or not, and of what follows them.
+    pub fn new(plan: &Plan, threads: usize) -> Self {
+        let groups = plan.possible_evaluations();
+        // The selected candidate, and that which is best for all algorithms.
+        let most = if groups.len() > 1 { 2.0 } else { 1.0 };
+        let dearest = |cells: &Vec<Cell>| {
+            let each = cells.iter().map(|cell| expected_seconds(std::iter::once(cell), threads));
+            most * each.fold(0.0, f64::max)
+        };
+        let fresh = groups.iter().map(dearest).sum();
+        Self { candidates: expected_seconds(plan.cells.iter(), threads), fresh, threads }
+    }
+
+    /// What follows from results may take without a question, in seconds.
+    pub fn unasked(&self) -> f64 {
+        (self.candidates + self.fresh).max(SHORT_SECONDS)
+    }
+
+    /// Asks whether to run these missing cells, if all that follows from results takes `seconds`, and
+    /// that is more than was planned.
+    ///
+    /// # Errors
+    /// The message that they are not run, and what runs them.
+    pub fn confirm(&self, missing: &[&Cell], seconds: f64) -> Result<(), String> {
+        if missing.is_empty() || seconds <= self.unasked() {
+            return Ok(());
+        }
+        let planned = duration(self.candidates + self.fresh);
+        let time = duration(expected_seconds(missing.iter().copied(), self.threads));
+        let (cells, threads) = (count(missing.len(), "cell"), count(self.threads, "thread"));
+        let question = format!(
+            "{cells} that follow from the candidates to run, about {time} on {threads}, where {planned} were planned"
+        );
+        let outcome = match answer(&question) {
+            Some(true) => return Ok(()),
+            Some(false) => "they were not run: pass --yes to run them",
+            None => "pass --yes to run them",
+        };
+        Err(format!(
+            "{question}; {outcome}, or add no candidates (`extend = 0` in [tune]); all others are stored"
+        ))
+    }
+}
+
+/// Whether the answer to a question is yes; `None` without a terminal to ask on.
+fn answer(question: &str) -> Option<bool> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
     let interactive = stdin.is_terminal() && stderr.is_terminal();
-    if interactive && is_confirmed(&question, &mut stdin.lock(), &mut stderr) {
-        return Ok(());
-    }
-    let outcome = if interactive { "nothing was run" } else { "pass --yes to run them" };
-    Err(Failure::input(format!("error: {question}; {outcome}")))
+    interactive.then(|| is_confirmed(question, &mut stdin.lock(), &mut stderr))
 }
 
 /// The question about this many cells and seconds; `None` if no confirmation is needed.

@@ -43,7 +43,9 @@ pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
     match manifest {
         Ok(manifests) => {
             let manifest = if args.tune { manifests.tuned } else { manifests.plain };
-            let text = format!("# {path}\n{}\n{manifest}", described("# "));
+            // A line break in a name would end the comment, and what follows be read as a key.
+            let name = path.replace(char::is_control, "\u{fffd}");
+            let text = format!("# {name}\n{}\n{manifest}", described("# "));
             Ok((lines, text))
         }
         Err(reason) => Err(Failure::input(format!("{}error: {path}: {reason}", described("")))),

@@ -9,7 +9,7 @@ use crate::analysis::compare::{
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{Store, git};
-use exactfed_runner::files::write_atomically;
+use exactfed_runner::files::{Error, error, read_regular_text, write_atomically};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -184,8 +184,7 @@ impl DiffSource {
             return Err(Failure::input(format!("error: {name}: is a file, not a folder")));
         }
         let mut files = Vec::new();
-        gather(path, path, &mut files)
-            .map_err(|e| Failure::input(format!("error: {name}: {e}")))?;
+        gather(path, path, &mut files)?;
         if files.is_empty() {
             return Err(Failure::input(format!(
                 "error: {name}: holds neither results (exactfed.toml) nor reports ({} of an experiment)",
@@ -261,17 +260,19 @@ fn reports(
     Ok(DiffSource { side, folder: None, pages: None })
 }
 
-fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
+/// The records of reports below a folder, by their paths below `root`.
+fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> Result<(), Error> {
+    let unread = |e| error(folder, e);
+    for entry in std::fs::read_dir(folder).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(unread)?);
         let wanted = [record::RECORD, record::FINALS];
         if kind.is_dir() {
             gather(root, &path, files)?;
         } else if wanted.iter().any(|name| entry.file_name() == *name) {
             let name = path.strip_prefix(root).unwrap_or(&path);
-            files
-                .push((name.to_string_lossy().replace('\\', "/"), std::fs::read_to_string(&path)?));
+            let text = read_regular_text(&path).map_err(|e| error(&path, e))?;
+            files.push((name.to_string_lossy().replace('\\', "/"), text));
         }
     }
     Ok(())

@@ -77,9 +77,13 @@ fn available() -> Option<f64> {
     let memory = read_to_string("/proc/meminfo").ok();
     let free =
         memory.as_deref().and_then(|text| field(text, "MemAvailable:")).map(|kb| kb * 1024.0);
-    let limit = read_to_string("/proc/self/limits").ok();
-    let limit = limit.as_deref().and_then(|text| field(text, "Max address space"));
+    let limit = limit_of_process("Max address space");
     [free, limit, control_group(Path::new("/sys/fs/cgroup"))].into_iter().flatten().reduce(f64::min)
+}
+
+/// A limit of this process, by its name in /proc; `None` where there is none, or no /proc.
+pub fn limit_of_process(name: &str) -> Option<f64> {
+    field(&read_to_string("/proc/self/limits").ok()?, name)
 }
 
 /// The number after a name at the beginning of a line.

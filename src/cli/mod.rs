@@ -1,6 +1,7 @@
 //! The command line: one file per command, and what the commands share.
 
 mod check;
+mod code;
 mod completions;
 mod confirm;
 mod data;
@@ -22,6 +23,7 @@ mod run;
 mod schema;
 pub mod shard;
 mod submit;
+mod time;
 mod verify;
 mod watch;
 
@@ -37,12 +39,13 @@ pub use verify::{Findings, Rerun, verify_results};
 use crate::report as report_pages;
 use crate::store::{Store, StoredExperiment, read_table};
 use clap::{Parser, Subcommand};
+use code::{load_named, load_python, require_code};
 use exactfed_core::registry::Registry;
 use exactfed_runner::files;
 use exactfed_runner::manifest::Source;
-use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
+use exactfed_runner::manifest::document::{Diagnostic, Rejected, parse};
 use exactfed_runner::plan::{Cell, Plan, place_of};
-use exactfed_runner::registered::{load, register, registered};
+use exactfed_runner::registered::{register, registered};
 use exactfed_runner::runner::{BadCell, Prepared, Scenario, prepare_frontiers, prepare_knowing};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -227,11 +230,16 @@ struct Manifests {
     /// Number of replicates of each cell, instead of the manifest's
     #[arg(long, value_name = "R")]
     replicates: Option<u64>,
+    /// Python code to load first, which defines algorithms: a file, or an installed module (may
+    /// be repeated)
+    #[arg(long, value_name = "CODE")]
+    python: Vec<PathBuf>,
 }
 
 impl Manifests {
     /// Reads all manifests, or reports all errors in any of them.
     fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        load_named(&self.python)?;
         let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         let mut wrong = Vec::new();
@@ -309,8 +317,9 @@ pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, S
     names::check(&kept.name, file).map_err(Failure::input)?;
     let mut source = kept.source();
     // The results folder is above as many folders as the name has parts, and the file.
-    let root = file.ancestors().nth(kept.name.split('/').count() + 1);
-    source.copies = root.map(Store::copies);
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let root = path.ancestors().nth(kept.name.split('/').count() + 1).unwrap_or(&path);
+    source.copies = Some(Store::copies(root));
     source.overrides.extend(overrides);
     Ok((kept.name, source))
 }
@@ -333,27 +342,6 @@ pub fn unfiled_source(
 
 fn text_source(text: String, overrides: Vec<String>) -> Source {
     Source { text, overrides, tables: Some(read_table), ..Source::default() }
-}
-
-/// Loads the Python code that a manifest names, which registers its algorithms.
-fn load_python(source: &Source) -> Result<(), Rejected> {
-    // What is wrong with the manifest is found when it is read.
-    let Ok(root) = parse(source) else { return Ok(()) };
-    let Some(Value::Array(files)) = root.find("python").map(|node| &node.value) else {
-        return Ok(());
-    };
-    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let mut found = Vec::new();
-    for (i, node) in files.iter().enumerate() {
-        let Value::String(file) = &node.value else { continue };
-        // A name without the ending is one of an installed module.
-        let code = if file.ends_with(".py") { base.join(file) } else { file.into() };
-        if let Err(message) = load(&code) {
-            let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
-            found.push(Diagnostic::new(place, &path, format!("`{file}`: {message}")));
-        }
-    }
-    if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found)) }
 }
 
 /// Writes to standard output. A reader that has closed the pipe is not an error.
@@ -391,20 +379,6 @@ fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>,
         });
         rejected(plan, found).into()
     })
-}
-
-/// Refuses cells of algorithms for which there is no code.
-fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
-    let mut found: BTreeMap<String, String> = BTreeMap::new();
-    for cell in cells {
-        if let Some(kind) = cell.identity.algorithm.lacks_code() {
-            let message = format!(
-                "`{kind}`: the code of this algorithm is not at hand, or has changed since the experiment was stored: run the manifest where the algorithm is defined"
-            );
-            found.insert(cell.entry.to_string(), message);
-        }
-    }
-    if found.is_empty() { Ok(()) } else { Err(rejected(plan, found.into_iter()).into()) }
 }
 
 /// What a run of a cell runs on.

@@ -1,5 +1,7 @@
 //! `plan`: lists the cells of manifests with their state and estimated time.
 
+use super::confirm::PlannedTime;
+use super::time::duration;
 use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::analysis::{tuned, wants_moments};
 use crate::store::{Status, Store};
@@ -89,7 +91,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if many && !all {
         labels.write(&mut out);
     }
-    out.push_str(&what_follows(plan));
+    out.push_str(&what_follows(plan, threads)?);
     out.push_str(&set_up);
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
@@ -107,13 +109,21 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     Ok(out)
 }
 
-/// What is run after the candidates of a tuned experiment, at most.
-fn what_follows(plan: &Plan) -> String {
-    let Some((fresh, more)) = plan.expected_following() else { return String::new() };
-    let (more, fresh) = (count(more, "further candidate"), count(fresh, "cell"));
-    format!(
-        "then, where candidates are best at the border, up to {more}; and fresh runs of what is selected, up to {fresh}\n"
-    )
+/// What is run after the candidates of a tuned experiment, at most, from the plan before any
+/// results.
+fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
+    if plan.tuning.is_none() {
+        return Ok(String::new());
+    }
+    let manifest = Plan::new(plan.experiment.clone(), plan.source.clone())?;
+    let groups = manifest.possible_evaluations().len();
+    let more = count(groups * manifest.most_further_candidates(), "further candidate");
+    let fresh = if groups > 1 { 2 * groups } else { groups };
+    let (fresh, time) = (count(fresh, "cell"), PlannedTime::new(&manifest, threads));
+    let (of_fresh, unasked) = (duration(time.fresh), duration(time.unasked()));
+    Ok(format!(
+        "then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the border, up to {more}: run asks before what follows takes more than {unasked}\n"
+    ))
 }
 
 /// The runs of each cell, in words.
@@ -228,14 +238,4 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     }
     out.push('\n');
     out
-}
-
-/// A time in words, to two digits.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
 }

@@ -2,14 +2,14 @@
 //! every five seconds, and nothing with `--quiet`.
 
 use exactfed_core::words::count;
-use exactfed_runner::runner::Observer;
+use exactfed_runner::runner::{Observer, RunWork, RunWorkCount};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Counts cells and client steps, and prints the progress.
+/// Counts cells and work, and prints the progress.
 pub struct Progress {
     name: String,
     /// Number of cells that were done before.
@@ -18,7 +18,9 @@ pub struct Progress {
     all: u64,
     done: AtomicU64,
     diverged: AtomicU64,
-    /// Counts the steps; hidden if there is no terminal or nothing is printed.
+    /// The work so far.
+    work: RunWorkCount,
+    /// Counts its expected cost; hidden if there is no terminal or nothing is printed.
     bar: ProgressBar,
     /// Least time between two reports; `None` if nothing is printed.
     between: Option<Duration>,
@@ -33,24 +35,25 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 const BETWEEN_STATES: Duration = Duration::from_millis(200);
 
 impl Progress {
-    /// Progress over `total` client steps until `stop` is true. `cells` is the number of the
+    /// Progress over all of `total` until `stop` is true. `cells` is the number of the
     /// requested cells that were done before, and of all requested cells.
     pub fn new(
         name: &str,
         cells: (usize, usize),
-        total: u64,
+        total: RunWork,
         quiet: bool,
         stop: Arc<AtomicBool>,
     ) -> Self {
         let on_terminal = !quiet && stderr().is_terminal();
         let bar = ProgressBar::hidden();
-        bar.set_length(total);
+        bar.set_length(total.nanoseconds);
         let progress = Self {
             name: name.to_owned(),
             before: cells.0 as u64,
             all: cells.1 as u64,
             done: AtomicU64::default(),
             diverged: AtomicU64::default(),
+            work: RunWorkCount::default(),
             bar,
             between: (!quiet).then_some(if on_terminal { BETWEEN_STATES } else { BETWEEN_LINES }),
             last: Mutex::new(Instant::now()),
@@ -69,7 +72,7 @@ impl Progress {
 
     /// Clears the bar and prints a summary.
     pub fn finish(&self) {
-        let (done, steps) = (self.done.load(Ordering::Relaxed), self.bar.position());
+        let (done, steps) = (self.done.load(Ordering::Relaxed), self.work.get().steps);
         self.bar.finish_and_clear();
         if self.between.is_some() {
             let seconds = self.bar.elapsed().as_secs_f64();
@@ -89,14 +92,14 @@ impl Progress {
     /// The state: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
     fn state(&self) -> String {
         let cells = self.before + self.done.load(Ordering::Relaxed);
-        let (steps, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
-        let share = 100.0 * steps as f64 / total.max(1) as f64;
+        let (work, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let share = 100.0 * work as f64 / total.max(1) as f64;
         let seconds = self.bar.elapsed().as_secs_f64();
-        let rate = steps_text(steps as f64 / seconds.max(1e-9));
-        let left = match steps {
+        let rate = steps_text(self.work.get().steps as f64 / seconds.max(1e-9));
+        let left = match work {
             0 => String::new(),
             _ => {
-                let left = seconds * total.saturating_sub(steps) as f64 / steps as f64;
+                let left = seconds * total.saturating_sub(work) as f64 / work as f64;
                 format!(", {left:.0} s left")
             }
         };
@@ -136,13 +139,14 @@ impl Observer for Progress {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn steps(&self, count: u64) {
-        self.bar.inc(count);
+    fn worked(&self, work: RunWork) {
+        self.work.add(work);
+        self.bar.inc(work.nanoseconds);
         self.report();
     }
 
-    fn skipped(&self, count: u64) {
-        self.bar.dec_length(count);
+    fn skipped(&self, work: RunWork) {
+        self.bar.dec_length(work.nanoseconds);
     }
 
     fn cell(&self, diverged: usize) {

@@ -13,7 +13,7 @@ use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::panics::caught;
 use exactfed_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -118,10 +118,16 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
 /// The formats of reports for which none is chosen.
 pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
-/// Analyses these plans and writes their pages.
-pub fn write(plans: Vec<Plan>, store: &Store, out: &Path, quiet: bool) -> Result<Code, Failure> {
-    let plans = plans.into_iter().map(Ok).collect();
-    write_all(plans, store, &Writer::new(out, &FORMATS)?, quiet)
+/// Analyses these plans and writes their pages, which depend on the manifests alone and not on what
+/// else the results contain, so that everybody who reproduces published pages gets the same.
+pub fn publish(
+    plans: Vec<Plan>,
+    store: &Store,
+    mut writer: Writer,
+    quiet: bool,
+) -> Result<Code, Failure> {
+    writer.of_manifests = true;
+    write_all(plans.into_iter().map(Ok).collect(), store, &writer, quiet)
 }
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim
@@ -153,15 +159,24 @@ pub fn write_one(
                 "{name}: its frontiers are computed, which may take minutes, and kept for later reports"
             ));
         }
-        let experiment = analyse(plan, store)?;
+        let mut experiment = analyse(plan, store)?;
         if shows_unplanned_verdicts(&experiment) {
             store.note_shown(plan);
+        }
+        if writer.of_manifests {
+            let left_out = std::mem::take(&mut experiment.unplanned).warning();
+            if !left_out.is_empty() {
+                tell(&format!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment));
+            }
         }
         Ok((writer.page(&experiment)?, contradictions(&experiment)))
     };
     let done = caught(work).unwrap_or_else(|said| Err(Failure::input(said)));
     done.map_err(|e| unreported(plan.experiment.clone(), &e))
 }
+
+/// Where a warning is not, and where it belongs.
+const NOT_ON_PAGE: &str = "The page does not say so, since `reproduce` writes pages that depend on the manifests alone: if the manifest was changed after verdicts had been seen, add an [[amendment]] to it.";
 
 /// Whether a page shows verdicts that rest on runs, at a level that knows of no further look.
 fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {

@@ -1,7 +1,11 @@
 //! `reproduce`: runs every manifest and writes the reports.
 
-use super::{Code, Failure, Manifests, report, run};
+use super::report::{self, FORMATS};
+use super::run::{self, PreparedRun};
+use super::{Code, Failure, Manifests};
+use crate::report::Writer;
 use crate::store::Store;
+use exactfed_runner::runner::Silent;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -26,10 +30,16 @@ pub fn run(args: Args) -> Result<Code, Failure> {
         let folder = args.experiments.display();
         return Err(Failure::input(format!("error: {folder} contains no manifest (*.toml)")));
     }
-    let plans = Manifests { files, overrides: Vec::new(), replicates: None }.plans()?;
-    let code = run::execute(&plans, &args.how)?;
+    let (overrides, python, replicates) = Default::default();
+    let plans = Manifests { files, overrides, replicates, python }.plans()?;
+    let (code, writer) = {
+        let mut run = PreparedRun::prepare(&plans, &args.how)?;
+        // Before cells are run: a folder that cannot be written to costs nothing.
+        let writer = Writer::new(&args.reports, &FORMATS)?;
+        (run.execute(&Silent)?, writer)
+    };
     let store = Store::open_existing(&args.how.out)?;
-    let judged = report::write(plans, &store, &args.reports, args.how.quiet)?;
+    let judged = report::publish(plans, &store, writer, args.how.quiet)?;
     // Failed cells are the more serious outcome: their code takes precedence.
     Ok(if code == Code::Done { judged } else { code })
 }

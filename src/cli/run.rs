@@ -1,5 +1,7 @@
 //! `run`: runs the missing cells of experiments.
 
+mod following;
+
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::reuse::EarlierReplicates;
@@ -8,11 +10,11 @@ use super::{
 };
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
-use crate::store::{BatchWriter, Lock, Status, Store};
+use crate::store::{BatchWriter, Lock, Status, Store, work_for};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::{self, Failed, Observer, Prepared, Silent};
+use exactfed_runner::runner::{self, Failed, Observer, Prepared, RunWork, Silent};
 use rayon::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -122,8 +124,8 @@ pub struct Workload<'a> {
     /// Number of those that are done. Before the experiment begins, it includes cells that failed
     /// in an earlier run and are not run again.
     pub done: usize,
-    /// Client steps of the others.
-    pub steps: u64,
+    /// The work on the others.
+    pub work: RunWork,
 }
 
 /// A valid run of which nothing is written yet.
@@ -188,7 +190,7 @@ impl<'a> PreparedRun<'a> {
             experiment: &task.plan.experiment,
             cells: task.share.len(),
             done: task.share.len() - task.missing.len(),
-            steps: client_steps(&task.missing),
+            work: work_on(&task.missing),
         })
     }
 
@@ -233,9 +235,9 @@ impl<'a> PreparedRun<'a> {
     }
 }
 
-/// The client steps of the runs of these cells.
-fn client_steps(cells: &[Prepared<'_>]) -> u64 {
-    cells.iter().map(Prepared::client_steps).sum()
+/// The work on the runs of these cells.
+fn work_on(cells: &[Prepared<'_>]) -> RunWork {
+    cells.iter().map(Prepared::work).sum()
 }
 
 /// Refuses a name that differs only in upper and lower case from one that has results.
@@ -297,58 +299,12 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the cells that follow from results: of an experiment with `[tune]` further candidates
-    /// and fresh runs of what is selected, as far as results decide. `before` cells of the command
-    /// were handled.
-    fn following(
-        &self,
-        plan: &Plan,
-        mut before: usize,
-        lock: &Lock,
-        follower: &dyn Follower,
-    ) -> Result<Code, Failure> {
-        let mut code = Code::Done;
-        if plan.tuning.is_none() || self.how.only.is_some() {
-            return Ok(code);
-        }
-        let mut handled: HashSet<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
-        while !self.interrupt.is_requested() {
-            let source = plan.source.clone();
-            let next = Plan::new(plan.experiment.clone(), source)?;
-            let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
-            let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
-            next.cells = cells.cloned().collect();
-            if next.cells.is_empty() {
-                let groups = next.tuning.iter().flat_map(|tuning| &tuning.groups);
-                let open = groups.filter(|group| !group.is_complete()).count();
-                if open > 0 && self.how.shard.is_some() && !self.how.quiet {
-                    follower.message(&format!(
-                        "{}: what follows from the candidates is run when all are there: merge the shards and run again",
-                        plan.experiment
-                    ));
-                }
-                break;
-            }
-            let plans = std::slice::from_ref(&next);
-            let share = shard::chosen(plans, None, self.how.shard)?.remove(0);
-            let missing = missing(&next, &share, &self.store, self.how);
-            let threads = self.pool.current_num_threads();
-            memory::fits(&[(&next, missing.clone())], threads, self.how.memory)?;
-            let missing = self.interrupt.immediately(|| prepared(&next, &missing))?;
-            let new = share.len();
-            let task = Task { plan: &next, share, missing };
-            code = code.and(self.experiment(task, lock, before, follower)?);
-            before += new;
-        }
-        Ok(code)
-    }
-
     /// Runs the missing cells of an experiment whose lock is held, when `before` others of the
     /// command were handled.
     fn experiment(
         &self,
         task: Task<'_>,
-        _lock: &Lock,
+        lock: &Lock,
         before: usize,
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
@@ -378,7 +334,7 @@ impl Session<'_> {
             experiment: name,
             cells: before + share.len(),
             done: before + share.len() - cells.len() - failed.len(),
-            steps: client_steps(&cells),
+            work: work_on(&cells),
         });
         failed.iter().for_each(|failed| follower.failed(failed));
         let code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
@@ -392,6 +348,8 @@ impl Session<'_> {
             }
             return Ok(code);
         }
+        let locks = lock.with_locks_of_thread();
+        self.pool.broadcast(|_| work_for(locks.clone()));
         Ok(code.and(self.cells(plan, &cells, (done, share.len()), follower)?))
     }
 
@@ -440,7 +398,7 @@ impl Session<'_> {
     ) -> Result<Code, Failure> {
         let (name, quiet) = (&plan.experiment, self.how.quiet);
         let flag = self.interrupt.stop.clone();
-        let progress = Progress::new(name, (before, all), client_steps(cells), quiet, flag);
+        let progress = Progress::new(name, (before, all), work_on(cells), quiet, flag);
         let writer = BatchWriter::new(&self.store, plan, &self.by)?;
         let observer = Observers { progress: &progress, follower, writer: &writer };
         let threads = self.pool.current_num_threads();
@@ -501,19 +459,23 @@ struct Observers<'a> {
 }
 
 impl Observer for Observers<'_> {
-    fn steps(&self, count: u64) {
-        self.progress.steps(count);
-        self.follower.steps(count);
+    fn worked(&self, work: RunWork) {
+        self.progress.worked(work);
+        self.follower.worked(work);
     }
 
-    fn skipped(&self, count: u64) {
-        self.progress.skipped(count);
-        self.follower.skipped(count);
+    fn skipped(&self, work: RunWork) {
+        self.progress.skipped(work);
+        self.follower.skipped(work);
     }
 
     fn cell(&self, diverged: usize) {
         self.progress.cell(diverged);
         self.follower.cell(diverged);
+    }
+
+    fn not_finite(&self, cell: &Cell, run: u64, round: u64) {
+        self.follower.not_finite(cell, run, round);
     }
 
     fn failed(&self, failed: &Failed<'_>) {

@@ -119,8 +119,13 @@ pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
     };
     let unread = |e| format!("error: {} cannot be read: {}", file.display(), plain(&e));
     let text = text.map_err(|e| Failure::input(unread(e)))?;
+    Ok(parse_lines(&text))
+}
+
+/// The lines of such a list.
+pub fn parse_lines(text: &str) -> Vec<(usize, String)> {
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim().to_owned()));
-    Ok(lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect())
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
 /// Share I of N, as `I/N`.

@@ -1,32 +1,48 @@
-//! `verify`: runs cells again and compares the bits.
+//! `verify`: runs cells again and compares the bits, also those of cached theory.
+//!
+//! *Invariant*: results run no code unasked. Cells of algorithms whose code is not at hand are left
+//! out and named ([`super::code`]).
 
+mod caches;
+
+use super::code::{load_for_cells, load_python};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
-use super::{Code, Failure, load_python, pool, print};
+use super::{Code, Failure, pool, print};
 use crate::analysis::tuned;
 use crate::store::{Store, StoredCell};
+use exactfed_core::words::count;
 use exactfed_runner::files::{Error, sha256};
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{self, Prepared, prepare};
 use exactfed_runner::trace::{self, Trace};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: exactfed verify results --sample 50")]
+#[command(after_help = "\
+Cached theory of these cells and frontiers is computed again too. Results run no Python code \
+unasked: cells of an algorithm whose code is not at hand are left out and listed, and the exit code \
+is then 4. --run-code names a file that defines it; nothing of it runs but what the hash in the ids \
+of these cells covers (docs/EXTENDING.md).
+
+Example: exactfed verify results --sample 50")]
 pub struct Args {
     /// Folder of the results
     #[arg(default_value = "results")]
     results: PathBuf,
-    /// Number of randomly chosen cells to run again
+    /// Number of randomly chosen cells and frontiers to compute again
     #[arg(long, value_name = "N", default_value_t = 20)]
     sample: usize,
-    /// Run all cells again
+    /// Compute all cells and frontiers again
     #[arg(long, conflicts_with = "sample")]
     all: bool,
+    /// File of Python code that defines algorithms of the results (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    run_code: Vec<PathBuf>,
     /// Seed of the random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -44,6 +60,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         seed: args.seed,
         threads: args.threads,
         quiet: args.quiet,
+        code: args.run_code.clone(),
     };
     let interrupt = Interrupt::listen()?;
     let findings = verify_results(&args.results, None, &rerun, &interrupt)?;
@@ -51,20 +68,20 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         print(&findings.text)?;
         return Ok(Code::Interrupted);
     }
-    let Findings { other, wrong, .. } = findings;
-    if !args.quiet || other + wrong > 0 {
+    let (different, incomparable) = (findings.different(), findings.incomparable());
+    if !args.quiet || different + incomparable > 0 {
         print(&findings.text)?;
     }
-    Ok(match (other, wrong) {
+    Ok(match (different, incomparable) {
         (0, 0) => Code::Done,
         (0, _) => Code::SomeFailed,
         _ => Code::Refuted,
     })
 }
 
-/// Which cells are run again, and how.
+/// What is computed again, and how.
 pub struct Rerun {
-    /// The number of randomly chosen cells; all if there is none.
+    /// The number of randomly chosen cells and frontiers; all if there is none.
     pub sample: Option<usize>,
     /// The seed of the choice.
     pub seed: u64,
@@ -72,13 +89,15 @@ pub struct Rerun {
     pub threads: Option<usize>,
     /// Whether no progress is printed.
     pub quiet: bool,
+    /// Files of Python code that define algorithms of the results.
+    pub code: Vec<PathBuf>,
 }
 
 /// Runs cells of a results folder again, of one experiment or of all, and compares their numbers
-/// with the stored ones.
+/// and the cached theory with the stored ones.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// If the folder or the code cannot be read.
 pub fn verify_results(
     results: &Path,
     experiment: Option<&str>,
@@ -88,39 +107,57 @@ pub fn verify_results(
     let store = Store::open_existing(results)?;
     let pool = pool(rerun.threads)?;
     let mut findings = Findings::default();
-    let plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
+    let mut plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
+    if !rerun.code.is_empty() {
+        let left_out = load_for_cells(&plans, &rerun.code)?;
+        findings = Findings::default();
+        left_out.iter().for_each(|line| findings.add(line));
+        plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
+    }
     let chosen = chosen(&plans, rerun);
-    for (plan, cells) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
-        if !cells.is_empty() && !interrupt.is_requested() {
-            let work = || run_again(plan, cells, &store, rerun.quiet, interrupt, &mut findings);
+    for (plan, chosen) in plans.iter().map(|(plan, _)| plan).zip(&chosen) {
+        if !chosen.is_empty() && !interrupt.is_requested() {
+            let work = || run_again(plan, chosen, &store, rerun.quiet, interrupt, &mut findings);
             pool.install(work)?;
         }
     }
     if !interrupt.is_requested() {
         let planned: usize = plans.iter().map(|(plan, _)| plan.cells.len()).sum();
-        let Findings { equal, other, wrong, .. } = findings;
-        findings.add(format_args!(
-            "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable",
-            chosen.iter().map(Vec::len).sum::<usize>()
-        ));
+        findings.summarise(chosen.iter().map(|chosen| chosen.cells.len()).sum(), planned);
     }
     Ok(findings)
 }
 
-/// The findings so far: lines for the user, and numbers of cells.
+/// The findings so far: lines for the user, and numbers of cells and caches.
 #[derive(Default)]
 pub struct Findings {
-    /// A line for each cell that is not as it was, and a summary.
+    /// A line for each cell and cache that is not as it was, and a summary.
     pub text: String,
     /// Cells that are bit-identical.
     pub equal: usize,
     /// Cells with other numbers.
-    pub other: usize,
+    other: usize,
     /// Cells and experiments that cannot be compared.
-    pub wrong: usize,
+    wrong: usize,
+    /// Cells whose code is not at hand.
+    left_out: usize,
+    /// Caches that were computed again.
+    caches: usize,
+    /// Those of them with other numbers.
+    stale: usize,
 }
 
 impl Findings {
+    /// The number of cells and caches with other numbers.
+    pub fn different(&self) -> usize {
+        self.other + self.stale
+    }
+
+    /// The number of cells and experiments that are not compared.
+    pub fn incomparable(&self) -> usize {
+        self.wrong + self.left_out
+    }
+
     /// Adds a line.
     fn add(&mut self, line: impl Display) {
         let _ = writeln!(self.text, "{line}");
@@ -130,6 +167,20 @@ impl Findings {
     fn add_wrong(&mut self, line: impl Display) {
         self.wrong += 1;
         self.add(line);
+    }
+
+    /// Adds the numbers of cells and of caches.
+    fn summarise(&mut self, chosen: usize, planned: usize) {
+        let Self { equal, other, wrong, left_out, caches, stale, .. } = *self;
+        let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        self.add(format_args!(
+            "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable{rest}",
+            chosen - left_out
+        ));
+        if caches > 0 {
+            let all = count(caches, "cache");
+            self.add(format_args!("{all} of theory computed again: {stale} different"));
+        }
     }
 }
 
@@ -171,31 +222,51 @@ fn stored_plans(
     Ok(plans)
 }
 
-/// The cells that are run again, of each plan among those that have results: the first in the
-/// order of hashes, which nobody chooses.
-fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], rerun: &Rerun) -> Vec<Vec<&'a Cell>> {
-    let mut order: Vec<(String, usize, &Cell)> = Vec::new();
+/// What is computed again of an experiment.
+#[derive(Default)]
+struct Chosen<'a> {
+    cells: Vec<&'a Cell>,
+    /// The ids of frontiers.
+    frontiers: Vec<&'a str>,
+}
+
+impl Chosen<'_> {
+    fn is_empty(&self) -> bool {
+        self.cells.is_empty() && self.frontiers.is_empty()
+    }
+}
+
+/// What is computed again of each plan, among its frontiers and the cells that have results: the
+/// first in the order of hashes, which nobody chooses.
+fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], rerun: &Rerun) -> Vec<Chosen<'a>> {
+    enum Item<'a> {
+        Cell(&'a Cell),
+        Frontier(&'a str),
+    }
+    let mut order: Vec<(String, usize, Item<'a>)> = Vec::new();
     for (k, (plan, ids)) in plans.iter().enumerate() {
-        for cell in &plan.cells {
-            if ids.binary_search(&cell.id).is_ok() {
-                let name = format!("{} {} {}", rerun.seed, plan.experiment, cell.id);
-                order.push((sha256(name.as_bytes()), k, cell));
-            }
-        }
+        let name = |id: &str| sha256(format!("{} {} {id}", rerun.seed, plan.experiment).as_bytes());
+        let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
+        order.extend(stored.map(|cell| (name(&cell.id), k, Item::Cell(cell))));
+        let frontiers = plan.manifest.frontier.iter().map(|frontier| frontier.id.as_str());
+        order.extend(frontiers.map(|id| (name(&format!("frontier {id}")), k, Item::Frontier(id))));
     }
     order.sort_by(|a, b| a.0.cmp(&b.0));
     let most = rerun.sample.unwrap_or(order.len());
-    let mut chosen: Vec<Vec<&Cell>> = plans.iter().map(|_| Vec::new()).collect();
-    for (_, k, cell) in order.into_iter().take(most) {
-        chosen[k].push(cell);
+    let mut chosen: Vec<Chosen<'_>> = plans.iter().map(|_| Chosen::default()).collect();
+    for (_, k, item) in order.into_iter().take(most) {
+        match item {
+            Item::Cell(cell) => chosen[k].cells.push(cell),
+            Item::Frontier(id) => chosen[k].frontiers.push(id),
+        }
     }
     chosen
 }
 
-/// Runs these cells again and compares their numbers with the stored ones.
+/// Runs cells again and compares their numbers, and their cached theory, with the stored ones.
 fn run_again(
     plan: &Plan,
-    cells: &[&Cell],
+    chosen: &Chosen<'_>,
     store: &Store,
     quiet: bool,
     interrupt: &Interrupt,
@@ -204,7 +275,7 @@ fn run_again(
     let name = &plan.experiment;
     let mut stored: HashMap<&str, String> = HashMap::new();
     let mut sound = Vec::new();
-    for cell in cells {
+    for cell in &chosen.cells {
         match store.read(name, &cell.id) {
             Ok(Some(found)) => {
                 stored.insert(&cell.id, found.record.digest);
@@ -214,8 +285,12 @@ fn run_again(
             Err(e) => findings.add_wrong(format_args!("{name}: {e}")),
         }
     }
-    let cells = interrupt.immediately(|| buildable(plan, &sound, findings));
-    let total = cells.iter().map(Prepared::client_steps).sum();
+    let cells = interrupt.immediately(|| {
+        let cells = buildable(plan, &sound, findings);
+        caches::check(plan, &cells, chosen, store, interrupt, findings);
+        with_code(plan, cells, findings)
+    });
+    let total = cells.iter().map(Prepared::work).sum();
     let progress = Progress::new(name, (0, cells.len()), total, quiet, interrupt.stop.clone());
     let differences = Mutex::new(Vec::new());
     let compare = |done: runner::Done<'_>| -> Result<(), Error> {
@@ -268,6 +343,31 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
         }
     }
     all
+}
+
+/// The cells of algorithms whose code is at hand; the others are counted and named.
+fn with_code<'a>(
+    plan: &Plan,
+    cells: Vec<Prepared<'a>>,
+    findings: &mut Findings,
+) -> Vec<Prepared<'a>> {
+    let kind = |prepared: &Prepared<'_>| prepared.cell.identity.algorithm.lacks_code();
+    let (lacking, cells): (Vec<_>, Vec<_>) =
+        cells.into_iter().partition(|cell| kind(cell).is_some());
+    let mut left_out: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+    for one in &lacking {
+        left_out.entry(kind(one).unwrap_or_default()).or_default().push(one.cell);
+    }
+    for (kind, cells) in left_out {
+        findings.left_out += cells.len();
+        let (name, number) = (&plan.experiment, count(cells.len(), "cell"));
+        let named = cells.iter().map(|cell| format!("{} ({})", cell.id, cell.label));
+        findings.add(format_args!(
+            "{name}: {number} left out: the code of `{kind}` is not at hand, or is not what made them; results run no code, so name a file that defines it: --run-code FILE, in Python run_code=FILE: {}",
+            named.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    cells
 }
 
 /// The first place where a cell's numbers differ from the stored ones.

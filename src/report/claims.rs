@@ -1,10 +1,10 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
 use super::interval_chart;
-use super::number_text::{self, short};
+use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::bounds::BoundRow;
-use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
+use crate::analysis::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::analysis::first_order::FirstOrderRow;
 use crate::analysis::name;
 use crate::stats::verdict::{Doubt, Region, Verdict};
@@ -22,6 +22,8 @@ pub struct ClaimText {
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
     pub verdict_text: String,
+    /// Whether it, or a setting of its experiment, was changed after verdicts had been seen.
+    pub amended: bool,
     #[serde(flatten)]
     pub tested: TestText,
     /// What was tested, and what could not be.
@@ -42,13 +44,13 @@ pub struct TestText {
     pub formula: String,
     pub estimate: String,
     pub p: String,
+    /// The confidence of an interval that agrees with the verdict.
+    pub confidence: String,
     pub n: usize,
-    /// Whether it was tested on exact numbers alone.
+    /// Whether nothing that was tested has a sampling error.
     pub exact: bool,
     /// Of a supported claim, what would have been refuted; empty of others.
     pub resolution: String,
-    /// Whether nothing that was tested has a sampling error.
-    pub resolved_exactly: bool,
 }
 
 /// The sides of a disagreement.
@@ -61,6 +63,21 @@ pub struct Dispute {
 /// An estimate with its interval, if it has one.
 pub fn interval(estimate: Estimate) -> String {
     number_text::interval(estimate.value, estimate.interval)
+}
+
+/// How the numbers of a claim are written.
+fn number_of(claim: &JudgedClaim<'_>) -> NumberText {
+    if claim.scale == EstimateScale::Counted { counted } else { short }
+}
+
+/// An estimate of a claim with its interval, if it has one.
+fn estimate(claim: &JudgedClaim<'_>, Estimate { value, interval }: Estimate) -> String {
+    number_text::interval_by(number_of(claim), value, interval)
+}
+
+/// The head of a column of estimates, of which all or not all are exact.
+pub fn estimate_head(exact: bool) -> &'static str {
+    if exact { "value" } else { "estimate, 95 % interval" }
 }
 
 /// A claim of a page.
@@ -76,30 +93,33 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
             true => verdict.to_owned(),
             false => format!("{verdict}, as expected"),
         },
+        amended: false,
         tested: TestText {
             formula: claim.formula.clone(),
-            estimate: interval(claim.estimate),
-            p: probability(decision.p),
+            estimate: estimate(claim, claim.estimate()),
+            p: probability(claim.p().unwrap_or(f64::NAN)),
+            confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
             n: claim.n,
-            exact: claim.n == 0 && decision.verdict != Verdict::NotTested,
-            resolution: decision.resolution.map(resolution).unwrap_or_default(),
-            resolved_exactly: claim.parts.iter().all(|part| part.estimate.is_exact()),
+            exact: claim.is_exact(),
+            resolution: (decision.resolution)
+                .map(|found| resolution(found, number_of(claim)))
+                .unwrap_or_default(),
         },
         remarks: remarks(claim),
         conditions: (claim.conditions.iter())
             .map(|found| (found.statement.name, found.summary(), found.sentence()))
             .collect(),
         parts: parts(claim, files),
-        chart: interval_chart::svg(claim.estimate, claim.region, claim.is_ratio),
+        chart: interval_chart::svg(claim.estimate(), claim.region(), claim.scale, number_of(claim)),
     }
 }
 
 /// The numbers that would have been refuted.
-fn resolution((low, high): Region) -> String {
+fn resolution((low, high): Region, text: NumberText) -> String {
     match (low.is_finite(), high.is_finite()) {
-        (true, true) => format!("below {} or above {}", short(low), short(high)),
-        (true, false) => format!("below {}", short(low)),
-        (false, true) => format!("above {}", short(high)),
+        (true, true) => format!("below {} or above {}", text(low), text(high)),
+        (true, false) => format!("below {}", text(low)),
+        (false, true) => format!("above {}", text(high)),
         (false, false) => String::new(),
     }
 }
@@ -116,16 +136,8 @@ fn expected(claim: &JudgedClaim<'_>) -> &'static str {
 /// Remarks on a verdict: what it was tested on, and what the runs do not show.
 fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
-    let (verdict, parts) = (claim.decision.verdict, claim.parts.len());
-    if parts > 1 {
-        let weakest = if claim.weakest.is_empty() { "one of them" } else { &claim.weakest };
-        let part = claim.parts.iter().find(|part| part.name == claim.weakest);
-        let margin = part.filter(|_| regions_differ(claim)).map_or(String::new(), |part| {
-            format!(", where it may be at most {}", short(part.region.1))
-        });
-        remarks
-            .push(format!("must hold for each of {parts}; the estimate is for {weakest}{margin}"));
-    }
+    let verdict = claim.decision.verdict;
+    remarks.extend(remark_on_parts(claim));
     if let Some(reason) = &claim.common.reason {
         remarks.push(format!("expected to be {}: {reason}", expected(claim)));
     }
@@ -159,6 +171,38 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     remarks
 }
 
+/// Which of several cells or rounds the estimate is for, and which of them decides.
+fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
+    let (nearest, weakest) = claim.nearest().zip(claim.weakest())?;
+    let count = claim.parts.len();
+    let named = |part: &ClaimPart| match part.name.as_str() {
+        "" => "one of them".to_owned(),
+        name => name.to_owned(),
+    };
+    let margin = match regions_differ(claim) {
+        true => format!(", where it may be at most {}", number_of(claim)(nearest.region.1)),
+        false => String::new(),
+    };
+    let decides = match std::ptr::eq(nearest, weakest) || claim.is_exact() {
+        true => String::new(),
+        false => {
+            format!("; least certain is {}: {}", named(weakest), estimate(claim, weakest.estimate))
+        }
+    };
+    let (low, high) = nearest.region;
+    let place = match nearest.estimate.value {
+        _ if low.is_nan() => "",
+        value if (low..=high).contains(&value) => ", the nearest to the limit",
+        _ => ", the farthest beyond the limit",
+    };
+    (count > 1).then(|| {
+        let nearest = named(nearest);
+        format!(
+            "must hold for each of {count}; the estimate is for {nearest}{place}{margin}{decides}"
+        )
+    })
+}
+
 /// A number of runs, rounded up to two digits.
 fn two_digits(n: u64) -> u64 {
     let unit = 10_u64.pow(n.max(1).ilog10().saturating_sub(1));
@@ -175,18 +219,26 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> TextTable {
     let differ = regions_differ(claim);
     let row = |p: &ClaimPart| {
         let name = if p.name.is_empty() { "–" } else { &p.name };
-        let mut row = vec![name.to_owned(), interval(p.estimate), p.verdict.name().to_owned()];
+        let mut row =
+            vec![name.to_owned(), estimate(claim, p.estimate), p.verdict.name().to_owned()];
         if differ {
-            row.insert(2, short(p.region.1));
+            row.insert(2, number_of(claim)(p.region.1));
         }
         row
     };
-    let mut heads = vec!["cell", "estimate, 95 % interval", "by itself"];
+    let mut heads = vec!["cell", estimate_head(claim.is_exact()), "by itself"];
     if differ {
         heads.insert(2, "at most");
     }
     let name = format!("claim-{}", claim.common.id);
     TextTable::first(&heads, parts.iter().map(row), (MOST_ROWS, &name), files)
+}
+
+/// The confidence of an interval with this level, with the digits that distinguish it from 100 %.
+fn confidence(level: f64) -> String {
+    let digits = (0..9).find(|digits| 100.0 * level >= 0.5 * 0.1_f64.powi(*digits)).unwrap_or(9);
+    let text = format!("{:.*}", digits as usize, 100.0 * (1.0 - level));
+    format!("{text} %")
 }
 
 /// A p-value.
@@ -207,7 +259,9 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut Vec<File>) -> TextTable {
         let unmet = bound.value.as_ref().err().into_iter().flatten();
         let unmet = unmet.map(|u| match (u.have, u.need) {
             (0.0, 1.0) => u.condition.clone(),
-            (have, need) => format!("{} ({} against {})", u.condition, short(have), short(need)),
+            (have, need) => {
+                format!("{} ({} against {})", u.condition, counted(have), counted(need))
+            }
         });
         let unmet = unmet.collect::<Vec<_>>().join("; ");
         let measured = measured.map_or("–".into(), short);

@@ -16,8 +16,10 @@
 //!   that of b, with many; both need the averages `bias` and `covariance`;
 //! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
 //! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
-//!   estimate alone with two digits; of a claim on several cells or rounds both are of that with the
-//!   least support, which `weakest("id")` names;
+//!   estimate alone with two digits; of a claim on several cells or rounds both are of that whose
+//!   estimate is nearest to the end of the claim's region, or farthest beyond it, which
+//!   `nearest("id")` names; `least_certain("id")` is the estimate of that with the least support, which
+//!   `weakest("id")` names;
 //! - `smallest("id")` and `largest("id")` are the smallest and the largest estimate among these cells
 //!   or rounds, with three digits and without interval, and `supported("id")` is for how many of them
 //!   the claim holds by itself, as in "112 of 113";
@@ -32,11 +34,11 @@
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
 use super::frontier::FrontierFacts;
-use crate::analysis::claims::{ClaimPart, Estimate, JudgedClaim};
+use crate::analysis::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::analysis::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
-use exactfed_core::words::readable;
+use exactfed_core::words::{number, readable};
 use exactfed_runner::manifest::frontier::FrontierQuantity;
 use exactfed_runner::manifest::{Metric, Oracle, Quantity};
 use exactfed_runner::plan::{Cell, Plan, Setting, unrecorded};
@@ -94,9 +96,12 @@ impl CellFacts {
 /// What a text may name of a claim.
 struct ClaimFacts {
     verdict: Verdict,
-    /// The estimate of the part with the weakest evidence, and its name.
-    estimate: Estimate,
-    weakest: String,
+    /// How its estimates are written.
+    text: DigitsText,
+    /// The estimate that pages show, and the name of its part.
+    nearest: (Estimate, String),
+    /// Those of the part with the least support.
+    weakest: (Estimate, String),
     /// The smallest and the largest estimate of a part.
     range: (f64, f64),
     /// Parts for which the claim holds by itself, and all.
@@ -110,8 +115,9 @@ impl ClaimFacts {
         let holds = |part: &&ClaimPart| part.verdict == Verdict::Supported;
         Self {
             verdict: Verdict::NotTested,
-            estimate: Estimate { value: f64::NAN, interval: (f64::NAN, f64::NAN) },
-            weakest: String::new(),
+            text: readable,
+            nearest: (Estimate::NONE, String::new()),
+            weakest: (Estimate::NONE, String::new()),
             range: (values().fold(f64::NAN, f64::min), values().fold(f64::NAN, f64::max)),
             supported: (parts.iter().filter(holds).count(), parts.len()),
         }
@@ -119,10 +125,14 @@ impl ClaimFacts {
 
     /// A claim with its verdict.
     fn judged(claim: &JudgedClaim<'_>) -> Self {
+        let of_part = |part: Option<&ClaimPart>| {
+            part.map_or((Estimate::NONE, String::new()), |part| (part.estimate, part.name.clone()))
+        };
         Self {
             verdict: claim.decision.verdict,
-            estimate: claim.estimate,
-            weakest: claim.weakest.clone(),
+            text: number_text(claim.scale == EstimateScale::Counted),
+            nearest: of_part(claim.nearest()),
+            weakest: of_part(claim.weakest()),
             ..Self::of_parts(&claim.parts)
         }
     }
@@ -212,35 +222,56 @@ fn may_have_limit(cell: &Cell) -> bool {
 }
 
 /// The functions that a text may call.
-const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, smallest, largest, weakest, supported, least, holds, refuted, undecided";
+const FUNCTIONS: &str = "cell, mean, value, limit, bias, ratio, times, ratio_limit, overtaken, diverged, estimate, number, nearest, least_certain, weakest, smallest, largest, supported, least, holds, refuted, undecided";
 
-/// Accepts only calls with texts and numbers within `{{ … }}`, because other expressions could
-/// take any amount of memory.
+/// The most characters of an expression, and the most open brackets in it. The template engine
+/// reads signs and brackets by recursion, so that thousands of them would overflow the stack.
+const MOST_CHARACTERS: usize = 1000;
+const MOST_OPEN: usize = 8;
+
+/// Accepts only short calls with texts and numbers within `{{ … }}`, because other expressions
+/// could take any amount of memory.
 ///
 /// # Errors
-/// The first character that belongs to no call.
+/// The first character that belongs to no call, or which limit an expression exceeds.
 fn only_calls(text: &str) -> Result<(), String> {
     let mut rest = text;
     while let Some((_, expression)) = rest.split_once("{{") {
-        let (mut quote, mut end) = (None, expression.len());
+        let (mut quote, mut open, mut end) = (None, 0_usize, expression.len());
         for (at, c) in expression.char_indices() {
             let plain = c.is_alphanumeric() || c.is_whitespace() || "_(),=.+-".contains(c);
             match quote {
                 // An escape could hide the end of a text.
                 _ if c == '\\' => return Err(not_offered(c)),
-                Some(open) => quote = Some(open).filter(|open| *open != c),
+                Some(opened) => quote = Some(opened).filter(|opened| *opened != c),
                 None if expression[at..].starts_with("}}") => {
                     end = at + 2;
                     break;
                 }
                 None if c == '"' || c == '\'' => quote = Some(c),
+                None if c == '(' => open += 1,
+                None if c == ')' => open = open.saturating_sub(1),
                 None if plain => {}
                 None => return Err(not_offered(c)),
             }
+            if open > MOST_OPEN {
+                return Err(beyond(expression, &format!("more than {MOST_OPEN} open brackets")));
+            }
+        }
+        let length = expression[..end].trim_end_matches('}').chars().count();
+        if length > MOST_CHARACTERS {
+            let has = format!("{length} characters; at most {MOST_CHARACTERS} are allowed");
+            return Err(beyond(expression, &has));
         }
         rest = &expression[end..];
     }
     Ok(())
+}
+
+/// That an expression is beyond a limit, with its beginning.
+fn beyond(expression: &str, has: &str) -> String {
+    let begin: String = expression.trim_start().chars().take(20).collect();
+    format!("an expression has {has}: {{{{ {begin}…")
 }
 
 fn not_offered(c: char) -> String {
@@ -270,23 +301,31 @@ fn fill(text: &str, known: Known) -> Result<Option<String>, String> {
     Ok((!known.fails.load(Relaxed)).then_some(filled))
 }
 
-/// An estimate and its interval as text.
-type Shown = fn(f64, (f64, f64)) -> String;
+/// A number with this many digits.
+type DigitsText = fn(f64, usize) -> String;
+
+/// How numbers are written that are counted or not.
+fn number_text(is_counted: bool) -> DigitsText {
+    if is_counted { number } else { readable }
+}
+
+/// An estimate as text.
+type Shown = fn(DigitsText, Estimate) -> String;
 
 /// What a text shows of a claim.
 type ShownClaim = fn(&ClaimFacts) -> String;
 
 /// An estimate without its interval, for a headline.
-fn two_digits(value: f64, _: (f64, f64)) -> String {
-    readable(value, 2)
+fn two_digits(text: DigitsText, estimate: Estimate) -> String {
+    text(estimate.value, 2)
 }
 
 /// An estimate with its interval, with three digits; alone where it has no interval.
-fn three_digits(value: f64, (low, high): (f64, f64)) -> String {
-    let text = readable(value, 3);
+fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Estimate) -> String {
+    let number = text(value, 3);
     match high - low > 1e-9 * value.abs() {
-        true => format!("{text} [{}, {}]", readable(low, 3), readable(high, 3)),
-        false => text,
+        true => format!("{number} [{}, {}]", text(low, 3), text(high, 3)),
+        false => number,
     }
 }
 
@@ -302,8 +341,9 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
         env.add_function(name, move |id: String, options: Kwargs| -> Result<String, Error> {
             let quantity = quantity(&options, usual)?;
             Ok(finals(&known.cells, &id, quantity)?.map_or_else(str::to_owned, |sample| {
-                let summary = Summary::new(sample);
-                shown(summary.mean, summary.interval)
+                let Summary { mean, interval, .. } = Summary::new(sample);
+                let text = number_text(quantity.is_counted());
+                shown(text, Estimate { value: mean, interval })
             }))
         });
         let known = all.clone();
@@ -316,7 +356,7 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
                         false => Ratio::of_means(a, b),
                     };
                     let Ratio { estimate, low, high, .. } = ratio;
-                    Ok(shown(estimate, (low, high)))
+                    Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),
             }
@@ -331,12 +371,14 @@ fn add_facts(env: &mut Environment<'_>, all: &Arc<Known>) {
     env.add_function("cell", move |label: String, settings: Kwargs| {
         find(&known.cells, &label, &settings)
     });
-    let of_claims: [(&str, ShownClaim); 6] = [
-        ("estimate", |c| three_digits(c.estimate.value, c.estimate.interval)),
-        ("number", |c| two_digits(c.estimate.value, c.estimate.interval)),
-        ("smallest", |c| readable(c.range.0, 3)),
-        ("largest", |c| readable(c.range.1, 3)),
-        ("weakest", |c| c.weakest.clone()),
+    let of_claims: [(&str, ShownClaim); 8] = [
+        ("estimate", |c| three_digits(c.text, c.nearest.0)),
+        ("number", |c| two_digits(c.text, c.nearest.0)),
+        ("nearest", |c| c.nearest.1.clone()),
+        ("least_certain", |c| three_digits(c.text, c.weakest.0)),
+        ("weakest", |c| c.weakest.1.clone()),
+        ("smallest", |c| (c.text)(c.range.0, 3)),
+        ("largest", |c| (c.text)(c.range.1, 3)),
         ("supported", |c| format!("{} of {}", c.supported.0, c.supported.1)),
     ];
     for (name, shown) in of_claims {
@@ -411,17 +453,11 @@ fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error
         Some(Setting::Number(clients)) => Some(*clients),
         _ => None,
     };
-    let known = [
-        clients,
-        of(few, Quantity::Variance)?,
-        of(few, Quantity::Bias)?,
-        of(many, Quantity::Bias)?,
-    ];
-    let [Some(clients), Some(square), Some(own), Some(bias)] = known else {
+    let known = [clients, of(few, Quantity::Variance)?, of(many, Quantity::Bias)?];
+    let [Some(clients), Some(variance), Some(bias)] = known else {
         return Ok(UNKNOWN.into());
     };
-    // Where no limit is known, the recorded squares are around θ* and contain the bias.
-    Ok(readable(clients * (square - own * own) / (bias * bias), 2))
+    Ok(readable(clients * variance / (bias * bias), 2))
 }
 
 /// The claim of this id.
@@ -512,6 +548,7 @@ mod tests {
         let part = |name: &str, value: f64, verdict| ClaimPart {
             name: name.into(),
             estimate: Estimate { value, interval: (value, value) },
+            is_exact: true,
             region: (0.0, 5.0),
             verdict,
         };
@@ -520,9 +557,16 @@ mod tests {
             part("round 2", 4.155, Verdict::Inconclusive),
             part("round 3", 2.403, Verdict::Supported),
         ];
-        let facts = ClaimFacts { weakest: "round 2".into(), ..ClaimFacts::of_parts(&parts) };
+        let facts = |text| ClaimFacts {
+            text,
+            weakest: (parts[1].estimate, "round 2".into()),
+            nearest: (parts[2].estimate, "round 3".into()),
+            ..ClaimFacts::of_parts(&parts)
+        };
         let text = r#"{{ smallest("a") }} to {{ largest("a") }}, {{ supported("a") }}, not at {{ weakest("a") }}"#;
-        assert_eq!(filled(text, [("a", facts)]), "1.23 to 4.16, 2 of 3, not at round 2");
+        assert_eq!(filled(text, [("a", facts(readable))]), "1.23 to 4.16, 2 of 3, not at round 2");
+        let text = r#"{{ estimate("a") }} at {{ nearest("a") }}, {{ number("a") }}; {{ least_certain("a") }}"#;
+        assert_eq!(filled(text, [("a", facts(readable))]), "2.40 at round 3, 2.4; 4.16");
         let text = r#"{{ smallest("a") }}, {{ largest("a") }}, {{ supported("a") }}"#;
         assert_eq!(filled(text, [("a", ClaimFacts::of_parts(&[]))]), "–, –, 0 of 0");
         let unknown = fill(r#"{{ largest("b") }}"#, Known::default());

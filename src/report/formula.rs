@@ -1,7 +1,7 @@
 //! The algorithms and the quantities of a page as formulas: written once in TeX, shown as MathML
 //! by HTML and as TeX by Markdown.
 
-use crate::analysis::{Experiment, unique, vectors_sent};
+use crate::analysis::{CellResult, Centre, Experiment, centres, unique, vectors_sent};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
@@ -155,9 +155,10 @@ fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
             r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert",
         ),
         Quantity::Bias => ("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert"),
-        Quantity::Variance => {
-            ("trace of the covariance", r"\operatorname{tr} \operatorname{Cov} \theta")
-        }
+        Quantity::Variance => (
+            "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
+            r"\operatorname{tr} \operatorname{Cov} \theta",
+        ),
         _ => return meaning_of_records(quantity),
     })
 }
@@ -190,10 +191,26 @@ pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let all = std::iter::once(Quantity::SqError).chain(shown).chain(recorded);
-    let formula =
-        |q: &Quantity| meaning(*q).map(|(words, tex)| Formula::new(q.formula(), words, &[tex]));
-    unique(all).iter().filter_map(formula).collect()
+    unique(all).into_iter().flat_map(|q| formulas(q, &experiment.cells)).collect()
 }
+
+/// A quantity of these cells: twice where only some have it around the mean.
+fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<Formula> {
+    let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
+    let optimum = quantity.formula_around_optimum();
+    let is_moment = optimum != quantity.formula() && around.contains(&Centre::Optimum);
+    let around_mean = meaning(quantity).filter(|_| !is_moment || around.contains(&Centre::Mean));
+    let own = around_mean.map(|(words, tex)| Formula::new(quantity.formula(), words, &[tex]));
+    let (words, tex) = AROUND_OPTIMUM;
+    let moment = is_moment.then(|| Formula::new(optimum, words, &[tex]));
+    own.into_iter().chain(moment).collect()
+}
+
+/// What takes the place of a variance where no limit is known and the bias is not recorded.
+const AROUND_OPTIMUM: (&str, &str) = (
+    "mean squared distance from the optimum over the rounds after the burn-in: the variance and the squared bias together, since no limit is known and the bias is not recorded",
+    r"\mathbb{E}\, \lVert \theta - \theta^* \rVert^2",
+);
 
 #[cfg(test)]
 mod tests {

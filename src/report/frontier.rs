@@ -8,7 +8,7 @@ use super::truncation::{MOST_ROWS, TextTable};
 use crate::analysis::frontier::{
     ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint, label,
 };
-use exactfed_core::words::{readable, thousands};
+use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity};
 use std::fmt::Write;
@@ -17,7 +17,8 @@ use std::fmt::Write;
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let (several, priced) = (frontiers.len() > 1, frontiers.iter().any(|f| f.prices.is_some()));
     let mut heads = if several { vec!["frontier"] } else { Vec::new() };
-    heads.extend(["algorithm", "N", "ε", "γ", "H", "T", "communications"]);
+    let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
+    heads.extend(["algorithm", "N", "ε", "γ", steps.unwrap_or("H"), "T", "communications"]);
     heads.push("oracle calls of a client");
     heads.extend(priced.then_some("seconds"));
     heads.push("remarks");
@@ -149,9 +150,6 @@ impl FrontierFacts {
     /// A quantity as text; `None` where it is not known.
     pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
         let (cost, prices) = self.cost.as_ref()?;
-        Some(match cost.quantity(quantity, prices.as_ref())? {
-            x if x == libm::round(x) && x < 1e6 => thousands(x as usize),
-            x => readable(x, 3),
-        })
+        Some(number(cost.quantity(quantity, prices.as_ref())?, 3))
     }
 }

@@ -7,9 +7,9 @@ use super::number_text::short;
 use crate::analysis::Experiment;
 use crate::analysis::family::family;
 use crate::analysis::frontier::{
-    ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label,
+    ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label, steps_prefix,
 };
-use exactfed_core::words::{readable, thousands};
+use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -120,11 +120,12 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
     };
     let of = if all.len() > 1 { format!("{}: ", label(first)) } else { String::new() };
     let settings = format!(
-        "{of}H = {}, γ = {}",
+        "{of}{}{}, γ = {}",
+        steps_prefix(first),
         thousands(least.local_steps as usize),
         short(least.step_size)
     );
-    let value = readable(value(&least), 3);
+    let value = number(value(&least), 3);
     GuideSquare { label: names.join(" or "), family, value, settings }
 }
 
@@ -141,6 +142,8 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
         json!({
             "label": label(*algorithm),
             "family": family(method.name()),
+            // What stands before a number of local steps or a batch.
+            "steps": steps_prefix(*algorithm),
             // Of a round: communications, oracle calls of a client for each local step, and
             // vectors of a client.
             "round": [price.communications, price.gradients, price.vectors],

@@ -8,7 +8,7 @@ use super::claims::{self, ClaimText};
 use super::coverage::{Coverage, Errata};
 use super::finding::ColoredText;
 use super::guide::{self, GuideProblem};
-use super::view::Page;
+use super::view::{Page, planned_cells};
 use crate::analysis::family::{FAMILY_NAMES, family};
 use crate::analysis::{Experiment, Figure};
 use crate::chart::thumbnail::thumbnail;
@@ -52,7 +52,7 @@ impl IndexEntry {
     pub fn new(experiment: &Experiment<'_>, page: Page) -> Self {
         let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
         let source = manifest.source.as_deref().unwrap_or_default();
-        let kinds = plan.cells.iter().map(|cell| &cell.identity);
+        let kinds = || plan.all_cells().map(|cell| &cell.identity);
         let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
         let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
         let of_frontiers = frontiers.map(|algorithm| algorithm.method().name());
@@ -67,16 +67,12 @@ impl IndexEntry {
             keys: keys(source),
             thumbnail: drawn.map(thumbnail).unwrap_or_default(),
             counts: page.claims.counts,
-            problems: kinds
-                .clone()
-                .map(|identity| identity.problem.kind())
-                .chain(problem)
-                .collect(),
-            algorithms: kinds
+            problems: kinds().map(|identity| identity.problem.kind()).chain(problem).collect(),
+            algorithms: kinds()
                 .map(|identity| identity.algorithm.kind())
                 .chain(of_frontiers)
                 .collect(),
-            cells: (plan.cells.len(), experiment.missing.len()),
+            cells: (planned_cells(plan), experiment.missing.len()),
         };
         Self { card, claims: page.claims.list, guide: guide::problems(experiment) }
     }

@@ -1,8 +1,8 @@
 //! An estimate with its interval beside the numbers for which a claim holds, as a small drawing.
 
 use super::notation::numbers;
-use super::number_text::{interval, short};
-use crate::analysis::claims::Estimate;
+use super::number_text::{NumberText, interval_by};
+use crate::analysis::claims::{Estimate, EstimateScale};
 use crate::stats::verdict::Region;
 use std::fmt::Write;
 
@@ -53,7 +53,8 @@ fn place(is_log: bool, value: f64) -> f64 {
 
 /// The drawing, as SVG for a page; empty if there is no estimate, or nothing that it is compared
 /// with. Ratios are on a logarithmic scale.
-pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
+pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: NumberText) -> String {
+    let is_ratio = matches!(scale, EstimateScale::Logarithm(_));
     let Estimate { value, interval: ends } = estimate;
     let limits = [region.0, region.1].map(|end| end.is_finite() && !(is_ratio && end <= 0.0));
     let known: Vec<f64> = [region.0, region.1]
@@ -67,16 +68,17 @@ pub fn svg(estimate: Estimate, region: Region, is_ratio: bool) -> String {
         return String::new();
     };
     let holds = numbers(&match limits {
-        [true, true] => format!("{} to {}", short(region.0), short(region.1)),
-        [true, false] => format!("≥ {}", short(region.0)),
-        _ => format!("≤ {}", short(region.1)),
+        [true, true] => format!("{} to {}", text(region.0), text(region.1)),
+        [true, false] => format!("≥ {}", text(region.0)),
+        _ => format!("≤ {}", text(region.1)),
     });
     let mut out = format!(
         "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}; the claim holds for {holds}\">",
-        numbers(&interval(value, ends))
+        numbers(&interval_by(text, value, ends))
     );
     draw_region(&mut out, &scale, region, &known);
     draw_estimate(&mut out, &scale, estimate);
+    let known: Vec<(f64, String)> = known.iter().map(|end| (*end, numbers(&text(*end)))).collect();
     draw_labels(&mut out, &scale, &known, &holds);
     out.push_str("</svg>");
     out
@@ -115,7 +117,7 @@ fn draw_estimate(out: &mut String, scale: &IntervalScale, Estimate { value, inte
     let _ = write!(out, "<circle cx=\"{:.1}\" cy=\"{MIDDLE}\" r=\"4\"/>", scale.x(value));
 }
 
-fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[f64], holds: &str) {
+fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[(f64, String)], holds: &str) {
     let mut label = |x: f64, text: &str| {
         // Half of the width of the text, so that it stays inside.
         let half = 3.3 * text.chars().count() as f64;
@@ -123,23 +125,25 @@ fn draw_labels(out: &mut String, scale: &IntervalScale, known: &[f64], holds: &s
         let _ = write!(out, "<text x=\"{x:.1}\" y=\"36\">{text}</text>");
     };
     match known {
-        [low, high] if scale.x(*high) - scale.x(*low) >= ONE_LABEL => {
-            label(scale.x(*low), &numbers(&short(*low)));
-            label(scale.x(*high), &numbers(&short(*high)));
+        [(low, low_text), (high, high_text)] if scale.x(*high) - scale.x(*low) >= ONE_LABEL => {
+            label(scale.x(*low), low_text);
+            label(scale.x(*high), high_text);
         }
-        [low, high] => label(0.5 * (scale.x(*low) + scale.x(*high)), holds),
-        all => all.iter().for_each(|end| label(scale.x(*end), holds)),
+        [(low, _), (high, _)] => label(0.5 * (scale.x(*low) + scale.x(*high)), holds),
+        all => all.iter().for_each(|(end, _)| label(scale.x(*end), holds)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::number_text::short;
     use super::*;
 
     const INFINITY: f64 = f64::INFINITY;
 
     fn drawn(value: f64, interval: (f64, f64), region: Region, is_ratio: bool) -> String {
-        svg(Estimate { value, interval }, region, is_ratio)
+        let scale = if is_ratio { EstimateScale::Logarithm(1.0) } else { EstimateScale::Plain };
+        svg(Estimate { value, interval }, region, scale, short)
     }
 
     /// The number that follows each of these texts.

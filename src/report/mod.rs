@@ -6,6 +6,7 @@
 //!
 //! *Invariant*: everything that comes from a manifest is escaped.
 
+mod amendments;
 mod claims;
 mod coverage;
 mod description;
@@ -32,13 +33,16 @@ mod view;
 
 use crate::analysis::family::FAMILIES;
 use crate::analysis::table::FinalsColumns;
-use crate::analysis::{Experiment, Figure, compare, unique};
+use crate::analysis::{Color, Experiment, Figure, compare, unique};
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::stats::mean;
 use exactfed_core::sources;
 use exactfed_core::words::count;
-use exactfed_runner::files::{Error, error, remove_leftovers};
+use exactfed_runner::files::{
+    Error, MOST_READ, check_writable, create_below, error, read_regular, refuse_links,
+    remove_leftovers,
+};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Plan;
 pub use index::IndexEntry;
@@ -77,6 +81,8 @@ pub struct Writer {
     formats: Vec<Format>,
     /// Width of PDF and PNG figures.
     inches: f64,
+    /// Whether pages show the cells of their manifests and nothing else that results contain.
+    pub of_manifests: bool,
 }
 
 /// A drawing of so many inches as a file.
@@ -87,12 +93,14 @@ impl Writer {
     /// are as wide as the text of a paper.
     ///
     /// # Errors
-    /// If there can be no such folder, or a page would overwrite a file that is not its own.
+    /// If there can be no such folder, no file can be written to it, or a page would overwrite a file that is not its own.
     pub fn new(out: &Path, formats: &[Format]) -> Result<Self, Error> {
         fs::create_dir_all(out).map_err(|e| error(out, e))?;
+        check_writable(out)?;
         let (owned, formats) = (Owned::open(out)?, formats.to_vec());
         let (out, inches) = (out.to_owned(), TEXT);
-        let writer = Self { pages: Pages::new(), out, owned, formats, inches };
+        let pages = Pages::new();
+        let writer = Self { pages, out, owned, formats, inches, of_manifests: false };
         let pages =
             PAGES.iter().filter(|page| writer.writes(page)).map(|page| writer.out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
@@ -123,8 +131,8 @@ impl Writer {
         let path = self.out.join(name);
         let is_own = Path::new(name).components().all(is_plain)
             && self.owned.has(&path)
-            && check_inside(&self.out, &path).is_ok();
-        is_own.then(|| fs::read(path).ok()).flatten()
+            && refuse_links(&self.out, &path).is_ok();
+        is_own.then(|| read_regular(&path, MOST_READ).ok()).flatten()
     }
 
     /// Writes an experiment's page and the other files in its folder.
@@ -134,8 +142,7 @@ impl Writer {
     pub fn page(&self, experiment: &Experiment<'_>) -> Result<IndexEntry, Error> {
         let folder = self.out.join(&experiment.plan.experiment);
         let figures = folder.join("figures");
-        check_inside(&self.out, &figures)?;
-        fs::create_dir_all(&figures).map_err(|e| error(&figures, e))?;
+        create_below(&self.out, &figures)?;
         let manifest = Path::new(&experiment.plan.source.name);
         let page = view::page(experiment).map_err(|message| error(manifest, message))?;
         for figure in &page.figures {
@@ -264,19 +271,6 @@ pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
     Ok(())
 }
 
-/// Checks that no part of a folder below `out` is a symbolic link, so that figures are neither
-/// written nor removed elsewhere.
-fn check_inside(out: &Path, folder: &Path) -> Result<(), Error> {
-    let mut place = out.to_owned();
-    for part in folder.strip_prefix(out).unwrap_or(folder) {
-        place.push(part);
-        if place.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
-            return Err(error(&place, "is a symbolic link, which reports do not follow"));
-        }
-    }
-    Ok(())
-}
-
 /// Removes files of a folder that a report wrote, whose names are those of a kind of file, and
 /// that are obsolete: figures that the manifest no longer has, tables that fit their page again.
 fn sweep(
@@ -360,13 +354,22 @@ impl Pages {
         });
         env.add_filter("fenced", markdown::fenced);
         let inks = |paper: usize| -> Vec<String> {
-            (0..FAMILIES).map(|family| style::hex(style::ink(family)[paper])).collect()
+            let of_family = |family| style::hex(style::ink(Color::of_family(family))[paper]);
+            (0..FAMILIES).map(of_family).collect()
         };
-        let palette = |colors: &[(u8, u8, u8)]| -> Vec<String> {
-            colors.iter().map(|color| style::hex(*color)).collect()
+        // The colours of lines, and of the names beside them; the last is that of no family.
+        let palette = |paper: usize, colors: &[(u8, u8, u8)]| -> Vec<Value> {
+            let color = |(i, line): (usize, &(u8, u8, u8))| {
+                let ink = style::hex(style::ink(Color::Palette(i))[paper]);
+                context! { name => i.to_string(), line => style::hex(*line), ink }
+            };
+            let grey = style::hex(style::NEUTRAL[paper]);
+            let none = context! { name => "none", line => grey.clone(), ink => grey };
+            colors.iter().enumerate().map(color).chain([none]).collect()
         };
+        env.add_global("amended", amendments::AMENDED);
         env.add_global("inks", context! { light => inks(0), dark => inks(1) });
-        let (light, dark) = (palette(&style::PALETTE), palette(&style::DARK_PALETTE));
+        let (light, dark) = (palette(0, &style::PALETTE), palette(1, &style::DARK_PALETTE));
         env.add_global("palette", context! { light, dark });
         // Scripts are plain text and not templates.
         env.add_global("tables_js", Value::from_safe_string(TABLES.into()));

@@ -1,5 +1,7 @@
 //! Numbers and intervals as texts on pages.
 
+use exactfed_core::words::whole;
+
 /// A number with three digits: `1.23e-4`.
 pub fn short(value: f64) -> String {
     match value {
@@ -19,23 +21,55 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// What is counted, as a whole number: `1 800`. A mean of counts that is none has three digits.
+pub fn counted(value: f64) -> String {
+    whole(value).unwrap_or_else(|| short(value))
+}
+
+/// How a kind of number is written.
+pub type NumberText = fn(f64) -> String;
+
 /// Limits of something positive that differ from the estimate by more than this factor are shown
 /// as 0 and ∞.
 const MOST_APART: f64 = 1e6;
 
 /// The interval of an estimate; `None` where there is none, as of a single run.
-pub fn bracket(estimate: f64, (low, high): (f64, f64)) -> Option<String> {
+pub fn bracket(estimate: f64, interval: (f64, f64)) -> Option<String> {
+    bracket_by(short, estimate, interval)
+}
+
+fn bracket_by(text: NumberText, estimate: f64, (low, high): (f64, f64)) -> Option<String> {
     let is_positive = estimate > 0.0 && low >= 0.0;
     let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
     let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
     let is_there = !low.is_nan() && !high.is_nan();
-    is_there.then(|| format!("[{}, {}]", short(low), short(high)))
+    is_there.then(|| format!("[{}, {}]", text(low), text(high)))
 }
 
 /// An estimate with its interval: `1.23 [1.20, 1.26]`. The estimate alone where it has no
 /// interval, as of one run, or where the interval has the same digits.
-pub fn interval(estimate: f64, (low, high): (f64, f64)) -> String {
-    let value = short(estimate);
-    let limits = bracket(estimate, (low, high)).filter(|l| *l != format!("[{value}, {value}]"));
+pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
+    interval_by(short, estimate, interval)
+}
+
+/// The same of numbers of another kind.
+pub fn interval_by(text: NumberText, estimate: f64, interval: (f64, f64)) -> String {
+    let value = text(estimate);
+    let limits =
+        bracket_by(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
     limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_has_no_decimals() {
+        let counts = [0.0, 24.0, 1800.0, 24.5, 2e9, -1.0, f64::INFINITY].map(counted);
+        assert_eq!(counts, ["0", "24", "1 800", "24.5", "2.00e9", "-1.00", "∞"]);
+        assert_eq!(interval_by(counted, 24.0, (20.0, 1e3)), "24 [20, 1 000]");
+        assert_eq!(interval_by(counted, 24.0, (24.0, 24.0)), "24");
+        assert_eq!(interval(24.0, (20.0, 1e3)), "24.0 [20.0, 1.00e3]");
+    }
 }

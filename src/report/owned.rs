@@ -5,7 +5,9 @@
 //! interrupted report.
 
 use crate::analysis::compare::record::{FINALS, RECORD};
-use exactfed_runner::files::{Error, error, remove_leftovers, write_atomically};
+use exactfed_runner::files::{
+    Error, error, open_regular, read_regular, read_regular_text, remove_leftovers, write_atomically,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -31,13 +33,12 @@ impl Owned {
     /// If the list cannot be read.
     pub fn open(out: &Path) -> Result<Self, Error> {
         let list = out.join(LIST);
-        if list.symlink_metadata().is_ok_and(|kind| !kind.is_file()) {
-            return Err(error(&list, "is no file: it lists what reports may overwrite"));
-        }
-        let known = match fs::read_to_string(&list) {
+        let known = match read_regular_text(&list) {
             Ok(text) => text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => unlisted(out),
-            Err(e) => return Err(error(&list, e)),
+            Err(e) => {
+                return Err(error(&list, format!("{e}; it lists what reports may overwrite")));
+            }
         };
         let owned = Self { out: out.to_owned(), known: Mutex::new(known) };
         remove_leftovers(out);
@@ -67,7 +68,7 @@ impl Owned {
             return Ok(());
         }
         let exists = path.symlink_metadata().is_ok();
-        if exists && !fs::read(path).is_ok_and(|old| old == bytes) {
+        if exists && !read_regular(path, bytes.len() as u64).is_ok_and(|old| old == bytes) {
             return Err(error(
                 path,
                 "was not written by `exactfed report`, which does not overwrite it: name another folder with --out, or move it away",
@@ -76,7 +77,7 @@ impl Owned {
         let list = self.out.join(LIST);
         // The line break in front ends a line that a kill has truncated.
         let append = || {
-            let mut file = fs::File::options().create(true).append(true).open(&list)?;
+            let mut file = open_regular(&list, fs::File::options().create(true).append(true))?;
             file.write_all(format!("\n{name}\n").as_bytes())
         };
         append().map_err(|e| error(&list, e))?;
@@ -101,7 +102,7 @@ impl Owned {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let list = self.out.join(LIST);
         // Another report may have added to the list.
-        let text = fs::read_to_string(&list).unwrap_or_default();
+        let text = read_regular_text(&list).unwrap_or_default();
         let added = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let all: BTreeSet<&str> = added.chain(known.iter().map(String::as_str)).collect();
         let existing = all.into_iter().filter(|name| self.out.join(name).is_file());
@@ -137,7 +138,7 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let begins = ["# Experiments\n\nWritten by", "# Claims\n\n", "# Where the sources disagree\n"];
     for page in PAGES {
-        let text = fs::read_to_string(out.join(page)).unwrap_or_default();
+        let text = read_regular_text(&out.join(page)).unwrap_or_default();
         let of_report = text.contains("<title>exactfed: ") || text.contains(WRITTEN_BY);
         if of_report || begins.iter().any(|b| text.starts_with(b)) {
             found.insert(page.to_owned());

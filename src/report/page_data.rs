@@ -6,7 +6,6 @@
 //! and quantiles are always there.
 
 use super::numbers::{Numbers, Slice};
-use crate::analysis::family::FAMILIES;
 use crate::analysis::{
     Body, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps, Plot,
     Square, SquareValue, Style, View, XAxis, name, words_before, x_value,
@@ -114,8 +113,10 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         "thin_dashes": style::THIN_DASHES,
         "markers": style::MARKERS,
         "most_markers": style::MOST_MARKERS,
-        // The colour of each family's names on white paper.
-        "inks": (0..FAMILIES).map(|family| style::ink(family)[0]).collect::<Vec<_>>(),
+        // The colour of the names beside lines of each colour, on white paper.
+        "inks": (0..style::PALETTE.len())
+            .map(|index| style::ink(Color::Palette(index))[0])
+            .collect::<Vec<_>>(),
     });
     let maps: Vec<Value> = experiment
         .figures
@@ -209,6 +210,28 @@ fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, 
     }
 }
 
+/// What the script needs of a figure of curves, whether of cells or of exact values; `more` is what
+/// it needs besides.
+fn plot_data(figure: &Figure, plot: &Plot, more: Value) -> Value {
+    let mut data = json!({
+        "id": figure.id,
+        "title": figure.title,
+        "y": plot.y,
+        "scale_x": plot.scale_x,
+        "scale_y": plot.scale_y,
+        "layout": chart::layout(figure),
+        // The point whose value labels say, and whether they compare it with the lowest.
+        "labels": { "at": plot.labels.at.name(), "ranked": plot.labels.is_ranked },
+        // The index of the panel that is drawn large, if one is.
+        "large": figure.large,
+        "kinds": kinds(plot),
+    });
+    if let (Value::Object(data), Value::Object(more)) = (&mut data, more) {
+        data.extend(more);
+    }
+    data
+}
+
 /// A figure of curves, without its cells.
 fn figure_data(
     figure: &Figure,
@@ -217,30 +240,22 @@ fn figure_data(
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> Value {
-    json!({
-        "id": figure.id,
-        "title": figure.title,
+    let more = json!({
         // Whether a cell is a curve, or a point.
         "rounds": matches!(exploration.x, XAxis::Rounds(_)),
         // The quantity or setting on the x axis, and what a reader may choose instead: names, and
         // titles of the axis.
         "x": xs[0].0,
         "xs": xs,
-        "y": plot.y,
-        "scale_x": plot.scale_x,
-        "scale_y": plot.scale_y,
         "band": exploration.band.name(),
-        "layout": chart::layout(figure),
-        // The index of the panel that is drawn large, if one is.
-        "large": figure.large,
         "cells": [],
         // The manifest's panels first, then those that a reader may choose.
         "views": exploration.views.iter().map(view_data).collect::<Vec<_>>(),
         "theory": predictions(plot, &exploration.cells, numbers),
-        "kinds": kinds(plot),
         // Slopes of reference lines.
         "references": exploration.slopes,
-    })
+    });
+    plot_data(figure, plot, more)
 }
 
 /// A figure of exact values, which belong to no cell: each curve of each panel takes the place of
@@ -281,18 +296,11 @@ fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
         }
         groups.push(json!((&panel.title, (first..cells.len()).collect::<Vec<_>>())));
     }
-    json!({
-        "id": figure.id,
-        "title": figure.title,
+    let more = json!({
         "rounds": true,
         "x": "x",
         "xs": [("x", &plot.x)],
-        "y": plot.y,
-        "scale_x": plot.scale_x,
-        "scale_y": plot.scale_y,
         "band": "none",
-        "layout": chart::layout(figure),
-        "large": figure.large,
         "cells": cells,
         "views": [{
             "panels": "clients",
@@ -301,9 +309,9 @@ fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
             "of": curve_of_cell,
         }],
         "theory": theory,
-        "kinds": kinds(plot),
         "references": [],
-    })
+    });
+    plot_data(figure, plot, more)
 }
 
 /// The predictions in the legend: name, and dash pattern.

@@ -79,7 +79,7 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::{
-        Color, Curve, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
+        Color, Curve, CurveValue, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
         StabilityValue, Style,
     };
     use crate::stats::Ratio;
@@ -103,6 +103,7 @@ mod tests {
             y: "y".into(),
             scale_x: Scale::Linear,
             scale_y: Scale::Log,
+            labels: CurveValue::last(Scale::Log),
         })));
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();

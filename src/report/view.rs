@@ -1,5 +1,6 @@
 //! A page as its templates read it: texts only.
 
+use super::amendments;
 use super::claims::{self, ClaimText};
 use super::finding::Finding;
 use super::formula;
@@ -12,8 +13,8 @@ use super::{finding, frontier, page_data};
 use crate::analysis::claims::TakenLooks;
 use crate::analysis::table::{self, FinalsColumns};
 use crate::analysis::{
-    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, details, problems,
-    when_text,
+    CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name, details,
+    problems, when_text,
 };
 use crate::chart;
 use crate::stats::looks::Looks;
@@ -59,6 +60,9 @@ pub struct PageFigure {
     pub id: String,
     pub title: String,
     pub caption: String,
+    /// What the caption says of the band, which another view changes; `None` where no band is drawn
+    /// by the page's script.
+    pub band: Option<&'static str>,
     pub svg: String,
     /// Whether the page's script draws other views of it, and saves them.
     pub live: bool,
@@ -72,10 +76,15 @@ pub struct PageClaims {
     /// At which looks they were judged, where replicates were added in planned looks; empty
     /// otherwise.
     pub looks: String,
+    /// Whether all that was tested are exact numbers.
+    pub exact: bool,
+    /// The head of the column of estimates.
+    pub head: &'static str,
 }
 
 #[derive(Serialize)]
 pub struct Tables {
+    pub amendments: TextTable,
     pub finals: TextTable,
     /// The cells without results, if there are others.
     pub missing: TextTable,
@@ -110,6 +119,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
     let mut files = Vec::new();
     let claims = page_claims(experiment, &mut files);
     let tables = Tables {
+        amendments: amendments::table(&manifest.amendment),
         finals: finals(experiment),
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
@@ -140,6 +150,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "algorithms": own_algorithms(&plan.source),
         }),
         notes: json!({
+            "amended": amendments::warning(&manifest.amendment),
             "warning": experiment.unplanned.warning(),
             "other_cells": experiment.unplanned.other_settings(),
             "not_computed": experiment.not_computed,
@@ -166,12 +177,22 @@ fn page_claims(experiment: &Experiment<'_>, files: &mut Vec<File>) -> PageClaims
     let mut list: Vec<ClaimText> = all.map(|claim| claims::claim(name, claim, files)).collect();
     let looks = experiment.claims.looks.as_ref();
     looks::add_remarks(looks, &mut list);
+    amendments::mark(&experiment.plan.manifest.amendment, &mut list);
     let sentence = looks.map(looks::sentence).unwrap_or_default();
-    PageClaims { counts: claims::counts(&list), looks: sentence, list }
+    let mut tested = list.iter().filter(|claim| claim.verdict != Verdict::NotTested).peekable();
+    let exact = tested.peek().is_some() && tested.all(|claim| claim.tested.exact);
+    PageClaims {
+        counts: claims::counts(&list),
+        looks: sentence,
+        exact,
+        head: claims::estimate_head(exact),
+        list,
+    }
 }
 
-/// The cells of an experiment; of a tuned one its candidates and those that follow from them.
-fn planned_cells(plan: &Plan) -> usize {
+/// The number of cells of an experiment; of a tuned one with its candidates and those that follow
+/// from them.
+pub fn planned_cells(plan: &Plan) -> usize {
     match plan.tuning {
         None => plan.cells.len(),
         Some(_) => plan.all_cells().map(|cell| &cell.id).collect::<BTreeSet<_>>().len(),
@@ -184,6 +205,7 @@ fn figures(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, String> {
             id: figure.id.clone(),
             title: figure.title.clone(),
             caption: figure.caption.clone(),
+            band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
             svg: chart::svg(figure)?,
             live: figure.is_redrawn(),
         })
@@ -353,7 +375,8 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
 /// The cells without results, where others have some: settings, and why.
 fn missing(experiment: &Experiment<'_>) -> TextTable {
     let missing = &experiment.missing;
-    if missing.len() == experiment.plan.cells.len() && missing.iter().all(|m| m.failed.is_none()) {
+    if missing.len() == planned_cells(experiment.plan) && missing.iter().all(|m| m.failed.is_none())
+    {
         return TextTable::default();
     }
     let row = |missing: &Missing<'_>| {

@@ -6,7 +6,8 @@
 //! therefore the widest of three, each valid where the others fail:
 //!
 //! - Student's t of the linearised logarithm;
-//! - the same with Hall's (1992) transformation, which corrects for the sample's skewness;
+//! - the same with Hall's (1992) transformation, which corrects for the sample's skewness, up to
+//!   where its cubic is flat ([`hall`]);
 //! - that of lognormal samples: Cox's estimate, the mean of logarithms plus half their variance.
 //!   The errors of its two parts are combined as by Zou, Huo and Taleb (2009). The part of the
 //!   variance has the limit of the χ² distribution as far as one sample's variance prevails, and
@@ -222,15 +223,18 @@ impl LogMeans {
 
     /// The p-value of the hypothesis that the parameter is at most x.
     pub fn above(&self, x: f64) -> f64 {
-        self.beyond(x, true)
+        self.p_value(x, true, hall)
     }
 
     /// The p-value of the hypothesis that the parameter is at least x.
     pub fn below(&self, x: f64) -> f64 {
-        self.beyond(x, false)
+        self.p_value(x, false, hall)
     }
 
-    fn beyond(&self, x: f64, above: bool) -> f64 {
+    /// The p-value of the hypothesis that the parameter is at most x, if the question is whether
+    /// it is `above` x, and else at least x, with this transformation of Student's statistic, of
+    /// which the second argument is the skewness over √n in the direction of the question.
+    pub fn p_value(&self, x: f64, above: bool, transformation: fn(f64, f64) -> f64) -> f64 {
         let sign = if above { 1.0 } else { -1.0 };
         let distance = sign * (self.estimate - x);
         if self.constant() {
@@ -243,10 +247,7 @@ impl LogMeans {
         let distance = if farther { distance / HEAVY } else { distance };
         let x = self.estimate - sign * distance;
         let t = distance / self.error;
-        // Hall's transformation of the statistic for this side.
-        let a = sign * self.skewness / (self.n as f64).sqrt();
-        let hall = t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0;
-        let t = t.min(hall);
+        let t = transformation(t, sign * self.skewness / (self.n as f64).sqrt());
         let plain = if t > 0.0 { student_tail(t, self.n) } else { 1.0 };
         let lognormal = self.lognormal.map_or(0.0, |l| {
             let distance = sign * (l.centre - x);
@@ -262,13 +263,8 @@ impl LogMeans {
         }
         let q = self.quantiles.interpolate(level);
         let a = self.skewness / (self.n as f64).sqrt();
-        // The inverse of Hall's transformation.
-        let hall = |t: f64| match a {
-            a if a.abs() < 1e-9 => t,
-            a => 3.0 / a * (libm::cbrt(1.0 + a * (t - a / 6.0)) - 1.0),
-        };
-        let mut low = self.estimate - q.t.max(hall(q.t)) * self.error;
-        let mut high = self.estimate + q.t.max(-hall(-q.t)) * self.error;
+        let mut low = self.estimate - hall_inverse(q.t, a) * self.error;
+        let mut high = self.estimate + hall_inverse(q.t, -a) * self.error;
         if let Some(l) = self.lognormal {
             low = low.min(l.centre - l.reach(&q, true));
             high = high.max(l.centre + l.reach(&q, false));
@@ -286,6 +282,32 @@ impl LogMeans {
     /// The 95 % interval.
     pub fn interval(&self) -> (f64, f64) {
         self.limits(0.025)
+    }
+}
+
+/// Hall's (1992) transformation of Student's statistic t > 0, where the sample's skewness over √n in
+/// the direction of t is a. It is never above t: for a ≥ 0 it is t.
+///
+/// For a < 0 the cubic t + at²/3 + a²t³/27 + a/6 rises to −1/a + a/6 at t = −3/a, where it is flat,
+/// and its correction has outgrown the terms of the expansion that it comes from. Beyond, t counts
+/// in full and the correction stays what it is there; with the cubic alone, the p-value of a sample
+/// with a = −0.9 could not fall below that of t = 1, whatever the evidence.
+pub fn hall(t: f64, a: f64) -> f64 {
+    let inside = if a < 0.0 { t.min(-3.0 / a) } else { t };
+    let cubic =
+        inside + a * inside * inside / 3.0 + a * a * inside * inside * inside / 27.0 + a / 6.0;
+    t.min(cubic + (t - inside))
+}
+
+/// The statistic of which [`hall`] is q > 0.
+fn hall_inverse(q: f64, a: f64) -> f64 {
+    if a > -1e-9 {
+        return q;
+    }
+    let (flat, top) = (-3.0 / a, a / 6.0 - 1.0 / a);
+    match q < top {
+        true => 3.0 / a * (libm::cbrt(1.0 + a * (q - a / 6.0)) - 1.0),
+        false => flat + (q - top),
     }
 }
 

@@ -118,6 +118,38 @@ fn p_values_are_the_levels_of_limits() {
     }
 }
 
+/// The transformation increases without bound, is never above t, and the limits use its inverse.
+#[test]
+fn halls_transformation_increases_and_is_inverted() {
+    for a in [-0.95, -0.5, -0.1, -1e-6, 0.0, 0.3, 0.9] {
+        let statistics = || (1..600).map(|k| 0.1 * f64::from(k));
+        let values: Vec<f64> = statistics().map(|t| hall(t, a)).collect();
+        assert!(values.is_sorted_by(|x, y| x < y), "a = {a}");
+        for (t, value) in statistics().zip(values) {
+            assert!(value <= t, "a = {a}, t = {t}: {value}");
+            if value > 0.0 {
+                let back = hall_inverse(value, a);
+                assert!((back - t).abs() < 1e-4 * t, "a = {a}, t = {t}: {back}");
+            }
+        }
+        assert!(hall(60.0, a) > 60.0 - 2.0 / a.abs().max(0.1) - 0.2, "a = {a}");
+    }
+}
+
+/// Ten pairs whose ratios all lie between 0.13 and 0.40 show that the ratio of means is below 1,
+/// also in a family of fifty claims.
+#[test]
+fn clear_evidence_against_the_skewness_is_seen() {
+    let ratios = [0.14, 0.17, 0.13, 0.31, 0.19, 0.29, 0.40, 0.25, 0.16, 0.19];
+    let base = [1.3, 0.9, 1.1, 1.0, 1.2, 0.8, 1.3, 0.9, 0.9, 1.1];
+    let product: Vec<f64> = ratios.iter().zip(base).map(|(r, b)| r * b).collect();
+    let known = LogMeans::new(&[(1.0, &product), (-1.0, &base)]).unwrap();
+    assert!(known.below(0.0) < 5e-4, "{}", known.below(0.0));
+    assert!(known.limits(5e-4).1 < 0.0);
+    let cubic = |t: f64, a: f64| t + a * t * t / 3.0 + a * a * t * t * t / 27.0 + a / 6.0;
+    assert!(known.p_value(0.0, false, cubic) > 5e-3, "the cubic alone does not see it");
+}
+
 /// Without skewness and with little spread all three limits are Student's.
 #[test]
 fn quiet_samples_have_students_interval() {

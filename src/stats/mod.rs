@@ -93,15 +93,22 @@ fn student_tail(t: f64, n: usize) -> f64 {
 
 /// Holm's adjustment of p-values: adjusted ≤ α rejects at family-wise level α.
 pub fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
     let mut adjusted = vec![0.0; p.len()];
     let mut least = 0.0_f64;
-    for (rank, &i) in order.iter().enumerate() {
-        least = least.max((p[i] * (p.len() - rank) as f64).min(1.0));
+    for (i, tests) in holm_order(p) {
+        least = least.max((p[i] * tests as f64).min(1.0));
         adjusted[i] = least;
     }
     adjusted
+}
+
+/// The tests of a family from the smallest p-value to the largest, each with the number of tests by which
+/// Holm's procedure divides the level when it is that one's turn.
+pub fn holm_order(p: &[f64]) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    let all = order.len();
+    order.into_iter().enumerate().map(move |(rank, i)| (i, all - rank))
 }
 
 /// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.

@@ -67,7 +67,7 @@ mod tests {
         for _ in 0..trials {
             let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1, LEVEL).unwrap();
             let there = evidence(&draw(libm::exp(high)));
-            refuted += usize::from(verdicts(&[there], LEVEL)[0].0 == Verdict::Refuted);
+            refuted += usize::from(verdicts(&[there], LEVEL)[0].verdict == Verdict::Refuted);
         }
         refuted as f64 / trials as f64
     }
@@ -97,7 +97,7 @@ mod tests {
             let near = Evidence::from_vectors(&draw(0.0), &target, 0.1);
             let (_, high) = resolution(&near, 1, 1, LEVEL).unwrap();
             let far = Evidence::from_vectors(&draw(5.0 * high), &target, 0.1);
-            verdicts(&[far], LEVEL)[0].0 == Verdict::Refuted
+            verdicts(&[far], LEVEL)[0].verdict == Verdict::Refuted
         });
         let share = refuted.count() as f64 / 600.0;
         assert!(share >= 0.76, "{share}");

@@ -3,7 +3,7 @@
 
 use super::distance::{Distance, norm};
 use super::log_means::{LogMeans, VERY_FEW};
-use super::{holm, mean, student_95, student_tail};
+use super::{holm, holm_order, mean, student_95, student_tail};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -294,11 +294,26 @@ pub const POWER_QUANTILE: f64 = 0.8416;
 /// Family-wise level of the verdicts of an experiment.
 pub const LEVEL: f64 = 0.05;
 
-/// Verdicts over claims that are tested together at this family-wise level, with Holm's adjusted
-/// p-values.
-pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<(Verdict, f64)> {
+/// How one of several claims that were tested together ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The p-value, adjusted by Holm's procedure.
+    pub p: f64,
+    /// The level with which Holm's procedure compared the p-value as it was: an interval that agrees
+    /// with the verdict is one of confidence 1 − level.
+    pub level: f64,
+}
+
+/// Verdicts over claims that are tested together at this family-wise level.
+pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<Judgement> {
     let p: Vec<f64> = evidence.iter().map(Evidence::p).collect();
-    evidence.iter().zip(holm(&p)).map(|(evidence, p)| (evidence.verdict(p, level), p)).collect()
+    let adjusted = evidence.iter().zip(holm(&p));
+    let judged = adjusted.map(|(e, p)| Judgement { verdict: e.verdict(p, level), p, level });
+    let mut judged: Vec<Judgement> = judged.collect();
+    holm_order(&p).for_each(|(i, tests)| judged[i].level /= tests as f64);
+    judged
 }
 
 /// Replicates that would decide an inconclusive claim four times out of five if
@@ -435,7 +450,7 @@ mod tests {
             let family: Vec<Evidence> = (0..10)
                 .map(|_| of_mean(&sample(&mut rng, 10, 0.0), (f64::NEG_INFINITY, 0.0)))
                 .collect();
-            verdicts(&family, LEVEL).iter().any(|(v, _)| *v != Verdict::Inconclusive)
+            verdicts(&family, LEVEL).iter().any(|j| j.verdict != Verdict::Inconclusive)
         });
         assert!(mistakes < 0.05 + 0.021, "{mistakes}");
     }
@@ -446,11 +461,11 @@ mod tests {
         let mut rng = Stream::shared_instance(7);
         let region = (f64::NEG_INFINITY, 0.0);
         let first = Evidence::student(-0.3, 1.0 / 20f64.sqrt(), 20, region);
-        assert_eq!(verdicts(&[first], LEVEL)[0].0, Verdict::Inconclusive);
+        assert_eq!(verdicts(&[first], LEVEL)[0].verdict, Verdict::Inconclusive);
         let n = needed(&first, 1).unwrap() as usize;
         let decided = share(1000, || {
             let e = of_mean(&sample(&mut rng, n, -0.3), region);
-            verdicts(&[e], LEVEL)[0].0 == Verdict::Supported
+            verdicts(&[e], LEVEL)[0].verdict == Verdict::Supported
         });
         assert!((0.76..0.88).contains(&decided), "{decided} with {n}");
     }
@@ -461,10 +476,11 @@ mod tests {
         let no = Evidence::exact(2.0, (0.5, 1.5));
         assert_eq!(
             verdicts(&[yes, no], LEVEL),
-            [(Verdict::Supported, 0.0), (Verdict::Refuted, 0.0)]
+            [(Verdict::Supported, 0.5 * LEVEL), (Verdict::Refuted, LEVEL)]
+                .map(|(verdict, level)| Judgement { verdict, p: 0.0, level })
         );
         let one = of_mean(&[1.0], (0.5, 1.5));
-        assert_eq!(verdicts(&[one], LEVEL)[0].0, Verdict::Inconclusive);
+        assert_eq!(verdicts(&[one], LEVEL)[0].verdict, Verdict::Inconclusive);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().refute, 0.0);
         assert_eq!(Evidence::all(&[yes, no], false).unwrap().estimate, 2.0);
         let further = Evidence::exact(3.0, (0.5, 1.5));

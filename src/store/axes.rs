@@ -136,7 +136,8 @@ impl SettingColumn {
     pub fn all(experiments: &[SettingValues], taken: &[&str]) -> Vec<Self> {
         let paths: BTreeSet<&String> =
             experiments.iter().flat_map(SettingValues::differing).collect();
-        let names = names(&paths, taken);
+        let all = experiments.iter().flat_map(|e| e.seen.keys()).collect();
+        let names = names(&paths, &all, taken);
         let axis = |(path, name): (&String, String)| {
             let seen = experiments.iter().filter_map(|e| e.seen.get(path));
             let kind = seen.map(|seen| seen.kind.clone()).reduce(union);
@@ -164,11 +165,12 @@ impl SettingColumn {
 }
 
 /// A name for each path: its last part, as on pages; the whole path if this name is taken or
-/// another path has the same last part.
-fn names(paths: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
+/// another of `all` paths has the same last part, also one in which no cells differ: a batch of
+/// records is not one of oracle calls.
+fn names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
     let snake = |text: &str| text.replace(['-', '.'], "_");
     let mut brief: HashMap<String, usize> = HashMap::new();
-    paths.iter().for_each(|path| *brief.entry(snake(short(path))).or_default() += 1);
+    all.iter().for_each(|path| *brief.entry(snake(short(path))).or_default() += 1);
     let free = |name: &String| brief[name] == 1 && !taken.contains(&&**name);
     let mut used: HashSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
     used.extend(brief.keys().filter(|name| free(name)).cloned());
@@ -195,9 +197,17 @@ mod tests {
         let paths = ["algorithm.step-size", "problem.l2", "start.zero", "problem.a.zero", "zero-2"];
         let paths = paths.map(str::to_owned);
         let paths: BTreeSet<&String> = paths.iter().collect();
-        let found = names(&paths, &["step_size", "problem_a_zero"]);
+        let found = names(&paths, &paths, &["step_size", "problem_a_zero"]);
         let expected = ["algorithm_step_size", "problem_a_zero_2", "l2", "start_zero", "zero_2"];
         assert_eq!(found, expected);
+        // A key that all cells share has no column, and keeps its name from another's.
+        let own = "algorithm.batch".to_owned();
+        let (shared, other) = ("problem.batch".to_owned(), "problem.l2".to_owned());
+        let named = |all: &[&String]| {
+            names(&[&own].into(), &all.iter().copied().chain([&own]).collect(), &[])
+        };
+        assert_eq!(named(&[&shared]), ["algorithm_batch"]);
+        assert_eq!(named(&[&other]), ["batch"]);
     }
 
     #[test]

@@ -15,7 +15,9 @@ use super::parquet::{self, TraceRows};
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
 use super::provenance::Provenance;
 use super::record::{CellRecord, CellSummary, check_folder, check_settings};
-use exactfed_runner::files::{Error, TemporaryFolder, error, read_plain, sha256};
+use exactfed_runner::files::{
+    Error, MOST_READ, TemporaryFolder, error, open_regular, read_plain, sha256,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs;
@@ -146,7 +148,7 @@ impl Batch {
         let name = file_name(folder);
         let single = is_cell(&name);
         let path = folder.join(if single { CELL } else { PACK_INDEX });
-        let index = read_plain(&path)?;
+        let index = read_plain(&path, MOST_READ)?;
         let parsed = if single { parse_record(&name, &index) } else { parse_pack(&name, &index) };
         let cells = parsed.and_then(|(head, lines)| Ok((head, Self::place_cells(lines, single)?)));
         let (head, cells) = cells.map_err(|e| error(&path, e))?;
@@ -205,7 +207,7 @@ impl Batch {
         let (path, range) = (self.index_file(), &self.cells[i].line);
         let mut text = vec![0; range.len()];
         let mut read = || {
-            let mut file = fs::File::open(&path)?;
+            let mut file = open_regular(&path, fs::File::options().read(true))?;
             file.seek(SeekFrom::Start(range.start as u64))?;
             file.read_exact(&mut text)
         };
@@ -230,12 +232,13 @@ impl Batch {
     /// and the hash that the index states, and its rows are those of the cells.
     fn read_traces(&self) -> Result<(Vec<u8>, Vec<String>), Error> {
         let path = self.traces_file();
-        let bytes = read_plain(&path)?;
-        let (found, expected) = (bytes.len() as u64, self.head.bytes);
-        if found != expected {
+        let expected = self.head.bytes;
+        let about = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
+        if let Some(found) = about.map(|about| about.len()).filter(|found| *found != expected) {
             let message = format!("has {found} bytes, not {expected} as when it was written");
             return Err(error(&path, message));
         }
+        let bytes = read_plain(&path, expected)?;
         if sha256(&bytes) != self.head.sha256 {
             return Err(error(&path, "does not have the hash that it was written with"));
         }
@@ -286,7 +289,7 @@ impl Batch {
         let index = self.index_file();
         let temporary = TemporaryFolder::new(to)?;
         temporary.add(TRACES, &bytes)?;
-        temporary.add(&file_name(&index), &read_plain(&index)?)?;
+        temporary.add(&file_name(&index), &read_plain(&index, MOST_READ)?)?;
         temporary.settle(&to.join(file_name(&self.folder)))
     }
 

@@ -10,7 +10,7 @@ use super::paths::FAILED;
 use super::provenance::Provenance;
 use super::record::{CellSummary, FailedRecord, check_folder, check_settings};
 use super::{Status, Store, StoredCell};
-use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::files::{Error, create_below, error, write_synced};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{self, Trace};
@@ -235,12 +235,8 @@ impl Store {
     /// # Errors
     /// If the record cannot be written.
     pub fn write_failed(&self, failed: &FailedRecord) -> Result<(), Error> {
-        self.make_folder(&failed.experiment)?;
         let place = self.cell_folder(&failed.experiment, &failed.id);
-        if place.is_symlink() {
-            return Err(error(&place, "is a symbolic link, which results do not follow"));
-        }
-        fs::create_dir_all(&place).map_err(|e| error(&place, e))?;
+        create_below(&self.root, &place)?;
         let path = place.join(FAILED);
         let text = with_checksum(failed).map_err(|e| error(&path, e))?;
         write_synced(&path, text.as_bytes())

@@ -3,7 +3,7 @@
 //! *Invariant*: the last line of each is a hash of the lines above it; a text in which any
 //! bit differs is refused.
 
-use exactfed_runner::files::{Error, error, read_plain, sha256};
+use exactfed_runner::files::{Error, MOST_READ, error, read_plain, sha256};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
@@ -42,7 +42,7 @@ pub fn read_checked<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error
     if path.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
         return Ok(None);
     }
-    parse_checked(&read_plain(path)?).map(Some).map_err(|e| error(path, e))
+    parse_checked(&read_plain(path, MOST_READ)?).map(Some).map_err(|e| error(path, e))
 }
 
 #[cfg(test)]

@@ -2,18 +2,55 @@
 //! for every report.
 //!
 //! *Invariant*: the cache changes no page. Columns of another version or another cell, and
-//! columns that are damaged or cannot be written, are computed again without a message.
+//! columns that are damaged or cannot be written, are computed again without a message. A hash is
+//! no signature, so `verify` compares what is cached with what is computed now ([`CheckedCache`]).
 
 use super::Store;
-use exactfed_runner::files::{sha256, write_atomically};
+use exactfed_runner::files::{MOST_READ, read_plain, refuse_links, sha256, write_atomically};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 /// Columns of the same length, by name.
 pub type Columns = BTreeMap<String, Vec<f64>>;
 
 const FILE: &str = "theory.columns";
+
+/// A cached file that was compared with what is computed now.
+pub struct CheckedCache {
+    /// The file.
+    pub file: PathBuf,
+    /// How they differ, if they do.
+    pub difference: Option<String>,
+}
+
+impl CheckedCache {
+    /// Compares columns, whose numbers may differ by less than this share of the larger one; `now`
+    /// is `None` where there is nothing to be computed.
+    pub(super) fn new(file: PathBuf, cached: &Columns, now: Option<&Columns>, share: f64) -> Self {
+        Self { file, difference: difference(cached, now, share) }
+    }
+}
+
+/// The first place where cached columns differ from those that are computed now.
+fn difference(cached: &Columns, now: Option<&Columns>, share: f64) -> Option<String> {
+    let Some(now) = now else { return Some("it has numbers, and nothing is known now".into()) };
+    let equal =
+        |a: f64, b: f64| a.to_bits() == b.to_bits() || (a - b).abs() < share * a.abs().max(b.abs());
+    if let Some(name) = cached.keys().find(|name| !now.contains_key(*name)) {
+        return Some(format!("it has the column {name}, which is not computed now"));
+    }
+    now.iter().find_map(|(name, now)| {
+        let Some(cached) = cached.get(name) else {
+            return Some(format!("it lacks the column {name}"));
+        };
+        if cached.len() != now.len() {
+            let (there, rows) = (cached.len(), now.len());
+            return Some(format!("the column {name} has {there} numbers, now {rows}"));
+        }
+        let place = (0..now.len()).find(|&i| !equal(cached[i], now[i]))?;
+        Some(format!("number {place} of {name} is {:e}, now {:e}", cached[place], now[place]))
+    })
+}
 
 impl Store {
     fn columns_file(&self, experiment: &str, id: &str) -> PathBuf {
@@ -22,14 +59,28 @@ impl Store {
 
     /// The cached columns of a cell, if they are of this version.
     pub fn columns(&self, experiment: &str, id: &str, version: u32) -> Option<Columns> {
-        decode(&fs::read(self.columns_file(experiment, id)).ok()?, version, id)
+        decode(&read_plain(&self.columns_file(experiment, id), MOST_READ).ok()?, version, id)
+    }
+
+    /// Compares the cached columns of a cell with those that are computed now, if there are some
+    /// of this version.
+    pub fn check_columns(
+        &self,
+        experiment: &str,
+        id: &str,
+        version: u32,
+        compute: impl FnOnce() -> Option<Columns>,
+    ) -> Option<CheckedCache> {
+        let cached = self.columns(experiment, id, version)?;
+        let file = self.columns_file(experiment, id);
+        Some(CheckedCache::new(file, &cached, compute().as_ref(), 0.0))
     }
 
     /// Caches columns beside a cell that has results, if they can be written.
     pub fn cache_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
         let file = self.columns_file(experiment, id);
-        let folder = file.parent().and_then(|folder| folder.symlink_metadata().ok());
-        if folder.is_some_and(|folder| folder.is_dir()) {
+        let folder = self.cell_folder(experiment, id);
+        if folder.is_dir() && refuse_links(&self.root, &folder).is_ok() {
             // Nothing depends on the cache: the folder may be read-only.
             let _ = write_atomically(&file, &encode(columns, version, id));
         }
@@ -78,6 +129,31 @@ pub(super) fn decode(bytes: &[u8], version: u32, cell: &str) -> Option<Columns> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_are_found_in_every_column_and_row() {
+        let now = Columns::from([("a".into(), vec![1.0, f64::NAN]), ("b".into(), vec![0.0, 2.0])]);
+        let found = |change: &dyn Fn(&mut Columns), share: f64| {
+            let mut cached = now.clone();
+            change(&mut cached);
+            difference(&cached, Some(&now), share)
+        };
+        assert_eq!(found(&|_| {}, 0.0), None);
+        let close = |cached: &mut Columns| cached.get_mut("b").unwrap()[1] = 2.0 + 1e-12;
+        assert_eq!(found(&close, 1e-9), None);
+        for (change, named) in [
+            (&close as &dyn Fn(&mut Columns), "number 1 of b is 2.000000000001e0, now 2e0"),
+            (&|cached| cached.get_mut("b").unwrap()[0] = -0.0, "number 0 of b is -0e0, now 0e0"),
+            (&|cached| cached.get_mut("a").unwrap()[1] = 1.0, "number 1 of a is 1e0, now NaN"),
+            (&|cached| cached.get_mut("a").unwrap().truncate(1), "a has 1 numbers, now 2"),
+            (&|cached| drop(cached.remove("a")), "lacks the column a"),
+            (&|cached| drop(cached.insert("c".into(), vec![1.0, 2.0])), "has the column c"),
+        ] {
+            let difference = found(change, 0.0).unwrap();
+            assert!(difference.contains(named), "{difference}");
+        }
+        assert!(difference(&now, None, 0.0).is_some());
+    }
 
     #[test]
     fn every_flipped_bit_and_every_cut_is_seen() {

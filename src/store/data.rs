@@ -5,7 +5,7 @@
 
 use super::{Store, StoredExperiment};
 use exactfed_runner::data::DataFolder;
-use exactfed_runner::files::{Error, error, remove_leftovers, write_synced};
+use exactfed_runner::files::{Error, create_below, remove_leftovers, write_synced};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,10 +36,7 @@ impl Store {
             if !from.is_kept(path, hash) || own.sound_copy(hash).is_some() {
                 continue;
             }
-            if copies.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
-                return Err(error(&copies, "is a symbolic link, which results do not follow"));
-            }
-            fs::create_dir_all(&copies).map_err(|e| error(&copies, e))?;
+            create_below(&self.root, &copies)?;
             let copy = copies.join(hash);
             let sound = from.sound_copy(hash);
             // The tasks of a cluster share one copy: it is never written again.

@@ -8,13 +8,13 @@
 use super::Store;
 use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
 use super::paths::{EXPERIMENT, file_name, is_cell, is_pack, is_quarantined, subfolders};
+use exactfed_core::definition::Definition;
 use exactfed_runner::data::TableReader;
-use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::files::{Error, error, read_regular_text, sha256, write_synced};
 use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::Plan;
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// An experiment as it was last run.
@@ -42,7 +42,24 @@ impl StoredExperiment {
             (Ok(_), false) => {
                 Err("has no checksum: it is damaged, or an older release wrote it".to_owned())
             }
-            (_, true) => parse_checked(text.as_bytes()).map(Some),
+            (_, true) => {
+                parse_checked(text.as_bytes()).and_then(Self::with_sound_sources).map(Some)
+            }
+        }
+    }
+
+    /// The experiment, if the source of each algorithm, which pages show, has the hash that is in
+    /// the ids of its cells.
+    fn with_sound_sources(self) -> Result<Self, String> {
+        let mut definitions = self.source.algorithms.iter().map(|known| &known.definition);
+        let forged = |known: &&Definition| {
+            !known.source.is_empty() && known.source_hash != sha256(known.source.as_bytes())
+        };
+        match definitions.find(forged) {
+            None => Ok(self),
+            Some(Definition { kind, .. }) => Err(format!(
+                "the source of the algorithm `{kind}` does not have the hash that identifies its cells"
+            )),
         }
     }
 
@@ -79,7 +96,7 @@ impl Store {
     ) -> Result<(), Error> {
         let path = self.make_folder(name)?.join(EXPERIMENT);
         let text = with_checksum(experiment).map_err(|e| error(&path, e))?;
-        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+        if read_regular_text(&path).is_ok_and(|old| old == text) {
             return Ok(());
         }
         write_synced(&path, text.as_bytes())
@@ -120,6 +137,10 @@ impl Store {
         const REMEDY: &str = "`exactfed run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
         let stored = read_checked::<StoredExperiment>(&path);
+        let stored = stored.and_then(|found| {
+            let sound = found.map(StoredExperiment::with_sound_sources).transpose();
+            sound.map_err(|e| error(&path, e))
+        });
         match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {
             Some(StoredExperiment { name: stored, source }) if stored == name => {
                 let copies = Some(Self::copies(&self.root));

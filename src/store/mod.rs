@@ -17,6 +17,7 @@ mod frontiers;
 pub mod git;
 mod lock;
 mod looks;
+mod marker;
 pub mod merge;
 mod optima;
 mod packs;
@@ -28,27 +29,26 @@ mod recovery;
 mod table;
 
 pub use batch_writer::BatchWriter;
-pub use columns::Columns;
-use exactfed_runner::files::{Error, error, write_synced};
+pub use columns::{CheckedCache, Columns};
+use exactfed_runner::files::{
+    Error, check_writable, create_below, error, refuse_links, remove_leftovers,
+};
 use exactfed_runner::panics::lock;
 use exactfed_runner::trace::Trace;
 pub use experiments::{ListedExperiment, StoredExperiment};
-pub use lock::Lock;
+pub use lock::{Lock, locks_of_thread, work_for};
 pub use looks::{PlannedLooks, cells_hash};
+use marker::ResultsMarker;
+pub use marker::SCHEMA;
 use packs::{Packs, RecentRows};
 pub use paths::is_cell;
 use paths::{CELL, MARKER, file_name, subfolders};
 pub use record::{CellSummary, FailedRecord};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 pub use table::read as read_table;
-
-/// Version of the files; a folder of another version is refused.
-pub const SCHEMA: u32 = 4;
 
 /// A results folder.
 pub struct Store {
@@ -57,12 +57,6 @@ pub struct Store {
     /// The packs of each experiment, as they were when they were first needed.
     packs: Mutex<HashMap<String, Arc<Packs>>>,
     recent: RecentRows,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ResultsMarker {
-    schema: u32,
-    version: String,
 }
 
 /// The state of a cell's results.
@@ -92,44 +86,28 @@ impl Store {
     /// # Errors
     /// If the folder is of another version, or is not a results folder.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        let (packs, recent) = (Mutex::default(), RecentRows::default());
-        let store = Self { root: root.to_owned(), packs, recent };
-        let path = root.join(MARKER);
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let marker: ResultsMarker = toml::from_str(&text)
-                    .map_err(|_| error(&path, "does not state the schema of a results folder"))?;
-                if marker.schema != SCHEMA {
-                    let ResultsMarker { schema, version } = marker;
-                    return Err(error(
-                        root,
-                        format!(
-                            "these results have schema {schema}, written by exactfed {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
-                        ),
-                    ));
-                }
-                Ok(store)
+        // It is listed before the marker is read: whatever another run creates in the folder, it
+        // creates after the marker.
+        let occupied = marker::is_occupied(root);
+        match ResultsMarker::read(root)? {
+            Some(ResultsMarker { schema, version }) if schema != SCHEMA => {
+                return Err(error(
+                    root,
+                    format!(
+                        "these results have schema {schema}, written by exactfed {version}; this one has schema {SCHEMA}: run the experiments again into another folder (--out), or remove this one"
+                    ),
+                ));
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let occupied = fs::read_dir(root).is_ok_and(|mut d| d.next().is_some());
-                if !occupied {
-                    return Ok(store);
-                }
-                let inside = root.ancestors().skip(1).find(|above| above.join(MARKER).is_file());
-                let hint = inside.map_or(String::new(), |above| {
-                    format!(" (the results folder is {})", above.display())
-                });
-                Err(error(root, format!("is neither empty nor a results folder{hint}")))
-            }
-            Err(_) if root.is_file() => Err(error(root, "is a file, not a folder")),
-            Err(e) => Err(error(&path, e)),
+            None if occupied => return Err(marker::why_refused(root)),
+            _ => {}
         }
+        let (packs, recent) = (Mutex::default(), RecentRows::default());
+        Ok(Self { root: root.to_owned(), packs, recent })
     }
 
     /// The schema of a results folder of any version; `None` if it is no results folder.
     pub fn schema(root: &Path) -> Option<u32> {
-        let text = fs::read_to_string(root.join(MARKER)).ok()?;
-        toml::from_str::<ResultsMarker>(&text).ok().map(|marker| marker.schema)
+        ResultsMarker::read(root).ok().flatten().map(|marker| marker.schema)
     }
 
     /// The results folder that exists at `root`.
@@ -150,7 +128,7 @@ impl Store {
     /// If a folder cannot be read, or the index of a pack is not as it was written.
     pub fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
         let mut ids = self.cell_folders(experiment)?;
-        ids.retain(|id| self.cell_folder(experiment, id).join(CELL).exists());
+        ids.retain(|id| self.cell_folder(experiment, id).join(CELL).symlink_metadata().is_ok());
         ids.extend(self.packs(experiment)?.ids().map(str::to_owned));
         ids.sort();
         ids.dedup();
@@ -196,21 +174,13 @@ impl Store {
     /// Refuses an experiment of whose path a part is a symbolic link: results are neither read
     /// nor written outside of their folder.
     fn refuse_links(&self, experiment: &str) -> Result<(), Error> {
-        let mut place = self.root.clone();
-        for part in experiment.split('/') {
-            place.push(part);
-            if place.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
-                return Err(error(&place, "is a symbolic link, which results do not follow"));
-            }
-        }
-        Ok(())
+        refuse_links(&self.root, &self.folder(experiment))
     }
 
     /// Creates an experiment's folder, if it does not exist.
     fn make_folder(&self, experiment: &str) -> Result<PathBuf, Error> {
-        self.refuse_links(experiment)?;
         let folder = self.folder(experiment);
-        fs::create_dir_all(&folder).map_err(|e| error(&folder, e))?;
+        create_below(&self.root, &folder)?;
         Ok(folder)
     }
 
@@ -220,14 +190,11 @@ impl Store {
     /// If it cannot be created or written.
     pub fn create(&self) -> Result<(), Error> {
         fs::create_dir_all(&self.root).map_err(|e| error(&self.root, e))?;
-        let marker = ResultsMarker { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
-        let path = self.root.join(MARKER);
-        if !path.exists() {
-            let text = toml::to_string(&marker).map_err(|e| error(&path, e))?;
-            write_synced(&path, text.as_bytes())?;
+        if ResultsMarker::read(&self.root)?.is_none() {
+            ResultsMarker::write(&self.root)?;
         }
-        tempfile::tempfile_in(&self.root).map_err(|e| error(&self.root, e))?;
-        Ok(())
+        remove_leftovers(&self.root);
+        check_writable(&self.root)
     }
 
     fn folder(&self, experiment: &str) -> PathBuf {

@@ -6,14 +6,13 @@
 //! gradient has the norm that was written with it.
 
 use super::Store;
-use super::columns::{Columns, decode, encode};
+use super::columns::{CheckedCache, Columns, decode, encode};
 use exactfed_core::problem::{MOST_REFINED, Minimiser};
 use exactfed_runner::data::MOST_KEPT;
-use exactfed_runner::files::write_atomically;
+use exactfed_runner::files::{MOST_READ, create_below, read_plain, write_atomically};
 use exactfed_runner::plan::Plan;
-use exactfed_runner::runner::Prepared;
+use exactfed_runner::runner::{Prepared, Scenario};
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folder of the optima. No experiment's name begins with a dot.
@@ -23,12 +22,18 @@ const VERSION: u32 = 1;
 /// The only column: θ*, and the bound on its error.
 const COLUMN: &str = "optimum";
 
+fn columns(theta: &[f64], error: f64) -> Columns {
+    let column = theta.iter().copied().chain([error]).collect();
+    Columns::from([(COLUMN.to_owned(), column)])
+}
+
 fn file(root: &Path, key: &str) -> PathBuf {
     root.join(OPTIMA).join(key)
 }
 
 fn read(root: &Path, key: &str) -> Option<Minimiser> {
-    let mut theta = decode(&fs::read(file(root, key)).ok()?, VERSION, key)?.remove(COLUMN)?;
+    let mut theta =
+        decode(&read_plain(&file(root, key), MOST_READ).ok()?, VERSION, key)?.remove(COLUMN)?;
     let error = theta.pop()?;
     Some(Minimiser { theta, error })
 }
@@ -38,6 +43,16 @@ impl Store {
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read(root?, key)
+    }
+
+    /// Compares the optimum that is kept of an instance with that of the instance, which was built
+    /// without it; if one is kept and may be read.
+    pub fn check_optimum(&self, scenario: &Scenario) -> Option<CheckedCache> {
+        let error = scenario.instance.optimum_error()?;
+        let kept = read(&self.root, &scenario.key)?;
+        let (kept, now) =
+            (columns(&kept.theta, kept.error), columns(scenario.instance.optimum(), error));
+        Some(CheckedCache::new(file(&self.root, &scenario.key), &kept, Some(&now), 0.0))
     }
 
     /// Keeps the optima of these cells' instances that took a search, as far as they can be
@@ -55,10 +70,8 @@ impl Store {
             {
                 continue;
             }
-            let column = theta.iter().copied().chain([error]).collect();
-            let columns = Columns::from([(COLUMN.to_owned(), column)]);
-            let bytes = encode(&columns, VERSION, &scenario.key);
-            if fs::create_dir_all(self.root.join(OPTIMA)).is_ok() {
+            let bytes = encode(&columns(theta, error), VERSION, &scenario.key);
+            if create_below(&self.root, &self.root.join(OPTIMA)).is_ok() {
                 // Nothing depends on it: the folder may be read-only.
                 let _ = write_atomically(&file(&self.root, &scenario.key), &bytes);
             }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in the root that holds the schema.
 pub const MARKER: &str = "exactfed.toml";
+/// The project's former name; its results had a marker of that name.
+pub const FORMER_NAME: &str = "driftbench";
 /// The experiment as it was last run, in its folder.
 pub const EXPERIMENT: &str = "experiment.toml";
 /// The index of a folder that holds one cell.

@@ -1,14 +1,23 @@
-//! Data files that are Parquet tables, read by polars.
+//! Data files that are Parquet tables, whose columns polars decodes.
+//!
+//! *Invariant*: a number that is read is the one in the file. A column of another type, and a whole
+//! number that f64 cannot tell from its neighbours, is refused.
 
 use exactfed_core::problem::arrays::{Column, Contents};
 use exactfed_runner::data::MOST_BYTES;
 use exactfed_runner::panics;
 use polars::prelude::*;
+use polars_arrow::array::{Array, BooleanArray, PrimitiveArray, Utf8ViewArray};
+use polars_arrow::datatypes::Field as ArrowField;
+use polars_arrow::types::NativeType;
+use polars_parquet::read::{
+    BasicDecompressor, FileMetadata, PageReader, column_iter_to_arrays, infer_schema, read_metadata,
+};
 use polars_parquet_format::PageHeader;
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::io::Cursor;
 
-/// The columns: numbers of any kind as f64, text and truth values as text.
+/// The columns: numbers of any kind as f64, text as text, and truth values as 1 and 0.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     within(&bytes, most.clamp(SMALL, MOST_BYTES))
@@ -17,37 +26,158 @@ pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
 /// The columns of a table that may unpack to so many bytes. A mistake inside a page can make
 /// polars panic, which is an error here.
 fn within(bytes: &[u8], most: u64) -> Result<Contents, String> {
-    let read = || columns(&decoded(bytes, most).map_err(|e| e.to_string())?);
-    panics::caught(read)
+    panics::caught(|| columns(bytes, most))
         .unwrap_or_else(|_| Err("it is damaged: its parts contradict each other".into()))
 }
 
-fn columns(frame: &DataFrame) -> Result<Contents, String> {
-    let mut columns = Vec::with_capacity(frame.width());
-    for column in frame.columns() {
-        let name = column.name().to_string();
-        if let Some(row) = column.is_null().iter().position(|null| null == Some(true)) {
-            return Err(format!("row {row} of column `{name}` is empty; nothing is filled in"));
+fn columns(bytes: &[u8], most: u64) -> Result<Contents, String> {
+    let about = announced(bytes, most).map_err(|e| e.to_string())?;
+    let schema = infer_schema(&about).map_err(|e| e.to_string())?;
+    let read = |field: &ArrowField| -> Result<(String, Column), String> {
+        Ok((field.name.to_string(), column(bytes, &about, field)?))
+    };
+    Ok(Contents::Table(schema.iter_values().map(read).collect::<Result<_, _>>()?))
+}
+
+/// The values of a column of a type that can be data.
+fn column(bytes: &[u8], about: &FileMetadata, field: &ArrowField) -> Result<Column, String> {
+    let (name, text) = (&field.name, ArrowDataType::Utf8View);
+    let kind = match &field.dtype {
+        ArrowDataType::Dictionary(_, entries, _) if **entries == text => &text,
+        other => other,
+    };
+    let mut all = match kind {
+        ArrowDataType::Utf8View => Column::Text(Vec::new()),
+        ArrowDataType::Null if about.num_rows > 0 => return Err(empty(name, 0)),
+        kind if is_number(kind) => Column::Numbers(Vec::new()),
+        other => {
+            let other = type_name(other);
+            return Err(format!(
+                "column `{name}` is of type {other}; expected numbers or text: convert it, or leave it out of the file"
+            ));
         }
-        let read = match column.dtype() {
-            DataType::String => {
-                let values = column.str().map_err(|e| e.to_string())?;
-                Column::Text(values.iter().flatten().map(str::to_owned).collect())
-            }
-            kind if kind.is_primitive_numeric() || *kind == DataType::Boolean => {
-                let wide = column.cast(&DataType::Float64).map_err(|e| e.to_string())?;
-                let values = wide.f64().map_err(|e| e.to_string())?;
-                Column::Numbers(values.iter().flatten().collect())
-            }
-            other => {
-                return Err(format!(
-                    "column `{name}` is of type {other}; expected numbers or text"
-                ));
-            }
-        };
-        columns.push((name, read));
+    };
+    let damaged = |what: &str| format!("it is damaged: in column `{name}`, {what}");
+    let plain = ArrowField::new(name.clone(), kind.clone(), true);
+    for group in &about.row_groups {
+        let mut chunks = group.columns_under_root_iter(name).into_iter().flatten();
+        let chunk = chunks.next().ok_or_else(|| damaged("a part is missing"))?;
+        if usize::try_from(chunk.num_values()) != Ok(group.num_rows()) {
+            return Err(damaged("a part announces another number of rows"));
+        }
+        let range = chunk.byte_range();
+        let part = bytes.get(range.start as usize..range.end as usize);
+        let part = part.ok_or_else(|| damaged("the end is missing"))?.to_vec();
+        let pages = PageReader::new(Cursor::new(part.into()), chunk, Vec::new(), usize::MAX);
+        let pages = vec![BasicDecompressor::new(pages, Vec::new())];
+        let types = vec![&chunk.descriptor().descriptor.primitive_type];
+        let (arrays, _) = column_iter_to_arrays(pages, types, plain.clone(), None)
+            .map_err(|e| format!("column `{name}` cannot be read: {e}"))?;
+        arrays.iter().try_for_each(|array| append(&**array, name, &mut all))?;
     }
-    Ok(Contents::Table(columns))
+    match all.len() {
+        rows if rows == about.num_rows => Ok(all),
+        rows => Err(damaged(&format!("there are {rows} of {} rows", about.num_rows))),
+    }
+}
+
+fn empty(name: &str, row: usize) -> String {
+    format!("row {row} of column `{name}` is empty; nothing is filled in")
+}
+
+fn is_number(kind: &ArrowDataType) -> bool {
+    use ArrowDataType::*;
+    matches!(
+        kind,
+        Boolean
+            | Int8
+            | Int16
+            | Int32
+            | Int64
+            | UInt8
+            | UInt16
+            | UInt32
+            | UInt64
+            | Float16
+            | Float32
+            | Float64
+    )
+}
+
+/// The name of a type that cannot be data, without its parameters.
+fn type_name(kind: &ArrowDataType) -> String {
+    use ArrowDataType::*;
+    match kind {
+        List(_) | LargeList(_) | FixedSizeList(..) => "list or map".into(),
+        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => "binary".into(),
+        other => {
+            let text = format!("{other:?}");
+            text.split(['(', '[', ' ']).next().unwrap_or_default().to_lowercase()
+        }
+    }
+}
+
+/// Appends the values of a part of the column of this name.
+fn append(part: &dyn Array, name: &str, to: &mut Column) -> Result<(), String> {
+    use ArrowDataType::*;
+    let before = to.len();
+    if let Some(row) = (0..part.len()).find(|&row| part.is_null(row)) {
+        return Err(empty(name, before + row));
+    }
+    let numbers = match to {
+        Column::Numbers(numbers) => numbers,
+        Column::Text(texts) => {
+            let part = part.as_any().downcast_ref::<Utf8ViewArray>().ok_or(OTHER_TYPE)?;
+            texts.extend(part.values_iter().map(str::to_owned));
+            return Ok(());
+        }
+    };
+    let extended = match part.dtype() {
+        Boolean => {
+            let part = part.as_any().downcast_ref::<BooleanArray>().ok_or(OTHER_TYPE)?;
+            numbers.extend(part.values_iter().map(f64::from));
+            Ok(())
+        }
+        Int8 => extend(numbers, part, |x: i8| Some(x.into())),
+        Int16 => extend(numbers, part, |x: i16| Some(x.into())),
+        Int32 => extend(numbers, part, |x: i32| Some(x.into())),
+        Int64 => extend(numbers, part, |x: i64| is_exact(x.unsigned_abs()).then_some(x as f64)),
+        UInt8 => extend(numbers, part, |x: u8| Some(x.into())),
+        UInt16 => extend(numbers, part, |x: u16| Some(x.into())),
+        UInt32 => extend(numbers, part, |x: u32| Some(x.into())),
+        UInt64 => extend(numbers, part, |x: u64| is_exact(x).then_some(x as f64)),
+        Float16 => extend(numbers, part, |x: pf16| Some(x.0.to_f64())),
+        Float32 => extend(numbers, part, |x: f32| Some(x.into())),
+        Float64 => extend(numbers, part, |x: f64| Some(x)),
+        _ => return Err(OTHER_TYPE.into()),
+    };
+    extended.map_err(|Inexact(row, value)| {
+        format!("row {row} of column `{name}` is {value}, a whole number beyond 2^53, which f64 cannot tell from others")
+    })
+}
+
+const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
+
+/// A whole number that is none in double precision, with its row.
+struct Inexact(usize, String);
+
+/// Whether every whole number up to this one is a number of its own in double precision.
+fn is_exact(size: u64) -> bool {
+    size <= 1 << f64::MANTISSA_DIGITS
+}
+
+/// Appends numbers, of which `wide` makes f64 if it can.
+fn extend<T: NativeType>(
+    to: &mut Vec<f64>,
+    part: &dyn Array,
+    wide: impl Fn(T) -> Option<f64>,
+) -> Result<(), Inexact> {
+    // The type of its values is that of the array.
+    let part = part.as_any().downcast_ref::<PrimitiveArray<T>>().expect("it has this type");
+    for x in part.values_iter() {
+        to.push(wide(*x).ok_or_else(|| Inexact(to.len(), x.to_string()))?);
+    }
+    Ok(())
 }
 
 /// How many times its size a table that is not small may unpack to: a flag takes a bit, or
@@ -60,18 +190,21 @@ const MOST_HEADER: usize = 1 << 20;
 /// Bytes that a number takes once it is read.
 const NUMBER: u64 = 8;
 
-/// The table that polars reads from the bytes. It allocates as much as a file announces, and an
-/// allocation that fails would end the process: all announced sizes are added up first.
-fn decoded(bytes: &[u8], most: u64) -> PolarsResult<DataFrame> {
-    let mut reader = ParquetReader::new(Cursor::new(bytes));
-    let about = reader.get_metadata()?.clone();
+/// What a file says of itself. Decoding allocates as much as a file announces, and an allocation
+/// that fails would end the process: all announced sizes are added up first.
+fn announced(bytes: &[u8], most: u64) -> PolarsResult<FileMetadata> {
+    let about = read_metadata(&mut Cursor::new(bytes))?;
     let mut announced = Announced { bytes, most, left: most };
     let columns = about.schema().fields().len() as u64;
     announced.add((about.num_rows as u64).saturating_mul(columns), NUMBER)?;
+    let rows = about.row_groups.iter().try_fold(0, |rows: usize, g| rows.checked_add(g.num_rows()));
+    if rows != Some(about.num_rows) {
+        polars_bail!(ComputeError: "it is damaged: its parts announce another number of rows");
+    }
     for column in about.row_groups.iter().flat_map(|group| group.parquet_columns()) {
         announced.column(column.byte_range().start, column.num_values())?;
     }
-    reader.read_parallel(ParallelStrategy::None).finish()
+    Ok(about)
 }
 
 /// The sizes that a file announces, compared with the limit.
@@ -157,6 +290,23 @@ mod tests {
             bytes(vec![Data::new("x".into(), [Some(1.0), None])], ParquetCompression::default());
         assert!(read(holes).unwrap_err().contains("row 1 of column `x` is empty"));
         assert!(read(b"PAR1".to_vec()).is_err());
+    }
+
+    #[test]
+    fn whole_numbers_that_f64_cannot_tell_apart_are_refused() {
+        let most = 1_i64 << 53;
+        let table = |numbers: [i64; 2]| {
+            read(bytes(vec![Data::new("n".into(), numbers)], ParquetCompression::default()))
+        };
+        let Ok(Contents::Table(columns)) = table([most, -most]) else { panic!() };
+        assert_eq!(columns[0].1, Column::Numbers(vec![most as f64, -most as f64]));
+        for beyond in [most + 1, -most - 1, i64::MAX, i64::MIN] {
+            let said = table([0, beyond]).unwrap_err();
+            assert!(said.contains(&format!("row 1 of column `n` is {beyond}, a whole")), "{said}");
+        }
+        let said =
+            read(bytes(vec![Data::new("n".into(), [u64::MAX])], ParquetCompression::default()));
+        assert!(said.unwrap_err().contains("is 18446744073709551615"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Controls of a figure, the address that holds them, and what each changes in the
 //! drawing.
 
+use crate::drawings::settle;
 use crate::{Page, end, list, near, number, page, series, shown, titles};
 use serde_json::{Value, json};
 
@@ -118,6 +119,23 @@ fn bands_are_as_they_are_called() {
     };
     near(runs("Scaffold, H = 2"), 3.0, 0.0);
     assert_eq!(bands(&picture), 0);
+    // The caption says what is drawn, and the line above the figure says it whole.
+    let caption = || page.text("document.querySelector('#curves figcaption').textContent");
+    assert!(caption().contains("; every run") && !caption().contains("interval"));
+    for wide in [1400, 390] {
+        page.browser.size(wide, 900);
+        settle(&page);
+        let cut = "(p => p.scrollWidth - p.clientWidth)(document.querySelector('#curves .what'))";
+        near(number(&page.ask(cut, json!([]))), 0.0, 0.5);
+        assert!(
+            page.text("document.querySelector('#curves .what').textContent").contains("every run")
+        );
+    }
+    page.browser.size(1400, 900);
+    settle(&page);
+    page.choose("curves", "band", "ci95");
+    assert!(caption().contains("; band: pointwise 95 % interval"), "{}", caption());
+    page.choose("curves", "band", "runs");
     let replicates: Vec<String> = page.csv("curves").iter().flatten().cloned().collect();
     assert!((0..3).all(|i| replicates.contains(&format!("replicate {i}"))));
 }

@@ -35,6 +35,24 @@ fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
     let controls = "[...document.querySelectorAll('#least select')].map(s => s.name)";
     let names = page.ask(controls, json!([]));
     assert!(!list(&names).contains(&json!("band")), "{names}");
+    // Labels say the whole numbers at the tightest target; of H and γ there is no lowest.
+    let labels = |id: &str| {
+        let texts = "[...document.querySelectorAll(`#${arguments[0]} .labels .value`)].map(t => t.textContent)";
+        let texts = page.ask(texts, json!([id]));
+        list(&texts).iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let least = labels("least");
+    assert!(
+        !least.is_empty() && least.iter().all(|text| text.contains(" at ε = 0.1")),
+        "{least:?}"
+    );
+    assert!(least.iter().any(|text| text.ends_with(", lowest")), "{least:?}");
+    assert!(least.iter().all(|text| !text.split(' ').next().unwrap().contains('.')), "{least:?}");
+    for id in ["least-local-steps", "least-step-size"] {
+        let texts = labels(id);
+        assert!(!texts.is_empty() && texts.iter().all(|text| text.contains(" at ε = 0.1")));
+        assert!(!texts.concat().contains("lowest") && !texts.concat().contains('×'), "{texts:?}");
+    }
     let rows = page.csv("least");
     let roles: Vec<&str> = rows[1..].iter().map(|row| row[2].as_str()).collect();
     assert!(roles.contains(&"exact") && !roles.contains(&"measured"), "{roles:?}");
@@ -58,14 +76,32 @@ fn table(page: &Page) -> Vec<(String, Vec<f64>)> {
     list(&rows).iter().map(|r| (text(&r[0]), list(r)[1..].iter().map(numbers).collect())).collect()
 }
 
+/// Mini-batch SGD has a batch in place of local steps, in the heads of columns and on the map.
+fn batches_are_named(page: &Page) {
+    let head = page.text("document.querySelector('.best thead').textContent");
+    assert!(head.contains("H or batch"), "{head}");
+    let settings = page.ask("[...document.querySelectorAll('.choice td')].map(td => [td.children[0].textContent, td.children[2].textContent])", json!([]));
+    let (mut batches, mut steps) = (0, 0);
+    for square in list(&settings) {
+        let [label, settings] = [0, 1].map(|i| square[i].as_str().unwrap());
+        let of = settings.split_once(": ").map_or(label, |(first, _)| first);
+        let is_batch = of == "mini-batch SGD";
+        assert_eq!(settings.contains("batch "), is_batch, "{label}: {settings}");
+        assert_eq!(settings.contains("H = "), !is_batch, "{label}: {settings}");
+        (batches, steps) = (batches + usize::from(is_batch), steps + usize::from(!is_batch));
+    }
+    assert!(batches > 0 && batches + steps == 6, "{settings}");
+}
+
 #[test]
 fn the_page_answers_as_the_table_does() {
     let Some(page) = opened("which-algorithm.html") else { return };
     let csv = page.bench.rows("reports/x/frontier/frontier.csv");
     let labels = [
         ("sgd", "SGD"),
+        ("minibatch-sgd", "mini-batch SGD"),
         ("fedavg", "FedAvg"),
-        ("richardson-romberg", "FedAvg-RR"),
+        ("richardson-romberg", "Richardson-Romberg"),
         ("scaffold", "Scaffold"),
     ];
     let mut compared = 0;
@@ -99,7 +135,8 @@ fn the_page_answers_as_the_table_does() {
             }
         }
     }
-    assert!(compared > 12, "{compared}");
+    assert!(compared > 15, "{compared}");
+    batches_are_named(&page);
     // At prices at which only oracle calls count, fewer calls are never worse.
     set(&page, "aim", "seconds");
     for (name, value) in [("latency", "0"), ("bandwidth", ""), ("call", "1")] {

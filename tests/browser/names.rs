@@ -1,5 +1,5 @@
 //! Names and looks: in every view, each entry of a list of curves looks as the curve that it
-//! names, each label has the colour of its algorithm's family, and no two curves look alike.
+//! names, each label has the colour of its curve, and no two curves look alike.
 
 use crate::support::looks::{Drawing, compare};
 use crate::{Page, list};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::path::Path;
 
 /// Of each figure: its list of curves, what is drawn of each curve, and the labels whose colour
-/// is not that of their curve's family.
+/// is not that of their curve.
 const LOOKS: &str = "
 const look = node => {
   const line = node.querySelector('line, polyline:not(.run)'), filled = node.querySelector('polygon.mark') ?? node.querySelector('circle');
@@ -20,10 +20,11 @@ const look = node => {
 };
 const probe = document.createElement('span');
 document.body.append(probe);
-const family = color => { probe.className = `family-${Math.floor(color / 6)}`; return getComputedStyle(probe).color; };
+probe.style.color = 'var(--i)';
+const ink = color => { probe.dataset.color = color; return getComputedStyle(probe).color; };
 const astray = panel => [...panel.querySelectorAll('.labels [data-label]')].filter(label => {
   const curve = [...panel.querySelectorAll('.series')].find(s => s.dataset.label === label.dataset.label);
-  return !curve || curve.dataset.color !== 'none' && getComputedStyle(label).fill !== family(Number(curve.dataset.color));
+  return !curve || curve.dataset.color !== 'none' && getComputedStyle(label).fill !== ink(curve.dataset.color);
 }).map(label => label.dataset.label);
 const all = [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.plane')).map(plot => ({
   id: plot.id, by: plot.querySelector('.chart').dataset.by,

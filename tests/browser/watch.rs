@@ -24,8 +24,32 @@ impl Browser {
     }
 }
 
-const METER: &str = "document.querySelector('#watch progress').value";
-const STATE: &str = "document.querySelector('#watch [role=status]').textContent";
+// A page that is reloading may not have its bar yet.
+const METER: &str = "(document.querySelector('#watch progress')?.value ?? 0)";
+const STATE: &str = "(document.querySelector('#watch [role=status]')?.textContent ?? '')";
+/// Whether the page does not ask its reader to run what is being run.
+const IS_BEING_RUN: &str = "document.documentElement.classList.contains('being-run') && \
+    getComputedStyle(document.querySelector('main').appendChild(Object.assign( \
+    document.createElement('span'), { className: 'to-run' }))).display === 'none'";
+
+/// A page has its progress when it is loaded: here no request for it arrives.
+#[track_caller]
+fn shows_progress_before_it_asks_for_it(browser: &Browser, served: &Served) {
+    browser.command("Network.enable", json!({}));
+    browser.command("Network.setBlockedURLs", json!({"urls": ["*/.watch/status/*"]}));
+    let page = served.url("m/report.html#errors");
+    browser.open_address("about:blank");
+    browser.open_address(&page);
+    let state = browser.value(STATE);
+    assert!(state.as_str().unwrap().contains("Running m · "), "{state}");
+    browser.command("Network.setBlockedURLs", json!({"urls": []}));
+    browser.command("Network.disable", json!({}));
+    browser.open_address("about:blank");
+    browser.open_address(&page);
+    browser.wait_until(&format!("{STATE}.startsWith('Running m · ')"));
+    // The requests that were refused.
+    browser.log("browser");
+}
 
 #[test]
 fn a_watched_page_reloads_and_shows_progress_and_failures() {
@@ -39,6 +63,8 @@ fn a_watched_page_reloads_and_shows_progress_and_failures() {
     served.wait_for_page("m/summary.csv", |table| table.lines().count() > 1);
     browser.open_address(&served.url("m/report.html#errors"));
     browser.wait_until(&format!("{STATE}.startsWith('Running m · ')"));
+    shows_progress_before_it_asks_for_it(&browser, &served);
+    browser.wait_until(IS_BEING_RUN);
     let before = browser.value(METER).as_f64().unwrap();
     browser.wait_until(&format!("{METER} > {before}"));
 
@@ -56,6 +82,7 @@ fn a_watched_page_reloads_and_shows_progress_and_failures() {
     let text = format!("Finished · {} of {CELLS} cells · {FAILED} failed", CELLS - FAILED);
     assert_eq!(browser.value(STATE), text.as_str());
     assert_eq!(browser.value(METER), 1);
+    assert_eq!(browser.value(IS_BEING_RUN), false);
 
     // The bar hides nothing, and nothing is wider than the window.
     browser.run("document.querySelector('#watch details').open = true;", json!([]));

@@ -225,6 +225,15 @@ impl Running {
         reap(&mut self.child);
     }
 
+    /// Kills it at once, as `kill -9` does; what it started goes on.
+    pub fn kill_alone(&mut self) {
+        let _ = self.child.kill();
+        reap(&mut self.child);
+        for stream in [&self.out, &self.err] {
+            stream.ends_within(AFTER_KILL);
+        }
+    }
+
     #[track_caller]
     fn fail(&mut self, what: impl Display) -> ! {
         self.kill();

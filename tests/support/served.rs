@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use crate::support::process::{DEADLINE, Running, wait_until};
+use crate::support::process::{DEADLINE, Program, Running, wait_until};
 use crate::support::{Bench, exactfed};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -54,8 +54,14 @@ impl Served {
     /// Starts `watch` on any free port, and waits until it serves.
     #[track_caller]
     pub fn start(bench: &Bench, arguments: &[&str]) -> Self {
+        Self::start_as(exactfed(), bench, arguments)
+    }
+
+    /// The same for a program that starts exactfed with the arguments that it gets.
+    #[track_caller]
+    pub fn start_as(program: Program, bench: &Bench, arguments: &[&str]) -> Self {
         let all = [&["watch", "--port", "0"], arguments].concat();
-        let mut run = exactfed().args(all).folder(&bench.folder).start();
+        let mut run = program.args(all).folder(&bench.folder).start();
         let port = run.wait_for("an address", |run| {
             let out = run.out();
             out.strip_prefix("reports: http://127.0.0.1:")?.strip_suffix("/\n")?.parse().ok()

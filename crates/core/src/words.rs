@@ -20,6 +20,13 @@ pub fn thousands(count: usize) -> String {
     parts.join(" ")
 }
 
+/// A number that is counted, as a whole number (`1 800`); `None` of a mean of counts that is none, and
+/// of a million or more, which is written with few digits.
+pub fn whole(value: f64) -> Option<String> {
+    let is_whole = value.fract() == 0.0 && (0.0..1e6).contains(&value);
+    is_whole.then(|| thousands(value as usize))
+}
+
 /// 10 to an integer power, as text: `10⁻³`, and `1` and `10` themselves.
 pub fn power_of_ten(exponent: i32) -> String {
     if (0..=1).contains(&exponent) {
@@ -56,6 +63,11 @@ pub fn readable(value: f64, digits: usize) -> String {
         _ => format!("{mantissa}·{}", power_of_ten(exponent)),
     };
     format!("{sign}{text}")
+}
+
+/// A whole number as [`whole`], and any other with so many significant digits: `24`, `24.1`.
+pub fn number(value: f64, digits: usize) -> String {
+    whole(value).unwrap_or_else(|| readable(value, digits))
 }
 
 /// The parts that are not empty, separated by commas.

@@ -69,6 +69,15 @@ pub fn stream_atomically<T>(
     Ok(written)
 }
 
+/// Checks that files can be created in a folder, by a temporary one.
+///
+/// # Errors
+/// If they cannot.
+pub fn check_writable(folder: &Path) -> Result<(), Error> {
+    let made = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder);
+    made.map(drop).map_err(|e| error(folder, format!("no file can be created in it: {e}")))
+}
+
 /// Writes and syncs a temporary file in the same directory, then renames it: for files that
 /// cannot be made again in a moment.
 ///
@@ -97,40 +106,122 @@ pub fn remove_leftovers(folder: &Path) {
     for entry in entries.filter(unfinished) {
         // Its writer holds a lock, which the system drops with the process.
         let dead = |file: &fs::File| file.try_lock().is_ok();
-        if fs::File::open(entry.path()).is_ok_and(|file| dead(&file)) {
+        let opened = open_regular(&entry.path(), fs::File::options().read(true));
+        if opened.is_ok_and(|file| dead(&file)) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// The size of a file that a user names, before it is opened.
+/// The most bytes that are read of a file of results or of reports, whose writers do not know how
+/// long it may be. None that was ever written is as long.
+pub const MOST_READ: u64 = 1 << 30;
+
+/// What is wrong with a file or a folder of results or reports that is a symbolic link.
+const LINK: &str = "is a symbolic link, which results and reports do not follow";
+
+/// Opens a regular file, in the way that `options` say.
 ///
 /// # Errors
-/// If it is not a regular file: a pipe would be waited for, and a device need not end.
-pub fn size_of_regular(path: &Path) -> Result<u64, Error> {
-    let about = fs::metadata(path).map_err(|e| error(path, plain(&e)))?;
-    match about.file_type() {
-        kind if kind.is_dir() => Err(error(path, "it is a folder; a file is expected")),
-        kind if kind.is_file() => Ok(about.len()),
-        _ => Err(error(path, "it is not a regular file")),
+/// If it is not regular: a pipe would be waited for, and a device need not end. This is checked
+/// after it was opened, which waits for nothing, so that it cannot be exchanged in between. If it
+/// is a symbolic link, unless those are followed.
+fn open(path: &Path, options: &mut fs::OpenOptions, follow: bool) -> io::Result<fs::File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let links = if follow { 0 } else { libc::O_NOFOLLOW };
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | links);
+    }
+    #[cfg(not(unix))]
+    if !follow {
+        check_kind(fs::symlink_metadata(path)?.file_type())?;
+    }
+    let opened = options.open(path).and_then(|file| {
+        check_kind(file.metadata()?.file_type())?;
+        Ok(file)
+    });
+    opened.map_err(|e| {
+        // The system says of a link that there are too many of them, and of a pipe that there is
+        // no such device.
+        let about = if follow { fs::metadata(path) } else { fs::symlink_metadata(path) };
+        about.map_or(None, |about| check_kind(about.file_type()).err()).unwrap_or(e)
+    })
+}
+
+/// Refuses what is not a regular file.
+fn check_kind(kind: fs::FileType) -> io::Result<()> {
+    let wrong = |kind, message: &str| Err(io::Error::new(kind, message));
+    match kind {
+        kind if kind.is_file() => Ok(()),
+        kind if kind.is_dir() => {
+            wrong(io::ErrorKind::IsADirectory, "it is a folder; a file is expected")
+        }
+        kind if kind.is_symlink() => wrong(io::ErrorKind::InvalidInput, LINK),
+        _ => wrong(io::ErrorKind::InvalidInput, "it is not a regular file"),
     }
 }
 
-/// The text of a file that a user names.
+/// The bytes of a regular file, at most so many.
+fn read(path: &Path, most: u64, follow: bool) -> io::Result<Vec<u8>> {
+    let file = open(path, fs::File::options().read(true), follow)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length <= most {
+        bytes.try_reserve_exact(length as usize)?;
+        // There may be more than announced: the size of a file of /proc is 0.
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    if length.max(bytes.len() as u64) > most {
+        let message = format!("it has more than {most} bytes, which are allowed");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// The bytes of a file that a user names, which may be a symbolic link.
+///
+/// # Errors
+/// If it is not a regular file, has more than `most` bytes, or cannot be read.
+pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read(path, most, true)
+}
+
+/// The text of a file that a user names, which may be a symbolic link.
 ///
 /// # Errors
 /// If it is not a regular file, has more than `most` bytes, cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
-    let unread = |e: io::Error| error(path, plain(&e));
-    size_of_regular(path)?;
-    let mut bytes = Vec::new();
-    // The announced size is ignored: that of a file of /proc is 0.
-    let file = fs::File::open(path).map_err(unread)?;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() as u64 > most {
-        return Err(error(path, format!("it has more than {most} bytes, which are allowed")));
-    }
-    String::from_utf8(bytes).map_err(|_| error(path, "it is not UTF-8 text"))
+    read_named(path, most).and_then(text).map_err(|e| error(path, plain(&e)))
+}
+
+/// The bytes of a file of results or of reports.
+///
+/// # Errors
+/// If it is a symbolic link or no regular file, has more than `most` bytes, or cannot be read.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read(path, most, false)
+}
+
+/// The text of a file of results or of reports.
+///
+/// # Errors
+/// As for [`read_regular`] with [`MOST_READ`], or if it is not UTF-8.
+pub fn read_regular_text(path: &Path) -> io::Result<String> {
+    read_regular(path, MOST_READ).and_then(text)
+}
+
+/// Opens a file of results or of reports in the way that `options` say.
+///
+/// # Errors
+/// If it is a symbolic link or no regular file, or cannot be opened.
+pub fn open_regular(path: &Path, options: &mut fs::OpenOptions) -> io::Result<fs::File> {
+    open(path, options, false)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
+    String::from_utf8(bytes).map_err(invalid)
 }
 
 /// An I/O error in plain words.
@@ -143,18 +234,46 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
-/// The bytes of a file that is no symbolic link and in no folder that is one.
+/// The bytes of a file of results that is no symbolic link and in no folder that is one, at most
+/// so many.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn read_plain(path: &Path) -> Result<Vec<u8>, Error> {
-    for place in [path.parent().unwrap_or(path), path] {
-        let kind = fs::symlink_metadata(place).map_err(|e| error(path, e))?;
-        if kind.is_symlink() {
-            return Err(error(place, "is a symbolic link, which results do not follow"));
+pub fn read_plain(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let folder = path.parent().unwrap_or(path);
+    refuse_links(folder.parent().unwrap_or(folder), folder)?;
+    read_regular(path, most).map_err(|e| error(path, e))
+}
+
+/// Refuses a place below a folder of which a part is a symbolic link: results and reports are
+/// neither read nor written outside of their folder. The folder itself may be one, which is its
+/// user's wish.
+///
+/// # Errors
+/// The first part that is a symbolic link.
+pub fn refuse_links(root: &Path, place: &Path) -> Result<(), Error> {
+    let mut part = root.to_owned();
+    for name in place.strip_prefix(root).unwrap_or(place) {
+        part.push(name);
+        if part.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
+            return Err(error(&part, LINK));
         }
     }
-    fs::read(path).map_err(|e| error(path, e))
+    Ok(())
+}
+
+/// Creates a folder below another one, unless it exists.
+///
+/// # Errors
+/// As for [`refuse_links`], or if it cannot be created.
+pub fn create_below(root: &Path, folder: &Path) -> Result<(), Error> {
+    refuse_links(root, folder)?;
+    fs::create_dir_all(folder).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            error(folder, "is not a folder, and none can be created there")
+        }
+        _ => error(folder, e),
+    })
 }
 
 /// The prefix of the name of a temporary file or directory.
@@ -217,7 +336,9 @@ impl TemporaryFolder {
         }
         let _ = self.folder.keep();
         if replaces {
-            fs::remove_dir_all(&old).map_err(|e| error(&old, e))?;
+            let is_folder = old.symlink_metadata().is_ok_and(|about| about.is_dir());
+            let removed = if is_folder { fs::remove_dir_all(&old) } else { fs::remove_file(&old) };
+            removed.map_err(|e| error(&old, e))?;
         }
         if let Some(parent) = place.parent() {
             sync_folder(parent);

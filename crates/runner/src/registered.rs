@@ -11,9 +11,10 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 static REGISTERED: RwLock<Option<Registry>> = RwLock::new(None);
 static LOADER: OnceLock<Loader> = OnceLock::new();
 
-/// Loads a file of Python, or a module by its name, which registers its algorithms; the error is a
-/// sentence.
-pub type Loader = fn(&Path) -> Result<(), String>;
+/// Loads a file of Python, or a module by its name, which registers its algorithms. If there are
+/// sources of algorithms, nothing of the file is run but what they contain. Returns a line for
+/// each part of the file that was left out; the error is a sentence.
+pub type Loader = fn(&Path, Option<&[String]>) -> Result<Vec<String>, String>;
 
 /// What is registered now.
 pub fn registered() -> Registry {
@@ -37,11 +38,18 @@ pub fn set_loader(loader: Loader) {
 /// # Errors
 /// Why it cannot be loaded.
 pub fn load(file: &Path) -> Result<(), String> {
-    match LOADER.get() {
-        Some(loader) => loader(file),
-        None => {
-            let message = "algorithms in Python need the Python package of exactfed, and this program is not part of it: run it as `exactfed` after `pip install exactfed`";
-            Err(message.to_owned())
-        }
-    }
+    loader().and_then(|loader| loader(file, None)).map(drop)
+}
+
+/// Runs of a file of Python only what these sources of algorithms contain. Returns a line for each
+/// part of the file that was left out.
+///
+/// # Errors
+/// Why it cannot be loaded.
+pub fn load_covered(file: &Path, sources: &[String]) -> Result<Vec<String>, String> {
+    loader().and_then(|loader| loader(file, Some(sources)))
+}
+
+fn loader() -> Result<Loader, String> {
+    LOADER.get().copied().ok_or_else(|| "algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it".to_owned())
 }

@@ -64,8 +64,8 @@ impl<'a> MeanComparison<'a> {
         bounded.map(Self::from).chain(matches.map(Self::from))
     }
 
-    /// The comparison as a formula.
-    pub fn formula(&self, sign: &str, factor: f64) -> String {
+    /// The comparison as a formula, with this symbol of the metric.
+    pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
         let right = match self.against {
             Against::Cells(right) => format!("that of {}", selection_text(right)),
             Against::Prediction(by) => by.words().to_owned(),
@@ -74,7 +74,7 @@ impl<'a> MeanComparison<'a> {
         let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
         // A bias is the norm of a mean already.
         let mean = if self.metric.average().is_some() { "" } else { "mean " };
-        let (metric, left) = (self.metric.formula(), selection_text(self.left));
+        let left = selection_text(self.left);
         format!("{mean}{metric} of {left}{} {sign} {factor}{right}", time_text(self.at))
     }
 }

@@ -6,7 +6,7 @@
 //! the last backwards for the upper one, so that the number of rounds costs no power; the upper
 //! limit also tests all rounds together, at half of the level.
 
-use super::judge::{Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio};
 use super::text::{selection_text, target_text, with_reason};
 use crate::analysis::CellResult;
@@ -44,7 +44,8 @@ impl Judge<'_> {
             selection_text(&claim.of),
             target_text(&claim.reaching)
         );
-        Tested { parts, formula, unit: None, conditions: Vec::new() }
+        let scale = EstimateScale::of_cost(claim.reaching.cost);
+        Tested { parts, formula, scale, conditions: Vec::new() }
     }
 
     /// Adds a cell for which no bound gives a cost.
@@ -261,7 +262,7 @@ impl CostCurve {
         let estimate = self.cost_reached().unwrap_or(f64::INFINITY);
         Evidence {
             estimate,
-            error: f64::NAN,
+            error: if self.fixed { 0.0 } else { f64::NAN },
             interval: self.limits(0.025),
             support: support.min(1.0),
             refute: refute.min(1.0),
@@ -316,7 +317,7 @@ mod tests {
             let mut rate = |target: f64, wrong: Verdict| {
                 let hits = (0..trials).filter(|_| {
                     let evidence = curve(&mut rng, n, target).within(15.0);
-                    verdicts(&[evidence], LEVEL)[0].0 == wrong
+                    verdicts(&[evidence], LEVEL)[0].verdict == wrong
                 });
                 hits.count() as f64 / f64::from(trials)
             };
@@ -343,6 +344,6 @@ mod tests {
         let mut rng = Stream::shared_instance(3);
         let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)], LEVEL);
         let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)], LEVEL);
-        assert_eq!((easy[0].0, hard[0].0), (Verdict::Supported, Verdict::Refuted));
+        assert_eq!((easy[0].verdict, hard[0].verdict), (Verdict::Supported, Verdict::Refuted));
     }
 }

@@ -1,6 +1,6 @@
 //! Claims about frontiers. Their numbers are exact, so that a verdict needs no interval.
 
-use super::judge::{Judge, Parts, Tested};
+use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::text::number_text;
 use crate::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::{Evidence, Region, slope_weights, widened};
@@ -98,9 +98,6 @@ impl<'a> Judge<'a> {
                 });
                 parts.add(clients_text(*clients), slope, "a slope needs two targets");
             }
-            // Of exact parts that all hold, the last is named: that with the least margin.
-            let apart = |(_, e): &(String, Evidence)| (e.estimate - claim.value).abs();
-            parts.tested.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
         }
         let formula = format!(
             "slope of log({}) over log(ε) of {} is {} ± {}",
@@ -109,7 +106,7 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, unit: None, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
     /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
@@ -140,7 +137,7 @@ impl<'a> Judge<'a> {
             points_text(&claim.of),
             claim.factor
         );
-        Tested { parts, formula, unit: None, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
     /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
@@ -163,7 +160,6 @@ impl<'a> Judge<'a> {
                 let found = ratio.map(|(own, other)| exact(libm::log(own / other), region));
                 parts.add(name, found, "there are no prices");
             }
-            parts.tested.sort_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
         }
         let factor =
             if claim.factor == 1.0 { String::new() } else { format!("{} × ", claim.factor) };
@@ -173,7 +169,7 @@ impl<'a> Judge<'a> {
             points_text(&claim.of),
             label(claim.than)
         );
-        Tested { parts, formula, unit: Some(1.0), conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }
 }
 

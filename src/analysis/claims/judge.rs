@@ -8,6 +8,7 @@ use crate::analysis::theory::Theory;
 use crate::analysis::{CellResult, setting_text};
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
 use exactfed_runner::plan::{Plan, Setting, selected, short};
 use std::collections::BTreeSet;
@@ -57,9 +58,8 @@ pub struct Tested {
     pub parts: Parts,
     /// What was tested, as a formula.
     pub formula: String,
-    /// Estimates that are logarithms are shown as their exponential times this unit: a ratio, or a
-    /// mean in units of the value that it is compared with. `None` if they are shown as they are.
-    pub unit: Option<f64>,
+    /// What its estimates are.
+    pub scale: EstimateScale,
     /// Whether its cells meet the conditions of the statements that it is about.
     pub conditions: Vec<StatementConditions>,
 }
@@ -75,6 +75,53 @@ pub fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name)? {
         Setting::Number(x) => Some(*x),
         Setting::Text(_) => None,
+    }
+}
+
+/// What the estimates of a claim are, and so how they are shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EstimateScale {
+    /// Numbers that are shown as they are.
+    Plain,
+    /// Costs that are counted: whole numbers.
+    Counted,
+    /// Logarithms that are shown as their exponential times this unit: a ratio, or a mean in units of
+    /// the value that it is compared with.
+    Logarithm(f64),
+}
+
+impl EstimateScale {
+    /// That of a cost.
+    pub fn of_cost(cost: Quantity) -> Self {
+        if cost.is_counted() { Self::Counted } else { Self::Plain }
+    }
+
+    /// A number as it is shown.
+    pub fn shown(self, x: f64) -> f64 {
+        match self {
+            Self::Plain | Self::Counted => x,
+            Self::Logarithm(unit) => unit * libm::exp(x),
+        }
+    }
+
+    /// How far an estimate is from the nearest end of the region in which the claim holds, below 0
+    /// outside of it: half the region's width is 1 where it has two ends; else relative to the end,
+    /// or as a logarithm. `None` where no such end is known.
+    pub fn room(self, evidence: &Evidence) -> Option<f64> {
+        let (estimate, (low, high)) = (evidence.estimate, evidence.region);
+        let unit = |end: f64| match self {
+            Self::Plain | Self::Counted if end != 0.0 => end.abs(),
+            _ => 1.0,
+        };
+        let room = match (low.is_finite(), high.is_finite()) {
+            (true, true) => 2.0 * (estimate - low).min(high - estimate) / (high - low),
+            (true, false) => (estimate - low) / unit(low),
+            (false, true) => (high - estimate) / unit(high),
+            // A cell whose runs diverged is compared with nothing and does not hold.
+            (false, false) if estimate.is_infinite() && evidence.support == 1.0 => -f64::INFINITY,
+            (false, false) => return None,
+        };
+        (!room.is_nan()).then_some(room)
     }
 }
 
@@ -114,7 +161,8 @@ impl<'a> Judge<'a> {
     pub fn name(&self, cell: &CellResult<'_>, selection: &Selection, known: &[&str]) -> String {
         let known: Vec<&str> = fixed_keys(selection).chain(known.iter().copied()).collect();
         let details = setting_text::details(cell.cell, &known);
-        match selection.0.contains_key("label") {
+        let is_of_one_label = known.contains(&"label");
+        match is_of_one_label {
             true => details,
             false => joined(&[&cell.cell.label, &details]),
         }

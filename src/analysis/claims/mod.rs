@@ -24,11 +24,12 @@ use super::CellResult;
 use super::frontier::ComputedFrontier;
 use super::theory::Theory;
 use crate::stats::resolution::resolution;
-use crate::stats::verdict::{Doubt, Evidence, Region, Verdict, needed, verdicts};
+use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
 pub use comparison::{Against, MeanComparison};
 pub use conditions::StatementConditions;
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use exactfed_runner::plan::Plan;
+pub use judge::EstimateScale;
 use judge::{Judge, Parts, Tested};
 pub use looks::{JudgedClaims, TakenLooks};
 
@@ -41,18 +42,15 @@ pub struct JudgedClaim<'a> {
     pub formula: String,
     /// The verdict.
     pub decision: Decision,
-    /// The estimate, for the cell or pair with the least support.
-    pub estimate: Estimate,
-    /// The numbers for which the claim holds there; NaN if nothing was tested.
-    pub region: Region,
-    /// Whether estimates are ratios, which are compared by their logarithms.
-    pub is_ratio: bool,
-    /// The name of that cell or pair.
-    pub weakest: String,
+    /// What its estimates are.
+    pub scale: EstimateScale,
     /// Replicates.
     pub n: usize,
     /// The cells or pairs of cells that it was tested on.
     pub parts: Vec<ClaimPart>,
+    /// The index of the part whose estimate is nearest to the end of its region, or farthest outside,
+    /// and of that with the least support, which decides.
+    extremes: Option<(usize, usize)>,
     /// Cells of which the claim states nothing, and why: a bound whose conditions they do not
     /// meet.
     pub outside: Vec<String>,
@@ -69,6 +67,9 @@ pub struct Decision {
     pub verdict: Verdict,
     /// p-value adjusted for all claims of the manifest (Holm); NaN if nothing was tested.
     pub p: f64,
+    /// The level at which the verdict was reached: an interval that agrees with it is one of
+    /// confidence 1 − level. NaN if nothing was tested.
+    pub level: f64,
     /// Claims that were tested together.
     pub together: usize,
     /// The replicates that would decide an inconclusive claim, if they can be estimated.
@@ -90,11 +91,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Whether it has no sampling error.
-    pub fn is_exact(&self) -> bool {
-        let (low, high) = self.interval;
-        low == self.value && high == self.value
-    }
+    /// That of a claim that was not tested.
+    pub const NONE: Self = Self { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
 }
 
 /// A cell or a pair of cells that a claim was tested on.
@@ -104,6 +102,8 @@ pub struct ClaimPart {
     pub name: String,
     /// The estimate.
     pub estimate: Estimate,
+    /// Whether it has no sampling error.
+    pub is_exact: bool,
     /// The numbers for which the claim holds there.
     pub region: Region,
     /// The verdict on the part by itself (at the level 5 %, not adjusted).
@@ -111,6 +111,37 @@ pub struct ClaimPart {
 }
 
 impl JudgedClaim<'_> {
+    /// The part that is shown: that whose estimate is nearest to the end of its region, or farthest
+    /// outside.
+    pub fn nearest(&self) -> Option<&ClaimPart> {
+        self.extremes.map(|(nearest, _)| &self.parts[nearest])
+    }
+
+    /// The part with the least support.
+    pub fn weakest(&self) -> Option<&ClaimPart> {
+        self.extremes.map(|(_, weakest)| &self.parts[weakest])
+    }
+
+    /// The estimate of the part that is shown.
+    pub fn estimate(&self) -> Estimate {
+        self.nearest().map_or(Estimate::NONE, |part| part.estimate)
+    }
+
+    /// The numbers for which the claim holds there; NaN if nothing was tested.
+    pub fn region(&self) -> Region {
+        self.nearest().map_or((f64::NAN, f64::NAN), |part| part.region)
+    }
+
+    /// Whether nothing that was tested has a sampling error, so that there is no p-value.
+    pub fn is_exact(&self) -> bool {
+        !self.parts.is_empty() && self.parts.iter().all(|part| part.is_exact)
+    }
+
+    /// The p-value adjusted for all claims of the manifest (Holm), if it has one.
+    pub fn p(&self) -> Option<f64> {
+        Some(self.decision.p).filter(|p| !p.is_nan() && !self.is_exact())
+    }
+
     /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
     /// claim contradicts no expectation.
     pub fn contradiction(&self) -> Option<&'static str> {
@@ -219,23 +250,24 @@ impl Judge<'_> {
 fn judged<'a>(
     common: &'a ClaimKeys,
     tested: Tested,
-    evidence: Option<(Evidence, (Verdict, f64))>,
+    evidence: Option<(Evidence, Judgement)>,
     (together, level): (usize, f64),
 ) -> JudgedClaim<'a> {
-    let Tested { parts, formula, unit, conditions } = tested;
-    let shown = |x: f64| unit.map_or(x, |unit| unit * libm::exp(x));
-    let shown_end = |x: f64| if x.is_finite() { shown(x) } else { x };
-    let estimate = |e: &Evidence| Estimate {
-        value: shown(e.estimate),
-        interval: (shown(e.interval.0), shown(e.interval.1)),
+    let Tested { parts, formula, scale, conditions } = tested;
+    let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
+    let part = |(name, e): &(String, Evidence)| ClaimPart {
+        name: name.clone(),
+        estimate: Estimate {
+            value: scale.shown(e.estimate),
+            interval: (scale.shown(e.interval.0), scale.shown(e.interval.1)),
+        },
+        is_exact: e.error == 0.0,
+        region: (scale.shown(e.region.0), scale.shown(e.region.1)),
+        verdict: e.alone(),
     };
-    let nan = (f64::NAN, f64::NAN);
-    let weakest = evidence.and_then(|(e, _)| {
-        parts.tested.iter().find(|(_, part)| part.estimate.to_bits() == e.estimate.to_bits())
-    });
-    let (verdict, p) = evidence.map_or((Verdict::NotTested, f64::NAN), |(_, verdict)| verdict);
+    let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
+    let Judgement { verdict, p, level: own_level } = evidence.map_or(nothing, |(_, found)| found);
     let is_open = |_: &_| verdict == Verdict::Inconclusive;
-    let nothing = Estimate { value: f64::NAN, interval: nan };
     let of_supported = || match verdict {
         Verdict::Supported => widest(&parts, together, level),
         _ => None,
@@ -246,28 +278,41 @@ fn judged<'a>(
         decision: Decision {
             verdict,
             p,
+            level: own_level,
             together,
             needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
             resolution: of_supported().map(|(low, high)| (shown_end(low), shown_end(high))),
             doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         },
-        estimate: evidence.map_or(nothing, |(e, _)| estimate(&e)),
-        region: evidence.map_or(nan, |(e, _)| (shown(e.region.0), shown(e.region.1))),
-        is_ratio: unit.is_some(),
-        weakest: weakest.map(|(name, _)| name.clone()).unwrap_or_default(),
+        scale,
         n: evidence.map_or(0, |(e, _)| e.n),
-        parts: (parts.tested.iter())
-            .map(|(name, e)| ClaimPart {
-                name: name.clone(),
-                estimate: estimate(e),
-                region: (shown_end(e.region.0), shown_end(e.region.1)),
-                verdict: e.alone(),
-            })
-            .collect(),
+        extremes: evidence.and_then(|(e, _)| extremes(&parts.tested, &e, scale)),
+        parts: parts.tested.iter().map(part).collect(),
         outside: parts.outside,
         untested: parts.untested,
         conditions,
     }
+}
+
+/// The indices of the part that is nearest to the end of its region, or farthest outside, and of the
+/// part with the least support, whose estimate the evidence for all has. Where no end is known, they
+/// are the same.
+fn extremes(
+    parts: &[(String, Evidence)],
+    all: &Evidence,
+    scale: EstimateScale,
+) -> Option<(usize, usize)> {
+    let is_same = |(_, e): &(String, Evidence)| e.estimate.to_bits() == all.estimate.to_bits();
+    let weakest = parts.iter().position(is_same)?;
+    let rooms = parts.iter().enumerate();
+    let rooms = rooms.filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
+    // Of several that are as near, that with the least support if it is among them.
+    let order = |(i, room): &(usize, f64)| (*room, *i != weakest);
+    let nearest = rooms.min_by(|a, b| {
+        let ((a, is_other_a), (b, is_other_b)) = (order(a), order(b));
+        a.total_cmp(&b).then(is_other_a.cmp(&is_other_b))
+    });
+    Some((nearest.map_or(weakest, |(i, _)| i), weakest))
 }
 
 /// The resolution of the parts that resolve least; `None` where one is not known, or nothing is

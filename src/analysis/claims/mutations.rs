@@ -10,7 +10,7 @@ use super::*;
 use crate::analysis::frontier::{self, FrontierCost};
 use crate::analysis::needs::{self, Needs};
 use crate::analysis::theory::{MomentsCache, exact_bias};
-use crate::analysis::{Runs, on_each, tuned};
+use crate::analysis::{Grouping, Runs, tuned};
 use crate::store::Store;
 use exactfed_runner::manifest::claim::{Prediction, Selection};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
@@ -83,7 +83,7 @@ impl<'a> Subject<'a> {
         let prices = self.plan.manifest.prices.unwrap_or_default();
         let known = self.plan.cells.iter().filter_map(|cell| {
             let traces = replaced.get(&cell.id).or_else(|| self.traces.get(&cell.id))?;
-            let runs = Runs::new(traces.clone(), on_each(cell), &needs.traces(cell), &prices);
+            let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
             Some(result(cell, runs, prices))
         });
         known.collect()

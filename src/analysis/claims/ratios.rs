@@ -1,11 +1,12 @@
 //! Claims on means: that one is at most, at least or about another, a prediction or a number.
 
 use super::comparison::{Against, MeanComparison};
-use super::judge::{Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_ratio, samples};
 use super::text::selection_text;
 use crate::analysis::CellResult;
 use crate::analysis::setting_text::symbol;
+use crate::analysis::symbols::{average_symbol, quantity_symbol};
 use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::joined;
@@ -19,13 +20,13 @@ impl Judge<'_> {
     /// Tests that a mean is at most a multiple of another.
     pub fn less(&self, claim: &Inequality) -> Tested {
         let region = (f64::NEG_INFINITY, libm::log(claim.factor));
-        self.tested(&claim.into(), |c| c.formula("≤", claim.factor), |_| region)
+        self.tested(&claim.into(), |c, metric| c.formula(metric, "≤", claim.factor), |_| region)
     }
 
     /// Tests that a mean is at least a multiple of another.
     pub fn at_least(&self, claim: &Inequality) -> Tested {
         let region = (libm::log(claim.factor), f64::INFINITY);
-        self.tested(&claim.into(), |c| c.formula("≥", claim.factor), |_| region)
+        self.tested(&claim.into(), |c, metric| c.formula(metric, "≥", claim.factor), |_| region)
     }
 
     /// Tests that a mean or a vector is another, up to a relative margin that may grow with a
@@ -56,14 +57,15 @@ impl Judge<'_> {
             let parts = self.vectors(&claim.of, average, by, &margin);
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
-                what = average.formula(),
+                what = average_symbol(average, cells.iter().copied()),
                 by = by.words(),
                 of = selection_text(&claim.of)
             );
-            return Tested { parts, formula, unit: None, conditions: Vec::new() };
+            return Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() };
         }
-        let formula =
-            |c: &MeanComparison<'_>| format!("{}, {margin_text}", c.formula("equals", 1.0));
+        let formula = |c: &MeanComparison<'_>, metric: &str| {
+            format!("{}, {margin_text}", c.formula(metric, "equals", 1.0))
+        };
         self.tested(&claim.into(), formula, |cell| {
             let log = libm::log1p(margin(cell));
             (-log, log)
@@ -75,7 +77,7 @@ impl Judge<'_> {
     fn tested(
         &self,
         comparison: &MeanComparison<'_>,
-        formula: impl Fn(&MeanComparison<'_>) -> String,
+        formula: impl Fn(&MeanComparison<'_>, &str) -> String,
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Tested {
         let (parts, unit) = match comparison.against {
@@ -83,7 +85,12 @@ impl Judge<'_> {
             Against::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
             Against::Value(value) => (self.compare_cells(comparison, region), value),
         };
-        Tested { parts, formula: formula(comparison), unit: Some(unit), conditions: Vec::new() }
+        let mut cells = self.chosen(comparison.left);
+        if let Against::Cells(right) = comparison.against {
+            cells.extend(self.chosen(right));
+        }
+        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells.into_iter()));
+        Tested { parts, formula, scale: EstimateScale::Logarithm(unit), conditions: Vec::new() }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.

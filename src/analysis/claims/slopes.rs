@@ -1,11 +1,12 @@
 //! Claims on slopes: of a metric, or of the cost to bring it down to a target, over a setting.
 
 use super::costs::slope_of_cost;
-use super::judge::{Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::analysis::CellResult;
 use crate::analysis::setting_text::symbol;
+use crate::analysis::symbols::quantity_symbol;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use exactfed_runner::manifest::claim::Slope;
 use std::collections::HashMap;
@@ -29,9 +30,9 @@ impl<'a> Judge<'a> {
             let otherwise = "no slope: a cell diverged, is the only one, has a mean that may be 0, or does not reach the target or the cost";
             parts.add(name, found, otherwise);
         }
-        let metric = claim.metric.formula();
+        let metric = quantity_symbol(claim.metric, self.chosen(&claim.of).into_iter());
         let what = match &claim.reaching {
-            None => metric.to_owned(),
+            None => metric,
             Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
         };
         let formula = format!(
@@ -42,7 +43,7 @@ impl<'a> Judge<'a> {
             claim.value,
             claim.margin
         );
-        Tested { parts, formula, unit: None, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
     /// The cells of a claim by what distinguishes them beside the setting of the slope, in their

@@ -1,10 +1,10 @@
 //! Claims on engines that are right and on engines that are deliberately wrong.
 
 use super::*;
-use crate::analysis::Runs;
 use crate::analysis::needs::{Needs, claims_need_moments};
 use crate::analysis::theory::MomentsCache;
 use crate::analysis::wrong::{self, Mutation};
+use crate::analysis::{Grouping, Runs};
 use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::runner::prepare;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
             cell: p.cell,
             runs: Runs::new(
                 wrong::traces(p, mutation),
-                1,
+                Grouping::ONE_INSTANCE,
                 &needs.traces(p.cell),
                 &Prices::default(),
             ),
@@ -126,7 +126,7 @@ fn a_right_engine_is_supported() {
     assert!(claims[3].untested[0].contains("no slope"), "{:?}", claims[3].untested);
     let curve = &claims[0];
     assert_eq!((curve.parts.len(), curve.n, curve.decision.together), (30, 300, 5));
-    let Estimate { value, interval } = curve.estimate;
+    let Estimate { value, interval } = curve.estimate();
     assert!(interval.0 < value && value < interval.1);
     assert!(
         curve.formula.contains("at every recorded round equals the exact moments"),
@@ -157,7 +157,7 @@ fn infinite_means_enter_as_what_they_are() {
     assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");
     assert!(claim("below").untested[0].contains("both means are infinite"), "{:?}", claim("below"));
     assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
-    assert_eq!(claim("reaches").estimate.value, f64::INFINITY);
+    assert_eq!(claim("reaches").estimate().value, f64::INFINITY);
 }
 
 /// Errors around the limit are those around each replicate's own, where it has its own instance.

@@ -40,9 +40,9 @@ impl From<&JudgedClaim<'_>> for SideClaim {
             statement: claim.common.statement.to_owned(),
             verdict: claim.decision.verdict,
             expected_refuted: claim.common.expected == Expected::Refuted,
-            estimate: claim.estimate.value,
-            low: claim.estimate.interval.0,
-            high: claim.estimate.interval.1,
+            estimate: claim.estimate().value,
+            low: claim.estimate().interval.0,
+            high: claim.estimate().interval.1,
         }
     }
 }

@@ -8,8 +8,8 @@
 use super::judge::Change;
 use crate::analysis::line_figure::point;
 use crate::analysis::{
-    Body, Color, Curve, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference, Scale,
-    Series, Style,
+    Body, Color, Curve, CurveValue, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
+    Scale, Series, Style,
 };
 use crate::stats::{mean, standard_deviation, student_95};
 use exactfed_runner::manifest::figure::Band;
@@ -142,6 +142,7 @@ fn figure(
             y: y.into(),
             scale_x: Scale::Linear,
             scale_y,
+            labels: CurveValue::last(scale_y),
         }),
     }
 }

@@ -41,7 +41,7 @@ impl ValueKind {
     }
 }
 
-/// ValueSource a value is found.
+/// How a value is found.
 #[derive(Debug)]
 pub enum ValueSource {
     /// From the instance, the run and its moments.

@@ -4,7 +4,9 @@
 use super::{ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label};
 use crate::analysis::curves::assign_styles;
 use crate::analysis::family::family;
-use crate::analysis::figure::{Body, Figure, Panel, Plot, Point, Series};
+use crate::analysis::figure::{
+    Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series,
+};
 use crate::analysis::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::analysis::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
@@ -12,27 +14,36 @@ use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::manifest::figure::Scale;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
-use exactfed_runner::plan::FRONTIER_FIGURES;
+use exactfed_runner::plan::FrontierFigure;
 use std::collections::HashSet;
 
-/// The figures of a frontier, in the order of [`FRONTIER_FIGURES`].
+/// The figures of a frontier.
 pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
-    let title = |plain: &str| format!("{plain}: {}", frontier.what());
-    let first = frontier.title.map_or_else(|| title("Least cost to reach ε"), str::to_owned);
-    let bodies = [
-        (first, frontier.cost_caption(), frontier.cost()),
-        (title("Which algorithm is best"), frontier.map_caption(), frontier.map()),
-        (title("The best number of local steps"), frontier.caption(), frontier.local_steps()),
-        (title("The best step size"), frontier.caption(), frontier.step_size()),
-        (
-            "Communications against oracle calls".into(),
-            frontier.pareto_caption(),
-            frontier.pareto(),
-        ),
-    ];
-    let ids = FRONTIER_FIGURES.iter().map(|end| format!("{}{end}", frontier.id));
-    let figure = |(id, (title, caption, body)): (String, (String, String, Body))| Figure {
-        id,
+    FrontierFigure::ALL.into_iter().map(|kind| figure(frontier, kind)).collect()
+}
+
+fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
+    let plain = match kind {
+        FrontierFigure::Cost => "Least cost to reach ε",
+        FrontierFigure::Map => "Which algorithm is best",
+        FrontierFigure::LocalSteps => frontier.steps_title(),
+        FrontierFigure::StepSize => "The best step size",
+        FrontierFigure::Pareto => "Communications against oracle calls",
+    };
+    let title = match (kind, frontier.title) {
+        (FrontierFigure::Cost, Some(title)) => title.to_owned(),
+        (FrontierFigure::Pareto, _) => plain.to_owned(),
+        _ => format!("{plain}: {}", frontier.what()),
+    };
+    let (caption, body) = match kind {
+        FrontierFigure::Cost => (frontier.cost_caption(), frontier.cost()),
+        FrontierFigure::Map => (frontier.map_caption(), frontier.map()),
+        FrontierFigure::LocalSteps => (frontier.caption(), frontier.local_steps()),
+        FrontierFigure::StepSize => (frontier.caption(), frontier.step_size()),
+        FrontierFigure::Pareto => (frontier.pareto_caption(), frontier.pareto()),
+    };
+    Figure {
+        id: kind.id(frontier.id),
         title,
         caption,
         columns: body.panels().clamp(1, 3),
@@ -40,8 +51,7 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
         large: matches!(&body, Body::Plot(plot) if plot.panels.len() > 2).then_some(0),
         exploration: None,
         body,
-    };
-    ids.zip(bodies).map(figure).collect()
+    }
 }
 
 /// The power of ε of the communications that is published for the algorithm of this label, up to
@@ -62,6 +72,23 @@ impl ComputedFrontier<'_> {
             FrontierObjective::Communications => "communications",
             FrontierObjective::Seconds => "seconds",
             FrontierObjective::Gradients => "oracle calls",
+        }
+    }
+
+    /// Whether mini-batch SGD is among the algorithms, which has a batch in place of local steps.
+    fn has_batch(&self) -> bool {
+        self.algorithms.contains(&FrontierAlgorithm::MinibatchSgd)
+    }
+
+    /// The name of what each algorithm does most of in a round.
+    pub fn steps_name(&self) -> &'static str {
+        if self.has_batch() { "H or batch" } else { "H" }
+    }
+
+    fn steps_title(&self) -> &'static str {
+        match self.has_batch() {
+            true => "The best number of local steps or batch",
+            false => "The best number of local steps",
         }
     }
 
@@ -90,7 +117,8 @@ impl ComputedFrontier<'_> {
     /// What is compared and how, for every caption.
     fn caption(&self) -> String {
         let mut caption = format!(
-            "Exact, without sampling: the step size γ and the number of local steps H at which an algorithm needs the fewest {}",
+            "Exact, without sampling: the step size γ and the number of local steps H{} at which an algorithm needs the fewest {}",
+            if self.has_batch() { " (of mini-batch SGD the batch)" } else { "" },
             self.what()
         );
         match self.cap {
@@ -114,12 +142,25 @@ impl ComputedFrontier<'_> {
 
     fn cost_caption(&self) -> String {
         let mut caption = self.caption();
+        if self.cap.is_some() && self.rises() {
+            caption.push_str(" A curve rises with ε where the cap binds: SGD reaches a larger ε with fewer oracle calls, and so fewer are allowed.");
+        }
         let drawn =
             self.algorithms.iter().filter(|a| published_power(label(**a)).is_some()).count();
         if drawn > 0 && self.objectives()[0] == FrontierObjective::Communications {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
+    }
+
+    /// Whether a curve of the least costs rises with ε. Without a cap none does: what reaches and holds a
+    /// target reaches every larger one no later.
+    fn rises(&self) -> bool {
+        let value = |cost: &FrontierCost| self.value(cost);
+        let mut curves = self.algorithms.iter().flat_map(|algorithm| {
+            self.clients.iter().map(move |n| self.over_targets(*algorithm, *n, value))
+        });
+        curves.any(|points| points.windows(2).any(|pair| pair[1].y > pair[0].y))
     }
 
     fn map_caption(&self) -> String {
@@ -133,7 +174,8 @@ impl ComputedFrontier<'_> {
     fn pareto_caption(&self) -> String {
         let target = self.pareto_target().map_or_else(|| "–".into(), |target| readable(target, 3));
         format!(
-            "Exact, without sampling: communications against oracle calls of a client to reach ε = {target}, for each number of local steps at its best step size; numbers of local steps that cost more of both than another are left out."
+            "Exact, without sampling: communications against oracle calls of a client to reach ε = {target}, for each number of local steps{} at its best step size; those that cost more of both than another are left out.",
+            if self.has_batch() { ", or batch," } else { "" }
         )
     }
 
@@ -175,9 +217,17 @@ impl ComputedFrontier<'_> {
         points
     }
 
-    fn plot(&self, y: &str, (panels, legend): (Vec<Panel>, Vec<LegendEntry>)) -> Body {
+    /// A figure over ε, whose labels say the values at the smallest that a curve reaches.
+    fn plot(
+        &self,
+        y: &str,
+        (panels, legend): (Vec<Panel>, Vec<LegendEntry>),
+        is_ranked: bool,
+    ) -> Body {
         let (x, y) = ("ε".to_owned(), y.to_owned());
-        Body::Plot(Plot { panels, legend, x, y, scale_x: Scale::Log, scale_y: Scale::Log })
+        let (scale_x, scale_y) = (Scale::Log, Scale::Log);
+        let labels = CurveValue { at: LabelledPoint::Tightest, is_ranked };
+        Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
     }
 
     /// The least cost over ε, with the published powers.
@@ -197,19 +247,19 @@ impl ComputedFrontier<'_> {
             let entry = LegendEntry::Prediction(Prediction::PublishedPower);
             legend.extend(is_drawn.then_some(entry));
         }
-        self.plot(self.what(), (panels, legend))
+        self.plot(self.what(), (panels, legend), true)
     }
 
     fn local_steps(&self) -> Body {
         let steps = |cost: &FrontierCost| cost.local_steps as f64;
         let is_free = |a| a != FrontierAlgorithm::Sgd;
         let points = |a, n| if is_free(a) { self.over_targets(a, n, steps) } else { Vec::new() };
-        self.plot("H", self.panels(points))
+        self.plot(self.steps_name(), self.panels(points), false)
     }
 
     fn step_size(&self) -> Body {
         let step = |cost: &FrontierCost| cost.step_size;
-        self.plot("γ", self.panels(|a, n| self.over_targets(a, n, step)))
+        self.plot("γ", self.panels(|a, n| self.over_targets(a, n, step)), false)
     }
 
     /// The target of the figure of communications against oracle calls: the smallest that some
@@ -244,6 +294,7 @@ impl ComputedFrontier<'_> {
             y: "communications".into(),
             scale_x: Scale::Log,
             scale_y: Scale::Log,
+            labels: CurveValue::last(Scale::Log),
         })
     }
 

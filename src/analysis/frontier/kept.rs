@@ -1,6 +1,6 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
-use crate::store::{Columns, Store};
+use crate::store::{CheckedCache, Columns, Store};
 use exactfed_core::theory::frontier::{Method, RangeEnd, Reached};
 
 /// It rises when the same search finds other numbers.
@@ -14,6 +14,15 @@ pub fn known(store: &Store, key: &str) -> Option<Vec<Reached>> {
 /// Keeps what was computed.
 pub fn keep(store: &Store, key: &str, reached: &[Reached]) {
     store.keep_frontier(key, VERSION, &to_columns(reached));
+}
+
+/// Compares what is kept with what is computed now, if something is kept.
+pub fn check(
+    store: &Store,
+    key: &str,
+    compute: impl FnOnce() -> Option<Vec<Reached>>,
+) -> Option<CheckedCache> {
+    store.check_frontier(key, VERSION, || compute().as_deref().map(to_columns))
 }
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.

@@ -8,7 +8,7 @@
 mod figures;
 mod kept;
 
-use crate::store::Store;
+use crate::store::{CheckedCache, Store};
 use exactfed_core::theory::frontier::{Method, RangeEnd, Reached, search};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
@@ -135,7 +135,7 @@ impl FrontierFlag {
             Self::Infeasible => "not reached",
             Self::OverCap => "reached only above the cap",
             Self::Cap => "the cap binds",
-            Self::LocalSteps => "H is the largest tried",
+            Self::LocalSteps => "H or batch is the largest tried",
             Self::StepSizeFrom => "γ is the smallest tried",
             Self::StepSizeTo => "γ is the largest tried",
         }
@@ -170,11 +170,16 @@ pub fn label(algorithm: FrontierAlgorithm) -> &'static str {
         FrontierAlgorithm::Sgd => "SGD",
         FrontierAlgorithm::MinibatchSgd => "mini-batch SGD",
         FrontierAlgorithm::Fedavg => "FedAvg",
-        FrontierAlgorithm::RichardsonRomberg => "FedAvg-RR",
+        FrontierAlgorithm::RichardsonRomberg => "Richardson-Romberg",
         FrontierAlgorithm::Scaffold => "Scaffold",
         FrontierAlgorithm::ScaffoldRr => "Scaffold-RR",
         FrontierAlgorithm::Scaffnew => "Scaffnew",
     }
+}
+
+/// What stands before a number of local steps: mini-batch SGD takes as many oracle calls at one point.
+pub fn steps_prefix(algorithm: FrontierAlgorithm) -> &'static str {
+    if algorithm == FrontierAlgorithm::MinibatchSgd { "batch " } else { "H = " }
 }
 
 impl FrontierCost {
@@ -250,6 +255,11 @@ pub fn are_known(plan: &Plan, store: &Store) -> bool {
     plan.manifest.frontier.is_empty()
         || prepare_frontiers(plan)
             .is_ok_and(|all| all.iter().all(|one| kept::known(store, &one.key).is_some()))
+}
+
+/// Compares what is kept of a frontier with what is computed now, if something is kept.
+pub fn check_kept(prepared: &PreparedFrontier<'_>, store: &Store) -> Option<CheckedCache> {
+    kept::check(store, &prepared.key, || search(&*prepared.instance, &prepared.search).ok())
 }
 
 impl<'a> ComputedFrontier<'a> {

@@ -11,7 +11,7 @@ use super::slurm::{Id, commands};
 use crate::cli::{PROGRAM, shard};
 use crate::store::Store;
 use exactfed_core::words::{quoted, shell_word};
-use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::files::{Error, create_below, error, read_regular_text, write_synced};
 use exactfed_runner::plan::Plan;
 use std::collections::HashSet;
 use std::fs;
@@ -44,14 +44,15 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     let cells: HashSet<&str> = list.lines().collect();
     for (_, folder) in existing(out) {
         // A merge that ended with 4 has merged everything that the tasks have left.
-        let ended = fs::read_to_string(folder.join("ended")).unwrap_or_default();
+        let ended = read_regular_text(&folder.join("ended")).unwrap_or_default();
         if !folder.join("tasks").is_dir() || ended.trim() == "4" {
             continue;
         }
-        let theirs = shard::lines(&folder.join("todo")).unwrap_or_default();
+        let theirs = read_regular_text(&folder.join("todo")).unwrap_or_default();
+        let theirs = shard::parse_lines(&theirs);
         let both = theirs.iter().filter(|(_, line)| cells.contains(line.as_str())).count();
         if both > 0 {
-            let watch = fs::read_to_string(folder.join("jobs")).unwrap_or_default();
+            let watch = read_regular_text(&folder.join("jobs")).unwrap_or_default();
             let merge = quoted(&folder.join("merge.sh").to_string_lossy());
             return Err(Failure::input(format!(
                 "error: {both} of these cells are submitted already and not merged, in {}\n  wait for its jobs; if they are gone, merge the finished cells: sh {merge}\n{}",
@@ -86,7 +87,7 @@ impl<'a> SubmissionFolder<'a> {
         store.create()?;
         let own = &job.folder;
         let tasks = own.join("tasks");
-        fs::create_dir_all(&tasks).map_err(|e| error(&tasks, e))?;
+        create_below(&job.out, &tasks)?;
         let experiments = Store::open(&own.join("experiments"))?;
         experiments.create()?;
         plans.iter().try_for_each(|plan| experiments.write_experiment(plan))?;

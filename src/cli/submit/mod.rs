@@ -10,7 +10,8 @@ mod script;
 mod slurm;
 mod wait;
 
-use super::{Code, Failure, Manifests, prepared, print, shard};
+use super::code::code_of_all;
+use super::{Code, Failure, Manifests, prepared, print, require_code, shard};
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
@@ -87,6 +88,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     // An error is reported now rather than after hours in a queue.
     for (plan, cells) in plans.iter().zip(&missing) {
+        require_code(plan, cells)?;
         cells.chunks(CHECKED).try_for_each(|some| prepared(plan, some).map(drop))?;
     }
     let list = cell_list(&plans, &missing);
@@ -98,6 +100,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let job = Job {
         here: std::env::current_dir().map_err(|e| unnamed(Path::new("."), &e))?,
         experiments: plans.iter().map(|plan| folder::manifest_path(&folder, plan)).collect(),
+        code: code_of_all(&plans, &args.manifests.python)
+            .map_err(|e| unnamed(Path::new("."), &e))?,
         folder,
         out: absolute(&args.out)?,
         reports: absolute(&args.reports)?,
@@ -186,7 +190,7 @@ fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) 
         *cells += 1;
         *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));
     }
-    let time = |cost: u64| super::plan::duration(cost as f64 * 1e-9 / threads as f64);
+    let time = |cost: u64| super::time::duration(cost as f64 * 1e-9 / threads as f64);
     let mut out = String::from(" task    cells  estimated time\n");
     for (i, (cells, cost)) in load.iter().take(LISTED).enumerate() {
         let _ = writeln!(out, "{:5}  {cells:7}  about {}", i + 1, time(*cost));

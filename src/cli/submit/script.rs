@@ -5,6 +5,7 @@
 
 use super::Failure;
 use exactfed_core::words::{quoted, shell_word};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,8 @@ pub struct Job {
     pub threads: u64,
     /// The manifests in the submission's folder.
     pub experiments: Vec<PathBuf>,
+    /// The Python code of these manifests, which no manifest in results loads by itself.
+    pub code: BTreeSet<PathBuf>,
 }
 
 impl Job {
@@ -40,9 +43,10 @@ impl Job {
     pub fn task(&self) -> Result<String, Failure> {
         let mut script = self.head("A task of `exactfed submit`.")?;
         let _ = writeln!(script, "tasks={}\nthreads={}\ntries={TRIES}", self.tasks, self.threads);
-        let files: Vec<String> =
-            self.experiments.iter().map(|file| path(file)).collect::<Result<_, _>>()?;
-        let _ = writeln!(script, "set -- {}", files.join(" "));
+        let code = self.code.iter().map(|code| Ok(format!("--python={}", path(code)?)));
+        let files = self.experiments.iter().map(|file| path(file));
+        let words: Vec<String> = code.chain(files).collect::<Result<_, Failure>>()?;
+        let _ = writeln!(script, "set -- {}", words.join(" "));
         Ok(script + TASK)
     }
 

@@ -7,6 +7,7 @@ use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::store::Store;
 use exactfed_core::words::quoted;
+use exactfed_runner::files::read_regular_text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
 use std::io::{IsTerminal, stderr};
@@ -34,7 +35,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
     let status = StatusLine::new(cells);
     let (mut between, mut gone) = (FIRST_INTERVAL, None);
     loop {
-        if let Ok(text) = fs::read_to_string(folder.join("ended")) {
+        if let Ok(text) = read_regular_text(&folder.join("ended")) {
             status.bar.finish_and_clear();
             print_log(&folder.join("merge.log"));
             return Ok(parse_code(text.trim()));
@@ -115,7 +116,7 @@ fn describe(states: &[(String, String)], tasks: &Id) -> String {
 }
 
 fn print_log(file: &Path) {
-    let text = fs::read_to_string(file).unwrap_or_default();
+    let text = read_regular_text(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
         eprintln!("{line}");

@@ -4,6 +4,7 @@
 //! interruption. What a browser shows in addition is inserted when a page is served.
 
 mod address;
+mod connection;
 mod pages;
 mod server;
 mod site;

@@ -1,23 +1,35 @@
-//! The HTTP server: the only user of hyper and tokio.
+//! The HTTP server. It and its connections are the only users of hyper and tokio.
+//!
+//! *Invariant*: clients take little from the run. At most [`MOST_CONNECTIONS`] connections are
+//! open, and no more than a quarter of the files that the process may open; while there are as many,
+//! each further one is accepted after a pause and takes the place of the oldest, so that neither
+//! half a request nor an answer that is not read keeps a browser out (`tests/watch/clients.rs`).
 
+use super::connection::{Connection, PATIENCE};
 use super::site::{Answer, HTML, Site};
-use crate::cli::Failure;
+use crate::cli::{Failure, memory};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::{AbortHandle, yield_now};
+use tokio::time::sleep;
 
-/// Time that a browser has to send a request.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Time until the next attempt to accept a connection.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
+/// Connections that are open at a time, at most.
+const MOST_CONNECTIONS: usize = 64;
+/// Time that a connection waits before it takes the place of another.
+const BETWEEN_REPLACEMENTS: Duration = Duration::from_millis(10);
 
 /// Headers of every answer: nothing is kept, guessed or embedded elsewhere.
 const HEADERS: [(&str, &str); 4] = [
@@ -44,24 +56,49 @@ pub fn serve(listener: TcpListener, site: Site) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The number of connections that leaves the run the files that it needs.
+fn most_connections() -> usize {
+    let files = memory::limit_of_process("Max open files");
+    files.map_or(MOST_CONNECTIONS, |files| (files as usize / 4).clamp(1, MOST_CONNECTIONS))
+}
+
 /// Accepts connections for ever.
 async fn accept(listener: tokio::net::TcpListener, site: Arc<Site>) {
+    let most = most_connections();
+    // The oldest connection is the first.
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+            sleep(BETWEEN_ATTEMPTS).await;
             continue;
         };
-        let site = site.clone();
-        let answer = service_fn(move |request: Request<Incoming>| {
-            let response = respond(&site, &request);
-            async move { Ok::<_, Infallible>(response) }
-        });
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        // A connection that breaks concerns its browser alone.
-        let connection = http.serve_connection(TokioIo::new(stream), answer);
-        tokio::spawn(async move { drop(connection.await) });
+        open.retain(|connection| !connection.is_finished());
+        if open.len() >= most {
+            sleep(BETWEEN_REPLACEMENTS).await;
+            open.retain(|connection| !connection.is_finished());
+        }
+        if open.len() >= most
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+        }
+        open.push_back(tokio::spawn(answer(stream, site.clone())).abort_handle());
+        // A request that has arrived is answered before the next connection is accepted.
+        yield_now().await;
     }
+}
+
+/// Answers the one request of a connection.
+async fn answer(stream: TcpStream, site: Arc<Site>) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let response = respond(&site, &request);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut http = http1::Builder::new();
+    // Without a further request, a connection never waits for one.
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+    // A connection that breaks concerns its browser alone.
+    let _ = http.serve_connection(Connection::new(stream), answer).await;
 }
 
 fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Bytes>> {

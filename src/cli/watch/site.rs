@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The bar and its script, inserted at the end of each page.
 const BAR: &str = include_str!("../../../templates/watch.html");
-/// In [`BAR`], the place of the version of the page.
-const VERSION: &str = "{version}";
+/// In [`BAR`], the place of the progress at the time of the answer.
+const AT_FIRST: &str = "{status}";
 /// The path of the progress, before the path of the page that asks.
 const STATUS: &str = "/.watch/status/";
 /// The beginning of the content security policy of a page.
@@ -53,30 +53,39 @@ impl Site {
         if !host.is_some_and(|host| self.address.is_addressed_by(host)) {
             // Other sites could otherwise read the pages, under a name that leads to this machine.
             let url = self.address.url();
-            return Answer::text(403, format!("These pages are at {url}, under no other name.\n"));
+            return Answer::text(
+                403,
+                format!("These pages are at {url}, under no other name or port.\n"),
+            );
         }
         if !is_reading {
             return Answer::text(405, "Pages can only be read.\n");
         }
         if let Some(page) = path.strip_prefix(STATUS) {
-            let version = self.file(page).map(|file| version(&file));
-            let body = self.status.read(version).to_string().into_bytes();
+            let body = self.status_of(page, self.file(page).as_deref()).into_bytes();
             return Answer { code: 200, media: "application/json", body };
         }
         let name = path.strip_prefix('/').unwrap_or(path);
         match (self.file(name), media(name)) {
-            (Some(body), HTML) => {
-                let version = version(&body);
-                Answer { code: 200, media: HTML, body: with_bar(body, &version) }
+            (Some(page), HTML) => {
+                let body = with_bar(&page, &self.status_of(name, Some(&page)));
+                Answer { code: 200, media: HTML, body }
             }
             (Some(body), media) => Answer { code: 200, media, body },
             (None, HTML) if name.is_empty() => {
-                Answer { code: 200, media: HTML, body: with_bar(NO_INDEX.into(), "none") }
+                let body = with_bar(NO_INDEX.as_bytes(), &self.status_of(name, None));
+                Answer { code: 200, media: HTML, body }
             }
             // Browsers ask for it, and would report an error to the console of each page.
             (None, _) if path == "/favicon.ico" => Answer::text(204, ""),
             (None, _) => Answer::text(404, "There is no such page.\n"),
         }
+    }
+
+    /// The progress for a page with this content, as JSON.
+    fn status_of(&self, name: &str, page: Option<&[u8]>) -> String {
+        let experiment = name.strip_suffix("/report.html");
+        self.status.read(experiment, page.map(version)).to_string()
     }
 
     /// The file of a path; that of no path is the index.
@@ -101,12 +110,13 @@ fn media(name: &str) -> &'static str {
     }
 }
 
-/// A page with the bar, which may ask this server for the progress.
-fn with_bar(page: Vec<u8>, version: &str) -> Vec<u8> {
-    let Ok(page) = String::from_utf8(page) else { return Vec::new() };
+/// A page with the bar, which shows this progress and may ask this server for the progress.
+fn with_bar(page: &[u8], status: &str) -> Vec<u8> {
+    let Ok(page) = std::str::from_utf8(page) else { return Vec::new() };
     // A directive that comes again later is ignored.
     let page = page.replacen(POLICY, &format!("{POLICY}connect-src 'self'; "), 1);
-    let bar = BAR.replace(VERSION, version);
+    // Without `<`, nothing in the progress ends its element.
+    let bar = BAR.replace(AT_FIRST, &status.replace('<', "\\u003c"));
     match page.rsplit_once("</body>") {
         Some((before, after)) => format!("{before}{bar}</body>{after}"),
         None => page + &bar,

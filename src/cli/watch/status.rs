@@ -3,11 +3,10 @@
 use super::pages::Changes;
 use crate::cli::run::{Follower, Workload};
 use exactfed_runner::panics::lock;
-use exactfed_runner::runner::{Failed, Observer};
+use exactfed_runner::runner::{Failed, Observer, RunWork, RunWorkCount};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The stage of a run.
@@ -34,10 +33,10 @@ const RECENTLY: Duration = Duration::from_secs(3);
 /// Counts what a run has done.
 pub struct RunStatus {
     state: Mutex<State>,
-    /// Client steps that were taken.
-    steps: AtomicU64,
-    /// Client steps that are not taken, because a run diverged.
-    skipped: AtomicU64,
+    /// The work that was done.
+    done: RunWorkCount,
+    /// The work that is not done, because a run diverged.
+    skipped: RunWorkCount,
     /// Called when the process is about to end during a round.
     leave: Box<dyn Fn(&Self) + Send + Sync>,
 }
@@ -65,8 +64,8 @@ struct Counts {
     all: usize,
     done: usize,
     failed: usize,
-    /// Client steps of the missing cells at the beginning.
-    steps: u64,
+    /// The work on the missing cells at the beginning.
+    work: RunWork,
     changes: u64,
 }
 
@@ -78,8 +77,8 @@ impl RunStatus {
         leave: impl Fn(&Self) + Send + Sync + 'static,
     ) -> Self {
         let experiments = workloads.map(|work| {
-            let Workload { experiment, cells, done, steps } = work;
-            (experiment.to_owned(), Counts { all: cells, done, failed: 0, steps, changes: 0 })
+            let Workload { experiment, cells, done, work } = work;
+            (experiment.to_owned(), Counts { all: cells, done, failed: 0, work, changes: 0 })
         });
         let state = State {
             phase: Phase::Running,
@@ -93,8 +92,8 @@ impl RunStatus {
             report_error: None,
             asked: None,
         };
-        let (steps, skipped) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { state: Mutex::new(state), steps, skipped, leave: Box::new(leave) }
+        let (done, skipped) = (RunWorkCount::default(), RunWorkCount::default());
+        Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave) }
     }
 
     /// Enters a stage.
@@ -126,19 +125,21 @@ impl RunStatus {
         lock(&self.state).asked.is_some_and(|asked| asked.elapsed() < RECENTLY)
     }
 
-    /// The status for a browser that shows a page, of which there is now this version.
-    pub fn read(&self, version: Option<String>) -> Value {
+    /// The status for a browser that shows a page, of which there is now this version; the page of
+    /// an experiment, unless it is `None`.
+    pub fn read(&self, page: Option<&str>, version: Option<String>) -> Value {
         let mut state = lock(&self.state);
         state.asked = Some(Instant::now());
         let counts = || state.experiments.values();
-        let steps = self.steps.load(Ordering::Relaxed);
-        let total = counts().map(|c| c.steps).sum::<u64>();
-        let total = total.saturating_sub(self.skipped.load(Ordering::Relaxed)).max(steps);
+        let RunWork { steps, nanoseconds: work } = self.done.get();
+        let total = counts().map(|c| c.work).sum::<RunWork>() - self.skipped.get();
+        let total = total.nanoseconds.max(work);
         let seconds = state.took.or(state.begin.map(|begin| begin.elapsed()));
         let seconds = seconds.unwrap_or_default().as_secs_f64();
         let is_running = state.phase == Phase::Running;
-        let left =
-            (is_running && steps > 0).then(|| seconds * (total - steps) as f64 / steps as f64);
+        let has_ended = [Phase::Finished, Phase::Stopped].contains(&state.phase);
+        let is_of_run = page.is_some_and(|name| state.experiments.contains_key(name));
+        let left = (is_running && work > 0).then(|| seconds * (total - work) as f64 / work as f64);
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let errors: Vec<&String> = state.errors.iter().chain(&state.report_error).collect();
         json!({
@@ -150,12 +151,14 @@ impl RunStatus {
             "failures": state.failures,
             "errors": errors,
             "steps": steps,
-            "steps_total": total,
+            "share": if total > 0 { work as f64 / total as f64 } else { 0.0 },
             "steps_per_second": per_second(steps),
             "cells_per_second": per_second(state.stored),
             "seconds": seconds,
             "seconds_left": left,
             "version": version,
+            // Its reader need not be told to run it.
+            "is_being_run": is_of_run && !has_ended,
         })
     }
 
@@ -170,12 +173,12 @@ impl RunStatus {
 }
 
 impl Observer for RunStatus {
-    fn steps(&self, count: u64) {
-        self.steps.fetch_add(count, Ordering::Relaxed);
+    fn worked(&self, work: RunWork) {
+        self.done.add(work);
     }
 
-    fn skipped(&self, count: u64) {
-        self.skipped.fetch_add(count, Ordering::Relaxed);
+    fn skipped(&self, work: RunWork) {
+        self.skipped.add(work);
     }
 
     fn cell(&self, _diverged: usize) {
@@ -204,12 +207,12 @@ impl Follower for RunStatus {
         // counted.
         self.count(|_| ());
         let state = &mut *lock(&self.state);
-        let Workload { experiment, cells, done, steps } = workload;
+        let Workload { experiment, cells, done, work } = workload;
         state.phase = Phase::Running;
         state.current = experiment.to_owned();
         state.begin.get_or_insert_with(Instant::now);
         let before = state.experiments.get(experiment).map_or(0, |counts| counts.changes);
-        let counts = Counts { all: cells, done, failed: 0, steps, changes: before + 1 };
+        let counts = Counts { all: cells, done, failed: 0, work, changes: before + 1 };
         state.experiments.insert(experiment.to_owned(), counts);
     }
 

@@ -67,7 +67,7 @@ fn nothing(caption: &str) -> String {
 /// The name of a colour.
 fn color_name(color: Color) -> String {
     match color {
-        Color::Palette(index) => format!("db{}", index % COLORS),
+        Color::Palette(index) => format!("ef{}", index % COLORS),
         Color::Neutral => "dbgrey".into(),
     }
 }
@@ -100,6 +100,10 @@ fn document(plan: &Plan, page: &Page) -> String {
     let source = plan.manifest.source.as_ref().filter(|source| !source.is_empty());
     let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
     let _ = writeln!(out, "\\section*{{{}{}}}", text(&plan.manifest.title), text(&source));
+    let notes = ["amended", "warning"].into_iter().filter_map(|key| page.notes[key].as_str());
+    for note in notes.filter(|note| !note.is_empty()) {
+        let _ = writeln!(out, "\\textbf{{{}}}\n", text(note));
+    }
     for paragraph in &page.finding.paragraphs {
         let _ = writeln!(out, "{}\n", text(paragraph));
     }

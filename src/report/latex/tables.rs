@@ -1,6 +1,7 @@
 //! Tables for `booktabs`, at most as wide as the text.
 
 use super::escape::text;
+use crate::report::amendments::AMENDED;
 use crate::report::claims::ClaimText;
 use crate::report::truncation::TextTable;
 use crate::report::view::Page;
@@ -77,9 +78,11 @@ fn line(out: &mut String, cells: &[String]) {
 fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
     for (part, some) in claims.chunks(ROWS / 4).enumerate() {
         let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
+        let amended = if some.iter().any(|claim| claim.amended) { AMENDED } else { "" };
         let _ = writeln!(
             out,
-            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{Claims and their verdicts.}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
+            "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{}}}\n\\label{{{}{number}}}\n\\begin{{tabular}}{{p{{0.46\\linewidth}}p{{0.18\\linewidth}}p{{0.24\\linewidth}}}}\n\\toprule\nclaim & verdict & estimate \\\\\n\\midrule",
+            text(format!("Claims and their verdicts. {amended}").trim_end()),
             super::key(label),
         );
         for claim in some {

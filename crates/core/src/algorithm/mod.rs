@@ -417,6 +417,12 @@ macro_rules! algorithms {
                 }
             }
 
+            /// The first thing that is wrong with the settings for this number of clients.
+            pub fn check_for(&self, clients: usize) -> Option<Fault> {
+                let all = self.components();
+                all.iter().find_map(|one| one.terms.check_for(clients).into_iter().next())
+            }
+
             /// A run of the algorithm, before its first round.
             pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
                 let step_size = self.common().step_size;

@@ -1,4 +1,4 @@
-//! OuterSums of outer products and of scaled rows, for Hessians, covariances and factorisations.
+//! Sums of outer products and of scaled rows, for Hessians, covariances and factorisations.
 //!
 //! *Invariant*: every entry is summed in the order of the rows, whatever the tiling and the
 //! instruction set, and no multiply-add is fused; so the bits are those of the plain loops. The

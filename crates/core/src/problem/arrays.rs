@@ -3,6 +3,7 @@
 
 use super::{Fault, Minimiser};
 use crate::kernel::SparseRows;
+use crate::words::count;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -18,11 +19,23 @@ pub struct DataFile {
     pub path: String,
     /// SHA-256 of the bytes, 64 hexadecimal digits.
     pub sha256: Option<String>,
+    /// How much it holds, once its bytes are read.
+    pub size: Option<FileSize>,
+}
+
+/// How much a data file holds, counted in its bytes without reading its numbers: what a run costs
+/// is expected from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSize {
+    /// Lines of a text; 0 where the bytes do not show it.
+    pub lines: u64,
+    /// The numbers of all records together, about.
+    pub numbers: u64,
 }
 
 impl<'de> Deserialize<'de> for DataFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self { path: String::deserialize(deserializer)?, sha256: None })
+        Ok(Self { path: String::deserialize(deserializer)?, sha256: None, size: None })
     }
 }
 
@@ -218,6 +231,25 @@ pub fn sanitised(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// The features that any file of sparse rows may have, and those for each number that it holds
+/// beyond them. Every run has vectors of all features, so that a short file could cost any time.
+const ALWAYS_ALLOWED: usize = 1_000_000;
+const FOR_EACH_NUMBER: usize = 100;
+
+/// Refuses sparse rows of far more features than the numbers in them.
+///
+/// # Errors
+/// How many are allowed.
+pub fn check_features(d: usize, numbers: usize) -> Result<(), String> {
+    if d <= ALWAYS_ALLOWED.max(numbers.saturating_mul(FOR_EACH_NUMBER)) {
+        return Ok(());
+    }
+    Err(format!(
+        "the rows hold {}, too few for {d} features; at most {ALWAYS_ALLOWED} features are allowed, or {FOR_EACH_NUMBER} for each number: leave out or renumber the features that are always 0",
+        count(numbers, "number")
+    ))
 }
 
 /// The index of an entry, written out.

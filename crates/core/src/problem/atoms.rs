@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
-        let file = DataFile { path: "x.npz".into(), sha256: None };
+        let file = DataFile { path: "x.npz".into(), sha256: None, size: None };
         let contents = Contents::Arrays(arrays);
         let arrays = NpzArrays::new(&file, &contents).map_err(|f| f.message)?;
         Atoms::new(&arrays).map_err(|f| f.message)

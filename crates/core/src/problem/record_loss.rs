@@ -91,7 +91,7 @@ pub fn optimum(
         return Ok(known.clone());
     }
     let found = minimise(&mut mean);
-    let message = "the optimum cannot be found in double precision; is it too small?";
+    let message = "the optimum cannot be found in double precision; it may be too small, or features too large";
     if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
 }
 

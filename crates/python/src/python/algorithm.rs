@@ -1,14 +1,14 @@
 //! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
 
 use super::clients::PythonClients;
-use super::numbers::tuple;
+use super::numbers::{floats, tuple};
 use super::watch::RoundClock;
 use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
 use exactfed::definition::SettingValue;
 use exactfed::federated::{Conditions, Cost, RoundClients, Run};
 use exactfed::files::sha256;
 use exactfed::registered::register;
-use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator};
@@ -63,7 +63,7 @@ impl StartCustom for PythonAlgorithm {
                 Ok(iterator) => Ok((clients, iterator)),
                 Err(e) => {
                     clients.get().end();
-                    Err(traceback(py, &e))
+                    Err(ended_by(py, &e, &clock))
                 }
             }
         });
@@ -108,19 +108,8 @@ impl PythonRun<'_> {
         if value.is_none() {
             return Err(format!("round {}: it yielded nothing: write `yield theta`", self.round));
         }
-        let given = value.cast::<PyArrayDyn<f64>>();
-        let converted;
-        let array = match given {
-            Ok(array) => array,
-            Err(_) => {
-                let numpy = py.import("numpy").map_err(|e| traceback(py, &e))?;
-                let made = numpy.call_method1("asarray", (value, "float64"));
-                converted = made.map_err(|e| {
-                    format!("round {}: it yielded no array of numbers: {}", self.round, e.value(py))
-                })?;
-                converted.cast::<PyArrayDyn<f64>>().map_err(|e| e.to_string())?
-            }
-        };
+        let array = floats(value, "what it yielded")
+            .map_err(|e| format!("round {}: {}", self.round, e.value(py)))?;
         if array.shape() != [self.estimate.len()] {
             return Err(format!(
                 "round {}: it yielded an array of shape {}, and θ has the shape ({},)",
@@ -129,7 +118,6 @@ impl PythonRun<'_> {
                 self.estimate.len()
             ));
         }
-        let array = array.readonly();
         let rows = array.as_array();
         self.estimate.iter_mut().zip(rows.iter()).for_each(|(to, from)| *to = *from);
         Ok(())
@@ -147,12 +135,9 @@ impl Run for PythonRun<'_> {
             let next = self.clock.during(|| iterator.next());
             match next {
                 Some(Ok(value)) => self.take(&value),
-                Some(Err(e)) if self.clock.was_overdue() => Err(format!(
-                    "round {}: it was ended, since it yielded no estimate in time\n{}",
-                    self.round,
-                    traceback(py, &e)
-                )),
-                Some(Err(e)) => Err(format!("round {}: {}", self.round, traceback(py, &e))),
+                Some(Err(e)) => {
+                    Err(format!("round {}: {}", self.round, ended_by(py, &e, &self.clock)))
+                }
                 None => Err(format!(
                     "it ended before round {}: an algorithm yields an estimate after every round, as often as it is asked to",
                     self.round
@@ -176,6 +161,12 @@ impl Run for PythonRun<'_> {
     }
 }
 
+/// What ended the code of an algorithm: an exception, and why the clock sent it, if it did.
+fn ended_by(py: Python<'_>, error: &PyErr, clock: &RoundClock) -> String {
+    let why = clock.ended().map_or(String::new(), |why| format!("{why}\n"));
+    why + &traceback(py, error)
+}
+
 /// An exception with its traceback, as Python prints it.
 pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let lines = || -> PyResult<String> {
@@ -188,18 +179,23 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
 }
 
-/// Loads a file of Python or a module, which registers its algorithms.
-pub fn load_code(code: &Path) -> Result<(), String> {
+/// Loads a file of Python or a module, which registers its algorithms; of a file only what these
+/// sources contain, if there are some.
+pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>, String> {
     Python::attach(|py| {
-        let module = py.import("exactfed._algorithm").map_err(|e| traceback(py, &e))?;
-        match module.call_method1("load_code", (code,)) {
-            Ok(_) => Ok(()),
+        let load = || -> PyResult<Vec<String>> {
+            let Some(sources) = sources else {
+                py.import("exactfed._algorithm")?.call_method1("load_code", (code,))?;
+                return Ok(Vec::new());
+            };
+            let module = py.import("exactfed._covered")?;
+            module.call_method1("load_covered", (code, sources))?.extract()
+        };
+        load().map_err(|e| match e.get_type(py).name().is_ok_and(|name| name == "CodeError") {
             // Its text says it all.
-            Err(e) if e.get_type(py).name().is_ok_and(|name| name == "CodeError") => {
-                Err(e.value(py).to_string())
-            }
-            Err(e) => Err(traceback(py, &e)),
-        }
+            true => e.value(py).to_string(),
+            false => traceback(py, &e),
+        })
     })
 }
 

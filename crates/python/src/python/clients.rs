@@ -1,6 +1,6 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
-use super::numbers::{counts, counts_per_client, flat, floats, floats_per_client, tuple};
+use super::numbers::{counts, counts_per_client, flat, float, floats, floats_per_client, tuple};
 use super::watch::RoundClock;
 use exactfed::algorithm::Instance;
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
@@ -204,7 +204,10 @@ impl PythonClients {
     /// ------
     /// ValueError
     ///     If a shape or a number is not as above.
-    #[pyo3(signature = (theta, gamma, H, corrections = None, *, batch = 1, proximal = 0.0, anchor = None, out = None))]
+    #[pyo3(
+        signature = (theta, gamma, H, corrections = None, *, batch = 1, proximal = None, anchor = None, out = None),
+        text_signature = "(theta, gamma, H, corrections=None, *, batch=1, proximal=0.0, anchor=None, out=None)"
+    )]
     #[allow(non_snake_case, clippy::too_many_arguments)]
     fn local_steps<'py>(
         &self,
@@ -214,7 +217,7 @@ impl PythonClients {
         H: &Bound<'py, PyAny>,
         corrections: Option<&Bound<'py, PyAny>>,
         batch: i64,
-        proximal: f64,
+        proximal: Option<&Bound<'py, PyAny>>,
         anchor: Option<&Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyArray2<f64>>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -228,6 +231,7 @@ impl PythonClients {
         let xi = corrections.as_ref().map(flat);
         let anchor = anchor.map(|anchor| self.one_row("anchor", anchor)).transpose()?;
         let anchor = anchor.as_ref().map(flat);
+        let proximal = proximal.map_or(Ok(0.0), |mu| float(mu, "proximal"))?;
         let pulled = match (proximal, &anchor) {
             (0.0, _) => None,
             (mu, Some(anchor)) => Some((mu, &anchor[..])),

@@ -28,7 +28,7 @@ mod tables;
 mod watch;
 mod worker;
 
-use errors::raise;
+use errors::{raise, raise_text};
 use exactfed::cli;
 use exactfed::manifest::Quantity;
 use pyo3::exceptions::PyValueError;
@@ -37,11 +37,13 @@ use std::ffi::OsString;
 
 /// Adds the classes and functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    worker::loaded();
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(figure_inches, module)?)?;
     module.add_function(wrap_pyfunction!(is_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(diff, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::locks, module)?)?;
     module.add_function(wrap_pyfunction!(exact::exact, module)?)?;
     module.add_function(wrap_pyfunction!(exact::theory_kinds, module)?)?;
     module.add_class::<plan::NativePlan>()?;
@@ -57,9 +59,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Runs the command line in this process and returns its exit code. `program` is the command by
 /// which another process can do the same.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
+fn main(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> PyResult<u8> {
     cli::set_program(program);
-    py.detach(|| cli::main(arguments))
+    let ended = py.detach(|| worker::in_pool(|| cli::main(arguments)));
+    ended.map_err(|e| raise_text(py, e))
 }
 
 /// The width of a figure in inches: `column`, `text`, or a length such as `89mm`.

@@ -3,6 +3,7 @@
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 use std::borrow::Cow;
 
 /// A shape as Python writes it.
@@ -18,6 +19,7 @@ pub fn tuple(shape: &[usize]) -> String {
 
 /// A number, or one of each of n clients.
 pub fn floats_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<Vec<f64>> {
+    check_real(value, what)?;
     if let Ok(one) = value.extract::<f64>() {
         return Ok(vec![one]);
     }
@@ -50,7 +52,29 @@ pub fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
     }
 }
 
-/// Takes any array of numbers as one of 64-bit floats.
+/// A number.
+pub fn float(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
+    check_real(value, what)?;
+    value.extract::<f64>().map_err(|e| {
+        PyValueError::new_err(format!("{what} must be a number: {}", e.value(value.py())))
+    })
+}
+
+/// Refuses complex numbers: NumPy would take their real parts, with no more than a warning.
+fn check_real(value: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+    if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+        return Ok(());
+    }
+    // What is no array, such as rows of several lengths, is reported where it is converted.
+    let numpy = value.py().import("numpy")?;
+    let complex = numpy.call_method1("iscomplexobj", (value,));
+    match complex.and_then(|complex| complex.extract()) {
+        Ok(true) => Err(PyValueError::new_err(format!("{what} is complex; expected real numbers"))),
+        Ok(false) | Err(_) => Ok(()),
+    }
+}
+
+/// Takes any array of real numbers as one of 64-bit floats.
 pub fn floats<'py>(
     value: &Bound<'py, PyAny>,
     what: &str,
@@ -58,6 +82,7 @@ pub fn floats<'py>(
     if let Ok(array) = value.cast::<PyArrayDyn<f64>>() {
         return Ok(array.readonly());
     }
+    check_real(value, what)?;
     let converted = value.py().import("numpy")?.call_method1("asarray", (value, "float64"));
     let array = converted.map_err(|e| {
         PyValueError::new_err(format!(

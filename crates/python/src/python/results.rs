@@ -6,7 +6,7 @@ use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
 use exactfed::analysis::compare::Options;
 use exactfed::analysis::{Experiment, analyse, tuned};
-use exactfed::cli::{self, Failure, Findings, Interrupt, Rerun};
+use exactfed::cli::{self, Failure, Interrupt, Rerun};
 use exactfed::plan::{Cell, Plan};
 use exactfed::report::diff::DiffFormat;
 use exactfed::report::{self, Format, Writer};
@@ -135,7 +135,8 @@ impl NativeResults {
             .with_plan(py, |store, plan| Ok(export::frame(store, std::slice::from_ref(plan))?))?;
         let chosen = |frame: DataFrame| match earlier {
             true => Ok(frame),
-            false => frame.filter(frame.column("last_run")?.bool()?),
+            // On this thread: those of polars do not exist in a process that was forked.
+            false => frame.filter_seq(frame.column("last_run")?.bool()?),
         };
         let frame = frame.map(|frame| NativeFrame::new(py, chosen(frame))).transpose()?;
         Ok((frame, damaged.iter().map(Error::to_string).collect()))
@@ -176,23 +177,26 @@ impl NativeResults {
         })
     }
 
-    /// Runs cells again: a text, and how many have equal, other and no comparable numbers.
-    #[pyo3(signature = (sample, seed, threads))]
+    /// Runs cells again, with the code of these files: a text, and how many have equal, other and
+    /// no comparable numbers.
+    #[pyo3(signature = (sample, seed, threads, code))]
     fn verify(
         &self,
         py: Python<'_>,
         sample: Option<usize>,
         seed: u64,
         threads: Option<usize>,
+        code: Vec<PathBuf>,
     ) -> PyResult<(String, usize, usize, usize)> {
         let (root, name) = (self.root.clone(), self.experiment.name.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let interrupt = Interrupt::by_request(stop.clone());
-        let rerun = Rerun { sample, seed, threads, quiet: true };
+        let rerun = Rerun { sample, seed, threads, quiet: true, code };
         let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
         let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
-        let Findings { text, equal, other, wrong } = found.map_err(|e| raise(py, e))?;
-        Ok((text, equal, other, wrong))
+        let found = found.map_err(|e| raise(py, e))?;
+        let (different, incomparable) = (found.different(), found.incomparable());
+        Ok((found.text, found.equal, different, incomparable))
     }
 
     /// The ids of the figures.

@@ -5,8 +5,12 @@ use super::plan::NativePlan;
 use super::watch::interrupt_rounds;
 use super::worker::stoppable;
 use exactfed::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
-use exactfed::runner::{Failed, Observer};
+use exactfed::plan::Cell;
+use exactfed::runner::{Failed, Observer, RunWork};
+use exactfed::store::{locks_of_thread, work_for};
+use exactfed::words::count;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,26 +26,70 @@ struct RunProgress {
     cells: AtomicU64,
     failed: Mutex<Vec<FailedCell>>,
     warnings: Mutex<Vec<String>>,
+    /// The cells, by id, in whose runs an algorithm in Python made θ infinite or NaN.
+    not_finite: Mutex<BTreeMap<String, NotFinite>>,
+}
+
+/// The runs of a cell in which θ ceased to be finite.
+struct NotFinite {
+    label: String,
+    /// The first round in which it did, and the run.
+    first: (u64, u64),
+    runs: u64,
+}
+
+impl NotFinite {
+    fn in_words(&self, cell: &str) -> String {
+        let (label, (round, run)) = (&self.label, self.first);
+        let others = match self.runs {
+            1 => String::new(),
+            runs => format!(", and in {}", count((runs - 1) as usize, "more run")),
+        };
+        format!(
+            "cell {cell} ({label}): θ is not finite from round {round} on in replicate {run}{others}; these runs end as diverged"
+        )
+    }
 }
 
 impl RunProgress {
-    /// Client steps so far and in all, and cells that are done.
+    /// The expected cost of the work so far and in all, in nanoseconds of one thread, and cells
+    /// that are done.
     fn state(&self) -> (u64, u64, u64) {
         (self.done.load(Relaxed), self.total.load(Relaxed), self.cells.load(Relaxed))
+    }
+
+    /// What was wrong with stored results, and where θ ceased to be finite.
+    fn take_warnings(&self) -> Vec<String> {
+        let mut all = take(&self.warnings);
+        let not_finite = take(&self.not_finite);
+        all.extend(not_finite.iter().map(|(cell, runs)| runs.in_words(cell)));
+        all
     }
 }
 
 impl Observer for RunProgress {
-    fn steps(&self, count: u64) {
-        self.done.fetch_add(count, Relaxed);
+    fn worked(&self, work: RunWork) {
+        self.done.fetch_add(work.nanoseconds, Relaxed);
     }
 
-    fn skipped(&self, count: u64) {
-        self.total.fetch_sub(count, Relaxed);
+    fn skipped(&self, work: RunWork) {
+        self.total.fetch_sub(work.nanoseconds, Relaxed);
     }
 
     fn cell(&self, _diverged: usize) {
         self.cells.fetch_add(1, Relaxed);
+    }
+
+    fn not_finite(&self, cell: &Cell, run: u64, round: u64) {
+        // A built-in algorithm diverges where its step size is too large, and pages say so.
+        if cell.custom_place.is_none() {
+            return;
+        }
+        let mut all = self.not_finite.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || NotFinite { label: cell.label.clone(), first: (round, run), runs: 0 };
+        let runs = all.entry(cell.id.clone()).or_insert_with(new);
+        runs.first = runs.first.min((round, run));
+        runs.runs += 1;
     }
 
     fn failed(&self, failed: &Failed<'_>) {
@@ -53,7 +101,7 @@ impl Observer for RunProgress {
 
 impl Follower for RunProgress {
     fn begins(&self, workload: Workload<'_>) {
-        self.total.fetch_add(workload.steps, Relaxed);
+        self.total.fetch_add(workload.work.nanoseconds, Relaxed);
     }
 
     fn message(&self, _text: &str) {}
@@ -63,14 +111,22 @@ impl Follower for RunProgress {
     }
 }
 
-/// Runs the missing cells of a plan: the cells that failed, and what was wrong with stored results.
+/// The locks for which this thread works: see [`work_for`].
 #[pyfunction]
-#[pyo3(signature = (plan, out, *, threads, force, rerun_failed, until_decided, memory, progress))]
+pub fn locks() -> Vec<PathBuf> {
+    locks_of_thread()
+}
+
+/// Runs the missing cells of a plan, as a part of the work for `locks`: the cells that failed, and
+/// warnings.
+#[pyfunction]
+#[pyo3(signature = (plan, out, locks, *, threads, force, rerun_failed, until_decided, memory, progress))]
 #[allow(clippy::too_many_arguments)] // Those of the function in Python, by name.
 pub fn run(
     py: Python<'_>,
     plan: &NativePlan,
     out: PathBuf,
+    locks: Vec<PathBuf>,
     threads: Option<usize>,
     force: bool,
     rerun_failed: bool,
@@ -86,6 +142,7 @@ pub fn run(
     let (follower, cells) = (seen.clone(), plan.plan.clone());
     let (experiment, source) = (plan.experiment.clone(), plan.source.clone());
     let work = move || -> Result<Code, Failure> {
+        work_for(locks);
         if !until_decided {
             return execute_until(std::slice::from_ref(&*cells), &how, interrupt, &*follower);
         }
@@ -104,9 +161,9 @@ pub fn run(
     let ended = stoppable(py, tell, end, work)?;
     ended.map_err(|e| raise(py, e))?;
     tell(py)?;
-    Ok((take(&seen.failed), take(&seen.warnings)))
+    Ok((take(&seen.failed), seen.take_warnings()))
 }
 
-fn take<T>(all: &Mutex<Vec<T>>) -> Vec<T> {
+fn take<T: Default>(all: &Mutex<T>) -> T {
     std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -27,15 +27,16 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
         text("expected", &expected),
         flags("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
         text("formula", &|claim| claim.formula.clone()),
-        number("value", &|claim| claim.estimate.value),
-        number("low", &|claim| claim.estimate.interval.0),
-        number("high", &|claim| claim.estimate.interval.1),
-        number("region_low", &|claim| claim.region.0),
-        number("region_high", &|claim| claim.region.1),
-        number("p", &|claim| claim.decision.p),
+        number("value", &|claim| claim.estimate().value),
+        number("low", &|claim| claim.estimate().interval.0),
+        number("high", &|claim| claim.estimate().interval.1),
+        number("region_low", &|claim| claim.region().0),
+        number("region_high", &|claim| claim.region().1),
+        number("p", &|claim| claim.p().unwrap_or(f64::NAN)),
         counts("replicates", claims.iter().map(|claim| claim.n as u64)),
         counts("tested", claims.iter().map(|claim| claim.parts.len() as u64)),
-        text("weakest", &|claim| claim.weakest.clone()),
+        text("nearest", &|claim| claim.nearest().map_or(String::new(), |part| part.name.clone())),
+        text("weakest", &|claim| claim.weakest().map_or(String::new(), |part| part.name.clone())),
     ];
     DataFrame::new(claims.len(), columns)
 }

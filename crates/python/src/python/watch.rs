@@ -6,8 +6,8 @@
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::{PyTypeInfo, Python, ffi};
 use std::ffi::c_ulong;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 unsafe extern "C" {
@@ -18,7 +18,8 @@ unsafe extern "C" {
 static SECONDS: AtomicU64 = AtomicU64::new(1);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CLOCKS: Mutex<Vec<Weak<RoundClock>>> = Mutex::new(Vec::new());
-static WATCHER: Once = Once::new();
+/// The process that has the thread which counts: that of a parent does not exist after a fork.
+static WATCHED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// What is known of the present round of a run.
 #[derive(Default)]
@@ -36,7 +37,8 @@ pub struct RoundClock {
     /// The most seconds of a round in Python.
     patience: u64,
     state: Mutex<RoundState>,
-    overdue: AtomicBool,
+    /// Why a round was ended.
+    ended: OnceLock<String>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,14 +48,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl RoundClock {
     /// The clock of a run whose rounds may take so many seconds in Python.
     pub fn new(patience: u64) -> Arc<Self> {
-        let clock =
-            Arc::new(Self { patience, state: Mutex::default(), overdue: AtomicBool::new(false) });
+        let clock = Arc::new(Self { patience, state: Mutex::default(), ended: OnceLock::new() });
         let mut clocks = lock(&CLOCKS);
         clocks.retain(|clock| clock.strong_count() > 0);
         clocks.push(Arc::downgrade(&clock));
-        WATCHER.call_once(|| {
+        let process = std::process::id();
+        if WATCHED_BY.swap(process, Ordering::Relaxed) != process {
             std::thread::spawn(watch);
-        });
+        }
         clock
     }
 
@@ -86,9 +88,9 @@ impl RoundClock {
         done
     }
 
-    /// Whether the round was ended since it took too long.
-    pub fn was_overdue(&self) -> bool {
-        self.overdue.load(Ordering::Relaxed)
+    /// Why a round was ended before it yielded, if it was.
+    pub fn ended(&self) -> Option<&str> {
+        self.ended.get().map(String::as_str)
     }
 
     fn set(&self, thread: c_ulong) {
@@ -98,7 +100,8 @@ impl RoundClock {
 
     /// Sends an exception to the thread of a round that is overdue.
     fn check(&self, now: u64) {
-        let patience = if INTERRUPTED.load(Ordering::Relaxed) { 1 } else { self.patience };
+        let interrupted = INTERRUPTED.load(Ordering::Relaxed);
+        let patience = if interrupted { 1 } else { self.patience };
         let is_overdue = |state: &RoundState| state.thread != 0 && now > state.since + patience;
         if !is_overdue(&lock(&self.state)) {
             return;
@@ -108,7 +111,13 @@ impl RoundClock {
             let mut state = lock(&self.state);
             if is_overdue(&state) {
                 state.sent = true;
-                self.overdue.store(true, Ordering::Relaxed);
+                let why = match interrupted {
+                    true => "it was ended, since the run was interrupted".to_owned(),
+                    false => format!(
+                        "it was ended, since it yielded no estimate within {patience} s in Python, the `patience` of its decorator; a larger one gives a round more time"
+                    ),
+                };
+                self.ended.get_or_init(|| why);
                 let exception = PyTimeoutError::type_object(py);
                 // SAFETY: the interpreter is attached, and the thread exists while its round does.
                 unsafe {

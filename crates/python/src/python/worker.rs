@@ -3,10 +3,16 @@
 //! *Invariant*: no signal handler is installed. After a KeyboardInterrupt, or an exception of a
 //! callback, the work is asked to stop; if it does not within [`PATIENCE`], the calling thread
 //! leaves it to its end, at which it releases its locks.
+//!
+//! *Invariant*: work ends also in a process that was forked from one that had worked before. A fork
+//! has none of the threads of its parent, and what waits for them waits for ever; so work uses
+//! rayon's global pool only in the process that loaded the module, and elsewhere a pool of its own.
 
 use super::errors::raise_text;
 use exactfed_runner::panics::caught;
 use pyo3::prelude::*;
+use std::process;
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +21,24 @@ use std::time::{Duration, Instant};
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that work has to end after it was asked to: longer than results wait to be written.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The id of the process that loaded the module.
+static LOADED_BY: OnceLock<u32> = OnceLock::new();
+
+/// Remembers that this process has loaded the module.
+pub fn loaded() {
+    let _ = LOADED_BY.set(process::id());
+}
+
+/// Does work in a pool of threads that exist, or returns why there is none.
+pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    if LOADED_BY.get() == Some(&process::id()) {
+        return Ok(work());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().build();
+    let pool = pool.map_err(|e| format!("error: threads cannot be started after a fork: {e}"))?;
+    Ok(pool.install(work))
+}
 
 /// Does work that may be left alone at any time, because it writes nothing or only whole files.
 pub fn interruptible<T: Send + 'static>(
@@ -42,7 +66,7 @@ fn while_polling<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(caught(work)));
+    thread::spawn(move || sender.send(caught(|| in_pool(work)).and_then(|done| done)));
     let receiver = std::sync::Mutex::new(receiver);
     let ended = py.detach(|| -> PyResult<Result<T, String>> {
         let receiver = receiver.into_inner().unwrap_or_else(|e| e.into_inner());

@@ -2,14 +2,15 @@
 
 use exactfed_core::kernel::SparseRows;
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
-use exactfed_core::problem::arrays::{Contents, sanitised};
+use exactfed_core::problem::arrays::{Contents, check_features, sanitised};
 
 /// Labels and features, what is not written being 0.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let mut labels = Vec::new();
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    let mut d = 0;
+    // The largest index, and its line.
+    let (mut d, mut line_of_d) = (0, 0);
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -34,8 +35,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
             last = index;
         }
         offsets.push(values.len());
-        d = d.max(last as usize);
+        if last as usize > d {
+            (d, line_of_d) = (last as usize, number + 1);
+        }
     }
+    check_features(d, values.len()).map_err(|e| format!("line {line_of_d}: index {d}: {e}"))?;
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })
 }
 
@@ -77,6 +81,7 @@ mod tests {
             ("1 2:1 2:3\n", "line 1: index 2 does not rise"),
             ("1 1:2\n1 4000000000:1\n", "line 2: index 4000000000 is above 100000000"),
             ("1 99999999999999999999:1\n", "is not index:value"),
+            ("1 1:2\n1 1000001:1\n", "line 2: index 1000001: the rows hold 2 numbers, too few"),
         ] {
             let said = read(text.as_bytes()).unwrap_err();
             assert!(said.contains(message), "{said}");

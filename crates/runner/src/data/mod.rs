@@ -12,7 +12,7 @@ mod npz;
 
 use crate::files::{self, sha256};
 use crate::panics::lock;
-use exactfed_core::problem::arrays::{Contents, DataFile, Files};
+use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -84,10 +84,8 @@ impl DataFolder {
 
     /// The bytes of a sound copy. Symbolic links are not followed.
     fn of_copy(&self, wanted: &str) -> Option<Vec<u8>> {
-        let copy = self.copy(wanted)?;
-        let plain = |path: &Path| path.symlink_metadata().is_ok_and(|kind| !kind.is_symlink());
-        let bytes = (plain(copy.parent()?) && plain(&copy)).then(|| bytes_of(&copy).ok())?;
-        bytes.filter(|bytes| sha256(bytes) == wanted)
+        let bytes = files::read_plain(&self.copy(wanted)?, MOST_BYTES).ok()?;
+        (sha256(&bytes) == wanted).then_some(bytes)
     }
 
     /// The bytes of a file that must have this hash, from its copy if there is one.
@@ -125,23 +123,45 @@ impl DataFolder {
         }
     }
 
-    /// SHA-256 of a file's bytes, 64 hexadecimal digits.
+    /// SHA-256 of a file's bytes, 64 hexadecimal digits, and how much it holds.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn hash(&self, path: &str) -> Result<String, String> {
-        Ok(sha256(&self.bytes(path)?))
+    pub fn hash(&self, path: &str) -> Result<(String, FileSize), String> {
+        let bytes = self.bytes(path)?;
+        Ok((sha256(&bytes), size(path, &bytes)))
+    }
+
+    /// How much a file of this hash holds, if it or its copy is there. The hash is not checked:
+    /// runs do that when they read the numbers.
+    pub fn size(&self, path: &str, hash: &str) -> Option<FileSize> {
+        let copy = self.copy(hash).and_then(|copy| bytes_of(&copy).ok());
+        let bytes = copy.or_else(|| self.bytes(path).ok())?;
+        Some(size(path, &bytes))
     }
 }
 
-fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
-    let path = whole.display();
-    let unread = |why: &str| format!("{path} cannot be read: {why}");
-    let size = files::size_of_regular(whole).map_err(|e| unread(&e.message))?;
-    if size > MOST_BYTES {
-        return Err(format!("{path} has {size} bytes; at most {MOST_BYTES} are allowed"));
+/// How much a file of this name holds.
+fn size(path: &str, bytes: &[u8]) -> FileSize {
+    let count = |wanted: u8| bytes.iter().filter(|byte| **byte == wanted).count() as u64;
+    match extension(path).as_str() {
+        "csv" => FileSize { lines: count(b'\n'), numbers: count(b'\n') + count(b',') },
+        "libsvm" | "svm" | "txt" => FileSize { lines: count(b'\n'), numbers: count(b':') },
+        // Of f64 each, as numpy writes them; compressed ones are more.
+        _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
     }
-    std::fs::read(whole).map_err(|e| unread(&files::plain(&e)))
+}
+
+/// The end of a file's name, in lower case.
+fn extension(path: &str) -> String {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str());
+    extension.unwrap_or_default().to_ascii_lowercase()
+}
+
+fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
+    let unread =
+        |e: std::io::Error| format!("{} cannot be read: {}", whole.display(), files::plain(&e));
+    files::read_named(whole, MOST_BYTES).map_err(unread)
 }
 
 impl Files for DataFolder {
@@ -168,8 +188,7 @@ impl Files for DataFolder {
 /// # Errors
 /// What is wrong with them, and where.
 pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<Contents, String> {
-    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
+    match extension(path).as_str() {
         "npz" => npz::read(bytes),
         "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
         "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),

@@ -5,7 +5,7 @@
 use super::MOST_BYTES;
 use exactfed_core::kernel::SparseRows;
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
-use exactfed_core::problem::arrays::{Array, Column, Contents, sanitised};
+use exactfed_core::problem::arrays::{Array, Column, Contents, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
@@ -97,6 +97,7 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
             "`shape` announces {d} features; at most {MOST_SPARSE_FEATURES} are allowed"
         ));
     }
+    check_features(d as usize, values.len()).map_err(|e| format!("`shape`: {e}"))?;
     if ends.len() as f64 != rows + 1.0 {
         let offsets = count(ends.len(), "offset");
         return Err(format!("`indptr` has {offsets}; expected {} for {rows} rows", rows + 1.0));

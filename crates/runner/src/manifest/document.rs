@@ -391,6 +391,10 @@ fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
     Node::new(place(node.span(), number), value)
 }
 
+/// The most parts of an override's key. The tree is walked by recursion, and the text's own depth is
+/// limited by the TOML parser.
+const MOST_PARTS: usize = 32;
+
 /// Applies `--set key=value`: the key dotted, an array of tables without its
 /// number meaning all of them; the value TOML, or a bare word.
 fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
@@ -412,6 +416,10 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     let path: Vec<&str> = key.split('.').collect();
     if path.iter().any(|part| part.is_empty()) {
         return Err(Diagnostic::new(place, key, "the key is not a dotted path"));
+    }
+    if path.len() > MOST_PARTS {
+        let message = format!("the key has {} parts; at most {MOST_PARTS} are allowed", path.len());
+        return Err(Diagnostic::new(place, path[0], message));
     }
     set(root, &path, &node)
 }

@@ -21,6 +21,23 @@ pub struct FigureTables {
     pub stability: Vec<Stability>,
 }
 
+impl FigureTables {
+    /// Gives each figure without an id its default, so that a figure is known by its id from the
+    /// manifest to its file.
+    pub fn name(&mut self) {
+        fn name<T>(kind: &str, figures: &mut [Flattened<FigureKeys, T>]) {
+            for (i, figure) in figures.iter_mut().enumerate() {
+                let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
+                figure.common.id.get_or_insert_with(|| format!("{kind}{number}"));
+            }
+        }
+        name("convergence", &mut self.convergence);
+        name("scaling", &mut self.scaling);
+        name("winners", &mut self.winners);
+        name("stability", &mut self.stability);
+    }
+}
+
 /// Keys of every `[[figure.<kind>]]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
@@ -48,6 +65,13 @@ pub struct FigureKeys {
     /// farthest apart.
     #[schemars(example = serde_json::json!({ "local-steps": 100 }))]
     pub large: Option<Selection>,
+}
+
+impl FigureKeys {
+    /// The id; that of a plan's figure is never empty ([`FigureTables::name`]).
+    pub fn id(&self) -> &str {
+        self.id.as_deref().unwrap_or_default()
+    }
 }
 
 /// `[[figure.convergence]]`

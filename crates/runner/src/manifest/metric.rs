@@ -114,7 +114,8 @@ quantities! {
         SqError => "sq-error", "sq_error", "‖θ − θ*‖²";
         /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
         Bias => "bias", "bias", "‖E θ − θ*‖";
-        /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`.
+        /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
+        /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
         Variance => "variance", "variance", "tr Cov θ";
         /// Exchanges between clients and server.
         Communications => "communications", "communications", "communications";
@@ -143,6 +144,19 @@ impl Quantity {
         }
     }
 
+    /// How pages write it where second moments are around θ*.
+    pub fn formula_around_optimum(self) -> &'static str {
+        match self {
+            Self::Variance => "E‖θ − θ*‖²",
+            other => other.formula(),
+        }
+    }
+
+    /// Whether it is counted: a whole number.
+    pub fn is_counted(self) -> bool {
+        Self::COSTS.contains(&self) && self != Self::Seconds
+    }
+
     /// Whether it is a fraction from 0 to 1, of which more is better.
     pub fn is_fraction(self) -> bool {
         matches!(self, Self::Accuracy | Self::TestAccuracy)
@@ -164,7 +178,9 @@ pub enum TimeAverage {
     /// same draws, linearised at θ* draw by draw, whose exact mean is added back: this estimates
     /// the same vector with far less noise.
     Bias,
-    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* if no limit is known.
+    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* if no limit is known. There it is no
+    /// covariance; with `bias` recorded as well, figures and claims subtract the squared bias,
+    /// by products of different runs, and without it they name it E (θ − θ*)(θ − θ*)ᵀ.
     Covariance,
     /// (θ_t − θ*)(ξ_c − ξ_c*)ᵀ for each client, ξ_c* = −F̄_c(θ*); N d² numbers.
     CrossCovariance,
@@ -208,6 +224,17 @@ impl TimeAverage {
             Self::CrossCovariance => "Cov(θ, ξ_c)",
             Self::VariateCovariance => "Cov(ξ_c, ξ_c)",
             Self::VariatePairCovariance => "Cov(ξ_c, ξ_c')",
+        }
+    }
+
+    /// How pages write it where it is around θ* and ξ_c*.
+    pub fn formula_around_optimum(self) -> &'static str {
+        match self {
+            Self::Bias => self.formula(),
+            Self::Covariance => "E (θ − θ*)(θ − θ*)ᵀ",
+            Self::CrossCovariance => "E (θ − θ*)(ξ_c − ξ_c*)ᵀ",
+            Self::VariateCovariance => "E (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ",
+            Self::VariatePairCovariance => "E (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ",
         }
     }
 

@@ -3,6 +3,7 @@
 //! *Invariant*: derived types are the only schema; [`read`] finds unknown keys, wrong types
 //! and unknown names, all at once. The module `plan` checks whether values make sense.
 
+pub mod amendment;
 pub mod axis;
 pub mod claim;
 mod cost;
@@ -40,10 +41,11 @@ pub struct Manifest {
     /// an empty line, a sentence with intervals and settings. `times(a, b)` is the ratio of means
     /// and `value(a)` the mean with two digits and without an interval; `estimate("id")` is the
     /// estimate of the claim of this id with its interval, and `number("id")` without. Of a claim
-    /// on several cells or rounds that is the estimate with the least support, for the cell or
-    /// round that `weakest("id")` names; `smallest("id")` and `largest("id")` are the smallest and
-    /// the largest of its estimates, and `supported("id")` is for how many of them it holds by
-    /// itself, as in "112 of 113". `holds("id")`, `refuted("id")` and `undecided("id")` write
+    /// on several cells or rounds that is the estimate nearest to the claim's limit, or farthest
+    /// beyond it, for the cell or round that `nearest("id")` names, and `least_certain("id")` is the
+    /// estimate with the least support, for the one that `weakest("id")` names; `smallest("id")` and
+    /// `largest("id")` are the smallest and the largest of its estimates, and `supported("id")` is
+    /// for how many of them it holds by itself, as in "112 of 113". `holds("id")`, `refuted("id")` and `undecided("id")` write
     /// nothing; where that claim has another verdict, the page has a headline from the ranking
     /// instead, as it has where there is no `finding`.
     #[schemars(example = &"FedAvg's error is {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times Scaffold's")]
@@ -84,7 +86,8 @@ pub struct Manifest {
     pub zip: Vec<Vec<String>>,
     /// Python code that defines algorithms of the manifest: files, by their paths from the
     /// manifest's folder, or installed modules, such as `exactfed.algorithms`. It is run when the
-    /// manifest is read, by the Python package alone.
+    /// manifest is read, by the Python package alone; in the `experiment.toml` of results the key
+    /// loads nothing.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PYTHON)]
     pub python: Vec<String>,
@@ -115,6 +118,9 @@ pub struct Manifest {
     /// `[[claim.<kind>]]`.
     #[serde(default)]
     pub claim: claim::ClaimTables,
+    /// `[[amendment]]`.
+    #[serde(default)]
+    pub amendment: Vec<amendment::Amendment>,
 }
 
 impl Manifest {

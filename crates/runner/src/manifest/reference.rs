@@ -24,6 +24,8 @@ pub fn markdown() -> String {
     page.section("`[[frontier]]`", description(frontier), frontier, &[]);
     page.kinds("figure", "[[figure.<kind>]]");
     page.kinds("claim", "[[claim.<kind>]]");
+    let amendment = page.resolve(&schema["properties"]["amendment"]["items"]);
+    page.section("`[[amendment]]`", description(amendment), amendment, &[]);
     page.shared_values();
     page.out
 }
@@ -38,7 +40,7 @@ errors. Writing out a default changes no cell.
 
 A manifest has one `[problem.<kind>]`, and one `[start]`, one `[budget]` and at least one
 `[[algorithm.<kind>]]`, or a `[[frontier]]`, which needs no runs; `[record]`, `[prices]`,
-`[compare]`, `[[figure.<kind>]]` and `[[claim.<kind>]]` are optional.
+`[compare]`, `[[figure.<kind>]]`, `[[claim.<kind>]]` and `[[amendment]]` are optional.
 
 Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
 instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
@@ -61,7 +63,7 @@ Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlas
 ";
 
 /// The tables that have sections of their own.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "problem",
     "algorithm",
     "figure",
@@ -72,6 +74,7 @@ const TABLES: [&str; 10] = [
     "prices",
     "compare",
     "frontier",
+    "amendment",
 ];
 
 /// The fewest names of a choice that is listed once for all keys that have it.

@@ -2,6 +2,7 @@
 
 use crate::data::TableReader;
 use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::registry::Registry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,11 +27,15 @@ pub struct Source {
     /// what is not here is read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// How much these files hold, as far as it was counted.
+    #[serde(skip)]
+    pub sizes: BTreeMap<String, FileSize>,
     /// Data files in memory, by the path that the manifest names: they are read from here instead
     /// of from the disk. Results keep a copy of each, so that they can be read without these.
     #[serde(skip)]
     pub in_memory: BTreeMap<String, Arc<[u8]>>,
-    /// The folder of the copies of data files that results keep, if it is of results.
+    /// The folder of the copies of data files that results keep, if it is of results: then
+    /// anybody may have written it.
     #[serde(skip)]
     pub copies: Option<PathBuf>,
     /// What reads Parquet tables; without it they are refused.
@@ -46,6 +51,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Whether it is the manifest that results keep, as opposed to one that a user names or wrote.
+    pub fn is_stored(&self) -> bool {
+        self.copies.is_some()
+    }
+
     /// What `f` returns, which may read this manifest.
     pub fn reading<T>(&self, f: impl FnOnce() -> T) -> T {
         if self.algorithms.is_empty() {

@@ -49,7 +49,8 @@ pub struct Tune {
     pub at: Option<AtCost>,
     /// How often candidates are added where the best is the smallest or the largest of its range,
     /// or stands beside one that diverged: three beyond the end of the range, or one between the
-    /// two.
+    /// two. A value that the manifest could not have, such as a `cohort` of more than all clients, is
+    /// left out. `run` asks before what is added takes longer than was planned.
     #[serde(default = "extend")]
     #[schemars(example = 3)]
     pub extend: u64,

@@ -14,6 +14,8 @@ use std::marker::PhantomData;
 
 /// Candidates of one setting.
 const MOST_CANDIDATES: usize = 1000;
+/// The most steps of a range that are listed, before those that are equal when rounded are dropped.
+const MOST_STEPS: f64 = 10_000.0;
 
 /// A number to three digits, so that candidates are short; or the nearest whole one.
 pub fn rounded(x: f64, whole: bool) -> f64 {
@@ -23,9 +25,14 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// So many numbers from `low` to `high` that successive ones have at most this ratio.
-fn geometric(low: f64, high: f64, ratio: f64, whole: bool) -> Vec<f64> {
-    let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
+/// In how many steps of at most this ratio one gets from `low` to `high`; beyond all bounds where
+/// the ratio is 1 to rounding.
+fn geometric_steps(low: f64, high: f64, ratio: f64) -> f64 {
+    libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0)
+}
+
+/// The numbers from `low` to `high` in so many steps of one ratio.
+fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let number = |i: usize| low * libm::pow(high / low, i as f64 / steps);
     let inner = (1..steps as usize).map(|i| rounded(number(i), whole));
     let mut all: Vec<f64> = std::iter::once(low).chain(inner).chain([high]).collect();
@@ -112,7 +119,13 @@ fn from_range(
 ) -> Result<TunedSetting, Vec<Diagnostic>> {
     let path = path_of_list(root, "range", key);
     let (low, high) = match range {
-        [low, high] if *low > 0.0 && low < high && high.is_finite() => (*low, *high),
+        [low, high] if *low > 0.0 && low < high && (high / low).is_finite() => (*low, *high),
+        [low, high] if *low > 0.0 && low < high && high.is_finite() => {
+            let message = format!(
+                "`range` = [{low:?}, {high:?}]: the larger must be at most 1e308 times the smaller"
+            );
+            return Err(fault(root, &path, message));
+        }
         _ => {
             let message = "must be two numbers above 0, the smaller first: such as [1e-3, 1.0]";
             return Err(fault(root, &path, message));
@@ -122,12 +135,29 @@ fn from_range(
         let message = format!("`ratio` must be a number above 1, not {}", tune.ratio);
         return Err(fault(root, "tune.ratio", message));
     }
-    let whole = are_whole(root, &path);
-    let values = geometric(low, high, tune.ratio, whole);
+    let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, tune.ratio));
+    let too_many = |candidates: f64| {
+        let candidates = match candidates < 1e15 {
+            true => candidates.to_string(),
+            false => format!("{candidates:.1e}"),
+        };
+        let [low, high] = [low, high].map(|end| match whole {
+            true => end.to_string(),
+            false => format!("{end:?}"),
+        });
+        let message = format!(
+            "`range` = [{low}, {high}] with `ratio` = {} makes {candidates} candidates; at most {MOST_CANDIDATES} are allowed: write a larger `ratio`",
+            tune.ratio
+        );
+        fault(root, &path, message)
+    };
+    // Counted before they are listed; rounding makes some of them equal.
+    if steps > MOST_STEPS {
+        return Err(too_many(steps + 1.0));
+    }
+    let values = geometric(low, high, steps, whole);
     if values.len() > MOST_CANDIDATES {
-        let message =
-            format!("makes {} candidates; at most {MOST_CANDIDATES} are allowed", values.len());
-        return Err(fault(root, &path, message));
+        return Err(too_many(values.len() as f64));
     }
     let ratio = libm::pow(high / low, 1.0 / (values.len() - 1) as f64);
     Ok(TunedSetting { key: key.to_owned(), values, ratio: Some(ratio), whole })

@@ -49,6 +49,8 @@ struct CellMaker<'a> {
     cells: Vec<Cell>,
     /// Places of cells by their ids.
     ids: HashMap<[u8; 8], usize>,
+    /// What is wrong with a cell, by its id, where such cells are made too.
+    faults: Option<HashMap<String, String>>,
 }
 
 /// The cells of a manifest.
@@ -61,6 +63,37 @@ pub fn cells(
     axes: &[GridAxis],
     hashes: &mut Hashes,
 ) -> Result<Vec<Cell>, Vec<Diagnostic>> {
+    make(root, manifest, axes, hashes, None).map(|maker| maker.cells)
+}
+
+/// Cells that may be wrong.
+pub struct TriedCells {
+    pub cells: Vec<Cell>,
+    /// What is wrong with some of them, by their ids.
+    pub faults: HashMap<String, String>,
+}
+
+/// The cells of a manifest, also those that are wrong.
+///
+/// # Errors
+/// All that is wrong with the grid.
+pub fn tried_cells(
+    root: &Node,
+    manifest: &Manifest,
+    axes: &[GridAxis],
+    hashes: &mut Hashes,
+) -> Result<TriedCells, Vec<Diagnostic>> {
+    let maker = make(root, manifest, axes, hashes, Some(HashMap::new()))?;
+    Ok(TriedCells { cells: maker.cells, faults: maker.faults.unwrap_or_default() })
+}
+
+fn make<'a>(
+    root: &'a Node,
+    manifest: &'a Manifest,
+    axes: &[GridAxis],
+    hashes: &'a mut Hashes,
+    faults: Option<HashMap<String, String>>,
+) -> Result<CellMaker<'a>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
         return Err(found);
@@ -78,6 +111,7 @@ pub fn cells(
         found: Diagnostics::default(),
         cells: Vec::new(),
         ids: HashMap::new(),
+        faults,
     };
     let mut parts = SharedParts::default();
     for entry in &entries {
@@ -92,7 +126,7 @@ pub fn cells(
             Ok(())
         })?;
     }
-    if maker.found.is_empty() { Ok(maker.cells) } else { Err(maker.found.into_vec()) }
+    if maker.found.is_empty() { Ok(maker) } else { Err(maker.found.into_vec()) }
 }
 
 impl CellMaker<'_> {
@@ -115,9 +149,9 @@ impl CellMaker<'_> {
             entry,
             choice,
         };
-        let faults = validate::check_cell(self.root, self.manifest, &point);
-        if !faults.is_empty() {
-            return self.found.extend(faults);
+        let wrong = validate::check_cell(self.root, self.manifest, &point);
+        if !wrong.is_empty() && self.faults.is_none() {
+            return self.found.extend(wrong);
         }
         let identity = Identity {
             numerics: NUMERICS,
@@ -137,10 +171,8 @@ impl CellMaker<'_> {
         let rest = rests.entry(others).or_insert_with(|| self.rest(visited, &identity));
         let hash = hash([&rest.text, &problem.text, &algorithm.text]);
         if let Some(other) = self.ids.insert(hash, self.cells.len()) {
-            let label = &self.cells[other].label;
             self.ids.insert(hash, other);
-            let repeated = validate::repeated_cell(self.root, entry, choice, label);
-            return self.found.add(repeated);
+            return self.repeated(entry, choice, other);
         }
         let parts = [&problem.settings, &algorithm.settings, &rest.settings];
         let cell = Cell {
@@ -152,7 +184,19 @@ impl CellMaker<'_> {
             custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
             identity,
         };
+        if let (Some(faults), Some(first)) = (&mut self.faults, wrong.into_iter().next()) {
+            faults.insert(cell.id.clone(), first.message);
+        }
         self.cells.push(cell);
+    }
+
+    /// Notes that a grid point describes the cell at this place. Of cells that are tried the first
+    /// is kept.
+    fn repeated(&mut self, entry: &str, choice: &Choice, other: usize) {
+        if self.faults.is_none() {
+            let label = &self.cells[other].label;
+            self.found.add(validate::repeated_cell(self.root, entry, choice, label));
+        }
     }
 
     fn problem(&mut self, visited: Visited<'_, '_>) -> SpecParts<problem::Spec> {

@@ -22,7 +22,6 @@ struct AxisKey<'a> {
 struct CheckedFigure<'a> {
     /// Path of the figure in the manifest.
     path: String,
-    id: String,
     common: &'a FigureKeys,
     axes: Vec<AxisKey<'a>>,
     /// Keys whose values are quantities.
@@ -32,10 +31,11 @@ struct CheckedFigure<'a> {
 impl<'a> CheckedFigure<'a> {
     /// All figures of a manifest, in the order of their kinds.
     fn all(manifest: &'a Manifest) -> Vec<Self> {
-        let figure = |kind: &str, i: usize, common: &'a FigureKeys, axes, quantities| {
-            let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
-            let id = common.id.clone().unwrap_or_else(|| format!("{kind}{number}"));
-            Self { path: format!("figure.{kind}.{i}"), id, common, axes, quantities }
+        let figure = |kind: &str, i: usize, common: &'a FigureKeys, axes, quantities| Self {
+            path: format!("figure.{kind}.{i}"),
+            common,
+            axes,
+            quantities,
         };
         let axis = |key, setting, is_number| AxisKey { key, setting, is_number };
         let table = &manifest.figure;
@@ -66,10 +66,10 @@ impl<'a> CheckedFigure<'a> {
     }
 }
 
-/// Ids and paths of all figures of a manifest, in the order of their kinds; those of frontiers
-/// last.
+/// Ids and paths of all figures of a plan's manifest.
 pub fn figure_ids(manifest: &Manifest) -> Vec<(String, String)> {
-    let figures = CheckedFigure::all(manifest).into_iter().map(|f| (f.id, f.path));
+    let figures =
+        CheckedFigure::all(manifest).into_iter().map(|f| (f.common.id().to_owned(), f.path));
     figures.chain(frontier_figures(manifest)).collect()
 }
 
@@ -91,10 +91,9 @@ pub fn check_figures(checker: &mut Checker<'_>) {
         figures.iter().for_each(|figure| checker.separate_squares(figure));
     }
     let mut ids = HashSet::new();
-    let of_frontiers: Vec<String> = frontier_figures(manifest).map(|(id, _)| id).collect();
-    ids.extend(&of_frontiers);
+    ids.extend(frontier_figures(manifest).map(|(id, _)| id));
     for figure in &figures {
-        checker.id(figure, ids.insert(&figure.id));
+        checker.id(figure, ids.insert(figure.common.id().to_owned()));
         checker.rest(figure);
     }
     for (i, figure) in manifest.figure.winners.iter().enumerate() {
@@ -198,12 +197,12 @@ impl Checker<'_> {
     }
 
     fn id(&mut self, figure: &CheckedFigure<'_>, is_new: bool) {
-        let path = format!("{}.id", figure.path);
-        if !is_plain_name(&figure.id) {
-            let message = format!("a figure's id names its file: \"{}\" cannot", figure.id);
+        let (path, id) = (format!("{}.id", figure.path), figure.common.id());
+        if !is_plain_name(id) {
+            let message = format!("a figure's id names its file: \"{id}\" cannot");
             self.note(&path, message, |d| d.allowing(PLAIN_NAMES));
         } else if !is_new {
-            self.fault(&path, format!("two figures are called \"{}\"", figure.id));
+            self.fault(&path, format!("two figures are called \"{id}\""));
         }
     }
 

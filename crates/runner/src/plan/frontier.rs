@@ -15,15 +15,45 @@ use std::collections::BTreeSet;
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
 const MOST_NUMBERS: u64 = 10_000;
 
-/// The figures of a frontier: the end of the id of each.
-pub const FRONTIER_FIGURES: [&str; 5] = ["", "-map", "-local-steps", "-step-size", "-pareto"];
+/// A figure of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrontierFigure {
+    /// The least cost.
+    Cost,
+    /// Which algorithm is best.
+    Map,
+    /// The best numbers of local steps.
+    LocalSteps,
+    /// The best step sizes.
+    StepSize,
+    /// Communications against oracle calls.
+    Pareto,
+}
+
+impl FrontierFigure {
+    /// All of them, in the order of pages.
+    pub const ALL: [Self; 5] =
+        [Self::Cost, Self::Map, Self::LocalSteps, Self::StepSize, Self::Pareto];
+
+    /// The id of the figure of the frontier of this id.
+    pub fn id(self, frontier: &str) -> String {
+        let end = match self {
+            Self::Cost => "",
+            Self::Map => "-map",
+            Self::LocalSteps => "-local-steps",
+            Self::StepSize => "-step-size",
+            Self::Pareto => "-pareto",
+        };
+        format!("{frontier}{end}")
+    }
+}
 
 /// Ids and paths of the figures of all frontiers.
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {
-        let figure = move |end: &&str| (format!("{}{end}", frontier.id), format!("frontier.{i}"));
-        FRONTIER_FIGURES.iter().map(figure)
+        let id = move |figure: FrontierFigure| figure.id(&frontier.id);
+        FrontierFigure::ALL.into_iter().map(move |figure| (id(figure), format!("frontier.{i}")))
     })
 }
 

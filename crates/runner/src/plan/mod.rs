@@ -3,10 +3,12 @@
 //! *Invariant*: a cell id is a hash of what determines the numbers and of nothing else;
 //! whitespace, key order, titles, labels and figures do not change it.
 
+mod amendments;
 mod candidates;
 mod cells;
 mod claims;
 mod costs;
+mod extension;
 mod figures;
 mod frontier;
 mod grid;
@@ -26,12 +28,14 @@ use crate::manifest::{
     BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
     Rejected, Source, Spacing, Start,
 };
+use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::federated::Cost;
 use exactfed_core::problem::Fault;
+use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
-pub use frontier::FRONTIER_FIGURES;
+pub use frontier::FrontierFigure;
 use places::Checker;
 pub use places::place_of;
 pub use selection::{selected, shows};
@@ -61,8 +65,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// The problem of the frontiers, if there are any, with the hashes of its files.
     pub frontier_problem: Option<problem::Spec>,
-    /// The order of the figures in the manifest, as indices into [`figure_ids`].
-    pub figures: Vec<usize>,
+    /// The ids of the figures, in the order of the manifest.
+    pub figures: Vec<String>,
     /// The order of the claims in the manifest, as indices into those of its table.
     pub claims: Vec<usize>,
     /// The settings that are tuned. Then the cells are those of all candidates, until the plan
@@ -278,8 +282,9 @@ impl Plan {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
         let (mut manifest, axes) = read(&root).map_err(reject)?;
+        manifest.figure.name();
         let mut found = validate::check_manifest(&root, &manifest);
-        let mut hashes = Hashes { folder: folder(&source), known: source.files.clone() };
+        let mut hashes = Hashes::new(&source);
         let cells = cells::cells(&root, &manifest, &axes, &mut hashes);
         let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
@@ -289,6 +294,7 @@ impl Plan {
         let mut checker = Checker::new(&root, &manifest, &cells);
         figures::check_figures(&mut checker);
         claims::check_claims(&mut checker);
+        amendments::check_amendments(&mut checker);
         frontier::check_frontiers(&mut checker);
         checker.tune(&cells);
         if let Some(compare) = manifest.compare {
@@ -300,13 +306,16 @@ impl Plan {
             return Err(reject(found));
         }
         let algorithms = manifest.algorithm.definitions();
-        let source = Source { files: hashes.known, algorithms, ..source };
+        let Hashes { known: files, sizes, .. } = hashes;
+        let source = Source { files, sizes, algorithms, ..source };
         if !figures::has_figures(&manifest) && !cells.is_empty() {
             let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
             manifest.figure = figures::default_figures(&cells, &tuned);
+            manifest.figure.name();
         }
         let all = figure_ids(&manifest);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
+        let figures = figures.into_iter().map(|place| all[place].0.clone()).collect();
         let all = manifest.claim.all();
         let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
 
@@ -331,12 +340,12 @@ impl Plan {
 }
 
 /// The cells of a manifest whose tree is changed, which is sound otherwise.
-fn tree_cells(root: &Node, source: &Source) -> Result<Vec<Cell>, Rejected> {
+fn tree_cells(root: &Node, source: &Source) -> Result<TriedCells, Rejected> {
     let reject = |found| Rejected::new(source, found);
     source.reading(|| {
         let (manifest, axes) = read(root).map_err(reject)?;
-        let mut hashes = Hashes { folder: folder(source), known: source.files.clone() };
-        cells::cells(root, &manifest, &axes, &mut hashes).map_err(reject)
+        let mut hashes = Hashes::new(source);
+        cells::tried_cells(root, &manifest, &axes, &mut hashes).map_err(reject)
     })
 }
 
@@ -358,13 +367,19 @@ fn folder(source: &Source) -> DataFolder {
     DataFolder::new(base, source.copies.clone(), source.tables).with_files(source.in_memory.clone())
 }
 
-/// Hashes of the data files, each read once.
+/// Hashes and sizes of the data files, each read once.
 struct Hashes {
     folder: DataFolder,
     known: BTreeMap<String, String>,
+    sizes: BTreeMap<String, FileSize>,
 }
 
 impl Hashes {
+    fn new(source: &Source) -> Self {
+        let (known, sizes) = (source.files.clone(), source.sizes.clone());
+        Self { folder: folder(source), known, sizes }
+    }
+
     /// The errors of files in memory that no key of the manifest names.
     fn unused(&self, source: &Source) -> Option<Diagnostic> {
         let unused = source.in_memory.keys().find(|name| !self.known.contains_key(*name))?;
@@ -380,17 +395,27 @@ impl Hashes {
     fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {
-            if let Some(hash) = self.known.get(&file.path) {
-                file.sha256 = Some(hash.clone());
-                continue;
-            }
-            match self.folder.hash(&file.path) {
-                Ok(hash) => {
-                    self.known.insert(file.path.clone(), hash.clone());
-                    file.sha256 = Some(hash);
+            let path = file.path.clone();
+            if !self.known.contains_key(&path) {
+                match self.folder.hash(&path) {
+                    Ok((hash, size)) => {
+                        self.known.insert(path.clone(), hash);
+                        self.sizes.insert(path.clone(), size);
+                    }
+                    Err(message) => {
+                        faults.push(Fault::new(key, format!(": {message}")));
+                        continue;
+                    }
                 }
-                Err(message) => faults.push(Fault::new(key, format!(": {message}"))),
             }
+            let hash = &self.known[&path];
+            if !self.sizes.contains_key(&path)
+                && let Some(size) = self.folder.size(&path, hash)
+            {
+                self.sizes.insert(path.clone(), size);
+            }
+            file.sha256 = Some(hash.clone());
+            file.size = self.sizes.get(&path).copied();
         }
         faults
     }

@@ -4,18 +4,11 @@
 //! *Invariant*: what is selected is a function of the manifest and of the losses of the cells, so
 //! that it does not matter when, where and in which order they were run.
 
-use super::candidates::{put_candidates, replicates, rounded};
+use super::candidates::replicates;
 use super::settings::{Setting, short};
-use super::{Cell, Plan, cell_id, tree_cells};
-use crate::manifest::Rejected;
-use crate::manifest::document::parse;
+use super::{Cell, Plan, cell_id};
 use crate::manifest::tune::{EVALUATE, TunedSetting};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Candidates that are added beyond the end of a range at a time.
-const ADDED: usize = 3;
-/// The ratio of two candidates between which none is added.
-const CLOSE: f64 = 1.05;
 
 /// Settings that are tuned, and how far that is.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +42,8 @@ pub struct TuningGroup {
     pub edges: Vec<TuningEdge>,
     /// How often candidates were added.
     pub extended: u64,
+    /// Why further candidates were left out, each reason once.
+    pub refused: Vec<String>,
     /// Fresh runs of the selected one.
     pub evaluation: Option<Cell>,
     /// Fresh runs of the candidate that is best for all algorithms together.
@@ -99,7 +94,7 @@ impl TuningGroup {
     }
 
     /// The different values of a setting, increasing.
-    fn values(&self, setting: usize) -> Vec<f64> {
+    pub(super) fn values(&self, setting: usize) -> Vec<f64> {
         let mut all: Vec<f64> =
             self.candidates.iter().filter_map(|candidate| candidate.values[setting]).collect();
         all.sort_by(f64::total_cmp);
@@ -143,7 +138,7 @@ impl TuningGroup {
     }
 
     /// The candidate with the next larger value of a setting, and the others equal.
-    fn above(&self, of: &Candidate, setting: usize) -> Option<&Candidate> {
+    pub(super) fn above(&self, of: &Candidate, setting: usize) -> Option<&Candidate> {
         let alike = |other: &&Candidate| {
             let mut pairs = other.values.iter().zip(&of.values).enumerate();
             pairs.all(|(i, (a, b))| if i == setting { a > b } else { a == b })
@@ -152,37 +147,6 @@ impl TuningGroup {
             a.values[setting].partial_cmp(&b.values[setting]).unwrap_or(std::cmp::Ordering::Equal)
         };
         self.candidates.iter().filter(alike).min_by(by_value)
-    }
-
-    /// The values of each setting that are tried next.
-    fn further(&self, settings: &[TunedSetting]) -> BTreeMap<usize, Vec<f64>> {
-        let mut further: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for edge in &self.edges {
-            let (i, known) = (edge.setting(), self.values(edge.setting()));
-            let Some(ratio) = settings[i].ratio else { continue };
-            let (first, last) = (known[0], known[known.len() - 1]);
-            let powers = (1..=ADDED).map(|power| libm::pow(ratio, power as f64));
-            let more: Vec<f64> = match edge {
-                TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
-                TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
-                TuningEdge::Divergence(_) => {
-                    let winner = self.winner();
-                    let above = winner.and_then(|winner| self.above(winner, i));
-                    let pair = winner.zip(above).map(|(a, b)| (a.values[i], b.values[i]));
-                    match pair {
-                        Some((Some(low), Some(high))) if high > CLOSE * low => {
-                            vec![libm::sqrt(low * high)]
-                        }
-                        _ => Vec::new(),
-                    }
-                }
-            };
-            let rounded = more.into_iter().map(|x| rounded(x, settings[i].whole));
-            let new = rounded.filter(|x| *x > 0.0 && !known.contains(x));
-            further.entry(i).or_default().extend(new);
-        }
-        further.retain(|_, values| !values.is_empty());
-        further
     }
 }
 
@@ -206,7 +170,7 @@ impl Plan {
     }
 
     /// The candidates in the manifest, grouped by algorithm and point of the grid.
-    fn groups(&self, cells: &[Cell], settings: &[TunedSetting]) -> Vec<TuningGroup> {
+    pub(super) fn groups(&self, cells: &[Cell], settings: &[TunedSetting]) -> Vec<TuningGroup> {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();
         for cell in cells {
@@ -221,6 +185,7 @@ impl Plan {
                     selected: None,
                     edges: Vec::new(),
                     extended: 0,
+                    refused: Vec::new(),
                     evaluation: None,
                     shared: None,
                 });
@@ -242,18 +207,19 @@ impl Plan {
 
     /// The plan of fresh runs of what is selected by the losses of the candidates: `loss` is the
     /// mean over the runs of a cell, infinite if one diverged, `None` if it was not run. Where it is
-    /// not known yet, more candidates are to be run first. A plan without `[tune]` stays as it is.
+    /// not known yet, more candidates are to be run first; `clients` is the number of clients of a
+    /// cell whose settings do not say it. A plan without `[tune]` stays as it is.
     ///
     /// # Errors
-    /// What `loss` returns.
+    /// What `loss` and `clients` return.
     pub fn following<E>(
         mut self,
         loss: impl Fn(&Cell) -> Result<Option<f64>, E>,
+        clients: impl Fn(&Cell) -> Result<Option<usize>, E>,
     ) -> Result<Self, E> {
         let Some(mut tuning) = self.tuning.take() else { return Ok(self) };
         self.tuning = Some(Tuning { settings: tuning.settings.clone(), groups: Vec::new() });
         let mut groups = self.groups(&self.cells, &tuning.settings);
-        let most = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend);
         loop {
             for group in &mut groups {
                 for candidate in group.candidates.iter_mut().filter(|c| c.loss.is_none()) {
@@ -263,7 +229,8 @@ impl Plan {
                     group.select(&tuning.settings);
                 }
             }
-            if !self.extend(&mut groups, &tuning.settings, most) {
+            self.leave_allowed_edges(&mut groups, &tuning.settings, &clients)?;
+            if !self.extend(&mut groups, &tuning.settings, &clients)? {
                 break;
             }
         }
@@ -276,73 +243,6 @@ impl Plan {
         tuning.groups = groups;
         self.tuning = Some(tuning);
         Ok(self)
-    }
-
-    /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
-    /// there are any.
-    fn extend(&self, groups: &mut [TuningGroup], settings: &[TunedSetting], most: u64) -> bool {
-        let mut wanted: Vec<(usize, BTreeMap<usize, Vec<f64>>)> = Vec::new();
-        for (i, group) in groups.iter().enumerate() {
-            if group.is_complete() && group.extended < most {
-                let further = group.further(settings);
-                if !further.is_empty() {
-                    wanted.push((i, further));
-                }
-            }
-        }
-        if wanted.is_empty() {
-            return false;
-        }
-        let mut all: Vec<Vec<f64>> = settings.iter().map(|s| s.values.clone()).collect();
-        for (setting, values) in all.iter_mut().enumerate() {
-            values.extend(groups.iter().flat_map(|group| group.values(setting)));
-            let further = wanted.iter().filter_map(|(_, further)| further.get(&setting));
-            values.extend(further.flatten());
-            values.sort_by(f64::total_cmp);
-            values.dedup();
-        }
-        let Ok(cells) = self.candidates(settings, &all) else { return false };
-        let found = self.groups(&cells, settings);
-        for (i, further) in wanted {
-            let group = &mut groups[i];
-            let known: Vec<Vec<f64>> = (0..settings.len()).map(|s| group.values(s)).collect();
-            group.extended += 1;
-            let same = |other: &&TuningGroup| {
-                let id = &group.candidates[0].cell.id;
-                other.candidates.iter().any(|candidate| candidate.cell.id == *id)
-            };
-            let Some(other) = found.iter().find(same) else { continue };
-            let is_wanted = |candidate: &&Candidate| {
-                let known_or_new = candidate.values.iter().enumerate().all(|(s, value)| {
-                    value.is_none_or(|x| {
-                        known[s].contains(&x) || further.get(&s).is_some_and(|f| f.contains(&x))
-                    })
-                });
-                known_or_new && group.candidates.iter().all(|c| c.cell.id != candidate.cell.id)
-            };
-            let new: Vec<Candidate> = other.candidates.iter().filter(is_wanted).cloned().collect();
-            group.candidates.extend(new);
-            let order = |a: &Candidate, b: &Candidate| {
-                a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal)
-            };
-            group.candidates.sort_by(order);
-        }
-        true
-    }
-
-    /// The cells of the manifest with these candidates of the tuned settings.
-    fn candidates(
-        &self,
-        settings: &[TunedSetting],
-        values: &[Vec<f64>],
-    ) -> Result<Vec<Cell>, Rejected> {
-        let mut root = parse(&self.source)?;
-        self.source.reading(|| {
-            for (setting, values) in settings.iter().zip(values) {
-                let _ = put_candidates(&mut root, &setting.key, values);
-            }
-        });
-        tree_cells(&root, &self.source)
     }
 
     /// Selects, at each point of the grid, the candidate that is best for all algorithms together:
@@ -402,15 +302,14 @@ impl Plan {
         self.cells.iter().chain(of_groups)
     }
 
-    /// The number of fresh cells that follow the candidates at most, and of candidates that may be
-    /// added.
-    pub fn expected_following(&self) -> Option<(usize, usize)> {
-        let tuning = self.tuning.as_ref()?;
-        let groups = match tuning.groups.len() {
-            0 => self.groups(&self.cells, &tuning.settings).len(),
-            known => known,
+    /// For each algorithm at each point of the grid the fresh runs of each of its candidates, one
+    /// or two of which follow; none where nothing is tuned.
+    pub fn possible_evaluations(&self) -> Vec<Vec<Cell>> {
+        let Some(tuning) = &self.tuning else { return Vec::new() };
+        let groups = self.groups(&self.cells, &tuning.settings);
+        let of = |group: &TuningGroup| {
+            group.candidates.iter().map(|candidate| self.evaluation(candidate)).collect()
         };
-        let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
-        Some((2 * groups, groups * extend * ADDED * tuning.settings.len()))
+        groups.iter().map(of).collect()
     }
 }

@@ -32,8 +32,18 @@ fn visit(node: &Node, path: &str, see: &mut dyn FnMut(&Node, &str)) {
     }
 }
 
-/// Notes a text that no page could show unchanged, and a name that is too long or has several
-/// lines.
+/// Whether a character leaves no mark: white space, and characters of no width.
+fn is_invisible(c: char) -> bool {
+    let has_no_width = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}');
+    has_no_width || c.is_whitespace() || c.is_control()
+}
+
+/// Notes a text that no page could show unchanged, and a name that is blank, too long or has
+/// several lines.
 fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
     let Value::String(text) = &node.value else { return };
     let key = short(path);
@@ -48,6 +58,9 @@ fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
     let is_name = ["label", "id"].contains(&key) && !path.starts_with("problem.");
     if is_name && text.contains(['\n', '\r', '\t']) {
         wrong(format!("`{key}` is a name: it must stand in one line"));
+    }
+    if is_name && text.chars().all(is_invisible) {
+        wrong(format!("`{key}` is {text:?}: a name must have a character that is visible"));
     }
     let length = text.chars().count();
     if is_name && length > MOST_NAME {
@@ -175,11 +188,20 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
     }
     add(point.entry, &algorithm.faults);
+    add(point.entry, fault_for_clients(point).as_slice());
     add("budget", check_budget(point).as_slice());
     add("record", too_many_points(point).as_slice());
     add("record", &metrics_without_records(point));
     add("start", check_start(point.start).as_slice());
     found
+}
+
+/// What is wrong with an algorithm for the problem's number of clients, where the settings say it.
+fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
+    let (problem, algorithm) = (point.problem, point.algorithm);
+    let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
+    let extent = problem.spec.extent().filter(|_| sound)?;
+    algorithm.spec.check_for(extent.clients)
 }
 
 /// Metrics of records that the problem does not have.

@@ -10,7 +10,9 @@ mod measure;
 pub mod memory;
 pub mod predict;
 mod prepare;
+mod problem_cost;
 mod sanity;
+mod work;
 
 use crate::manifest::Metric;
 use crate::panics::{caught, lock};
@@ -29,15 +31,19 @@ use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+pub use work::{RunWork, RunWorkCount};
 
 /// Observes the progress of a run.
 pub trait Observer: Sync {
-    /// This number of client steps was taken.
-    fn steps(&self, _count: u64) {}
-    /// This number of client steps will not be taken, because a run diverged.
-    fn skipped(&self, _count: u64) {}
+    /// This work was done.
+    fn worked(&self, _work: RunWork) {}
+    /// This work will not be done, because a run diverged.
+    fn skipped(&self, _work: RunWork) {}
     /// A cell, of whose runs so many diverged, is complete and stored.
     fn cell(&self, _diverged: usize) {}
+    /// In this round of this run, numbered from 0, θ ceased to consist of finite numbers. Where only
+    /// its square is too large for double precision, the run has diverged without that.
+    fn not_finite(&self, _cell: &Cell, _run: u64, _round: u64) {}
     /// A cell cannot be run.
     fn failed(&self, _failed: &Failed<'_>) {}
     /// Whether to stop; incomplete cells are dropped.
@@ -175,7 +181,7 @@ impl<'a> Queue<'a> {
             if progress.failed {
                 // Its other runs would be dropped.
                 progress.missing -= 1;
-                observer.skipped(prepared.steps_per_run());
+                observer.skipped(prepared.work_per_run());
                 return None;
             }
         }
@@ -336,35 +342,40 @@ impl Prepared<'_> {
         let further = runs.meter.metrics.iter().map(|metric| (*metric, Vec::new()));
         let mut trace = Trace { further: further.collect(), ..Trace::default() };
         let mut sanity = Sanity::default();
-        let (mut round, mut reported) = (0, 0);
-        let per_round = identity.steps_per_round(self.clients());
-        for &target in self.recorded.iter() {
+        let (mut round, mut reported) = (0, RunWork::default());
+        let (all, work) = (self.work_per_run(), self.work_of());
+        for (rows, &target) in (0..).zip(self.recorded.iter()) {
             while round < target {
                 runs.round()?;
                 round += 1;
-                if !squared_distance(runs.own.estimate(), scenario.instance.optimum()).is_finite() {
+                let theta = runs.own.estimate();
+                if !squared_distance(theta, scenario.instance.optimum()).is_finite() {
+                    if theta.iter().any(|x| !x.is_finite()) {
+                        observer.not_finite(self.cell, run, round);
+                    }
                     trace.outcome = Outcome::Diverged;
-                    let taken = per_round * round;
-                    observer.steps(taken - reported);
-                    observer.skipped(per_round * identity.rounds - taken);
+                    let done = work(round, rows);
+                    observer.worked(done - reported);
+                    observer.skipped(all - done);
                     return Ok(trace);
                 }
                 if observer.interrupted() {
                     return Err(Stopped::Interrupted);
                 }
-                if per_round * round - reported >= REPORTED {
-                    observer.steps(per_round * round - reported);
-                    reported = per_round * round;
+                let done = work(round, rows);
+                if (done - reported).steps >= REPORTED {
+                    observer.worked(done - reported);
+                    reported = done;
                 }
             }
             runs.record(&mut trace, round, identity.record.iterates);
             if let Err(reason) = sanity.check(&trace, &*runs.own, scenario) {
-                observer.skipped(per_round * identity.rounds - reported);
+                observer.skipped(all - reported);
                 return Err(Stopped::Contradiction(reason));
             }
-            let calls = per_round * round;
-            observer.steps(calls - reported);
-            reported = calls;
+            let done = work(round, rows + 1);
+            observer.worked(done - reported);
+            reported = done;
         }
         trace.averages = runs.meter.averages();
         Ok(trace)

@@ -66,17 +66,6 @@ impl Prepared<'_> {
     pub fn missing_runs(&self) -> u64 {
         self.cell.identity.runs().saturating_sub(self.first_run)
     }
-
-    /// Local steps of all clients of all runs that are missing.
-    pub fn client_steps(&self) -> u64 {
-        self.steps_per_run().saturating_mul(self.missing_runs())
-    }
-
-    /// Local steps of all clients of a run.
-    pub fn steps_per_run(&self) -> u64 {
-        let Identity { rounds, .. } = self.cell.identity;
-        self.cell.identity.steps_per_round(self.clients()).saturating_mul(rounds)
-    }
 }
 
 /// A cell whose instance or start does not exist.
@@ -293,10 +282,8 @@ fn scenario(
         );
         return Err(bad(cell.entry.to_string(), message));
     }
-    for component in algorithm.components() {
-        if let Some(fault) = component.terms.check_for(instance.clients()).into_iter().next() {
-            return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
-        }
+    if let Some(fault) = algorithm.check_for(instance.clients()) {
+        return Err(bad(format!("{}.{}", cell.entry, fault.key), fault.message));
     }
     check_matrices(cell, instance.dim())?;
     let limit = limit(cell, &*instance);

@@ -34,6 +34,54 @@ fn replicates_come_in_their_order_from_any_number_of_threads() {
     assert_eq!(collect(3), one);
 }
 
+/// Adds up what it is told of.
+#[derive(Default)]
+struct Counted {
+    done: RunWorkCount,
+    skipped: RunWorkCount,
+}
+
+impl Observer for Counted {
+    fn worked(&self, work: RunWork) {
+        self.done.add(work);
+    }
+
+    fn skipped(&self, work: RunWork) {
+        self.skipped.add(work);
+    }
+}
+
+/// Progress counts steps and measurements by what they are expected to cost: together they are all
+/// the work, also of runs that diverge, and the expected time of the cells but for their set-up.
+#[test]
+fn progress_counts_what_is_measured() {
+    let text = include_str!("../../../../experiments/smoke/diverging.toml");
+    let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
+    let diverging = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    for plan in [plan(3), diverging] {
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let all: RunWork = prepared.iter().map(Prepared::work).sum();
+        let seen = Counted::default();
+        run(&prepared, 2, &seen, |_| Ok::<_, ()>(())).unwrap();
+        assert_eq!(seen.done.get() + seen.skipped.get(), all);
+        let cells = plan.cells.iter().map(|cell| cost::expected_nanoseconds(&cell.identity));
+        let expected: u64 = cells.map(|nanoseconds| nanoseconds - cost::CELL).sum();
+        let ratio = all.nanoseconds as f64 / expected as f64;
+        assert!((0.9..=1.0).contains(&ratio), "{ratio}");
+    }
+    // Of a run whose metrics cost more than its steps, the steps are less than half of the work.
+    let overrides = ["replicates=1", "record.metrics=[\"suboptimality\", \"sq-gradient\"]"];
+    let text = include_str!("../../../../experiments/smoke/logistic.toml");
+    let overrides = overrides.map(str::to_owned).to_vec();
+    let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
+    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let work = prepared[0].work_of();
+    let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
+    let [steps, all] = [0, rows].map(|rows| work(rounds, rows).nanoseconds);
+    assert!(steps < all / 2, "{steps} of {all}");
+}
+
 #[test]
 fn the_first_error_of_keep_ends_the_run() {
     let plan = plan(1);

@@ -196,7 +196,7 @@ impl Dataset {
     /// An example for the documentation.
     pub fn example() -> Self {
         Self {
-            file: DataFile { path: "records.csv".into(), sha256: None },
+            file: DataFile { path: "records.csv".into(), sha256: None, size: None },
             label: label(),
             features: Vec::new(),
             clients: Some(10),

@@ -58,6 +58,7 @@ impl Dataset {
         if self.standardise {
             self.standardise(&mut records, test.as_mut())?;
         }
+        self.check_squares(&records)?;
         if self.intercept {
             records.append_ones();
             test.iter_mut().for_each(Records::append_ones);
@@ -217,6 +218,27 @@ impl Dataset {
         }
     }
 
+    /// An error if the square of a feature is not finite, as second derivatives of losses have to be.
+    fn check_squares(&self, records: &Records) -> Result<(), Fault> {
+        let too_large = |x: &f64| !(x * x).is_finite();
+        let found = match &records.sparse {
+            Some(rows) => {
+                let entry = rows.values().iter().position(too_large);
+                entry.map(|entry| (rows.place(entry), rows.values()[entry]))
+            }
+            None => {
+                let entry = records.features.iter().position(too_large);
+                let place = |entry| (entry / records.d, entry % records.d);
+                entry.map(|entry| (place(entry), records.features[entry]))
+            }
+        };
+        let Some(((row, column), value)) = found else { return Ok(()) };
+        let name = records.column_name(column);
+        Err(self.fault(format!(
+            "feature [row, column] = [{row}, {column}], counted from 0 among the records of the clients, is {value:e}{name}; its square is beyond double precision: give the feature another unit"
+        )))
+    }
+
     /// The fault of a feature that is not finite.
     pub(super) fn infinite(
         &self,
@@ -224,8 +246,7 @@ impl Dataset {
         (row, column): (usize, usize),
         value: f64,
     ) -> Fault {
-        let name = records.names.get(column);
-        let name = name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)));
+        let name = records.column_name(column);
         self.fault(format!(
             "feature [row, column] = [{row}, {column}], counted from 0, is {value}{name}; every number must be finite, and nothing is filled in"
         ))
@@ -310,11 +331,18 @@ impl Dataset {
 
     fn not_numeric(&self, name: &str, values: &[String]) -> Fault {
         let first = values.iter().enumerate().find(|(_, value)| value.parse::<f64>().is_err());
-        let (row, value) = first.map_or((0, String::new()), |(row, value)| (row, sanitised(value)));
         let name = sanitised(name);
-        self.fault(format!(
-            "column `{name}` is not a feature: row {row} is \"{value}\", not a number; list the `features` that are meant"
-        ))
+        self.fault(match (first, values.first()) {
+            (Some((row, value)), _) => format!(
+                "column `{name}` is not a feature: row {row} is \"{}\", not a number; list the `features` that are meant",
+                sanitised(value)
+            ),
+            (None, Some(value)) => format!(
+                "column `{name}` is not a feature: it holds numbers as text, such as \"{}\" in row 0; convert it to a column of numbers",
+                sanitised(value)
+            ),
+            (None, None) => "there are no records".to_owned(),
+        })
     }
 
     /// The fault of features that are the same in all records.
@@ -342,8 +370,11 @@ impl Dataset {
         for j in 0..d {
             let column = || records.features.iter().skip(j).step_by(d);
             let mean = column().fold(0.0, |sum, x| sum + x) / n;
-            let variance = column().fold(0.0, |sum, x| sum + (x - mean) * (x - mean)) / n;
-            let scale = libm::sqrt(variance);
+            if !mean.is_finite() {
+                // The check of squares reports it.
+                continue;
+            }
+            let scale = deviation(column, mean, n);
             if scale.is_nan() || scale <= 1e-12 * mean.abs() {
                 constant.push(j);
                 continue;
@@ -359,7 +390,31 @@ impl Dataset {
     }
 }
 
+/// The standard deviation of n numbers around their mean.
+fn deviation<'a, I>(numbers: impl Fn() -> I, mean: f64, n: f64) -> f64
+where
+    I: Iterator<Item = &'a f64>,
+{
+    let variance = |unit: f64| {
+        let from_mean = numbers().map(|x| (x - mean) / unit);
+        from_mean.fold(0.0, |sum, x| sum + x * x) / n
+    };
+    let plain = variance(1.0);
+    if plain.is_normal() {
+        return libm::sqrt(plain);
+    }
+    // Squares that are too small or too large for double precision.
+    let unit = numbers().fold(0.0, |most: f64, x| most.max((x - mean).abs()));
+    if unit == 0.0 { 0.0 } else { unit * libm::sqrt(variance(unit)) }
+}
+
 impl Records {
+    /// Where a feature is, if columns have names.
+    fn column_name(&self, column: usize) -> String {
+        let name = self.names.get(column);
+        name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)))
+    }
+
     /// The records of these rows.
     fn take(&self, rows: &[usize]) -> Self {
         let part = |column: &Column| match column {

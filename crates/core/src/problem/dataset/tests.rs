@@ -249,3 +249,51 @@ fn what_cannot_be_used_is_refused() {
     let (records, _) = label.open(&Fixed(table()), 1).unwrap();
     assert!(records.two_classes().unwrap_err().message.contains("60 distinct labels"));
 }
+
+/// The columns of [`table`] with the features in another unit.
+fn table_in(unit: f64) -> Contents {
+    let Contents::Table(mut columns) = table() else { unreachable!() };
+    for (name, column) in &mut columns {
+        if let (true, Column::Numbers(values)) = (name != "label", column) {
+            values.iter_mut().for_each(|x| *x *= unit);
+        }
+    }
+    Contents::Table(columns)
+}
+
+#[test]
+fn a_standardised_feature_does_not_depend_on_its_unit() {
+    let dataset = Dataset { standardise: true, ..dataset(Split::Iid) };
+    let features = |unit| dataset.open(&Fixed(table_in(unit)), 1).unwrap().0.features;
+    let expected = features(1.0);
+    for unit in [1e-200, 1e-160, 1e-300, 1e200, 1e300] {
+        let largest = features(unit)
+            .iter()
+            .zip(&expected)
+            .fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+        assert!(largest < 1e-12, "{unit:e}: {largest:e}");
+    }
+    let Err(fault) = dataset.open(&Fixed(table_in(0.0)), 1) else { panic!("they are constant") };
+    assert!(fault.message.contains("the same in all records"), "{}", fault.message);
+}
+
+#[test]
+fn a_feature_whose_square_is_not_finite_is_refused() {
+    let as_they_are = Dataset { standardise: false, ..dataset(Split::Iid) };
+    let Err(fault) = as_they_are.open(&Fixed(table_in(1e200)), 1) else { panic!() };
+    assert!(fault.message.contains("its square is beyond double precision"), "{}", fault.message);
+    assert!(fault.message.contains("in column `b`"), "{}", fault.message);
+    let standardised = Dataset { standardise: true, ..dataset(Split::Iid) };
+    let Err(fault) = standardised.open(&Fixed(table_in(5e306)), 1) else { panic!() };
+    assert!(fault.message.contains("its square is beyond double precision"), "{}", fault.message);
+}
+
+#[test]
+fn numbers_as_text_are_named() {
+    let Contents::Table(mut columns) = table() else { unreachable!() };
+    columns[0].1 = Column::Text(vec!["1.5".into(); 60]);
+    let Err(fault) = dataset(Split::Iid).open(&Fixed(Contents::Table(columns)), 1) else {
+        panic!()
+    };
+    assert!(fault.message.contains("such as \"1.5\" in row 0"), "{}", fault.message);
+}

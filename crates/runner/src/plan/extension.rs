@@ -1,0 +1,246 @@
+//! Candidates beyond those of the manifest: which are tried where the best stands at an edge.
+//!
+//! *Invariant*: a candidate that is added is one that the manifest could have listed; the group has
+//! the reason why any other is left out.
+
+use super::candidates::{put_candidates, rounded};
+use super::cells::TriedCells;
+use super::tune::{Candidate, TuningEdge, TuningGroup};
+use super::{Cell, Identity, Plan, tree_cells};
+use crate::manifest::Rejected;
+use crate::manifest::document::parse;
+use crate::manifest::tune::TunedSetting;
+use std::collections::BTreeMap;
+
+/// Candidates that are added beyond the end of a range at a time.
+const ADDED: usize = 3;
+/// The ratio of two candidates between which none is added.
+const CLOSE: f64 = 1.05;
+/// The largest number up to which every whole number is one of f64.
+const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// New values of settings, by the numbers of the settings.
+type NewValues = BTreeMap<usize, Vec<f64>>;
+
+/// A candidate that a group does not have, and what is wrong with it.
+type Tried = (Candidate, Option<String>);
+
+impl TuningGroup {
+    /// The values of each setting that are tried next.
+    fn further(&self, settings: &[TunedSetting]) -> NewValues {
+        let mut further = NewValues::new();
+        for edge in &self.edges {
+            let (i, known) = (edge.setting(), self.values(edge.setting()));
+            let Some(ratio) = settings[i].ratio else { continue };
+            let (first, last) = (known[0], known[known.len() - 1]);
+            let powers = (1..=ADDED).map(|power| libm::pow(ratio, power as f64));
+            let more: Vec<f64> = match edge {
+                TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
+                TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
+                TuningEdge::Divergence(_) => {
+                    let winner = self.winner();
+                    let above = winner.and_then(|winner| self.above(winner, i));
+                    let pair = winner.zip(above).map(|(a, b)| (a.values[i], b.values[i]));
+                    match pair {
+                        Some((Some(low), Some(high))) if high > CLOSE * low => {
+                            vec![libm::sqrt(low * high)]
+                        }
+                        _ => Vec::new(),
+                    }
+                }
+            };
+            let rounded = more.into_iter().map(|x| rounded(x, settings[i].whole));
+            let most = if settings[i].whole { MOST_WHOLE } else { f64::MAX };
+            let new = rounded.filter(|x| *x > 0.0 && *x <= most && !known.contains(x));
+            further.entry(i).or_default().extend(new);
+        }
+        further.retain(|_, values| !values.is_empty());
+        further
+    }
+
+    /// Whether a candidate is new, and has only values that are known here or wanted.
+    fn wants(&self, candidate: &Candidate, further: &NewValues) -> bool {
+        let is_known = |s: usize, x: f64| self.values(s).contains(&x);
+        let is_wanted = |s: usize, x: f64| further.get(&s).is_some_and(|f| f.contains(&x));
+        let mut values = candidate.values.iter().enumerate();
+        values.all(|(s, value)| value.is_none_or(|x| is_known(s, x) || is_wanted(s, x)))
+            && self.candidates.iter().all(|c| c.cell.id != candidate.cell.id)
+    }
+
+    /// The values of the selected candidate with the next whole number of a setting.
+    fn next_whole(&self, setting: usize) -> Option<Vec<Option<f64>>> {
+        let mut values = self.winner()?.values.clone();
+        values[setting] = values[setting].map(|own| own + 1.0);
+        Some(values)
+    }
+
+    /// Adds the candidates that are sound, and the reasons why the others are not.
+    fn add(&mut self, tried: Vec<Tried>) {
+        for (candidate, fault) in tried {
+            match fault {
+                None => self.candidates.push(candidate),
+                Some(reason) => self.refuse(reason),
+            }
+        }
+        let order = |a: &Candidate, b: &Candidate| {
+            a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal)
+        };
+        self.candidates.sort_by(order);
+    }
+
+    fn refuse(&mut self, reason: String) {
+        if !self.refused.contains(&reason) {
+            self.refused.push(reason);
+        }
+    }
+}
+
+impl Plan {
+    /// The most candidates that are added for an algorithm at a point of the grid.
+    pub fn most_further_candidates(&self) -> usize {
+        let settings = self.tuning.as_ref().map_or(0, |tuning| tuning.settings.len());
+        let extend = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend) as usize;
+        extend.saturating_mul(ADDED * settings)
+    }
+
+    /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
+    /// there are any.
+    ///
+    /// # Errors
+    /// What `clients` returns.
+    pub(super) fn extend<E>(
+        &self,
+        groups: &mut [TuningGroup],
+        settings: &[TunedSetting],
+        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
+    ) -> Result<bool, E> {
+        let most = self.manifest.tune.as_ref().map_or(0, |tune| tune.extend);
+        let open = |group: &TuningGroup| group.is_complete() && group.extended < most;
+        let all = groups.iter().enumerate().filter(|(_, group)| open(group));
+        let wanted: Vec<(usize, NewValues)> = all
+            .map(|(i, group)| (i, group.further(settings)))
+            .filter(|(_, further)| !further.is_empty())
+            .collect();
+        let tried = self.tried(groups, settings, &wanted, clients)?;
+        let mut any = false;
+        for (place, (i, _)) in wanted.iter().enumerate() {
+            let group = &mut groups[*i];
+            let before = group.candidates.len();
+            match &tried {
+                Ok(all) => group.add(all[place].clone()),
+                Err(reason) => group.refuse(reason.clone()),
+            }
+            let found = group.candidates.len() > before;
+            // Where none is sound, no later one is.
+            group.extended = if found { group.extended + 1 } else { most };
+            any |= found;
+        }
+        Ok(any)
+    }
+
+    /// Leaves out the edges beyond which the manifest could have no candidate: a cohort of all
+    /// clients is at no border.
+    ///
+    /// # Errors
+    /// What `clients` returns.
+    pub(super) fn leave_allowed_edges<E>(
+        &self,
+        groups: &mut [TuningGroup],
+        settings: &[TunedSetting],
+        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
+    ) -> Result<(), E> {
+        let mut wanted: Vec<(usize, NewValues)> = Vec::new();
+        for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.is_complete()) {
+            for edge in &group.edges {
+                let TuningEdge::Largest(s) = *edge else { continue };
+                let next = group.next_whole(s).filter(|_| settings[s].whole);
+                let next = next.and_then(|values| values[s]);
+                wanted.extend(next.map(|next| (i, NewValues::from([(s, vec![next])]))));
+            }
+        }
+        let Ok(tried) = self.tried(groups, settings, &wanted, clients)? else { return Ok(()) };
+        for ((i, values), tried) in wanted.iter().zip(tried) {
+            let group = &mut groups[*i];
+            let Some(s) = values.keys().next().copied() else { continue };
+            let next = group.next_whole(s);
+            let is_wrong = |(candidate, fault): &Tried| {
+                Some(&candidate.values) == next.as_ref() && fault.is_some()
+            };
+            if tried.iter().any(is_wrong) {
+                group.edges.retain(|edge| *edge != TuningEdge::Largest(s));
+            }
+        }
+        Ok(())
+    }
+
+    /// For groups with values that they want in addition, the candidates that these make, each with
+    /// what is wrong with it; or why there can be none of them.
+    fn tried<E>(
+        &self,
+        groups: &[TuningGroup],
+        settings: &[TunedSetting],
+        wanted: &[(usize, NewValues)],
+        clients: &impl Fn(&Cell) -> Result<Option<usize>, E>,
+    ) -> Result<Result<Vec<Vec<Tried>>, String>, E> {
+        if wanted.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        let mut all: Vec<Vec<f64>> = settings.iter().map(|s| s.values.clone()).collect();
+        for (setting, values) in all.iter_mut().enumerate() {
+            values.extend(groups.iter().flat_map(|group| group.values(setting)));
+            let further = wanted.iter().filter_map(|(_, further)| further.get(&setting));
+            values.extend(further.flatten());
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+        }
+        let TriedCells { cells, faults } = match self.candidates(settings, &all) {
+            Ok(tried) => tried,
+            Err(Rejected { diagnostics, .. }) => {
+                let reason = diagnostics.into_iter().next().map(|first| first.message);
+                return Ok(Err(reason.unwrap_or_default()));
+            }
+        };
+        let found = self.groups(&cells, settings);
+        let mut tried = Vec::new();
+        for (i, further) in wanted {
+            let group = &groups[*i];
+            let id = &group.candidates[0].cell.id;
+            let same = |other: &&TuningGroup| other.candidates.iter().any(|c| c.cell.id == *id);
+            let candidates = found.iter().find(same).map(|other| &other.candidates);
+            let new = candidates.into_iter().flatten().filter(|c| group.wants(c, further));
+            let new: Vec<&Candidate> = new.collect();
+            let asks = new.iter().any(|candidate| asks_for_clients(&candidate.cell));
+            let of_problem = if asks { clients(&group.candidates[0].cell)? } else { None };
+            let fault = |cell: &Cell| {
+                let own = faults.get(&cell.id).cloned();
+                own.or_else(|| {
+                    let fault = cell.identity.algorithm.check_for(of_problem?)?;
+                    Some(format!("`{}` {}", fault.key, fault.message))
+                })
+            };
+            tried.push(new.into_iter().map(|c| (c.clone(), fault(&c.cell))).collect());
+        }
+        Ok(Ok(tried))
+    }
+
+    /// The cells of the manifest with these candidates of the tuned settings.
+    fn candidates(
+        &self,
+        settings: &[TunedSetting],
+        values: &[Vec<f64>],
+    ) -> Result<TriedCells, Rejected> {
+        let mut root = parse(&self.source)?;
+        self.source.reading(|| {
+            for (setting, values) in settings.iter().zip(values) {
+                let _ = put_candidates(&mut root, &setting.key, values);
+            }
+        });
+        tree_cells(&root, &self.source)
+    }
+}
+
+/// Whether a cell needs several clients, of which only its problem's data tell how many there are.
+fn asks_for_clients(cell: &Cell) -> bool {
+    let Identity { problem, algorithm, .. } = &cell.identity;
+    problem.extent().is_none() && algorithm.check_for(1).is_some()
+}

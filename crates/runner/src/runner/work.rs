@@ -1,0 +1,96 @@
+//! RunWork on runs, which progress counts: by its expected cost, since measuring may take longer than
+//! the steps.
+
+use super::cost::RunCost;
+use super::prepare::Prepared;
+use std::iter::Sum;
+use std::ops::{Add, Sub};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A part of the work on some runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunWork {
+    /// Client steps.
+    pub steps: u64,
+    /// What they and what is measured are expected to cost, in nanoseconds of one thread.
+    pub nanoseconds: u64,
+}
+
+impl RunWork {
+    /// So many times this.
+    pub fn times(self, count: u64) -> Self {
+        let Self { steps, nanoseconds } = self;
+        Self { steps: steps.saturating_mul(count), nanoseconds: nanoseconds.saturating_mul(count) }
+    }
+}
+
+impl Add for RunWork {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.saturating_add(other.steps),
+            nanoseconds: self.nanoseconds.saturating_add(other.nanoseconds),
+        }
+    }
+}
+
+impl Sub for RunWork {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.saturating_sub(other.steps),
+            nanoseconds: self.nanoseconds.saturating_sub(other.nanoseconds),
+        }
+    }
+}
+
+impl Sum for RunWork {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::add)
+    }
+}
+
+/// Counts work from several threads.
+#[derive(Debug, Default)]
+pub struct RunWorkCount {
+    steps: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl RunWorkCount {
+    /// Adds some work.
+    pub fn add(&self, work: RunWork) {
+        self.steps.fetch_add(work.steps, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(work.nanoseconds, Ordering::Relaxed);
+    }
+
+    /// The work so far.
+    pub fn get(&self) -> RunWork {
+        RunWork {
+            steps: self.steps.load(Ordering::Relaxed),
+            nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// The work on all runs that are missing.
+    pub fn work(&self) -> RunWork {
+        self.work_per_run().times(self.missing_runs())
+    }
+
+    /// The work on a run.
+    pub fn work_per_run(&self) -> RunWork {
+        self.work_of()(self.cell.identity.rounds, self.recorded.len() as u64)
+    }
+
+    /// The work on so many rounds of a run, of which so many are recorded.
+    pub fn work_of(&self) -> impl Fn(u64, u64) -> RunWork {
+        let identity = &self.cell.identity;
+        let (steps, cost) = (identity.steps_per_round(self.clients()), RunCost::new(identity));
+        move |rounds, rows| RunWork {
+            steps: steps.saturating_mul(rounds),
+            nanoseconds: cost.of(rounds, rows),
+        }
+    }
+}

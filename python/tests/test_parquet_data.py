@@ -1,0 +1,130 @@
+"""Parquet tables as data: every type of number is read as it is, and others are refused by name."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from pathlib import Path
+from typing import Any
+
+import exactfed as ef
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+N = 24
+SMALL = [i % 5 for i in range(N)]
+BASE: dict[str, Any] = {"a": [float(x) for x in SMALL], "b": [i * 0.37 % 1.0 for i in range(N)], "label": [i % 2 for i in range(N)]}
+MANIFEST = """
+title = "Records of a table"
+seed = 1
+replicates = 1
+[problem.logistic-dataset]
+dataset = { file = "records.parquet", clients = 4, split = "iid" }
+l2 = 0.1
+[start]
+zero = true
+[budget]
+rounds = 3
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 2
+"""
+
+
+def said(folder: Path, *, manifest: str = MANIFEST, store_schema: bool = True, **columns: Any) -> str:
+    """What is wrong with a table in which these columns replace those of the base; else its errors."""
+    table = pa.table({**BASE, **columns})
+    parquet.write_table(table, folder / "records.parquet", store_schema=store_schema)
+    (folder / "m.toml").write_text(manifest)
+    try:
+        results = ef.run(folder / "m.toml", out=folder / "results", force=True)
+    except ef.ManifestError as error:
+        return str(error)
+    return str(results.frame()["sq_error"].to_list())
+
+
+KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_of_every_type_are_the_same_data(tmp_path, kind, store_schema):
+    if (kind, store_schema) == ("float16", False):
+        pytest.skip("without the schema of Arrow it is a type of Parquet that polars does not know")
+    expected = said(tmp_path)
+    assert expected.startswith("["), expected
+    numbers = np.array(SMALL, dtype=kind)
+    assert said(tmp_path, a=numbers, store_schema=store_schema) == expected
+    assert said(tmp_path, label=pa.array(BASE["label"], kind if "float16" != kind else "int8"), store_schema=store_schema) == expected
+
+
+def test_negative_numbers_and_the_ends_of_types_are_what_they_are(tmp_path):
+    for kind in ("int8", "int16", "int32", "uint8", "uint16", "uint32"):
+        about = np.iinfo(kind)
+        ends = [about.min, about.max] * (N // 2)
+        assert said(tmp_path, a=np.array(ends, kind)) == said(tmp_path, a=np.array(ends, "float64")), kind
+
+
+@pytest.mark.parametrize("key", ["a", "label"])
+def test_whole_numbers_that_f64_cannot_tell_apart_are_refused(tmp_path, key):
+    most = 2**53
+    for beyond, kind in [(most + 1, "int64"), (-most - 1, "int64"), (2**60 + 1, "int64"), (2**64 - 1, "uint64")]:
+        values = [most if kind == "uint64" or beyond > 0 else -most, beyond, 5] * (N // 3)
+        text = said(tmp_path, **{key: pa.array(values, kind)})
+        assert f"row 1 of column `{key}` is {beyond}, a whole number beyond 2^53" in text, text
+    exact = [most, most - 1, -most, 5] * (N // 4)
+    assert "2^53" not in said(tmp_path, **{key: pa.array(exact, "int64")})
+
+
+OTHERS = {
+    "decimal": [decimal.Decimal("1.50")] * N,
+    "timestamp": [datetime.datetime(2020, 1, 1)] * N,
+    "date32": [datetime.date(2020, 1, 1)] * N,
+    "time64": [datetime.time(1)] * N,
+    "duration": [datetime.timedelta(1)] * N,
+    "struct": [{"x": 1.0}] * N,
+    "list or map": pa.array([[("k", 1)]] * N, pa.map_(pa.string(), pa.int64())),
+    "binary": [b"x"] * N,
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_types_are_named(tmp_path, kind):
+    text = said(tmp_path, a=OTHERS[kind])
+    assert f"column `a` is of type {kind}; expected numbers or text" in text, text
+    assert "damaged" not in text and "series" not in text
+    if kind != "duration":
+        assert "expected numbers or text" in said(tmp_path, a=OTHERS[kind], store_schema=False)
+
+
+def test_texts_dictionaries_and_truth_values(tmp_path):
+    words = ["no", "yes"] * (N // 2)
+    expected = said(tmp_path)
+    for labels in (words, pa.array(words).dictionary_encode(), [word == "yes" for word in words]):
+        assert said(tmp_path, label=labels) == expected
+    assert said(tmp_path, a=pa.array(BASE["a"]).dictionary_encode()) == expected
+    text = said(tmp_path, a=["1.5"] * N)
+    assert 'column `a` is not a feature: it holds numbers as text, such as "1.5" in row 0' in text
+    assert 'row 23 is "x", not a number' in said(tmp_path, a=["1.5"] * (N - 1) + ["x"])
+    assert "row 0 of column `a` is empty" in said(tmp_path, a=pa.nulls(N))
+    assert "row 3 of column `a` is empty" in said(tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8"))
+
+
+def test_numbers_whose_squares_are_no_numbers(tmp_path):
+    huge = [1e308, *BASE["a"][1:]]
+    text = said(tmp_path, a=huge)
+    assert "[row, column] = [0, 0]" in text and "is 1e308 in column `a`; its square is beyond" in text
+    assert "too small" not in text
+    standardised = MANIFEST.replace("clients = 4", "clients = 4, standardise = true")
+    all_huge = said(tmp_path, a=[1e308] * N, manifest=standardised)
+    assert "its square is beyond" in all_huge, all_huge
+    # The unit of a feature does not matter where it is standardised, to the last bits.
+    expected = np.array(eval(said(tmp_path, manifest=standardised)))
+    for unit in (1e-200, 1e-160, 1e200, 2.0**-700):
+        scaled = said(tmp_path, a=[unit * x for x in BASE["a"]], manifest=standardised)
+        assert scaled.startswith("["), scaled
+        np.testing.assert_allclose(np.array(eval(scaled)), expected, rtol=1e-9)
+    assert "the same in all records" in said(tmp_path, a=[1e-200] * N, manifest=standardised)

@@ -1,0 +1,112 @@
+//! Python code: what loads it, and what does not.
+//!
+//! *Invariant*: no code runs because results name it. The key `python` of a manifest that a user
+//! names is the word of that user; in the `experiment.toml` of results it is anybody's, and so is
+//! the path that it begins from. Only algorithms that the package itself ships are loaded from
+//! there (`python/tests/test_trust.py`).
+
+use super::{Failure, rejected};
+use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_runner::manifest::Source;
+use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::registered::{load, load_covered};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The module of algorithms that is part of the package, as manifests name it.
+const SHIPPED: &str = "exactfed.algorithms";
+
+/// Loads the Python code that a manifest names, which registers its algorithms; of a manifest in
+/// results the algorithms that the package ships, and nothing else.
+pub fn load_python(source: &Source) -> Result<(), Rejected> {
+    // What is wrong with the manifest is found when it is read.
+    let Ok(root) = parse(source) else { return Ok(()) };
+    let Some(Value::Array(files)) = root.find("python").map(|node| &node.value) else {
+        return Ok(());
+    };
+    let mut found = Vec::new();
+    for (i, node) in files.iter().enumerate() {
+        let Value::String(code) = &node.value else { continue };
+        if source.is_stored() && code != SHIPPED {
+            continue;
+        }
+        if let Err(message) = load(&code_path(source, code)) {
+            let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
+            found.push(Diagnostic::new(place, &path, format!("`{code}`: {message}")));
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(Rejected::new(source, found)) }
+}
+
+/// The file of Python code that a manifest names, or the module: a name without the ending is one
+/// of an installed module.
+fn code_path(source: &Source, code: &str) -> PathBuf {
+    let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    if code.ends_with(".py") { base.join(code) } else { code.into() }
+}
+
+/// Loads the code that the command line names.
+pub fn load_named(files: &[PathBuf]) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| load(file).map_err(|e| unloadable("--python", file, &e)))
+}
+
+fn unloadable(option: &str, file: &Path, why: &str) -> Failure {
+    Failure::input(format!("error: {option} {}: {why}", file.display()))
+}
+
+/// The code of these plans and that the command line named, for other processes: absolute paths
+/// of files, and modules. A plan of results says nothing of where its code is.
+pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSet<PathBuf>> {
+    let own = plans.iter().filter(|plan| !plan.source.is_stored());
+    let code = own.flat_map(|plan| plan.manifest.python.iter().map(|c| code_path(&plan.source, c)));
+    let absolute = |code: PathBuf| {
+        let is_file = code.extension().is_some_and(|ending| ending == "py");
+        if is_file { std::path::absolute(code) } else { Ok(code) }
+    };
+    code.chain(named.iter().cloned()).map(absolute).collect()
+}
+
+/// Refuses cells of algorithms for which there is no code.
+pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for cell in cells {
+        if let Some(kind) = cell.identity.algorithm.lacks_code() {
+            let message = format!(
+                "`{kind}`: the code of this algorithm is not at hand, or has changed since the experiment was stored: run its manifest where the algorithm is defined, or name its file with --python (results run no code)"
+            );
+            found.insert(cell.entry.to_string(), message);
+        }
+    }
+    if found.is_empty() { Ok(()) } else { Err(rejected(plan, found.into_iter()).into()) }
+}
+
+/// Runs of these files of Python what the source of an algorithm contains that made stored cells
+/// and has no code here. The hash in the ids of the cells is that of the source. Returns what was
+/// left out of the files, a line each.
+pub fn load_for_cells(
+    plans: &[(Plan, Vec<String>)],
+    files: &[PathBuf],
+) -> Result<Vec<String>, Failure> {
+    let lacking = |(plan, ids): &(Plan, Vec<String>)| -> Vec<CustomDefinition> {
+        let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
+        let kinds: BTreeSet<_> =
+            stored.filter_map(|cell| cell.identity.algorithm.lacks_code()).collect();
+        let known = plan.source.algorithms.iter();
+        known.filter(|known| kinds.contains(known.definition.kind.as_str())).cloned().collect()
+    };
+    // The store has refused experiments in which a source does not have its hash.
+    let sources: BTreeSet<String> =
+        plans.iter().flat_map(lacking).map(|known| known.definition.source).collect();
+    if sources.is_empty() {
+        // All code is at hand, as after an earlier call in this process.
+        return Ok(Vec::new());
+    }
+    let sources: Vec<String> = sources.into_iter().collect();
+    let one = |file: &PathBuf| {
+        let left_out = load_covered(file, &sources);
+        left_out.map_err(|e| unloadable("--run-code", file, &e))
+    };
+    let lines = files.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.into_iter().flatten().collect())
+}

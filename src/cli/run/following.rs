@@ -1,0 +1,94 @@
+//! The cells of a tuned experiment that follow from results: further candidates, and fresh runs of
+//! what is selected.
+//!
+//! *Invariant*: they take no more time than was planned before the first cell, unless that is
+//! confirmed (`tests/tune.rs`).
+
+use super::super::confirm::PlannedTime;
+use super::super::time::expected_seconds;
+use super::super::{Code, Failure, memory, prepared, shard};
+use super::{Follower, Session, Task, missing};
+use crate::analysis::tuned;
+use crate::store::Lock;
+use exactfed_runner::plan::Plan;
+use std::collections::HashSet;
+
+impl Session<'_> {
+    /// Runs the cells that follow from results: of an experiment with `[tune]` further candidates
+    /// and fresh runs of what is selected, as far as results decide. `before` cells of the command
+    /// were handled.
+    pub(super) fn following(
+        &self,
+        plan: &Plan,
+        mut before: usize,
+        lock: &Lock,
+        follower: &dyn Follower,
+    ) -> Result<Code, Failure> {
+        let mut code = Code::Done;
+        if plan.tuning.is_none() || self.how.only.is_some() {
+            return Ok(code);
+        }
+        let threads = self.pool.current_num_threads();
+        let (planned, mut seconds) = (PlannedTime::new(plan, threads), 0.0);
+        let mut handled: HashSet<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+        let mut reported: HashSet<String> = HashSet::new();
+        while !self.interrupt.is_requested() {
+            let source = plan.source.clone();
+            let next = Plan::new(plan.experiment.clone(), source)?;
+            let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
+            self.report_left_out(&next, &mut reported, follower);
+            let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
+            next.cells = cells.cloned().collect();
+            if next.cells.is_empty() {
+                self.report_waiting(&next, follower);
+                break;
+            }
+            let plans = std::slice::from_ref(&next);
+            let share = shard::chosen(plans, None, self.how.shard)?.remove(0);
+            let missing = missing(&next, &share, &self.store, self.how);
+            memory::fits(&[(&next, missing.clone())], threads, self.how.memory)?;
+            seconds += expected_seconds(next.cells.iter(), threads);
+            let confirm = || if self.how.yes { Ok(()) } else { planned.confirm(&missing, seconds) };
+            if let Err(why) = self.interrupt.immediately(confirm) {
+                follower.warning(&format!("error: {}: {why}", plan.experiment));
+                return Ok(code.and(Code::SomeFailed));
+            }
+            let missing = self.interrupt.immediately(|| prepared(&next, &missing))?;
+            let new = share.len();
+            let task = Task { plan: &next, share, missing };
+            code = code.and(self.experiment(task, lock, before, follower)?);
+            before += new;
+        }
+        Ok(code)
+    }
+
+    /// Reports the further candidates that are left out, each reason once.
+    fn report_left_out(
+        &self,
+        plan: &Plan,
+        reported: &mut HashSet<String>,
+        follower: &dyn Follower,
+    ) {
+        for group in plan.tuning.iter().flat_map(|tuning| &tuning.groups) {
+            for reason in &group.refused {
+                let (name, label) = (&plan.experiment, &group.label);
+                let text = format!("{name}: {label}: a further candidate is left out: {reason}");
+                if reported.insert(text.clone()) && !self.how.quiet {
+                    follower.message(&text);
+                }
+            }
+        }
+    }
+
+    /// Reports that a shard has not all candidates from which the rest follows.
+    fn report_waiting(&self, plan: &Plan, follower: &dyn Follower) {
+        let mut groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+        let is_open = groups.any(|group| !group.is_complete());
+        if is_open && self.how.shard.is_some() && !self.how.quiet {
+            follower.message(&format!(
+                "{}: what follows from the candidates is run when all are there: merge the shards and run again",
+                plan.experiment
+            ));
+        }
+    }
+}

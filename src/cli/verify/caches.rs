@@ -1,0 +1,57 @@
+//! Cached theory against what is computed now: a cache whose hash is right may still have other
+//! numbers, since anybody can compute a hash.
+
+use super::{Chosen, Findings};
+use crate::analysis::frontier::check_kept;
+use crate::analysis::theory::check_columns;
+use crate::cli::interrupt::Interrupt;
+use crate::store::{CheckedCache, Store};
+use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::{Prepared, prepare_frontiers};
+use rayon::prelude::*;
+use std::collections::HashSet;
+
+/// Computes again what is cached of these cells, which were built without caches, and of the
+/// chosen frontiers.
+pub fn check(
+    plan: &Plan,
+    cells: &[Prepared<'_>],
+    chosen: &Chosen<'_>,
+    store: &Store,
+    interrupt: &Interrupt,
+    findings: &mut Findings,
+) {
+    let going_on = || !interrupt.is_requested();
+    let moments = cells.par_iter().filter(|_| going_on());
+    let mut checked: Vec<CheckedCache> =
+        moments.filter_map(|cell| check_columns(plan, cell, store)).collect();
+    let mut seen = HashSet::new();
+    let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
+    let instances = scenarios.filter(|scenario| seen.insert(&*scenario.key));
+    checked.extend(instances.filter_map(|scenario| store.check_optimum(scenario)));
+    let frontiers = match chosen.frontiers.is_empty() {
+        true => Ok(Vec::new()),
+        false => prepare_frontiers(plan),
+    };
+    match frontiers {
+        Ok(all) => {
+            let all = all.iter().filter(|one| chosen.frontiers.contains(&one.frontier.id.as_str()));
+            let all = all.filter(|_| going_on());
+            checked.extend(all.filter_map(|frontier| check_kept(frontier, store)));
+        }
+        Err(bad) => bad.iter().for_each(|bad| {
+            findings.add_wrong(format_args!("{}: {}: {}", plan.experiment, bad.path, bad.message));
+        }),
+    }
+    for CheckedCache { file, difference } in checked {
+        findings.caches += 1;
+        if let Some(difference) = difference {
+            findings.stale += 1;
+            findings.add(format_args!(
+                "{}: {} is not what is computed now: {difference}; remove this cache, and report again",
+                plan.experiment,
+                file.display()
+            ));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The marker of a results folder: the file in its root that states the schema of its files.
+//!
+//! *Invariant*: a run creates the marker before anything else, and it appears there complete. So a
+//! folder without one holds nothing of a run, except temporary files of the marker from runs that
+//! were killed, or that are creating it now.
+
+use super::paths::{FORMER_NAME, MARKER};
+use exactfed_runner::files::{
+    Error, WRITING, error, read_regular, read_regular_text, write_synced,
+};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Version of the files; a folder of another version is refused.
+pub const SCHEMA: u32 = 4;
+/// How the text of a marker of any version begins.
+const BEGINNING: &[u8] = b"schema = ";
+
+/// The contents of the marker.
+#[derive(Serialize, Deserialize)]
+pub struct ResultsMarker {
+    pub schema: u32,
+    pub version: String,
+}
+
+impl ResultsMarker {
+    /// The marker of a results folder; `None` if there is none.
+    pub fn read(root: &Path) -> Result<Option<Self>, Error> {
+        let path = root.join(MARKER);
+        match read_regular_text(&path) {
+            Ok(text) => toml::from_str(&text)
+                .map(Some)
+                .map_err(|_| error(&path, "does not state the schema of a results folder")),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) if root.exists() && !root.is_dir() => Err(error(root, "is not a folder")),
+            Err(e) => Err(error(&path, e)),
+        }
+    }
+
+    /// Writes the marker of this version.
+    pub fn write(root: &Path) -> Result<(), Error> {
+        let path = root.join(MARKER);
+        let marker = Self { schema: SCHEMA, version: env!("CARGO_PKG_VERSION").into() };
+        let text = toml::to_string(&marker).map_err(|e| error(&path, e))?;
+        write_synced(&path, text.as_bytes())
+    }
+}
+
+/// Whether a folder holds anything besides a marker and what is left of one.
+pub fn is_occupied(root: &Path) -> bool {
+    let mut entries = fs::read_dir(root).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name() != MARKER && !is_unfinished_marker(&entry))
+}
+
+/// Whether an entry of a folder is a marker that was not written to its end, or is being written.
+fn is_unfinished_marker(entry: &fs::DirEntry) -> bool {
+    if !entry.file_name().to_string_lossy().starts_with(WRITING) {
+        return false;
+    }
+    match read_regular(&entry.path(), 1 << 10) {
+        Ok(bytes) => {
+            // A machine that lost its power may leave zeros where the text belongs.
+            let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+            let text = &bytes[..bytes.len() - zeros];
+            text.starts_with(BEGINNING) || BEGINNING.starts_with(text)
+        }
+        // It was renamed since the folder was listed.
+        Err(e) => e.kind() == ErrorKind::NotFound,
+    }
+}
+
+/// Why a folder that holds something else, and no marker, is no results folder.
+pub fn why_refused(root: &Path) -> Error {
+    if root.join(format!("{FORMER_NAME}.toml")).is_file() {
+        return error(
+            root,
+            format!(
+                "these results were written by {FORMER_NAME}, which is now called exactfed and does not read them: run the experiments again into another folder (--out), or remove this one"
+            ),
+        );
+    }
+    let inside = root.ancestors().skip(1).find(|above| above.join(MARKER).is_file());
+    let hint = inside
+        .map_or(String::new(), |above| format!(" (the results folder is {})", above.display()));
+    error(root, format!("is neither empty nor a results folder{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At whichever byte the writing of the marker ends, the folder remains one for results; and
+    /// a file of somebody's is never mistaken for a marker.
+    #[test]
+    fn an_unfinished_marker_is_recognised_at_every_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        ResultsMarker::write(folder.path()).unwrap();
+        let marker = fs::read(folder.path().join(MARKER)).unwrap();
+        fs::remove_file(folder.path().join(MARKER)).unwrap();
+        let file = folder.path().join(format!("{WRITING}a1B2c3"));
+        for end in 0..=marker.len() {
+            let zeros = [&marker[..end], &vec![0; marker.len() - end]].concat();
+            for text in [&marker[..end], &zeros] {
+                fs::write(&file, text).unwrap();
+                assert!(!is_occupied(folder.path()), "{end} bytes");
+                let second = folder.path().join(format!("{WRITING}another"));
+                fs::write(&second, "").unwrap();
+                assert!(!is_occupied(folder.path()), "two runs, {end} bytes");
+                fs::remove_file(second).unwrap();
+            }
+        }
+        for text in ["dear", "schema", "my notes", "title = \"t\""] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(is_occupied(folder.path()), text != "schema", "{text}");
+        }
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(is_occupied(folder.path()), "a folder is no marker");
+        fs::remove_dir(&file).unwrap();
+        fs::write(folder.path().join("letter.txt"), "").unwrap();
+        assert!(is_occupied(folder.path()), "an empty file of somebody's");
+    }
+}

@@ -36,13 +36,13 @@ test: ## Run the tests
 mutations: reproduce ## Judge all claims on wrong results: none may stay supported under all (after `make reproduce`)
 	EXACTFED_RESULTS=$(abspath $(RESULTS)) $(CARGO) test --release --locked --lib mutations -- --nocapture
 
-browser: ## Test the pages in a browser (needs chromium, chromedriver, and npm once)
-	AXE=$$(.ci/axe) EXACTFED_BROWSER=1 $(CARGO) test --release --locked --test browser
+browser: ## Test the pages in a browser (after `make reproduce`; needs chromium, chromedriver, and npm once)
+	AXE=$$(.ci/axe) EXACTFED_REPORTS=$(abspath $(REPORTS)) $(CARGO) test --release --locked --test browser
 
 check: ## Check format and lints and run the tests, as continuous integration does
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
-	$(CARGO) clippy --release --locked --bench bars --bench compare -- -D warnings
+	$(CARGO) clippy --release --locked --bench bars --bench compare --test browser -- -D warnings
 	$(CARGO) clippy --release --locked -p exactfed-python -- -D warnings
 	$(MAKE) test
 

@@ -27,7 +27,7 @@ fn least(values: &Value) -> f64 {
 
 #[test]
 fn light_and_dark_can_be_read() {
-    let Some(page) = page() else { return };
+    let page = page();
     let seen = ["light", "dark"].map(|scheme| {
         page.browser.media("screen", scheme);
         let seen = page.browser.run(CONTRASTS, json!([]));
@@ -45,7 +45,7 @@ fn light_and_dark_can_be_read() {
 
 #[test]
 fn print_has_no_controls_and_all_details() {
-    let Some(page) = page() else { return };
+    let page = page();
     let shown = |query: &str| {
         let all = page.ask(
             "[...document.querySelectorAll(arguments[0])].map(n => n.checkVisibility({ contentVisibilityAuto: true }) && n.getClientRects().length > 0)",
@@ -81,7 +81,7 @@ impl Page {
 /// Nothing makes the page itself wider than the window; tables and maps scroll.
 #[test]
 fn no_page_is_wider_than_its_window() {
-    let Some(page) = page() else { return };
+    let page = page();
     for file in ["browser/page/report.html", "index.html", "claims.html", "disagreements.html"] {
         for wide in [390, 900, 1600] {
             page.browser.size(wide, 900);

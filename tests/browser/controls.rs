@@ -15,7 +15,7 @@ fn end_share(panel: &Value, series: &Value) -> (f64, f64) {
 /// Where 400 local steps are: 200 communications at H = 2, 40 at H = 10.
 #[test]
 fn what_is_across_moves_the_curves() {
-    let Some(page) = page() else { return };
+    let page = page();
     let before = page.picture("curves");
     near(end_share(&before["panels"][0], &series(&before, 0)[0]).0, 1.0, 3e-3);
     let tenth = |picture: &Value| {
@@ -62,7 +62,7 @@ fn what_is_across_moves_the_curves() {
 
 #[test]
 fn scales_change_ticks_and_places() {
-    let Some(page) = page() else { return };
+    let page = page();
     let words = |picture: &Value| -> Vec<String> {
         let texts = list(&picture["panels"][0]["texts"]).iter();
         texts.map(|t| t["words"].as_str().unwrap().to_owned()).collect()
@@ -87,7 +87,7 @@ fn scales_change_ticks_and_places() {
 
 #[test]
 fn bands_are_as_they_are_called() {
-    let Some(page) = page() else { return };
+    let page = page();
     // Of Scaffold at H = 10, whose label needs no quotes: y, low, high at the last round.
     let last = |band: &str| -> Vec<f64> {
         page.choose("points", "band", band);
@@ -142,7 +142,7 @@ fn bands_are_as_they_are_called() {
 
 #[test]
 fn panels_by_any_axis() {
-    let Some(page) = page() else { return };
+    let page = page();
     assert_eq!(titles(&page.picture("curves")), ["N = 2", "N = 4"]);
     page.choose("curves", "panels", "");
     let one = page.picture("curves");
@@ -162,7 +162,7 @@ fn panels_by_any_axis() {
 
 #[test]
 fn theory_goes_and_comes() {
-    let Some(page) = page() else { return };
+    let page = page();
     let roles = |id: &str| -> Vec<String> {
         let picture = page.picture(id);
         let all = series(&picture, 0).iter();
@@ -191,7 +191,7 @@ fn ticks_y(picture: &Value) -> Vec<Vec<(String, f64)>> {
 
 #[test]
 fn the_range_of_y_is_common_or_own_and_fits_what_is_shown() {
-    let Some(page) = page() else { return };
+    let page = page();
     let before = page.picture("curves");
     assert_eq!(ticks_y(&before)[0], ticks_y(&before)[1]);
     page.choose("curves", "range", "own");
@@ -239,7 +239,7 @@ fn zoom(page: &Page) -> Option<(f64, f64)> {
 
 #[test]
 fn a_stretch_of_x_is_zoomed_to_by_pointer_and_keys() {
-    let Some(page) = page() else { return };
+    let page = page();
     let before = page.picture("curves");
     let at = places(&page, "curves", &[0.25, 0.5]);
     page.browser.drag(at[0], at[1]);
@@ -277,7 +277,7 @@ fn a_stretch_of_x_is_zoomed_to_by_pointer_and_keys() {
 
 #[test]
 fn a_title_enlarges_its_panel() {
-    let Some(page) = page() else { return };
+    let page = page();
     let wide = |page: &Page| {
         let all = page.ask(
             "[...document.querySelectorAll('#curves .plane')].map(p => p.clientWidth)",
@@ -302,7 +302,7 @@ fn a_title_enlarges_its_panel() {
 /// A view is its address: another reader who opens it sees the same.
 #[test]
 fn an_address_is_a_view() {
-    let Some(page) = page() else { return };
+    let page = page();
     assert_eq!(page.text("location.hash"), "");
     page.choose("curves", "x", "bytes");
     page.choose("curves", "scale-x", "log");
@@ -315,7 +315,7 @@ fn an_address_is_a_view() {
     for part in ["curves.x=bytes", "curves.scale-x=log", "curves.hide=", "points.theory=off"] {
         assert!(address.contains(part), "{address}");
     }
-    let Some(other) = crate::Browser::start() else { return };
+    let other = crate::Browser::start();
     other.open(&page.path("browser/page/report.html"), &address);
     let seen = |id: &str| {
         other.run(&format!("{}\nreturn picture(arguments[0])", crate::PROBE), json!([id]))
@@ -340,7 +340,7 @@ fn an_address_is_a_view() {
 /// says.
 #[test]
 fn hidden_curves_stay_hidden_under_other_panels() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.click("#curves .legend button[data-label=\"Scaffold, H = 10\"]");
     page.choose("curves", "panels", "local-steps");
     let measured = |picture: &Value| -> Vec<String> {

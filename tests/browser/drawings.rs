@@ -56,7 +56,7 @@ pub fn same_figure(page: &Page, folder: &str, id: &str) {
 /// In a wide and in a narrow window the script draws what the static drawing shows.
 #[test]
 fn both_drawings_agree() {
-    let Some(page) = page() else { return };
+    let page = page();
     for wide in [1400, 390] {
         page.browser.size(wide, 900);
         settle(&page);
@@ -70,7 +70,7 @@ fn both_drawings_agree() {
 /// the first view back.
 #[test]
 fn a_view_without_bands_has_the_curves_where_they_were() {
-    let Some(page) = page() else { return };
+    let page = page();
     let one = page.picture("curves");
     page.choose("curves", "band", "none");
     let other = page.picture("curves");
@@ -87,7 +87,7 @@ fn a_view_without_bands_has_the_curves_where_they_were() {
 /// Panels fill the width that there is, and drawing again does not make them grow.
 #[test]
 fn panels_fill_the_width() {
-    let Some(page) = page() else { return };
+    let page = page();
     let sizes = |page: &Page| {
         page.ask(
             "[...document.querySelectorAll('.plot .chart[data-by]')].filter(c => c.querySelector('.plane')).map(c => { const boxes = [...c.querySelectorAll('.plane svg')].map(s => s.getBoundingClientRect()); return [c.clientWidth, Math.max(...boxes.map(b => b.right)) - c.getBoundingClientRect().left, ...boxes.map(b => b.height)]; })",
@@ -131,7 +131,7 @@ return out;";
 /// their x axis.
 #[test]
 fn texts_of_panels_are_whole_and_apart() {
-    let Some(page) = page() else { return };
+    let page = page();
     for panels in ["clients", "local-steps", ""] {
         page.choose("curves", "panels", panels);
         for wide in [1400, 800, 390] {
@@ -151,7 +151,7 @@ fn texts_of_panels_are_whole_and_apart() {
 /// Choices are as short as the titles of panels.
 #[test]
 fn controls_have_the_symbols_of_the_panels() {
-    let Some(page) = page() else { return };
+    let page = page();
     let options = page.ask(
         "['panels', 'band'].map(name => [...document.querySelectorAll(`#curves select[name=${name}] option`)].map(o => o.textContent))",
         json!([]),
@@ -163,7 +163,7 @@ fn controls_have_the_symbols_of_the_panels() {
 /// How long drawing all figures of the page took, for the reader of the log: five times.
 #[test]
 fn the_time_of_drawing_is_measured() {
-    let Some(page) = page() else { return };
+    let page = page();
     let mut all: Vec<f64> = (0..5)
         .map(|_| {
             page.open("");

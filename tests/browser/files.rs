@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[test]
 fn the_drawing_as_seen_is_saved_whole() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.choose("curves", "x", "seconds");
     page.browser.click("#curves .legend button[data-label=\"Too large\"]");
     page.browser.click("#curves input[name=theory]");
@@ -45,7 +45,7 @@ fn the_drawing_as_seen_is_saved_whole() {
 
 #[test]
 fn the_numbers_as_seen_are_saved() {
-    let Some(page) = page() else { return };
+    let page = page();
     let rows = page.csv("curves");
     assert_eq!(
         rows[0],
@@ -84,7 +84,7 @@ impl Page {
 
 #[test]
 fn commands_and_addresses_are_copied_with_and_without_a_clipboard() {
-    let Some(page) = page() else { return };
+    let page = page();
     let command = "exactfed run experiments/browser/page.toml && exactfed report";
     page.choose("curves", "band", "none");
     let ways = [

@@ -8,8 +8,8 @@ use crate::{Page, list, number};
 use serde_json::{Value, json};
 
 /// The reports of a frontier, with the page from N and ε to an algorithm open.
-fn opened(file: &str) -> Option<Page> {
-    let browser = Browser::start()?;
+fn opened(file: &str) -> Page {
+    let browser = Browser::start();
     let bench = Bench::new();
     bench.write("experiments/x/frontier.toml", include_str!("frontier.toml"));
     bench.compute(&["experiments/x/frontier.toml"]);
@@ -17,12 +17,12 @@ fn opened(file: &str) -> Option<Page> {
     let page = Page { browser, bench };
     page.browser.open(&page.path(file), "");
     settle(&page);
-    Some(page)
+    page
 }
 
 #[test]
 fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
-    let Some(page) = opened("x/frontier/report.html") else { return };
+    let page = opened("x/frontier/report.html");
     for wide in [1400, 390] {
         page.browser.size(wide, 900);
         settle(&page);
@@ -95,7 +95,7 @@ fn batches_are_named(page: &Page) {
 
 #[test]
 fn the_page_answers_as_the_table_does() {
-    let Some(page) = opened("which-algorithm.html") else { return };
+    let page = opened("which-algorithm.html");
     let csv = page.bench.rows("reports/x/frontier/frontier.csv");
     let labels = [
         ("sgd", "SGD"),
@@ -155,7 +155,7 @@ fn the_page_answers_as_the_table_does() {
 /// On a telephone nothing is wider than the window.
 #[test]
 fn the_page_of_answers_fits() {
-    let Some(page) = opened("which-algorithm.html") else { return };
+    let page = opened("which-algorithm.html");
     for wide in [390, 900, 1600] {
         page.browser.size(wide, 844);
         page.browser.open(&page.path("which-algorithm.html"), "");
@@ -166,8 +166,8 @@ fn the_page_of_answers_fits() {
 
 #[test]
 fn axe_finds_nothing_on_pages_of_frontiers() {
-    let Some(axe) = crate::access::axe() else { return };
-    let Some(page) = opened("which-algorithm.html") else { return };
+    let axe = crate::access::axe();
+    let page = opened("which-algorithm.html");
     for file in ["which-algorithm.html", "x/frontier/report.html"] {
         for (wide, scheme) in [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")] {
             page.browser.size(wide, 844);

@@ -6,8 +6,8 @@ use crate::{Page, list, number, page};
 use serde_json::json;
 
 /// The index of four experiments, two of which ask the same.
-fn gallery() -> Option<Page> {
-    let browser = Browser::start()?;
+fn gallery() -> Page {
+    let browser = Browser::start();
     let bench = Bench::new();
     let head = |question: &str, source: &str| {
         let keys = format!("title = \"t\"\nquestion = \"{question}\"\nsource = \"{source}\"");
@@ -33,7 +33,7 @@ fn gallery() -> Option<Page> {
     bench.report();
     let page = Page { browser, bench };
     page.browser.open(&page.path("index.html"), "");
-    Some(page)
+    page
 }
 
 impl Page {
@@ -64,7 +64,7 @@ impl Page {
 
 #[test]
 fn cards_are_found_by_words_verdicts_and_choices() {
-    let Some(page) = gallery() else { return };
+    let page = gallery();
     assert_eq!(page.cards(), ["a/one", "a/two", "a/three", "a/four"]);
     assert_eq!((page.status(), page.address(), page.groups()), (String::new(), String::new(), 3));
     page.browser.click(".finder button[value=refuted]");
@@ -92,7 +92,7 @@ fn cards_are_found_by_words_verdicts_and_choices() {
 /// With the keyboard alone, and by a link.
 #[test]
 fn a_filtered_index_can_be_linked() {
-    let Some(page) = gallery() else { return };
+    let page = gallery();
     page.browser.run("document.querySelector('.finder input').focus();", json!([]));
     let [tab, down] = ["\u{E004}", "\u{E015}"];
     page.browser.press(&[tab]);
@@ -116,7 +116,7 @@ fn a_filtered_index_can_be_linked() {
 
 #[test]
 fn claims_are_chosen_by_verdict() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.open(&page.path("claims.html"), "");
     let verdicts = page.column("main", 0);
     assert_eq!(verdicts, ["inconclusive", "inconclusive", "supported"]);
@@ -139,7 +139,7 @@ fn claims_are_chosen_by_verdict() {
 /// The first figure of each page, and where it ends.
 #[test]
 fn the_first_screen_of_each_page_has_a_figure() {
-    let Some(page) = gallery() else { return };
+    let page = gallery();
     for (file, figure) in [("index.html", ".thumb"), ("claims.html", ".bar")] {
         for (wide, high) in [(1400, 900), (390, 844)] {
             page.browser.size(wide, high);
@@ -155,7 +155,7 @@ fn the_first_screen_of_each_page_has_a_figure() {
 
 #[test]
 fn rows_of_claims_are_blocks_in_a_narrow_window() {
-    let Some(page) = page() else { return };
+    let page = page();
     let left = "[...document.querySelectorAll('.claims tbody tr:first-child td')].map(c => Math.round(c.getBoundingClientRect().left))";
     for (wide, blocks) in [(1400, false), (390, true)] {
         page.browser.size(wide, 844);

@@ -26,7 +26,7 @@ impl Page {
 
 #[test]
 fn a_click_hides_and_a_double_click_isolates() {
-    let Some(page) = page() else { return };
+    let page = page();
     let all = page.measured();
     assert_eq!((all.len(), page.pressed()), (5, vec![true; 6]));
     page.browser.click(ENTRY);
@@ -47,7 +47,7 @@ fn a_click_hides_and_a_double_click_isolates() {
 
 #[test]
 fn a_key_hides_and_shift_isolates() {
-    let Some(page) = page() else { return };
+    let page = page();
     let all = page.measured();
     page.ask("document.querySelector(arguments[0]).focus()", json!([ENTRY]));
     for key in [ENTER, SPACE] {
@@ -67,7 +67,7 @@ fn a_key_hides_and_shift_isolates() {
 /// Tab goes through everything that acts, in the order in which it is seen.
 #[test]
 fn tab_reaches_every_control() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.ask("document.querySelector('#curves select').focus()", json!([]));
     let mut reached = Vec::new();
     for _ in 0..26 {
@@ -97,7 +97,7 @@ fn tab_reaches_every_control() {
 /// Labels name curves of their panel, with final values and ratios to the lowest.
 #[test]
 fn labels_name_curves_and_compare_them() {
-    let Some(page) = page() else { return };
+    let page = page();
     let picture = page.picture("curves");
     for panel in 0..2 {
         let names = shown(&picture, panel);
@@ -133,7 +133,7 @@ id = "curves"
 
 #[test]
 fn one_label_says_that_curves_coincide_and_the_lower_is_wider() {
-    let Some(browser) = Browser::start() else { return };
+    let browser = Browser::start();
     let bench = Bench::new();
     bench.write("experiments/browser/page.toml", ALIKE);
     bench.compute(&["experiments/browser/page.toml"]);

@@ -9,7 +9,7 @@ const PAGES: [&str; 4] =
 
 #[test]
 fn nothing_is_fetched_and_nothing_is_said() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.log("performance");
     for file in PAGES {
         page.browser.open(&page.path(file), "");
@@ -37,7 +37,7 @@ fn request(event: &Value) -> Option<String> {
 /// Were something from a manifest to become a part of the page, it could ask.
 #[test]
 fn a_page_may_not_fetch_and_titles_do_not_run() {
-    let Some(page) = page() else { return };
+    let page = page();
     assert!(page.text("document.title").contains("<script>document.title = \"taken\"</script>"));
     assert_eq!(
         page.ask("document.querySelectorAll('h1 script, h2 i, main b').length", json!([])),
@@ -62,7 +62,7 @@ fn a_page_may_not_fetch_and_titles_do_not_run() {
 
 #[test]
 fn without_scripts_all_is_there() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.command("Emulation.setScriptExecutionDisabled", json!({"value": true}));
     for file in PAGES {
         page.browser.open(&page.path(file), "");

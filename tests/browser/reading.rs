@@ -65,7 +65,7 @@ fn parsed(text: &str) -> f64 {
 
 #[test]
 fn the_pointer_reads_all_curves_of_all_panels() {
-    let Some(page) = page() else { return };
+    let page = page();
     assert_eq!(page.tip(), None);
     let last = page.last();
     let place = end(&series(&page.picture("curves"), 0)[0]);
@@ -99,7 +99,7 @@ fn the_pointer_reads_all_curves_of_all_panels() {
 
 #[test]
 fn a_touch_reads_below_the_panel() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.size(390, 900);
     crate::drawings::settle(&page);
     let place = end(&series(&page.picture("curves"), 0)[0]);
@@ -115,7 +115,7 @@ fn a_touch_reads_below_the_panel() {
 
 #[test]
 fn keys_move_the_position_and_change_the_panel() {
-    let Some(page) = page() else { return };
+    let page = page();
     // One tab stop: from the last control to the panel, and on to the list of curves.
     page.ask("document.querySelector('#curves .link').focus()", json!([]));
     page.browser.press(&[TAB]);
@@ -160,7 +160,7 @@ fn keys_move_the_position_and_change_the_panel() {
 
 #[test]
 fn what_is_hidden_is_not_read() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.double_click("#curves .legend button[data-label=\"Scaffold, H = 10\"]");
     page.ask("document.querySelector('#curves .plane[tabindex=\"0\"]').focus()", json!([]));
     page.browser.press(&[RIGHT]);

@@ -19,7 +19,7 @@ impl Page {
 
 #[test]
 fn claims_open_by_link_and_by_key() {
-    let Some(page) = page() else { return };
+    let page = page();
     assert!(!page.shows_claim("small") && !page.shows_claim("fedavg-below"));
     page.open("#claim-small");
     assert!(page.shows_claim("small") && !page.shows_claim("fedavg-below"));
@@ -38,7 +38,7 @@ fn claims_open_by_link_and_by_key() {
 
 #[test]
 fn a_link_to_a_claim_opens_it_without_scripts() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.command("Emulation.setScriptExecutionDisabled", json!({"value": true}));
     page.open("#claim-small");
     let root = page.browser.command("DOM.getDocument", json!({}))["root"]["nodeId"].clone();
@@ -53,7 +53,7 @@ fn a_link_to_a_claim_opens_it_without_scripts() {
 /// outside where it is refuted.
 #[test]
 fn intervals_are_drawn_beside_what_is_claimed() {
-    let Some(page) = page() else { return };
+    let page = page();
     let drawn = page.ask(
         "[...document.querySelectorAll('.claim-text')].map(claim => {
            const box = query => claim.querySelector(query).getBoundingClientRect();
@@ -84,7 +84,7 @@ const EXACT: [(&str, &str); 4] = [
 /// The matrix has a cell for each setting; at 390 px its rows are blocks that say which.
 #[test]
 fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
-    let Some(browser) = Browser::start() else { return };
+    let browser = Browser::start();
     let bench = Bench::ran(&edited(QUADRATIC, &EXACT));
     bench.report();
     let page = Page { browser, bench };
@@ -114,7 +114,7 @@ fn the_ranking_is_a_matrix_with_a_column_for_each_number_of_local_steps() {
 
 #[test]
 fn commands_are_copied() {
-    let Some(page) = page() else { return };
+    let page = page();
     page.browser.run(
         "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: t => { window.copied = t; return Promise.resolve(); } } })",
         json!([]),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[test]
 fn pages_of_the_site_fit_narrow_windows() {
-    let Some(browser) = Browser::start() else { return };
+    let browser = Browser::start();
     let bench = reports();
     let site = bench.path("site");
     site_builder::build(root(), &bench.path("reports"), &site).unwrap();

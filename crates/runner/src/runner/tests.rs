@@ -34,7 +34,7 @@ fn replicates_come_in_their_order_from_any_number_of_threads() {
     assert_eq!(collect(3), one);
 }
 
-/// Adds up what it is told of.
+/// Counts the work that runs report.
 #[derive(Default)]
 struct Counted {
     done: RunWorkCount,

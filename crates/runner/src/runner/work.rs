@@ -1,4 +1,4 @@
-//! RunWork on runs, which progress counts: by its expected cost, since measuring may take longer than
+//! Work on runs, which progress counts: by its expected cost, since measuring may take longer than
 //! the steps.
 
 use super::cost::RunCost;

@@ -146,7 +146,7 @@ fn size(path: &str, bytes: &[u8]) -> FileSize {
     let count = |wanted: u8| bytes.iter().filter(|byte| **byte == wanted).count() as u64;
     match extension(path).as_str() {
         "csv" => FileSize { lines: count(b'\n'), numbers: count(b'\n') + count(b',') },
-        "libsvm" | "svm" | "txt" => FileSize { lines: count(b'\n'), numbers: count(b':') },
+        _ if is_libsvm(path) => FileSize { lines: count(b'\n'), numbers: count(b':') },
         // Of f64 each, as numpy writes them; compressed ones are more.
         _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
     }
@@ -156,6 +156,11 @@ fn size(path: &str, bytes: &[u8]) -> FileSize {
 fn extension(path: &str) -> String {
     let extension = Path::new(path).extension().and_then(|e| e.to_str());
     extension.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
+pub fn is_libsvm(path: &str) -> bool {
+    ["libsvm", "svm", "txt"].contains(&extension(path).as_str())
 }
 
 fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {
@@ -192,7 +197,7 @@ pub fn read(path: &str, bytes: Vec<u8>, tables: Option<TableReader>) -> Result<C
         "npz" => npz::read(bytes),
         "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
         "parquet" => tables.ok_or("this program reads no Parquet")?(bytes),
-        "libsvm" | "svm" | "txt" => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
+        _ if is_libsvm(path) => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         // Arrays in memory, and copies of them, need no extension.
         _ if bytes.starts_with(b"PK\x03\x04") => npz::read(bytes),
         _ => Err("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt".into()),

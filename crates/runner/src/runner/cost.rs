@@ -117,8 +117,10 @@ fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
         None => 0,
     };
     match metric {
-        Metric::SqErrorLimit | Metric::SqErrorAverage | Metric::SqErrorVirtual => d,
-        Metric::SqCoupling => d,
+        Metric::SqErrorLimit
+        | Metric::SqErrorAverage
+        | Metric::SqErrorVirtual
+        | Metric::SqCoupling => d,
         Metric::SqErrorClients | Metric::Lyapunov | Metric::CorrectionSum => all_clients,
         Metric::SqErrorFeatures => d.saturating_mul(d),
         Metric::SqGradient => problem.field,

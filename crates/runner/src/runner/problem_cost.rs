@@ -1,6 +1,7 @@
 //! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
 //! files, determine it. In nanoseconds, fitted to measured times as in `cost`.
 
+use crate::data::is_libsvm;
 use crate::manifest::Oracle;
 use crate::plan::Identity;
 use exactfed_core::problem::Spec;
@@ -98,8 +99,8 @@ fn of_file(dataset: &Dataset) -> (u64, u64) {
 
 /// Whether the features of a file are stored sparsely, as far as its name and settings say.
 fn is_sparse(dataset: &Dataset) -> bool {
-    let is_text = [".libsvm", ".svm", ".txt"].iter().any(|end| dataset.file.path.ends_with(end));
-    dataset.storage.map_or(is_text && !dataset.standardise, |s| s == Storage::Sparse)
+    let by_name = is_libsvm(&dataset.file.path) && !dataset.standardise;
+    dataset.storage.map_or(by_name, |s| s == Storage::Sparse)
 }
 
 /// The sizes of a problem on records.

@@ -9,12 +9,11 @@
 
 mod correction;
 mod cost;
-mod local;
 mod pool;
 mod round_clients;
 mod terms;
 
-use crate::kernel::{LocalSteps, Members};
+use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -250,7 +249,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     fn advance(&mut self, steps: Option<u64>) {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
-        let extra = local::Extra { proximal: self.terms.proximal, anchor: &self.theta };
+        let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
         let round = LocalRound {
             members: &self.cohort.members,
             start,
@@ -258,7 +257,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             corrections,
             plans: &self.plans.clients,
             steps,
-            extra: (!self.plans.plain).then_some(extra),
+            extended: (!self.plans.plain).then_some(proximal),
         };
         self.pool.advance(self.problem, round);
     }

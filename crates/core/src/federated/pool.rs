@@ -1,8 +1,8 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
-use super::{Conditions, local};
-use crate::kernel::{self, Cohort, LocalSteps, Members};
-use crate::problem::Problem;
+use super::Conditions;
+use crate::kernel::{self, Cohort, LocalSteps, Members, Proximal};
+use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
 /// The noise of the clients of a run.
@@ -28,9 +28,9 @@ pub struct LocalRound<'a> {
     pub plans: &'a [LocalSteps],
     /// The number of steps of every client, if it overrides the plans.
     pub steps: Option<u64>,
-    /// The terms of a step beyond θ ← θ − γ_k (F_k(θ; Z) + ξ_k), if it has mini-batches or a
-    /// proximal term.
-    pub extra: Option<local::Extra<'a>>,
+    /// The proximal term, if steps have one or are on mini-batches: if they are not
+    /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    pub extended: Option<Proximal<'a>>,
 }
 
 impl<S: Send + Default> Pool<S> {
@@ -46,14 +46,11 @@ impl<S: Send + Default> Pool<S> {
     /// Runs the local steps of a cohort.
     #[inline]
     pub fn advance<P: Problem<State = S>>(&mut self, problem: &P, round: LocalRound<'_>) {
-        let LocalRound { members, start, ends, corrections, plans, steps, extra } = round;
+        let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        let Some(extra) = extra else { return share(problem, cohort) };
-        let rest = problem.advance_extended(cohort, extra.proximal, extra.anchor);
-        let Some(cohort) = rest else { return };
-        cohort.each(|local| local::local_steps(problem, local, &extra));
+        share(problem, cohort, extended);
     }
 
     /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.
@@ -65,7 +62,7 @@ impl<S: Send + Default> Pool<S> {
         (mean, one): (&mut [f64], &mut [f64]),
     ) {
         let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
-        local::mean_field(calls, mean, one, |out| {
+        mean_of_calls(calls, mean, one, |out| {
             problem.oracle(client, state, theta, rng, out);
         });
     }
@@ -91,18 +88,25 @@ const FEWEST: usize = 6;
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
-fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, extended: Option<Proximal<'_>>) {
     if cohort.len() >= FEWEST
         && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
         && rayon::current_thread_index().is_some()
     {
-        return in_halves(problem, cohort);
+        return in_halves(problem, cohort, extended);
     }
-    problem.advance(cohort);
+    match extended {
+        None => problem.advance(cohort),
+        Some(proximal) => problem.advance_extended(cohort, proximal),
+    }
 }
 
 #[inline(never)]
-fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+fn in_halves<P: Problem>(
+    problem: &P,
+    cohort: Cohort<'_, P::State>,
+    extended: Option<Proximal<'_>>,
+) {
     let (low, high) = cohort.halves();
-    rayon::join(|| share(problem, low), || share(problem, high));
+    rayon::join(|| share(problem, low, extended), || share(problem, high, extended));
 }

@@ -3,8 +3,8 @@
 
 use super::pool::{LocalRound, Pool, average};
 use super::terms::StatedPrice;
-use super::{Conditions, Cost, local};
-use crate::kernel::{LocalSteps, Members};
+use super::{Conditions, Cost};
+use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 
@@ -19,8 +19,8 @@ pub struct LocalWork<'a> {
     pub batch: u64,
     /// ξ_k, N rows of d, or one row of d for all; 0 without it.
     pub corrections: Option<&'a [f64]>,
-    /// μ and the point (d numbers) of a proximal term μ(θ_k − point) in every local step.
-    pub proximal: Option<(f64, &'a [f64])>,
+    /// A proximal term in every local step, to a point of d numbers.
+    pub proximal: Option<Proximal<'a>>,
 }
 
 /// The pool of clients of any problem.
@@ -171,7 +171,7 @@ impl<'p> RoundClients<'p> {
         assert!([1, n].contains(&step_sizes.len()) && [1, n].contains(&steps.len()));
         self.plans.set(step_sizes, steps, batch);
         let plain = batch == 1 && proximal.is_none();
-        let (proximal, anchor) = proximal.unwrap_or((0.0, &self.zero));
+        let none = Proximal { weight: 0.0, anchor: &self.zero };
         let round = LocalRound {
             members: &self.members,
             start,
@@ -179,7 +179,7 @@ impl<'p> RoundClients<'p> {
             corrections,
             plans: &self.plans.each,
             steps: (steps.len() == 1).then_some(steps[0]),
-            extra: (!plain).then_some(local::Extra { proximal, anchor }),
+            extended: (!plain).then_some(proximal.unwrap_or(none)),
         };
         self.pool.advance(round);
         let (slowest, most, calls) = self.plans.work(&self.members);
@@ -338,7 +338,11 @@ mod tests {
 
         let pulled = rounds(&problem, |clients, theta, ends| {
             let at = theta.to_vec();
-            let work = LocalWork { batch: 2, proximal: Some((0.3, &at)), ..work(&[5]) };
+            let work = LocalWork {
+                batch: 2,
+                proximal: Some(Proximal { weight: 0.3, anchor: &at }),
+                ..work(&[5])
+            };
             clients.local_steps(Some(theta), &work, ends);
             clients.mean(ends, theta);
         });

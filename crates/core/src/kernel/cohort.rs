@@ -15,6 +15,20 @@ pub struct LocalSteps {
     pub batch: u64,
 }
 
+/// The proximal term μ(θ − θ_t) of a local step.
+#[derive(Clone, Copy, Debug)]
+pub struct Proximal<'a> {
+    /// μ, 0 if there is none.
+    pub weight: f64,
+    /// θ_t, d numbers.
+    pub anchor: &'a [f64],
+}
+
+impl Proximal<'_> {
+    /// No term, of no anchor.
+    pub const NONE: Self = Self { weight: 0.0, anchor: &[] };
+}
+
 /// The clients that take part in a round.
 ///
 /// *Invariant*: indices increase.
@@ -401,6 +415,17 @@ pub(in crate::kernel) mod testing {
         steps: impl Fn(usize) -> u64,
         run: impl Fn(Cohort<'_, ()>),
     ) -> Vec<u64> {
+        thetas_of_batches(1, d, clients, steps, run)
+    }
+
+    /// The same with steps on means of `batch` oracle calls.
+    pub(in crate::kernel) fn thetas_of_batches(
+        batch: u64,
+        d: usize,
+        clients: usize,
+        steps: impl Fn(usize) -> u64,
+        run: impl Fn(Cohort<'_, ()>),
+    ) -> Vec<u64> {
         let mut streams: Vec<_> =
             (0..clients).map(|c| Stream::new(1, Purpose::Client, 0, 0, c as u64)).collect();
         // The streams are at different positions.
@@ -413,7 +438,7 @@ pub(in crate::kernel) mod testing {
         let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
         let mut units = vec![(); clients];
         let plans: Vec<_> =
-            (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch: 1 }).collect();
+            (0..clients).map(|c| LocalSteps { step: 0.1, steps: steps(c), batch }).collect();
         let members = Members::all(clients);
         let own = (&mut streams[..], &mut units[..]);
         run(Cohort::new(&members, (None, &mut theta), &correction, own, &plans, None));

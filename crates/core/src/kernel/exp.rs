@@ -1,11 +1,15 @@
-//! e^u and σ(u) = 1/(1 + e^−u) for several u at a time, with the bits of `libm::exp`.
+//! e^u, σ(u) = 1/(1 + e^−u) and e^u − 1 − u for several u at a time, with the bits of `libm`.
 //!
 //! The operations are those of `libm` (FreeBSD's `e_exp.c`: e^x = 2^k e^r with
 //! |r| ≤ ½ ln 2, and a rational approximation of e^r), in its order, in lanes. Its three
 //! cases are selected instead of branched. If |u| is so large that e^−u is not a normal
 //! number, `libm` itself is called.
 
-use super::simd::Simd;
+#[cfg(target_arch = "aarch64")]
+use super::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Avx512, Sse2};
+use super::simd::{InstructionSet, Simd};
 
 const INV_LN2: f64 = f64::from_bits(0x3ff7_1547_652b_82fe);
 /// ln 2 in two parts; the first is short enough for k·LN2_HIGH to be exact.
@@ -117,11 +121,189 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
     }
 }
 
+/// e^x − 1 − x, to some ulps also where x is small: the definition. The terms of the series that
+/// are left out are below 1e-17 of the sum.
+pub fn beyond_linear(x: f64) -> f64 {
+    if x.abs() > SERIES {
+        return libm::expm1(x) - x;
+    }
+    // x²/2 (1 + x/3 (1 + x/4 (…))).
+    let series = (3..=14).rev().fold(1.0, |tail, n| 1.0 + x / f64::from(n) * tail);
+    0.5 * x * x * series
+}
+
+/// The largest |x| for which [`beyond_linear`] is a series.
+const SERIES: f64 = 0.5;
+/// The largest |x| that [`all_beyond_linear`] has lanes for.
+const MOST_IN_LANES: f64 = 700.0;
+/// From −56 ln 2 down, e^x − 1 is −1 in `libm`, by the leading bits.
+const LEAST: f64 = f64::from_bits(0xc043_687a_0000_0000);
+/// Coefficients of the rational approximation in `libm`'s `expm1` (FreeBSD's `s_expm1.c`).
+const Q: [f64; 5] = [
+    f64::from_bits(0xbfa1_1111_1111_10f4),
+    f64::from_bits(0x3f5a_01a0_19fe_5585),
+    f64::from_bits(0xbf14_ce19_9eaa_dbb7),
+    f64::from_bits(0x3ed0_cfca_86e6_5239),
+    f64::from_bits(0xbe8a_fdb7_6e09_c32d),
+];
+
+/// Replaces each x by [`beyond_linear`], to the last bit.
+pub fn all_beyond_linear(x: &mut [f64]) {
+    beyond_linear_on(InstructionSet::best(), x);
+}
+
+fn beyond_linear_on(path: InstructionSet, x: &mut [f64]) {
+    // SAFETY: this processor has the instruction set.
+    unsafe {
+        match path {
+            InstructionSet::Scalar => x.iter_mut().for_each(|x| *x = beyond_linear(*x)),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Sse2 => beyond_linear_in_lanes::<Sse2>(x),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => beyond_linear_avx2(x),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => beyond_linear_avx512(x),
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon => beyond_linear_in_lanes::<Neon>(x),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn beyond_linear_avx2(x: &mut [f64]) {
+    // SAFETY: the attribute above.
+    unsafe { beyond_linear_in_lanes::<Avx2>(x) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+fn beyond_linear_avx512(x: &mut [f64]) {
+    // SAFETY: the attribute above.
+    unsafe { beyond_linear_in_lanes::<Avx512>(x) }
+}
+
+/// # Safety
+/// The instruction set `I` is present.
+#[inline(always)]
+unsafe fn beyond_linear_in_lanes<I: Simd>(x: &mut [f64]) {
+    let mut registers = x.chunks_exact_mut(I::LANES);
+    // SAFETY: passed on to the caller; whole registers of x.
+    unsafe {
+        let (zero, one) = (I::splat(0.0), I::splat(1.0));
+        for lanes in &mut registers {
+            let x = I::load(lanes.as_ptr());
+            let size = I::abs(x);
+            // Also where a number is NaN.
+            let extreme = I::below(size, I::splat(MOST_IN_LANES), zero, one);
+            if I::fold(extreme) > 0.0 {
+                lanes.iter_mut().for_each(|x| *x = beyond_linear(*x));
+                continue;
+            }
+            let is_large = I::below(I::splat(SERIES), size, one, zero);
+            let large = I::fold(is_large);
+            let value = if large == 0.0 {
+                series::<I>(x)
+            } else {
+                let far = I::sub(expm1::<I>(x), x);
+                I::below(zero, is_large, far, series::<I>(x))
+            };
+            I::store(lanes.as_mut_ptr(), value);
+        }
+    }
+    registers.into_remainder().iter_mut().for_each(|x| *x = beyond_linear(*x));
+}
+
+/// The series of [`beyond_linear`]. Of quotients by n and 2n one is half of the other, to the last
+/// bit unless it is so small that it does not change the 1 to which it is added.
+///
+/// # Safety
+/// The instruction set `I` is present.
+#[inline(always)]
+unsafe fn series<I: Simd>(x: I::V) -> I::V {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let half = I::splat(0.5);
+        let [by_3, by_5, by_7, by_9, by_11, by_13] = [
+            I::div(x, I::splat(3.0)),
+            I::div(x, I::splat(5.0)),
+            I::div(x, I::splat(7.0)),
+            I::div(x, I::splat(9.0)),
+            I::div(x, I::splat(11.0)),
+            I::div(x, I::splat(13.0)),
+        ];
+        let by_4 = I::mul(x, I::splat(0.25));
+        let by_6 = I::mul(by_3, half);
+        let falling = [
+            I::mul(by_7, half),
+            by_13,
+            I::mul(by_6, half),
+            by_11,
+            I::mul(by_5, half),
+            by_9,
+            I::mul(by_4, half),
+            by_7,
+            by_6,
+            by_5,
+            by_4,
+            by_3,
+        ];
+        let mut tail = I::splat(1.0);
+        for quotient in falling {
+            tail = I::add(I::splat(1.0), I::mul(quotient, tail));
+        }
+        I::mul(I::mul(I::mul(half, x), x), tail)
+    }
+}
+
+/// e^x − 1 with the operations of `libm` where |x| is above [`SERIES`]: it is 2^k e^r − 1 with
+/// k from the nearest multiple of ln 2, which is not 0.
+///
+/// # Safety
+/// The instruction set `I` is present; |x| < [`MOST_IN_LANES`].
+#[inline(always)]
+unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
+    // SAFETY: passed on to the caller; |x|/ln 2 is below 1023.
+    unsafe {
+        let (one, half, two) = (I::splat(1.0), I::splat(0.5), I::splat(2.0));
+        let nearest = I::add(I::mul(I::splat(INV_LN2), x), I::signed(half, x));
+        let (k, power) = I::whole(nearest);
+        let (_, inverse) = I::whole(I::sub(I::splat(0.0), k));
+        let high = I::sub(x, I::mul(k, I::splat(LN2_HIGH)));
+        let low = I::mul(k, I::splat(LN2_LOW));
+        let r = I::sub(high, low);
+        let c = I::sub(I::sub(high, r), low);
+        let half_r = I::mul(half, r);
+        let square = I::mul(r, half_r);
+        let mut sum = I::splat(Q[4]);
+        for q in [Q[3], Q[2], Q[1], Q[0], 1.0] {
+            sum = I::add(I::splat(q), I::mul(square, sum));
+        }
+        let t = I::sub(I::splat(3.0), I::mul(sum, half_r));
+        let ratio = I::div(I::sub(sum, t), I::sub(I::splat(6.0), I::mul(r, t)));
+        let e = I::sub(I::mul(r, I::sub(I::mul(square, ratio), c)), c);
+        let e = I::sub(e, square);
+        // What the steps of `libm` are for each k.
+        let near = I::sub(r, e);
+        let minus_one = I::sub(I::mul(half, near), half);
+        let below_quarter = I::mul(I::splat(-2.0), I::sub(e, I::add(r, half)));
+        let above_quarter = I::add(one, I::mul(two, near));
+        let plus_one = I::below(r, I::splat(-0.25), below_quarter, above_quarter);
+        let to_19 = I::mul(I::add(near, I::sub(one, inverse)), power);
+        let to_56 = I::mul(I::add(I::sub(r, I::add(e, inverse)), one), power);
+        let other = I::sub(I::mul(I::add(near, one), power), one);
+        let above = I::below(k, I::splat(56.5), to_56, other);
+        let above = I::below(k, I::splat(19.5), to_19, above);
+        let above = I::below(k, I::splat(1.5), plus_one, above);
+        let value = I::below(k, I::splat(0.0), minus_one, above);
+        let value = I::below(k, I::splat(-1.5), other, value);
+        I::below(I::splat(LEAST), x, value, I::splat(-1.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    #[cfg(target_arch = "x86_64")]
-    use super::super::simd::{Avx2, Sse2};
-    use super::super::simd::{InstructionSet, ScalarLane};
+    use super::super::simd::ScalarLane;
     use super::*;
     use crate::rng::Stream;
 
@@ -155,7 +337,7 @@ mod tests {
                     run(&mut out);
                 }
                 #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => both::<super::super::simd::Neon>(&mut out),
+                InstructionSet::Neon => both::<Neon>(&mut out),
             }
         }
         out
@@ -201,6 +383,33 @@ mod tests {
         for path in InstructionSet::available() {
             both.as_chunks::<4>().0.iter().for_each(|four| assert_bits(path, four));
             both.iter().for_each(|&x| assert_bits(path, &[x, 1.0, -1.0, 0.25]));
+        }
+    }
+    #[test]
+    fn beyond_linear_has_the_bits_of_the_definition_on_every_path() {
+        let mut rng = Stream::shared_instance(10);
+        let ln2 = std::f64::consts::LN_2;
+        let mut samples = vec![f64::NAN, f64::INFINITY, 1e300, 800.0, 5e-324, 1e-310, 1e-200, 0.0];
+        // The seams of `libm` and of the series.
+        let multiples = (1..=60).flat_map(|k| [f64::from(k) * ln2, (f64::from(k) - 0.5) * ln2]);
+        let seams = [SERIES, MOST_IN_LANES, -LEAST, f64::from_bits(0x3ff0_a2b2_0000_0000)];
+        for seam in multiples.chain(seams) {
+            samples.extend([seam, seam.next_up(), seam.next_down(), seam * (1.0 + 1e-8)]);
+        }
+        for scale in [1e-9, 1e-3, 0.1, 0.5, 1.0, 10.0, 40.0, 300.0] {
+            samples.extend((0..40_000).map(|_| scale * rng.gaussian()));
+        }
+        let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
+        let beside: Vec<f64> = both.iter().flat_map(|&x| [x, 0.1, -3.0]).collect();
+        for x in [both, beside] {
+            let expected: Vec<u64> = x.iter().map(|x| beyond_linear(*x).to_bits()).collect();
+            for path in InstructionSet::available() {
+                let mut out = x.clone();
+                beyond_linear_on(path, &mut out);
+                for ((out, expected), x) in out.iter().zip(&expected).zip(&x) {
+                    assert_eq!(out.to_bits(), *expected, "{x:e} on {path:?}");
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! unrolled.
 
 use super::Problem;
-use crate::kernel::{Cohort, Local, descend};
+use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
 
 /// The definition of [`Problem::advance`].
 pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
@@ -44,4 +44,46 @@ fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
             descend(local.theta, &field, local.correction, local.step);
         }
     });
+}
+
+/// The definition of [`Problem::advance_extended`].
+pub fn advance_extended<P: Problem>(
+    problem: &P,
+    cohort: Cohort<'_, P::State>,
+    proximal: Proximal<'_>,
+) {
+    let d = problem.dim();
+    let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
+    cohort.each(|local| {
+        for _ in 0..local.steps {
+            let (client, state, rng) = (local.client, &mut *local.state, &mut *local.rng);
+            mean_of_calls(local.batch, &mut field, &mut one, |out| {
+                problem.oracle(client, state, local.theta, rng, out);
+            });
+            let apart = local.theta.iter().zip(proximal.anchor).map(|(theta, start)| theta - start);
+            field
+                .iter_mut()
+                .zip(apart)
+                .for_each(|(field, apart)| *field += proximal.weight * apart);
+            descend(local.theta, &field, local.correction, local.step);
+        }
+    });
+}
+
+/// Writes the mean of `count` calls to `mean`; `one` is a buffer for one call.
+pub fn mean_of_calls(
+    count: u64,
+    mean: &mut [f64],
+    one: &mut [f64],
+    mut call: impl FnMut(&mut [f64]),
+) {
+    if count == 1 {
+        return call(mean);
+    }
+    mean.fill(0.0);
+    for _ in 0..count {
+        call(one);
+        axpy(1.0, one, mean);
+    }
+    mean.iter_mut().for_each(|x| *x /= count as f64);
 }

@@ -30,12 +30,13 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
-use crate::kernel::Cohort;
+use crate::kernel::{Cohort, Proximal};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use chain::{Move, Trajectory};
 pub use exact::Exact;
+pub use generic::mean_of_calls;
 pub use minimise::{MOST_REFINED, Minimiser};
 pub use record_loss::Given;
 pub use spec::Spec;
@@ -323,18 +324,13 @@ pub trait Problem: Facts {
     }
 
     /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), E_c times, for each client of the
-    /// cohort, with μ = `proximal` and θ_t = `anchor`. Returns the cohort as it was if the problem
-    /// has no loop of its own for this.
-    fn advance_extended<'a>(
-        &self,
-        cohort: Cohort<'a, Self::State>,
-        _proximal: f64,
-        _anchor: &[f64],
-    ) -> Option<Cohort<'a, Self::State>>
+    /// cohort, with μ(θ − θ_t) the proximal term. A problem may fuse steps, as in
+    /// [`Problem::advance`].
+    fn advance_extended(&self, cohort: Cohort<'_, Self::State>, proximal: Proximal<'_>)
     where
         Self: Sized,
     {
-        Some(cohort)
+        generic::advance_extended(self, cohort, proximal);
     }
 }
 

@@ -234,8 +234,8 @@ impl PythonClients {
         let proximal = proximal.map_or(Ok(0.0), |mu| float(mu, "proximal"))?;
         let pulled = match (proximal, &anchor) {
             (0.0, _) => None,
-            (mu, Some(anchor)) => Some((mu, &anchor[..])),
-            (mu, None) if !own => Some((mu, &from[..])),
+            (weight, Some(anchor)) => Some(Proximal { weight, anchor }),
+            (weight, None) if !own => Some(Proximal { weight, anchor: &from }),
             (_, None) => {
                 let message = "a proximal term needs an anchor where theta has a row per client";
                 return Err(PyValueError::new_err(message));

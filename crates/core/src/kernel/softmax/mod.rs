@@ -22,7 +22,7 @@ mod residuals;
 mod steps;
 mod tiles;
 
-use super::cohort::Cohort;
+use super::cohort::{Cohort, Proximal};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
@@ -30,7 +30,7 @@ use super::simd::{Avx2, Avx512, SHORT, Sse2};
 use super::simd::{InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded};
 use super::{Aligned, Rows, axpy, fold_sum, product};
 use steps::{ClientSteps, TOGETHER};
-use tiles::{ADD, RowSum};
+use tiles::{ADD, Calls, RowSum};
 
 /// The most classes.
 pub const MOST_CLASSES: usize = 100;
@@ -205,20 +205,29 @@ impl ClassTables {
         self.unpad(&sums, out);
     }
 
-    /// Runs the local steps of every client of the cohort with batches of `batch` records.
+    /// Runs the local steps of every client of the cohort with batches of `batch` records;
+    /// `extended` is the proximal term of steps that have one, or are on means of several batches.
     ///
     /// # Panics
     /// If dimensions do not agree, or a client has no set.
-    pub fn advance_on<S>(&self, path: InstructionSet, batch: usize, cohort: Cohort<'_, S>) {
+    pub fn advance_on<S>(
+        &self,
+        path: InstructionSet,
+        batch: usize,
+        cohort: Cohort<'_, S>,
+        extended: Option<Proximal<'_>>,
+    ) {
         assert!(cohort.dim() == self.classes * self.d && cohort.end() <= self.sets.len());
         let mut theta = Aligned::zeros(self.classes * self.stride);
         let mut held = Aligned::zeros(self.classes * self.stride);
         let none = Aligned::zeros(0);
+        let proximal = extended.map(|term| (term.weight, padded_rows(term.anchor, self.d)));
         cohort.each(|local| {
             self.pad(local.theta, &mut theta);
             // Without −0, adding a ξ of 0 changes no bit of θ; −0 can only come from the start.
             let negative_zero = (-0.0_f64).to_bits();
-            let plain = local.correction.iter().all(|xi| xi.to_bits() == 0)
+            let plain = extended.is_none()
+                && local.correction.iter().all(|xi| xi.to_bits() == 0)
                 && local.theta.iter().all(|theta| theta.to_bits() != negative_zero);
             if !plain {
                 self.pad(local.correction, &mut held);
@@ -226,11 +235,13 @@ impl ClassTables {
             let work = ClientSteps {
                 set: local.client,
                 batch,
+                calls: if extended.is_some() { local.batch as usize } else { 1 },
                 steps: local.steps,
                 step: local.step,
                 rng: local.rng,
                 theta: &mut theta,
                 correction: if plain { &none } else { &held },
+                proximal: proximal.as_ref().map(|(weight, anchor)| (*weight, anchor)),
             };
             // SAFETY: this processor has the instruction set; dimensions were checked above.
             unsafe { self.run(path, SetWork::Steps(work)) };
@@ -297,7 +308,9 @@ impl ClassTables {
         // SAFETY: passed on to the caller.
         unsafe {
             match work {
-                SetWork::Steps(steps) if steps.batch > 1 => self.batches::<I, W>(steps),
+                SetWork::Steps(steps) if steps.batch > 1 || steps.proximal.is_some() => {
+                    self.batches::<I, W>(steps);
+                }
                 SetWork::Steps(steps) if steps.correction.is_empty() => {
                     self.singles::<I, W, false>(steps);
                 }
@@ -324,6 +337,7 @@ impl ClassTables {
                             l2: 0.0,
                             step: 0.0,
                             correction: std::ptr::null(),
+                            calls: Calls::NONE,
                         };
                         self.tiles::<I, ADD>(&sum, out.as_mut_ptr());
                     }

@@ -2,7 +2,7 @@
 
 use super::dots::dots;
 use super::pass::Pass;
-use super::tiles::{CORRECTED_STEP, RowSum, STEP};
+use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, RowSum, STEP};
 use super::{ClassTables, MOST_CLASSES, whole};
 use crate::kernel::Aligned;
 use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT, prefetch_all};
@@ -11,6 +11,8 @@ use crate::rng::Stream;
 /// Records whose products with a pair of classes are computed together: both stay in the
 /// first-level cache.
 pub const TOGETHER: usize = 4;
+/// The most records of several oracle calls that are drawn and added together.
+const MOST_TOGETHER: usize = 256;
 
 /// Calls a generic function with the number of registers of the class lanes that are 16 numbers.
 macro_rules! with_short {
@@ -35,14 +37,36 @@ macro_rules! with_short {
 /// The local steps of one client.
 pub struct ClientSteps<'a> {
     pub set: usize,
+    /// B, the records of an oracle call.
     pub batch: usize,
+    /// The oracle calls of a step; 1 without `proximal`.
+    pub calls: usize,
     pub steps: u64,
     pub step: f64,
     pub rng: &'a mut Stream,
     /// Padded rows, one per class.
     pub theta: &'a mut Aligned,
-    /// Padded rows, or empty if ξ is 0.
+    /// Padded rows, or empty if ξ is 0; not empty with `proximal`.
     pub correction: &'a Aligned,
+    /// μ and θ_t, padded rows, of steps on several calls or with a proximal term.
+    pub proximal: Option<(f64, &'a Aligned)>,
+}
+
+/// Records that were drawn together.
+struct DrawnRecords {
+    rows: Vec<*const f64>,
+    labels: Vec<usize>,
+    /// `lanes` numbers per record.
+    factors: Aligned,
+    lanes: usize,
+}
+
+impl DrawnRecords {
+    /// Room for so many.
+    fn new(count: usize, lanes: usize) -> Self {
+        let (rows, labels) = (vec![std::ptr::null(); count], vec![0; count]);
+        Self { rows, labels, factors: Aligned::zeros(count * lanes), lanes }
+    }
 }
 
 impl ClassTables {
@@ -100,47 +124,85 @@ impl ClassTables {
         }
     }
 
-    /// Steps of a mini-batch each.
+    /// Steps of a mini-batch each, or of several.
     ///
     /// # Safety
     /// As for `execute`.
     #[inline(always)]
     pub(super) unsafe fn batches<I: Strips, const W: usize>(&self, work: ClientSteps<'_>) {
-        let ClientSteps { set, batch, steps, step, rng, theta, correction } = work;
-        let lanes = whole(self.classes);
-        let mut rows = vec![std::ptr::null(); batch];
-        let mut labels = vec![0; batch];
-        let mut factors = Aligned::zeros(batch * lanes);
-        let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
+        let ClientSteps { set, batch, calls, steps, step, rng, theta, correction, proximal } = work;
+        let theta = theta.as_mut_ptr();
+        // As many calls at a time as their records stay in a cache.
+        let most = (MOST_TOGETHER / batch).clamp(1, calls);
+        let mut drawn = DrawnRecords::new(most * batch, whole(self.classes));
+        let mut sums = Aligned::zeros(if most < calls { self.classes * self.stride } else { 0 });
         for _ in 0..steps {
-            for (row, label) in rows.iter_mut().zip(&mut labels) {
-                (*row, *label) = self.drawn(set, rng);
+            for first in (0..calls).step_by(most) {
+                let now = most.min(calls - first);
+                // SAFETY: passed on to the caller; θ is padded rows.
+                unsafe {
+                    self.draw::<I, W>(&mut drawn, set, now * batch, batch, rng, theta);
+                    let sum = |calls| RowSum {
+                        rows: &drawn.rows[..now * batch],
+                        factors: (drawn.factors.as_ptr(), drawn.lanes),
+                        l2: self.l2,
+                        step,
+                        correction: correction.as_ptr(),
+                        calls,
+                    };
+                    match proximal {
+                        None if correction.is_empty() => {
+                            self.tiles::<I, STEP>(&sum(Calls::NONE), theta);
+                        }
+                        None => self.tiles::<I, CORRECTED_STEP>(&sum(Calls::NONE), theta),
+                        Some((weight, anchor)) => {
+                            let part = Calls {
+                                rows: batch,
+                                count: calls,
+                                sums: sums.as_mut_ptr(),
+                                first: first == 0,
+                                last: first + now == calls,
+                                proximal: (weight, anchor.as_ptr()),
+                            };
+                            self.tiles::<I, EXTENDED_STEP>(&sum(part), theta);
+                        }
+                    }
+                }
             }
-            let theta = theta.as_mut_ptr();
+        }
+    }
+
+    /// Draws `count` records of a set, and computes their factors (p − 1\[y\]) / B at θ.
+    ///
+    /// # Safety
+    /// As for `execute`; θ is padded rows, and there is room for the records.
+    #[inline(always)]
+    unsafe fn draw<I: Strips, const W: usize>(
+        &self,
+        drawn: &mut DrawnRecords,
+        set: usize,
+        count: usize,
+        batch: usize,
+        rng: &mut Stream,
+        theta: *const f64,
+    ) {
+        let DrawnRecords { rows, labels, factors, lanes } = drawn;
+        let (rows, labels, lanes) = (&mut rows[..count], &mut labels[..count], *lanes);
+        for (row, label) in rows.iter_mut().zip(&mut *labels) {
+            (*row, *label) = self.drawn(set, rng);
+        }
+        let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
+        for first in (0..count).step_by(TOGETHER) {
+            let end = (first + TOGETHER).min(count);
+            let ahead = &rows[end..(end + TOGETHER).min(count)];
             // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record,
             // and there are `lanes` factors for each.
             unsafe {
-                for first in (0..batch).step_by(TOGETHER) {
-                    let end = (first + TOGETHER).min(batch);
-                    let ahead = &rows[end..(end + TOGETHER).min(batch)];
-                    self.products::<I, W>(&rows[first..end], theta, &mut partial, ahead);
-                    for b in first..end {
-                        let partial = &partial[(b - first) * self.classes..];
-                        let factors = &mut factors[b * lanes..][..lanes];
-                        with_short!(I, S => self.residuals::<I::Short, S>(partial, factors, (labels[b], batch)));
-                    }
-                }
-                let sum = RowSum {
-                    rows: &rows,
-                    factors: (factors.as_ptr(), lanes),
-                    l2: self.l2,
-                    step,
-                    correction: correction.as_ptr(),
-                };
-                if correction.is_empty() {
-                    self.tiles::<I, STEP>(&sum, theta);
-                } else {
-                    self.tiles::<I, CORRECTED_STEP>(&sum, theta);
+                self.products::<I, W>(&rows[first..end], theta, &mut partial, ahead);
+                for b in first..end {
+                    let partial = &partial[(b - first) * self.classes..];
+                    let factors = &mut factors[b * lanes..][..lanes];
+                    with_short!(I, S => self.residuals::<I::Short, S>(partial, factors, (labels[b], batch)));
                 }
             }
         }

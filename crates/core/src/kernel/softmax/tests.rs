@@ -1,8 +1,9 @@
 //! Every instruction set against the definition.
 
 use super::*;
-use crate::kernel::cohort::testing::thetas;
-use crate::kernel::descend;
+use crate::kernel::cohort::testing::{thetas, thetas_of_batches};
+use crate::kernel::{Proximal, descend};
+use crate::problem::mean_of_calls;
 use crate::rng::Stream;
 
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
@@ -42,9 +43,49 @@ fn every_path_gives_the_bits_of_the_definition() {
             let steps = |client: usize| steps + client as u64 % 2;
             let expected = thetas(d * classes, clients, steps, define);
             for path in InstructionSet::available() {
-                let fused = |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort);
+                let fused = |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, None);
                 let got = thetas(d * classes, clients, steps, fused);
                 assert_eq!(got, expected, "d {d}, K {classes}, batch {batch}, {path:?}");
+            }
+        }
+    }
+}
+
+/// Means of several calls, more of them than are drawn together, and proximal terms.
+#[test]
+fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
+    for (d, classes, scale) in sizes() {
+        let anchor: Vec<f64> = (0..d * classes).map(|i| 0.03 * (i % 11) as f64 - 0.2).collect();
+        for (batch, calls, weight) in
+            [(1, 1, 0.7), (3, 1, 0.0), (3, 4, 0.0), (1, 3, 0.2), (10, 60, 0.5), (300, 2, 0.0)]
+        {
+            let tables = tables(d, classes, 2, scale / (1.0 + 0.1 * d as f64));
+            let proximal = Proximal { weight, anchor: &anchor };
+            let define = |cohort: Cohort<'_, ()>| {
+                cohort.each(|local| {
+                    let mut field = vec![0.0; d * classes];
+                    let mut one = field.clone();
+                    for _ in 0..local.steps {
+                        mean_of_calls(local.batch, &mut field, &mut one, |out| {
+                            let draw = |records: usize| local.rng.index(records);
+                            tables.field(local.client, local.theta, batch, draw, out);
+                        });
+                        for ((field, theta), anchor) in
+                            field.iter_mut().zip(&*local.theta).zip(&anchor)
+                        {
+                            *field += weight * (theta - anchor);
+                        }
+                        descend(local.theta, &field, local.correction, local.step);
+                    }
+                });
+            };
+            let steps = |client: usize| 2 + client as u64 % 2;
+            let expected = thetas_of_batches(calls, d * classes, 2, steps, define);
+            for path in InstructionSet::available() {
+                let fused =
+                    |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, Some(proximal));
+                let got = thetas_of_batches(calls, d * classes, 2, steps, fused);
+                assert_eq!(got, expected, "d {d}, K {classes}, {calls} of {batch}, {path:?}");
             }
         }
     }
@@ -65,7 +106,7 @@ fn without_a_correction_the_bits_are_the_same() {
             let own = (&mut streams[..], &mut [()][..]);
             let cohort = Cohort::new(&members, (None, &mut theta), &xi, own, &plans, None);
             match path {
-                Some(path) => tables.advance_on(path, batch, cohort),
+                Some(path) => tables.advance_on(path, batch, cohort, None),
                 None => cohort.each(|local| {
                     let mut field = vec![0.0; d * classes];
                     for _ in 0..local.steps {

@@ -20,7 +20,7 @@
 //! the bits of the scalar one; so every instruction set gives the same bits.
 
 use super::rows::{SparseRow, SparseRows, fold_sparse};
-use crate::kernel::cohort::{Cohort, Local};
+use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
 use crate::kernel::{axpy, descend};
@@ -81,10 +81,8 @@ pub struct SparseSteps<'a> {
     pub sets: &'a [SparseRows],
     /// The loss.
     pub loss: LogisticLoss,
-    /// The weight μ of a proximal term μ(θ − θ_t), 0 without one.
-    pub proximal: f64,
-    /// θ_t, d numbers; not read if μ is 0.
-    pub anchor: &'a [f64],
+    /// The proximal term; θ_t is not read if μ is 0.
+    pub proximal: Proximal<'a>,
 }
 
 impl SparseSteps<'_> {
@@ -114,9 +112,10 @@ impl SparseSteps<'_> {
     /// If dimensions do not agree.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
         let mut scales: Option<PassScales> = None;
-        let mut pull = vec![0.0; if self.proximal == 0.0 { 0 } else { cohort.dim() }];
-        // The row of zeros that all clients share is searched once.
-        let mut zero = std::ptr::null();
+        let Proximal { weight, anchor } = self.proximal;
+        let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
+        // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
+        let (mut pulled, mut zero) = (std::ptr::null(), std::ptr::null());
         let alone = self.loss.batch > 1 || cohort.dim() > TOGETHER;
         let together = if alone { 1 } else { LOCKSTEP };
         let mut locals = cohort.locals();
@@ -125,7 +124,7 @@ impl SparseSteps<'_> {
             group.extend(locals.by_ref().take(together - group.len()));
             let Some(first) = group.first() else { return };
             let (step, steps, xi) = (first.step, first.steps, first.correction);
-            let factor = 1.0 - step * (self.loss.l2 + self.proximal);
+            let factor = 1.0 - step * (self.loss.l2 + weight);
             if factor.is_nan() || factor < LEAST_FACTOR {
                 self.plain(group.remove(0));
                 continue;
@@ -135,9 +134,12 @@ impl SparseSteps<'_> {
             });
             let scales =
                 &*scales.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps)));
-            if self.proximal != 0.0 {
-                for ((pull, xi), anchor) in pull.iter_mut().zip(xi).zip(self.anchor) {
-                    *pull = xi - self.proximal * anchor;
+            if weight != 0.0 {
+                if pulled != xi.as_ptr() {
+                    for ((pull, xi), anchor) in pull.iter_mut().zip(xi).zip(anchor) {
+                        *pull = xi - weight * anchor;
+                    }
+                    pulled = xi.as_ptr();
                 }
                 let mut one = group.remove(0);
                 one.correction = &pull;
@@ -174,10 +176,10 @@ impl SparseSteps<'_> {
                 self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
-            if self.proximal != 0.0 {
-                for ((field, theta), anchor) in field.iter_mut().zip(&*local.theta).zip(self.anchor)
-                {
-                    *field += self.proximal * (theta - anchor);
+            let Proximal { weight, anchor } = self.proximal;
+            if weight != 0.0 {
+                for ((field, theta), anchor) in field.iter_mut().zip(&*local.theta).zip(anchor) {
+                    *field += weight * (theta - anchor);
                 }
             }
             descend(local.theta, &field, local.correction, local.step);
@@ -350,7 +352,8 @@ mod tests {
         let (d, clients) = (30, 5);
         let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
         let loss = LogisticLoss { l2, margin: 0.3, batch };
-        let all = SparseSteps { sets: &sets, loss, proximal, anchor: &anchor };
+        let proximal = Proximal { weight: proximal, anchor: &anchor };
+        let all = SparseSteps { sets: &sets, loss, proximal };
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
             let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
@@ -391,7 +394,7 @@ mod tests {
         let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
         let sets = sets(d, clients);
         let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
-        let all = SparseSteps { sets: &sets, loss, proximal: 0.0, anchor: &[] };
+        let all = SparseSteps { sets: &sets, loss, proximal: Proximal::NONE };
         let stated = |cohort: Cohort<'_, ()>| {
             cohort.each(|local| {
                 let set = &sets[local.client];

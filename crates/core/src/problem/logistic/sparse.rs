@@ -6,7 +6,9 @@
 
 use super::{Loss, divergence, noise, predicted, softplus};
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{Cohort, Rows, SparseRow, SparseRows, SparseSteps, dot, squared_distance};
+use crate::kernel::{
+    Cohort, Proximal, Rows, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
+};
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
 use crate::problem::record_loss::{self, RecordLoss, SetAt, SetFacts};
@@ -101,8 +103,8 @@ impl SparseLogistic {
         }
     }
 
-    fn steps<'a>(&'a self, proximal: f64, anchor: &'a [f64]) -> SparseSteps<'a> {
-        SparseSteps { sets: &self.sets, loss: self.loss, proximal, anchor }
+    fn steps<'a>(&'a self, proximal: Proximal<'a>) -> SparseSteps<'a> {
+        SparseSteps { sets: &self.sets, loss: self.loss, proximal }
     }
 }
 
@@ -271,21 +273,15 @@ impl Problem for SparseLogistic {
         rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.steps(0.0, &[]).field(client, theta, |records| rng.index(records), field);
+        self.steps(Proximal::NONE).field(client, theta, |records| rng.index(records), field);
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
-        self.steps(0.0, &[]).advance(cohort);
+        self.steps(Proximal::NONE).advance(cohort);
     }
 
-    fn advance_extended<'a>(
-        &self,
-        cohort: Cohort<'a, ()>,
-        proximal: f64,
-        anchor: &[f64],
-    ) -> Option<Cohort<'a, ()>> {
-        self.steps(proximal, anchor).advance(cohort);
-        None
+    fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
+        self.steps(proximal).advance(cohort);
     }
 
     fn has_twin(&self) -> bool {

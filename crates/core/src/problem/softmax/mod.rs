@@ -11,8 +11,11 @@ pub mod synthetic;
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{DrawSmoothness, Facts, Fault, Given, Problem, RecordsOf};
+use crate::kernel::exp::all_beyond_linear;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
-use crate::kernel::{Cohort, InstructionSet, axpy, difference, dot, fold_sum, squared_distance};
+use crate::kernel::{
+    Cohort, InstructionSet, Proximal, axpy, difference, dot, fold_sum, squared_distance,
+};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -69,7 +72,7 @@ impl Softmax {
 
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        self.tables.advance_on(path, self.batch, cohort);
+        self.tables.advance_on(path, self.batch, cohort, None);
     }
 
     /// The clients and their weights.
@@ -218,28 +221,29 @@ fn changes(p: &[f64], v: &mut [f64]) {
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
 }
 
-/// log Σ_k p_k exp(h_k) − Σ_k p_k h_k, 0 or more: the Bregman divergence of log Σ_k exp(u_k)
-/// between logits with probabilities p and those that are apart from them by h; to some ulps
-/// also where h is small. `h` is shifted by its mean.
-fn divergence(p: &[f64], h: &mut [f64]) -> f64 {
-    let mean = dot(p, h);
-    h.iter_mut().for_each(|h| *h -= mean);
-    let most = h.iter().fold(f64::NEG_INFINITY, |most, h| most.max(*h));
-    if most > 700.0 {
-        return most + libm::log(fold_sum(p.len(), |k| p[k] * libm::exp(h[k] - most)));
+/// The Bregman divergence of log Σ_k exp(u_k) between logits with probabilities p and those that
+/// are apart from them by h, of records one after the other with K numbers each:
+/// log Σ_k p_k exp(h_k) − Σ_k p_k h_k, 0 or more; to some ulps also where h is small. `h` is
+/// overwritten.
+fn divergences(classes: usize, p: &[f64], h: &mut [f64]) -> impl Iterator<Item = f64> {
+    let mut far = Vec::new();
+    for (i, (p, h)) in p.chunks_exact(classes).zip(h.chunks_exact_mut(classes)).enumerate() {
+        let mean = dot(p, h);
+        h.iter_mut().for_each(|h| *h -= mean);
+        let most = h.iter().fold(f64::NEG_INFINITY, |most, h| most.max(*h));
+        if most > 700.0 {
+            let sum = fold_sum(classes, |k| p[k] * libm::exp(h[k] - most));
+            far.push((i, most + libm::log(sum)));
+        }
     }
     // Now Σ p_k h_k is 0.
-    libm::log1p(fold_sum(p.len(), |k| p[k] * beyond_linear(h[k])))
-}
-
-/// e^x − 1 − x.
-fn beyond_linear(x: f64) -> f64 {
-    if x.abs() > 0.5 {
-        return libm::expm1(x) - x;
-    }
-    // x²/2 (1 + x/3 (1 + x/4 (…))); the terms left out are below 1e-17 of the sum.
-    let series = (3..=14).rev().fold(1.0, |tail, n| 1.0 + x / f64::from(n) * tail);
-    0.5 * x * x * series
+    all_beyond_linear(h);
+    let mut far = far.into_iter().peekable();
+    let records = p.chunks_exact(classes).zip(h.chunks_exact(classes)).enumerate();
+    records.map(move |(i, (p, beyond))| match far.next_if(|(record, _)| *record == i) {
+        Some((_, divergence)) => divergence,
+        None => libm::log1p(fold_sum(classes, |k| p[k] * beyond[k])),
+    })
 }
 
 impl Facts for Softmax {
@@ -378,9 +382,8 @@ impl Facts for Softmax {
         for (client, share) in self.shares() {
             let (classes, weight) = (self.classes(), share / self.records(client) as f64);
             let mut along = self.tables.logits(client, &apart);
-            let p = self.at_optimum(client).chunks_exact(classes);
-            for (along, p) in along.chunks_exact_mut(classes).zip(p) {
-                gap += weight * divergence(p, along);
+            for divergence in divergences(classes, self.at_optimum(client), &mut along) {
+                gap += weight * divergence;
             }
         }
         Some(gap)
@@ -404,6 +407,10 @@ impl Problem for Softmax {
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
         self.advance_on(InstructionSet::best(), cohort);
+    }
+
+    fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
+        self.tables.advance_on(InstructionSet::best(), self.batch, cohort, Some(proximal));
     }
 
     fn has_twin(&self) -> bool {

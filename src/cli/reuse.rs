@@ -2,7 +2,7 @@
 //! cell and its number alone, so that the first r of R replicates are those of a cell with r.
 //!
 //! *Invariant*: the traces of a cell that is completed this way are those of its runs from the
-//! start (`tests/looks.rs` compares the digests).
+//! start (`tests/suite/looks.rs` compares the digests).
 
 use crate::store::Store;
 use exactfed_runner::files::{Error, error};

@@ -2,7 +2,7 @@
 //! what is selected.
 //!
 //! *Invariant*: they take no more time than was planned before the first cell, unless that is
-//! confirmed (`tests/tune.rs`).
+//! confirmed (`tests/suite/tune.rs`).
 
 use super::super::confirm::PlannedTime;
 use super::super::time::expected_seconds;

@@ -3,7 +3,7 @@
 //! *Invariant*: clients take little from the run. At most [`MOST_CONNECTIONS`] connections are
 //! open, and no more than a quarter of the files that the process may open; while there are as many,
 //! each further one is accepted after a pause and takes the place of the oldest, so that neither
-//! half a request nor an answer that is not read keeps a browser out (`tests/watch/clients.rs`).
+//! half a request nor an answer that is not read keeps a browser out (`tests/suite/watch/clients.rs`).
 
 use super::connection::{Connection, PATIENCE};
 use super::site::{Answer, HTML, Site};

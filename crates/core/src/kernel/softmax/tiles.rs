@@ -102,83 +102,180 @@ impl RowSum<'_> {
         (target, k, column): (*mut f64, usize, usize),
         stride: usize,
     ) {
-        let (factors, pitch) = self.factors;
-        let at = |class: usize, r: usize| (k + class) * stride + column + r * I::LANES;
+        let first = k * stride + column;
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let from = target.add(first);
+            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP {
+                let sums = self.sum_of_calls::<I, CLASSES, REGISTERS>(from, (k, column), stride);
+                if !self.calls.last {
+                    return store_tile::<I, CLASSES, REGISTERS>(
+                        self.calls.sums.add(first),
+                        stride,
+                        sums,
+                    );
+                }
+                sums
+            } else {
+                let mut sums = load_tile::<I, CLASSES, REGISTERS>(from, stride);
+                if KIND != ADD {
+                    scale::<I, CLASSES, REGISTERS>(&mut sums, self.l2);
+                }
+                let factors = self.factors.0.add(k);
+                self.add_rows::<I, CLASSES, REGISTERS>(&mut sums, (self.rows, factors), column);
+                sums
+            };
+            for class in 0..CLASSES {
+                for r in 0..REGISTERS {
+                    let at = first + class * stride + r * I::LANES;
+                    I::store(target.add(at), self.result::<I, KIND>(sums[class][r], target, at));
+                }
+            }
+        }
+    }
+
+    /// Adds rows times the factors from a place on.
+    ///
+    /// # Safety
+    /// As for `tile`.
+    #[inline(always)]
+    unsafe fn add_rows<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
+        &self,
+        sums: &mut [[I::V; REGISTERS]; CLASSES],
+        (rows, mut factors): (&[*const f64], *const f64),
+        column: usize,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            for row in rows {
+                let x = I::load_all::<REGISTERS>(row.add(column));
+                for (class, sums) in sums.iter_mut().enumerate() {
+                    let factor = I::splat(*factors.add(class));
+                    for r in 0..REGISTERS {
+                        sums[r] = I::add(sums[r], I::mul(factor, x[r]));
+                    }
+                }
+                factors = factors.wrapping_add(self.factors.1);
+            }
+        }
+    }
+
+    /// The sum of the calls so far of an extended step, each of which begins with λθ.
+    ///
+    /// # Safety
+    /// As for `tile`.
+    #[inline(always)]
+    unsafe fn sum_of_calls<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
+        &self,
+        theta: *const f64,
+        (k, column): (usize, usize),
+        stride: usize,
+    ) -> [[I::V; REGISTERS]; CLASSES] {
         let calls = &self.calls;
         // SAFETY: passed on to the caller.
         unsafe {
-            let mut sums = [[I::splat(0.0); REGISTERS]; CLASSES];
-            // A sum of several calls begins with 0; −0 changes no bit of a single one.
-            let mut totals =
-                [[I::splat(if calls.count == 1 { -0.0 } else { 0.0 }); REGISTERS]; CLASSES];
-            if KIND == EXTENDED_STEP && !calls.first {
-                for class in 0..CLASSES {
-                    totals[class] = I::load_all::<REGISTERS>(calls.sums.add(at(class, 0)));
-                }
-            }
-            let mut factors = factors.add(k);
-            let (mut rows, mut left) = (self.rows.as_ptr(), self.rows.len());
-            loop {
-                for class in 0..CLASSES {
+            let mut all = if calls.first {
+                // A sum of several calls begins with 0; −0 changes no bit of a single one.
+                [[I::splat(if calls.count == 1 { -0.0 } else { 0.0 }); REGISTERS]; CLASSES]
+            } else {
+                load_tile::<I, CLASSES, REGISTERS>(calls.sums.add(k * stride + column), stride)
+            };
+            let mut factors = self.factors.0.add(k);
+            for rows in self.rows.chunks_exact(calls.rows) {
+                let mut call = load_tile::<I, CLASSES, REGISTERS>(theta, stride);
+                scale::<I, CLASSES, REGISTERS>(&mut call, self.l2);
+                self.add_rows::<I, CLASSES, REGISTERS>(&mut call, (rows, factors), column);
+                for (all, call) in all.iter_mut().zip(call) {
                     for r in 0..REGISTERS {
-                        let start = I::load(target.add(at(class, r)));
-                        let scale = I::splat(self.l2);
-                        sums[class][r] = if KIND == ADD { start } else { I::mul(scale, start) };
+                        all[r] = I::add(all[r], call[r]);
                     }
                 }
-                let now = if KIND == EXTENDED_STEP { calls.rows } else { left };
-                for row in std::slice::from_raw_parts(rows, now) {
-                    let x = I::load_all::<REGISTERS>(row.add(column));
-                    for class in 0..CLASSES {
-                        let factor = I::splat(*factors.add(class));
-                        for r in 0..REGISTERS {
-                            sums[class][r] = I::add(sums[class][r], I::mul(factor, x[r]));
-                        }
-                    }
-                    factors = factors.wrapping_add(pitch);
-                }
-                if KIND != EXTENDED_STEP {
-                    break;
-                }
-                for class in 0..CLASSES {
-                    for r in 0..REGISTERS {
-                        totals[class][r] = I::add(totals[class][r], sums[class][r]);
-                    }
-                }
-                (rows, left) = (rows.add(now), left - now);
-                if left == 0 {
-                    break;
-                }
+                factors = factors.wrapping_add(calls.rows * self.factors.1);
             }
-            if KIND == EXTENDED_STEP && !calls.last {
-                for class in 0..CLASSES {
-                    for r in 0..REGISTERS {
-                        I::store(calls.sums.add(at(class, r)), totals[class][r]);
-                    }
-                }
-                return;
+            all
+        }
+    }
+
+    /// What becomes of the numbers of the target at a place.
+    ///
+    /// # Safety
+    /// As for `tile`.
+    #[inline(always)]
+    unsafe fn result<I: Strips, const KIND: u8>(
+        &self,
+        sum: I::V,
+        target: *const f64,
+        at: usize,
+    ) -> I::V {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if KIND == ADD {
+                return sum;
             }
-            for class in 0..CLASSES {
-                for r in 0..REGISTERS {
-                    let to = target.add(at(class, r));
-                    let sum = sums[class][r];
-                    let xi = || I::load(self.correction.add(at(class, r)));
-                    let value = match KIND {
-                        ADD => sum,
-                        STEP => descended::<I>(I::load(to), sum, self.step),
-                        CORRECTED_STEP => descended::<I>(I::load(to), I::add(sum, xi()), self.step),
-                        _ => {
-                            let theta = I::load(to);
-                            let (weight, anchor) = calls.proximal;
-                            let apart = I::sub(theta, I::load(anchor.add(at(class, r))));
-                            let mean = calls.mean::<I>(totals[class][r]);
-                            let field = I::add(mean, I::mul(I::splat(weight), apart));
-                            descended::<I>(theta, I::add(field, xi()), self.step)
-                        }
-                    };
-                    I::store(to, value);
-                }
+            let theta = I::load(target.add(at));
+            if KIND == STEP {
+                return descended::<I>(theta, sum, self.step);
             }
+            let xi = I::load(self.correction.add(at));
+            if KIND == CORRECTED_STEP {
+                return descended::<I>(theta, I::add(sum, xi), self.step);
+            }
+            let (weight, anchor) = self.calls.proximal;
+            let pull = I::mul(I::splat(weight), I::sub(theta, I::load(anchor.add(at))));
+            let field = I::add(self.calls.mean::<I>(sum), pull);
+            descended::<I>(theta, I::add(field, xi), self.step)
+        }
+    }
+}
+
+/// Multiplies all numbers of a tile.
+///
+/// # Safety
+/// `I` is present.
+#[inline(always)]
+unsafe fn scale<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
+    tile: &mut [[I::V; REGISTERS]; CLASSES],
+    factor: f64,
+) {
+    for number in tile.as_flattened_mut() {
+        // SAFETY: passed on to the caller.
+        *number = unsafe { I::mul(I::splat(factor), *number) };
+    }
+}
+
+/// A tile of rows at this distance.
+///
+/// # Safety
+/// `I` is present, and the rows have these numbers.
+#[inline(always)]
+unsafe fn load_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
+    from: *const f64,
+    stride: usize,
+) -> [[I::V; REGISTERS]; CLASSES] {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut tile = [[I::splat(0.0); REGISTERS]; CLASSES];
+        for (class, row) in tile.iter_mut().enumerate() {
+            *row = I::load_all::<REGISTERS>(from.add(class * stride));
+        }
+        tile
+    }
+}
+
+/// Writes what [`load_tile`] reads.
+///
+/// # Safety
+/// As for [`load_tile`].
+#[inline(always)]
+unsafe fn store_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
+    to: *mut f64,
+    stride: usize,
+    tile: [[I::V; REGISTERS]; CLASSES],
+) {
+    for (class, row) in tile.into_iter().enumerate() {
+        for (r, v) in row.into_iter().enumerate() {
+            // SAFETY: passed on to the caller.
+            unsafe { I::store(to.add(class * stride + r * I::LANES), v) };
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Exact moments against themselves: stationary against long runs, types against
-//! single clients. Simulation against them is in `tests/moments.rs`.
+//! single clients. Simulation against them is in `tests/suite/moments.rs`.
 
 use super::*;
 use crate::problem::Twin;

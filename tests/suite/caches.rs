@@ -1,0 +1,200 @@
+//! Caches with numbers that are not those of theory, and hashes that are right: anybody can
+//! compute a hash, so pages may show what a forger wrote. `verify` names each such cache, and the
+//! page that is computed without it is right.
+
+use crate::support::{Bench, edited, hash};
+use exactfed::manifest::Source;
+use exactfed::plan::{Cell, Plan};
+use exactfed::problem::Minimiser;
+use exactfed::runner::{prepare, prepare_knowing};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One cell whose claim and figure take exact moments.
+const MOMENTS: &str = "title = \"Moments\"
+seed = 3
+replicates = 20
+problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
+start = { offset = 1.0 }
+budget = { rounds = 20 }
+[record]
+points = 4
+[[algorithm.fedavg]]
+step-size = [0.05, 0.1]
+local-steps = 2
+[[claim.matches]]
+id = \"near\"
+statement = \"It ends near its exact moments\"
+of = { label = \"FedAvg\", step-size = 0.05 }
+prediction = \"exact-moments\"
+margin = 0.9
+";
+/// A frontier without cells, and claims about its points.
+const FRONTIER: &str = include_str!("../browser/frontier.toml");
+/// An instance in 40 unknowns, whose θ* is searched for and kept.
+const OPTIMUM: &str = "title = \"Optimum\"
+seed = 1
+replicates = 2
+[problem.synthetic]
+alpha = 1.0
+beta = 1.0
+clients = 3
+dimension = 10
+classes = 4
+records = { equal = 30 }
+l2 = 0.01
+[start]
+zero = true
+[budget]
+rounds = 5
+[[algorithm.fedavg]]
+step-size = 0.05
+local-steps = 2
+";
+
+/// The first cached file in a folder.
+fn cached(bench: &Bench, folder: &str, is_cache: impl Fn(&Path) -> bool) -> PathBuf {
+    let files = bench.files_below(folder);
+    files.into_iter().find(|file| is_cache(file)).expect("something is cached")
+}
+
+/// Writes other numbers into a cache, for the cell or key `of`, with the hash that they have.
+fn forge(cache: &Path, of: Option<&str>, change: impl FnOnce(&mut Vec<f64>)) {
+    let bytes = fs::read(cache).unwrap();
+    let end = bytes.iter().position(|b| *b == b'\n').unwrap();
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let mut parts: Vec<&str> = head.split(' ').collect();
+    assert_eq!((parts[0], parts.len()), ("exactfed-columns", 6));
+    parts[2] = of.unwrap_or(parts[2]);
+    let number = |b: &[u8]| f64::from_le_bytes(b.try_into().unwrap());
+    let mut numbers: Vec<f64> = bytes[end + 1..].chunks_exact(8).map(number).collect();
+    change(&mut numbers);
+    let body: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let head = parts[1..5].join(" ");
+    let sum = hash(&[head.as_bytes(), &body].concat());
+    let whole = [format!("exactfed-columns {head} {sum}\n").as_bytes(), &body].concat();
+    assert_ne!(whole, bytes);
+    fs::write(cache, whole).unwrap();
+}
+
+fn page(bench: &Bench) -> String {
+    // The verdict of a claim may be other than expected.
+    let code = bench.run(&["report", "--quiet"]).code;
+    assert!([0, 1].contains(&code), "{code}");
+    bench.read("reports/m/report.md")
+}
+
+/// `verify` names this file, whichever way it is asked, and finds nothing wrong without it; the
+/// page is then what it was.
+#[track_caller]
+fn found(bench: &Bench, cache: &Path, first: &str) {
+    let name = cache.file_name().unwrap().to_string_lossy().into_owned();
+    for arguments in [&["verify", "--all"][..], &["verify"], &["verify", "--quiet"]] {
+        let output = bench.run(arguments).expect(1);
+        output.prints(&name).prints("is not what is computed now").prints("1 different");
+    }
+    fs::remove_file(cache).unwrap();
+    bench.run(&["verify", "--all"]).expect(0);
+    assert_eq!(page(bench), first);
+}
+
+#[test]
+fn forged_moments_are_found() {
+    let bench = Bench::ran(MOMENTS);
+    let first = page(&bench);
+    assert!(first.contains("**supported**"), "{first}");
+    let output = bench.run(&["verify", "--all"]).expect(0);
+    output.prints("2 of 2 cells run again: 2 bit-identical, 0 different, 0 not comparable");
+    output.prints("of theory computed again: 0 different");
+    let cache = cached(&bench, "results/m", |file| file.ends_with("theory.columns"));
+    forge(&cache, None, |numbers| numbers.iter_mut().for_each(|x| *x *= 100.0));
+    // It changes a verdict, and nothing else notices it.
+    let forged = page(&bench);
+    assert!(forged.contains("**refuted**"), "{forged}");
+    bench.run(&["digest"]).expect(0);
+    found(&bench, &cache, &first);
+}
+
+#[test]
+fn forged_frontiers_are_found() {
+    let bench = Bench::ran(FRONTIER);
+    let first = page(&bench);
+    let output = bench.run(&["verify", "--all"]).expect(0);
+    output.prints("1 cache of theory computed again: 0 different");
+    bench.run(&["verify", "--sample", "0"]).expect(0);
+    let cache = cached(&bench, "results/.frontiers", |_| true);
+    // The columns stand in the order of their names: clients, edge, local-steps, method, rounds,
+    // step-size, target.
+    forge(&cache, None, |numbers| {
+        let rows = numbers.len() / 7;
+        numbers[4 * rows..5 * rows].iter_mut().for_each(|rounds| *rounds *= 2.0);
+    });
+    assert_ne!(page(&bench), first);
+    found(&bench, &cache, &first);
+}
+
+/// A point other than θ* of the instance of [`OPTIMUM`], followed by the bound on its error that a
+/// point must have to be believed: ‖∇f‖/λ to the last bit, of which sums in another order give
+/// all but the last bits.
+fn believed_point() -> Vec<f64> {
+    let source = Source { name: "m.toml".into(), text: OPTIMUM.into(), ..Source::default() };
+    let plan = Plan::new("m".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap();
+    let instance = &prepared[0].scenarios[0].instance;
+    let theta: Vec<f64> = instance.optimum().iter().map(|x| 1.5 * x).collect();
+    let (mut sum, mut field) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
+    for client in 0..instance.clients() {
+        instance.mean_field(client, &theta, &mut field);
+        sum.iter_mut().zip(&field).for_each(|(sum, x)| *sum += x / 3.0);
+    }
+    let about = sum.iter().map(|x| x * x).sum::<f64>().sqrt() / 0.01;
+    for ulps in 0..1000_i64 {
+        for sign in [-1, 1] {
+            let error = f64::from_bits(about.to_bits().wrapping_add_signed(sign * ulps));
+            let known = |_: &str| Some(Minimiser { theta: theta.clone(), error });
+            let prepared = prepare_knowing(&plan.folder(), &known, &cells).unwrap();
+            if prepared[0].scenarios[0].instance.optimum() == theta {
+                return theta.into_iter().chain([error]).collect();
+            }
+        }
+    }
+    panic!("no error near {about} is believed");
+}
+
+#[test]
+fn forged_optima_are_found() {
+    let bench = Bench::ran(OPTIMUM);
+    let first = page(&bench);
+    bench.run(&["verify", "--all"]).expect(0).prints("1 cache of theory computed again");
+    let cache = cached(&bench, "results/.optima", |_| true);
+    forge(&cache, None, |numbers| numbers.copy_from_slice(&believed_point()));
+    found(&bench, &cache, &first);
+}
+
+/// Numbers beside a cell of which nothing is known are not theory.
+#[test]
+fn moments_of_a_cell_without_moments_are_found() {
+    let logistic = edited(
+        MOMENTS,
+        &[(
+            "quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } }",
+            "logistic = { dimension = 2, clients = 2, records = 10, l2 = 0.1, data = { heterogeneous = { spread = 1.0, perturbation = 1.0 } } }",
+        )],
+    );
+    let bench = Bench::new();
+    bench.write("other.toml", MOMENTS);
+    bench.write("m.toml", logistic);
+    bench.compute(&["other.toml"]);
+    bench.compute(&["m.toml"]);
+    bench.run(&["report", "--quiet"]);
+    let theirs = cached(&bench, "results/other", |file| file.ends_with("theory.columns"));
+    let cell = bench.cells("results/m").remove(0);
+    let place = bench.path(&format!("{cell}/theory.columns"));
+    assert!(!place.exists());
+    fs::copy(theirs, &place).unwrap();
+    let id = cell.replace("results/m/", "");
+    forge(&place, Some(&id), |_| {});
+    let output = bench.run(&["verify", "--all"]).expect(1);
+    output.prints(&format!("m/{id}/theory.columns is not what is computed now"));
+}

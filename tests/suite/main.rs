@@ -1,0 +1,59 @@
+//! The tests that drive the program as a user does, and those of the sources themselves: one
+//! program, so that it is linked once. `cargo test --test suite faults::` runs those of a file.
+
+mod at_cost;
+mod benches;
+mod caches;
+mod claims;
+mod cli;
+mod data;
+mod deadlines;
+mod defaults;
+mod describe;
+mod determinism;
+mod diff;
+mod documents;
+mod empty;
+mod escaping;
+mod exact;
+mod export;
+mod faults;
+mod figure_files;
+mod figures;
+#[path = "../support/forge.rs"]
+mod forge;
+mod fresh;
+mod frontier;
+mod index;
+mod latex;
+mod layering;
+mod limits;
+mod links;
+mod looks;
+mod matrix;
+mod merge;
+mod messages;
+mod moments;
+#[path = "../support/npz.rs"]
+mod npz;
+mod pages;
+mod properties;
+mod readers;
+mod reference;
+#[path = "../support/runner.rs"]
+mod runner;
+mod scale;
+#[path = "../support/served.rs"]
+mod served;
+mod shape;
+mod site;
+mod sizes;
+mod sources;
+mod submit;
+#[path = "../support/mod.rs"]
+mod support;
+mod trust;
+mod tune;
+mod tutorial;
+mod watch;
+mod words;

@@ -2,7 +2,7 @@
 
 #[allow(dead_code)] // its command line
 #[path = "../../examples/site.rs"]
-mod site;
+mod builder;
 
 use crate::support::markup::{Tag, tags};
 use crate::support::{Bench, root};
@@ -14,7 +14,7 @@ use std::path::Path;
 fn built() -> Bench {
     let bench = Bench::of_smoke(&["diverging", "logistic"]);
     bench.report();
-    site::build(root(), &bench.path("reports"), &bench.path("site")).unwrap();
+    builder::build(root(), &bench.path("reports"), &bench.path("site")).unwrap();
     bench
 }
 
@@ -122,7 +122,7 @@ fn links_follow_their_documents_and_sources_their_repository() {
     );
     let build = |manifest: &str| {
         bench.write("repository/Cargo.toml", manifest);
-        site::build(&bench.path(root), &bench.path("reports"), &bench.path("site")).unwrap();
+        builder::build(&bench.path(root), &bench.path("reports"), &bench.path("site")).unwrap();
         bench.read("site/index.html")
     };
     let page = build("[package]\nname = \"x\"\n");
@@ -159,7 +159,7 @@ fn links_follow_their_documents_and_sources_their_repository() {
 #[test]
 fn what_is_no_site_is_kept_and_reports_have_to_exist() {
     let bench = Bench::new();
-    let build = || site::build(root(), &bench.path("reports"), &bench.path("mine"));
+    let build = || builder::build(root(), &bench.path("reports"), &bench.path("mine"));
     let message = build().unwrap_err();
     assert!(
         message.ends_with("index.html does not exist: run `make reproduce` first"),

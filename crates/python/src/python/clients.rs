@@ -4,7 +4,7 @@ use super::numbers::{counts, counts_per_client, flat, float, floats, floats_per_
 use super::watch::RoundClock;
 use exactfed::algorithm::Instance;
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
-use exactfed::kernel::Members;
+use exactfed::kernel::{Members, Proximal};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

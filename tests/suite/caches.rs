@@ -2,7 +2,7 @@
 //! compute a hash, so pages may show what a forger wrote. `verify` names each such cache, and the
 //! page that is computed without it is right.
 
-use crate::support::{Bench, edited, hash};
+use crate::support::{Bench, SMALL, edited, hash};
 use exactfed::manifest::Source;
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem::Minimiser;
@@ -10,25 +10,6 @@ use exactfed::runner::{prepare, prepare_knowing};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One cell whose claim and figure take exact moments.
-const MOMENTS: &str = "title = \"Moments\"
-seed = 3
-replicates = 20
-problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
-start = { offset = 1.0 }
-budget = { rounds = 20 }
-[record]
-points = 4
-[[algorithm.fedavg]]
-step-size = [0.05, 0.1]
-local-steps = 2
-[[claim.matches]]
-id = \"near\"
-statement = \"It ends near its exact moments\"
-of = { label = \"FedAvg\", step-size = 0.05 }
-prediction = \"exact-moments\"
-margin = 0.9
-";
 /// A frontier without cells, and claims about its points.
 const FRONTIER: &str = include_str!("../browser/frontier.toml");
 /// An instance in 40 unknowns, whose θ* is searched for and kept.
@@ -51,6 +32,12 @@ rounds = 5
 step-size = 0.05
 local-steps = 2
 ";
+
+/// Cells with a claim about one of them that takes exact moments.
+fn moments() -> String {
+    let one = "of = { label = \"FedAvg\", step-size = 0.05 }";
+    edited(SMALL, &[("replicates = 4", "replicates = 20"), ("of = { label = \"FedAvg\" }", one)])
+}
 
 /// The first cached file in a folder.
 fn cached(bench: &Bench, folder: &str, is_cache: impl Fn(&Path) -> bool) -> PathBuf {
@@ -100,7 +87,7 @@ fn found(bench: &Bench, cache: &Path, first: &str) {
 
 #[test]
 fn forged_moments_are_found() {
-    let bench = Bench::ran(MOMENTS);
+    let bench = Bench::ran(&moments());
     let first = page(&bench);
     assert!(first.contains("**supported**"), "{first}");
     let output = bench.run(&["verify", "--all"]).expect(0);
@@ -175,15 +162,16 @@ fn forged_optima_are_found() {
 /// Numbers beside a cell of which nothing is known are not theory.
 #[test]
 fn moments_of_a_cell_without_moments_are_found() {
+    let moments = moments();
     let logistic = edited(
-        MOMENTS,
+        &moments,
         &[(
             "quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } }",
             "logistic = { dimension = 2, clients = 2, records = 10, l2 = 0.1, data = { heterogeneous = { spread = 1.0, perturbation = 1.0 } } }",
         )],
     );
     let bench = Bench::new();
-    bench.write("other.toml", MOMENTS);
+    bench.write("other.toml", &moments);
     bench.write("m.toml", logistic);
     bench.compute(&["other.toml"]);
     bench.compute(&["m.toml"]);

@@ -1,28 +1,8 @@
 //! Results that are not what they say: experiments that hide below others, damaged or
 //! missing manifests, records and numbers of other cells. Every command names the file.
 
-use crate::support::{Bench, array, edited, hash, sealed};
+use crate::support::{Bench, SMALL, array, edited, hash, sealed};
 use std::fs;
-
-/// Two cells, and a claim whose margin one flipped bit makes 4.9.
-const SMALL: &str = "title = \"Small\"
-seed = 3
-replicates = 4
-problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
-start = { offset = 1.0 }
-budget = { rounds = 20 }
-[record]
-points = 4
-[[algorithm.fedavg]]
-step-size = [0.05, 0.1]
-local-steps = 2
-[[claim.matches]]
-id = \"near\"
-statement = \"It ends near its exact moments\"
-of = { label = \"FedAvg\" }
-prediction = \"exact-moments\"
-margin = 0.9
-";
 
 /// Every command that reads results ends with an error that names this.
 #[track_caller]

@@ -34,6 +34,26 @@ step-size = 0.1
 local-steps = 1
 "#;
 
+/// Two cells, and a claim whose margin one flipped bit makes 4.9.
+pub const SMALL: &str = "title = \"Small\"
+seed = 3
+replicates = 4
+problem = { quadratic = { dimension = 2, clients = 2, noise = 0.1, spectrum = { from = 0.5, to = 2.0 } } }
+start = { offset = 1.0 }
+budget = { rounds = 20 }
+[record]
+points = 4
+[[algorithm.fedavg]]
+step-size = [0.05, 0.1]
+local-steps = 2
+[[claim.matches]]
+id = \"near\"
+statement = \"It ends near its exact moments\"
+of = { label = \"FedAvg\" }
+prediction = \"exact-moments\"
+margin = 0.9
+";
+
 /// A text with changes, each of which has to find its place.
 #[track_caller]
 pub fn edited(text: &str, changes: &[(&str, &str)]) -> String {

@@ -19,7 +19,8 @@ mod stated;
 
 use crate::definition::interned;
 use crate::federated::{
-    Conditions, Decay, Federated, RoundClients, Run, Schedule, StatedPrice, Terms,
+    Conditions, Decay, Federated, RoundClients, Run, RunsTogether, Schedule, StatedPrice, Terms,
+    Together, runs_together,
 };
 use crate::flattened::Flattened;
 use crate::problem::{Facts, Fault, Faults, Problem};
@@ -450,6 +451,13 @@ impl Spec {
     pub fn average(&self) -> Average {
         self.common().average
     }
+
+    /// The terms of an algorithm that is a run of the engine and nothing else.
+    fn single_run(&self) -> Option<Terms> {
+        let plain = !matches!(self, Self::Custom(_)) && self.average() == Average::None;
+        let mut components = if plain { self.components() } else { Vec::new() };
+        if components.len() == 1 { components.pop().map(|one| one.terms) } else { None }
+    }
 }
 
 algorithms! {
@@ -469,6 +477,16 @@ algorithms! {
 pub trait Instance: Facts {
     /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
+    /// How many of so many runs of the algorithm, which differ in their noise alone, go together;
+    /// 1 if each goes alone.
+    fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
+    /// The runs of the algorithm from these conditions, before their first round; `None` if runs
+    /// of the algorithm go alone.
+    fn launch_together<'p>(
+        &'p self,
+        spec: &Spec,
+        from: &[Conditions<'_>],
+    ) -> Option<Box<dyn RunsTogether + 'p>>;
     /// The clients at the start of a run whose rounds have this price.
     fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p>;
 }
@@ -476,6 +494,18 @@ pub trait Instance: Facts {
 impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
         spec.launch(self, from)
+    }
+    fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
+        let records = self.held_records();
+        spec.single_run().map_or(1, |terms| runs_together(records, &terms, runs))
+    }
+    fn launch_together<'p>(
+        &'p self,
+        spec: &Spec,
+        from: &[Conditions<'_>],
+    ) -> Option<Box<dyn RunsTogether + 'p>> {
+        let terms = spec.single_run()?;
+        Some(Box::new(Together::new(self, &terms, from)))
     }
     fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p> {
         RoundClients::new(self, from, price)

@@ -12,15 +12,17 @@ mod cost;
 mod pool;
 mod round_clients;
 mod terms;
+mod together;
 
-use crate::kernel::{LocalSteps, Members, Proximal};
+use crate::kernel::{CohortSteps, LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
-use pool::{LocalRound, Pool};
+use pool::{LocalRound, Pool, share};
 pub use round_clients::{LocalWork, RoundClients};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
+pub use together::{RunsTogether, Together, runs_together};
 
 /// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
@@ -244,9 +246,9 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Runs the cohort's local steps, from θ_t or, if the clients are apart, from
+    /// The cohort's local steps, from θ_t or, if the clients are apart, from
     /// their own parameters; `steps` overrides every client's number of steps.
-    fn advance(&mut self, steps: Option<u64>) {
+    fn steps(&mut self, steps: Option<u64>) -> CohortSteps<'_, P::State> {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
@@ -259,7 +261,13 @@ impl<'p, P: Problem> Federated<'p, P> {
             steps,
             extended: (!self.plans.plain).then_some(proximal),
         };
-        self.pool.advance(self.problem, round);
+        self.pool.steps(round)
+    }
+
+    /// Runs these steps.
+    fn advance(&mut self, steps: Option<u64>) {
+        let problem = self.problem;
+        share(problem, self.steps(steps));
     }
 
     /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.
@@ -304,8 +312,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// A round with fixed numbers of local steps.
-    fn fixed(&mut self) {
+    /// What precedes the local steps of a round with fixed numbers of them.
+    fn begin_fixed(&mut self) {
         self.decay();
         let n = self.pool.streams.len();
         if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
@@ -316,7 +324,10 @@ impl<'p, P: Problem> Federated<'p, P> {
         if fresh {
             self.measure();
         }
-        self.advance(self.plans.equal_steps);
+    }
+
+    /// What follows them.
+    fn end_fixed(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
         if self.terms.server_step != 1.0 {
@@ -387,7 +398,11 @@ impl<'p, P: Problem> Federated<'p, P> {
 impl<P: Problem> Run for Federated<'_, P> {
     fn round(&mut self) {
         match self.terms.schedule {
-            Schedule::Every => self.fixed(),
+            Schedule::Every => {
+                self.begin_fixed();
+                self.advance(self.plans.equal_steps);
+                self.end_fixed();
+            }
             Schedule::Bernoulli { probability, clock } => self.by_coin(probability, clock),
         }
     }

@@ -1,7 +1,7 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use crate::kernel::{self, Cohort, LocalSteps, Members, Proximal};
+use crate::kernel::{self, Cohort, CohortSteps, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
@@ -43,14 +43,14 @@ impl<S: Send + Default> Pool<S> {
         Self { streams, states, zero: vec![0.0; problem.dim()] }
     }
 
-    /// Runs the local steps of a cohort.
+    /// The local steps of a cohort, which remain to be run.
     #[inline]
-    pub fn advance<P: Problem<State = S>>(&mut self, problem: &P, round: LocalRound<'_>) {
+    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, S> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        share(problem, cohort, extended);
+        CohortSteps { cohort, extended }
     }
 
     /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.
@@ -84,29 +84,38 @@ pub const WORTH: u64 = 80_000;
 /// With fewer members, the loss of lockstep exceeds the gain of a thread.
 const FEWEST: usize = 6;
 
+/// Whether half of so many client steps in dimension d are worth a thread of their own.
+fn worth_a_thread(client_steps: u64, d: usize) -> bool {
+    client_steps * (d as u64 + 8) > WORTH && rayon::current_thread_index().is_some()
+}
+
 /// Runs a cohort's local steps, splitting large cohorts into halves so that idle
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
-fn share<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, extended: Option<Proximal<'_>>) {
-    if cohort.len() >= FEWEST
-        && cohort.client_steps() * (cohort.dim() as u64 + 8) > WORTH
-        && rayon::current_thread_index().is_some()
-    {
-        return in_halves(problem, cohort, extended);
+pub fn share<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
+    let cohort = &steps.cohort;
+    if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
+        return in_halves(problem, steps);
     }
-    match extended {
-        None => problem.advance(cohort),
-        Some(proximal) => problem.advance_extended(cohort, proximal),
-    }
+    problem.advance_steps(steps);
 }
 
 #[inline(never)]
-fn in_halves<P: Problem>(
-    problem: &P,
-    cohort: Cohort<'_, P::State>,
-    extended: Option<Proximal<'_>>,
-) {
-    let (low, high) = cohort.halves();
-    rayon::join(|| share(problem, low, extended), || share(problem, high, extended));
+fn in_halves<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
+    let half = steps.cohort.len() / 2;
+    let (low, high) = steps.split(half);
+    rayon::join(|| share(problem, low), || share(problem, high));
+}
+
+/// [`share`] of runs with the same clients, which go client by client.
+pub fn share_together<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
+    let Some(cohort) = runs.first().map(|run| &run.cohort) else { return };
+    let (half, d) = (cohort.len() / 2, cohort.dim());
+    if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
+        let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();
+        rayon::join(|| share_together(problem, low), || share_together(problem, high));
+    } else {
+        problem.advance_together(runs);
+    }
 }

@@ -91,6 +91,27 @@ pub struct Cohort<'a, S> {
     steps: Option<u64>,
 }
 
+/// The clients of a round and the form of their local steps.
+pub struct CohortSteps<'a, S> {
+    /// The clients.
+    pub cohort: Cohort<'a, S>,
+    /// The proximal term, if steps have one or are on mini-batches: if they are not
+    /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    pub extended: Option<Proximal<'a>>,
+}
+
+impl<S> CohortSteps<'_, S> {
+    /// The first `count` members, and the others ([`Cohort::split`]).
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn split(self, count: usize) -> (Self, Self) {
+        let extended = self.extended;
+        let (first, rest) = self.cohort.split(count);
+        (Self { cohort: first, extended }, Self { cohort: rest, extended })
+    }
+}
+
 /// One client's local steps of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
 pub struct Local<'a, S> {
     /// Index of the client.
@@ -163,18 +184,19 @@ impl<'a, S> Cohort<'a, S> {
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
-            None => {
-                self.all.members.iter().map(|&c| self.all.plans[c - self.all.first].steps).sum()
-            }
+            None => self.all.members.iter().map(|&client| self.steps_of(client)).sum(),
         }
     }
 
-    /// The first half of the members, and the second.
-    pub fn halves(self) -> (Self, Self) {
+    /// The first `count` members, and the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn split(self, count: usize) -> (Self, Self) {
         let Entries { d, members, first, theta, start, corrections, stride, streams, plans } =
             self.all;
-        let (low, high) = members.split_at(members.len() / 2);
-        // The first entry of the second half.
+        let (low, high) = members.split_at(count);
+        // The first entry of the second part.
         let boundary = high.first().map_or(streams.len(), |c| c - first);
         let (theta, theta_high) = theta.split_at_mut(boundary * d);
         let (corrections, corrections_high) = match stride {
@@ -215,17 +237,49 @@ impl<'a, S> Cohort<'a, S> {
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let (plans, steps, first) = (self.all.plans, self.steps, self.all.first);
+        let members = self.all.members;
         let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
-            let (theta, streams) = (&mut *self.all.theta, &mut *self.all.streams);
-            let all = Entries { members, theta, streams, ..self.all };
-            run(&mut EqualSteps { all, steps: steps_of(client) });
+            let who = Who::Members(self.all.of(members));
+            run(&mut EqualSteps { who, steps: steps_of(client) });
         };
         match steps {
-            Some(_) => call(self.all.members),
-            None => self.all.members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
+            Some(_) => call(members),
+            None => members.chunk_by(|&a, &b| steps_of(a) == steps_of(b)).for_each(call),
         }
+    }
+
+    /// Calls `run` with each member of these cohorts, which are the same clients in several runs:
+    /// with a member in all runs, then with the next.
+    ///
+    /// # Panics
+    /// If the cohorts differ in their members or in their numbers of steps.
+    pub(in crate::kernel) fn each_client(
+        cohorts: &mut [Self],
+        mut run: impl FnMut(&mut EqualSteps<'_>),
+    ) {
+        let Some(members) = cohorts.first().map(|first| first.all.members) else { return };
+        assert!(cohorts.iter().all(|cohort| cohort.all.members == members));
+        for client in members.chunks_exact(1) {
+            let steps = cohorts[0].steps_of(client[0]);
+            assert!(cohorts.iter().all(|cohort| cohort.steps_of(client[0]) == steps));
+            let who = Who::Client(cohorts.iter_mut().map(|cohort| cohort.all.of(client)).collect());
+            run(&mut EqualSteps { who, steps });
+        }
+    }
+
+    /// The number of steps of a member.
+    fn steps_of(&self, client: usize) -> u64 {
+        self.steps.unwrap_or_else(|| self.all.plans[client - self.all.first].steps)
+    }
+}
+
+impl Entries<'_> {
+    /// The same with these of its members.
+    #[inline(always)]
+    fn of<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
+        Entries { members, theta: self.theta, streams: self.streams, ..*self }
     }
 }
 
@@ -268,9 +322,19 @@ impl<'a, S> Iterator for Locals<'a, S> {
     }
 }
 
-/// Members with equal numbers of steps.
+/// What [`EqualSteps`] steps.
+///
+/// *Invariant*: no two have a row of θ or a stream in common.
+enum Who<'a> {
+    /// All members of a cohort.
+    Members(Entries<'a>),
+    /// A client, the only member, in several runs.
+    Client(Vec<Entries<'a>>),
+}
+
+/// Members with equal numbers of steps: of one run, or one client in several runs.
 pub(in crate::kernel) struct EqualSteps<'a> {
-    all: Entries<'a>,
+    who: Who<'a>,
     /// The number of steps of each.
     pub steps: u64,
 }
@@ -326,21 +390,77 @@ impl<const K: usize> Lanes<'_, K> {
     }
 }
 
+impl<const K: usize> Lanes<'_, K> {
+    /// No member yet.
+    const fn none() -> Self {
+        Self {
+            len: 0,
+            client: [0; K],
+            theta: [std::ptr::null_mut(); K],
+            start: [std::ptr::null(); K],
+            correction: [std::ptr::null(); K],
+            step: [0.0; K],
+            streams: [std::ptr::null_mut(); K],
+            borrowed: PhantomData,
+        }
+    }
+
+    /// Adds these members, in order.
+    ///
+    /// # Safety
+    /// The invariants of [`Lanes`] and [`Entries`]; there is room for them.
+    #[inline(always)]
+    unsafe fn add(&mut self, all: &mut Entries<'_>, members: std::ops::Range<usize>) {
+        let (theta, streams) = (all.theta.as_mut_ptr(), all.streams.as_mut_ptr());
+        for &client in &all.members[members] {
+            let (k, entry) = (self.len, client - all.first);
+            self.len += 1;
+            self.client[k] = client;
+            // SAFETY: the invariant: members differ, and each has its entry.
+            unsafe {
+                self.theta[k] = theta.add(entry * all.d);
+                self.start[k] = all.start.map_or(self.theta[k].cast_const(), <[f64]>::as_ptr);
+                self.correction[k] = all.corrections.as_ptr().add(entry * all.stride);
+                self.step[k] = all.plans.get_unchecked(entry).step;
+                self.streams[k] = streams.add(entry);
+            }
+        }
+    }
+}
+
 impl EqualSteps<'_> {
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match &self.who {
+            Who::Members(all) => all.members.len(),
+            Who::Client(runs) => runs.len(),
+        }
+    }
+
+    /// The stream of member number `k`, if there is one.
+    #[inline(always)]
+    fn stream(&self, k: usize) -> Option<&Stream> {
+        let (all, k) = match &self.who {
+            Who::Members(all) => (all, k),
+            Who::Client(runs) => (runs.get(k)?, 0),
+        };
+        all.members.get(k).map(|client| &all.streams[client - all.first])
+    }
+
     /// Prefetches what [`EqualSteps::prefetch_draws`] reads of member number `k`, if there
     /// is one.
     #[inline(always)]
     pub fn prefetch_position(&self, k: usize) {
-        if let Some(client) = self.all.members.get(k) {
-            prefetch_all(self.all.streams[client - self.all.first].note(), 1);
+        if let Some(stream) = self.stream(k) {
+            prefetch_all(stream.note(), 1);
         }
     }
 
     /// Prefetches the next draws of member number `k`, if there is one.
     #[inline(always)]
     pub fn prefetch_draws(&self, k: usize) {
-        let Some(client) = self.all.members.get(k) else { return };
-        let stream = &self.all.streams[client - self.all.first];
+        let Some(stream) = self.stream(k) else { return };
         match stream.unused() {
             [] => prefetch_all(stream, size_of::<Stream>()),
             draws => {
@@ -349,11 +469,6 @@ impl EqualSteps<'_> {
                 prefetch_all(draws.as_ptr(), 8 * draws.len().min(steps));
             }
         }
-    }
-
-    /// The members.
-    pub fn members(&self) -> &[usize] {
-        self.all.members
     }
 
     /// Members number `from` to `from + K`.
@@ -372,29 +487,14 @@ impl EqualSteps<'_> {
     #[inline(always)]
     pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
         assert!(len <= K);
-        let members = &self.all.members[from..][..len];
-        let (theta, streams) = (self.all.theta.as_mut_ptr(), self.all.streams.as_mut_ptr());
-        let mut lanes = Lanes {
-            len,
-            client: [0; K],
-            theta: [std::ptr::null_mut(); K],
-            start: [std::ptr::null(); K],
-            correction: [std::ptr::null(); K],
-            step: [0.0; K],
-            streams: [std::ptr::null_mut(); K],
-            borrowed: PhantomData,
-        };
-        for (k, &client) in members.iter().enumerate() {
-            let entry = client - self.all.first;
-            lanes.client[k] = client;
-            // SAFETY: the invariant: members differ, and each has its entry.
-            unsafe {
-                lanes.theta[k] = theta.add(entry * self.all.d);
-                lanes.start[k] =
-                    self.all.start.map_or(lanes.theta[k].cast_const(), <[f64]>::as_ptr);
-                lanes.correction[k] = self.all.corrections.as_ptr().add(entry * self.all.stride);
-                lanes.step[k] = self.all.plans.get_unchecked(entry).step;
-                lanes.streams[k] = streams.add(entry);
+        let mut lanes = Lanes::none();
+        // SAFETY: the invariants; there are at most K.
+        unsafe {
+            match &mut self.who {
+                Who::Members(all) => lanes.add(all, from..from + len),
+                Who::Client(runs) => {
+                    runs[from..][..len].iter_mut().for_each(|all| lanes.add(all, 0..1));
+                }
             }
         }
         lanes
@@ -410,7 +510,7 @@ mod tests {
     use crate::rng::Purpose;
 
     #[test]
-    fn halves_keep_every_member_with_its_own() {
+    fn parts_keep_every_member_with_its_own() {
         let (n, d) = (7, 2);
         for who in [vec![0, 1, 2, 3, 4, 5, 6], vec![6, 1, 4], vec![3], vec![]] {
             for shared in [false, true] {
@@ -440,8 +540,10 @@ mod tests {
                     );
                     seen.push(c);
                 };
-                let (low, high) = whole.halves();
-                let (first, second) = high.halves();
+                let half = whole.len() / 2;
+                let (low, high) = whole.split(half);
+                let half = high.len() / 2;
+                let (first, second) = high.split(half);
                 low.each(&mut see);
                 first.each(&mut see);
                 second.each(&mut see);

@@ -19,7 +19,7 @@ mod sparse;
 mod strips;
 pub mod td;
 
-pub use cohort::{Cohort, Local, LocalSteps, Members, Proximal};
+pub use cohort::{Cohort, CohortSteps, Local, LocalSteps, Members, Proximal};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, learn_all, mean_of, update_corrections, weighted_mean_of};

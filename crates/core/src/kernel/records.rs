@@ -78,6 +78,11 @@ impl RecordTables {
         Self { d, stride: padded(d), l2, link, records, begins }
     }
 
+    /// Whether there is a fused body for the dimension.
+    pub fn has_fused_steps(&self) -> bool {
+        self.d > 1
+    }
+
     /// How many record sets there are.
     pub fn sets(&self) -> usize {
         self.begins.len() - 1
@@ -148,13 +153,27 @@ impl RecordTables {
         path: InstructionSet,
         mut cohort: Cohort<'a, S>,
     ) -> Option<Cohort<'a, S>> {
-        if self.d < 2 || cohort.dim() != self.d {
+        if !self.has_fused_steps() || cohort.dim() != self.d {
             return Some(cohort);
         }
         // SAFETY: this processor has the instruction set; dimensions were checked
         // above, and every client has a set.
         cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
         None
+    }
+
+    /// The same for cohorts of several runs with the same clients, client by client, so that the
+    /// records of a client, which may not fit in a cache with those of all, are read once for all
+    /// runs. The bits are those of one cohort after the other.
+    ///
+    /// # Panics
+    /// If the cohorts differ in their clients or in their numbers of steps, or there is no fused
+    /// body.
+    pub fn advance_together_on<S>(&self, path: InstructionSet, mut cohorts: Vec<Cohort<'_, S>>) {
+        assert!(self.has_fused_steps());
+        assert!(cohorts.iter().all(|cohort| cohort.dim() == self.d));
+        // SAFETY: as for one cohort.
+        Cohort::each_client(&mut cohorts, |client| unsafe { self.run(path, client) });
     }
 
     /// Not generic, so that the fused bodies are compiled once.
@@ -231,7 +250,7 @@ impl RecordTables {
     #[inline(always)]
     unsafe fn split<I: Simd, W: Simd, F: RowForm>(&self, clients: &mut EqualSteps<'_>) {
         const ROOM: usize = 1280;
-        let n = clients.members().len();
+        let n = clients.len();
         let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
         let mut room = Aligned::zeros(2 * n.div_ceil(groups) * self.stride);
         for group in 0..groups {
@@ -473,7 +492,7 @@ impl<const W: usize> RowForm for InStrips<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cohort::testing::thetas;
+    use super::super::cohort::testing::{thetas, thetas_of_runs};
     use super::super::descend;
     use super::*;
     use crate::rng::Stream;
@@ -527,7 +546,25 @@ mod tests {
                 };
                 let got = thetas(d, clients, |_| steps, fused);
                 assert!(got == expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
+                if d > 1 {
+                    compare_together(tables, path, clients, steps);
+                }
             }
         }
+    }
+    /// Three runs client by client have the bits of one after the other.
+    fn compare_together(tables: &RecordTables, path: InstructionSet, clients: usize, steps: u64) {
+        let steps = |client: usize| steps + client as u64 % 2;
+        let apart = |cohorts: Vec<Cohort<'_, ()>>| {
+            for cohort in cohorts {
+                assert!(tables.advance_on(path, cohort).is_none());
+            }
+        };
+        let together = |cohorts: Vec<Cohort<'_, ()>>| {
+            tables.advance_together_on(path, cohorts);
+        };
+        let expected = thetas_of_runs(3, tables.d, clients, steps, apart);
+        let got = thetas_of_runs(3, tables.d, clients, steps, together);
+        assert!(got == expected, "d {}, {clients} clients, {path:?}", tables.d);
     }
 }

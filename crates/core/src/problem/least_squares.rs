@@ -4,9 +4,11 @@
 use super::affine::{Affine, batch_covariance, batch_noise, batch_trace, half_square};
 use super::arrays::{DataFile, Files};
 use super::dataset::{ClientRecords, Dataset, Records};
-use super::{DrawSmoothness, Facts, Fault, Faults, Problem, RecordMetrics, RecordsOf, generic};
+use super::{
+    DrawSmoothness, Facts, Fault, Faults, HeldRecords, Problem, RecordMetrics, RecordsOf, generic,
+};
 use crate::kernel::records::{Link, RecordTables};
-use crate::kernel::{Cohort, InstructionSet, axpy, dot};
+use crate::kernel::{Cohort, CohortSteps, InstructionSet, axpy, dot};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -168,7 +170,7 @@ impl Facts for LeastSquares {
         Some(batch_noise(self.batch, s, records))
     }
     fn draws(&self) -> usize {
-        (0..self.clients.len()).map(|c| self.tables.records(c)).max().unwrap_or(1)
+        self.held_records().map_or(1, |held| held.largest)
     }
     fn linear(&self) -> bool {
         true
@@ -216,5 +218,14 @@ impl Problem for LeastSquares {
         if let Some(cohort) = rest {
             generic::advance(self, cohort);
         }
+    }
+
+    fn held_records(&self) -> Option<HeldRecords> {
+        let counts = (0..self.clients.len()).map(|client| self.tables.records(client));
+        Some(HeldRecords::of(self.dim(), counts))
+    }
+
+    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
+        generic::advance_records_together(self, (&self.tables, self.batch), runs);
     }
 }

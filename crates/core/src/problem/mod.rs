@@ -30,7 +30,7 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
-use crate::kernel::{Cohort, Proximal};
+use crate::kernel::{Cohort, CohortSteps, Proximal};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
@@ -331,6 +331,50 @@ pub trait Problem: Facts {
         Self: Sized,
     {
         generic::advance_extended(self, cohort, proximal);
+    }
+
+    /// The records that steps read, where they are rows of numbers.
+    fn held_records(&self) -> Option<HeldRecords> {
+        None
+    }
+
+    /// [`Problem::advance`] or [`Problem::advance_extended`], as the steps are.
+    #[inline(always)]
+    fn advance_steps(&self, CohortSteps { cohort, extended }: CohortSteps<'_, Self::State>)
+    where
+        Self: Sized,
+    {
+        match extended {
+            None => self.advance(cohort),
+            Some(proximal) => self.advance_extended(cohort, proximal),
+        }
+    }
+
+    /// [`Problem::advance_steps`] of several runs with the same clients and numbers of steps,
+    /// client by client, so that what all runs read of a client is read while it is in a cache.
+    fn advance_together(&self, runs: Vec<CohortSteps<'_, Self::State>>)
+    where
+        Self: Sized,
+    {
+        generic::advance_together(self, runs);
+    }
+}
+
+/// The records of a problem.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldRecords {
+    /// The bytes of all of them.
+    pub bytes: usize,
+    /// The most records of a client.
+    pub largest: usize,
+}
+
+impl HeldRecords {
+    /// Sets of so many records of d numbers each.
+    fn of(d: usize, counts: impl Iterator<Item = usize>) -> Self {
+        let (all, largest) =
+            counts.fold((0, 1), |(all, largest), count| (all + count, count.max(largest)));
+        Self { bytes: 8 * d * all, largest }
     }
 }
 

@@ -73,6 +73,23 @@ impl RunWorkCount {
     }
 }
 
+/// The work on the parts of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkRate {
+    /// Client steps of a round.
+    steps: u64,
+    cost: RunCost,
+}
+
+impl WorkRate {
+    /// The work on so many rounds, of which so many are recorded.
+    #[inline]
+    pub fn of(self, rounds: u64, rows: u64) -> RunWork {
+        let steps = self.steps.saturating_mul(rounds);
+        RunWork { steps, nanoseconds: self.cost.of(rounds, rows) }
+    }
+}
+
 impl Prepared<'_> {
     /// The work on all runs that are missing.
     pub fn work(&self) -> RunWork {
@@ -81,16 +98,12 @@ impl Prepared<'_> {
 
     /// The work on a run.
     pub fn work_per_run(&self) -> RunWork {
-        self.work_of()(self.cell.identity.rounds, self.recorded.len() as u64)
+        self.work_rate().of(self.cell.identity.rounds, self.recorded.len() as u64)
     }
 
-    /// The work on so many rounds of a run, of which so many are recorded.
-    pub fn work_of(&self) -> impl Fn(u64, u64) -> RunWork {
+    /// The work on the parts of a run.
+    pub fn work_rate(&self) -> WorkRate {
         let identity = &self.cell.identity;
-        let (steps, cost) = (identity.steps_per_round(self.clients()), RunCost::new(identity));
-        move |rounds, rows| RunWork {
-            steps: steps.saturating_mul(rounds),
-            nanoseconds: cost.of(rounds, rows),
-        }
+        WorkRate { steps: identity.steps_per_round(self.clients()), cost: RunCost::new(identity) }
     }
 }

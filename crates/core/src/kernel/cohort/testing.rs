@@ -43,10 +43,45 @@ pub(in crate::kernel) fn thetas_of_batches(
     let some = Members::new((0..clients).filter(|c| c % 3 != 1).collect());
     let (start, own) = (vec![-0.25; d], (&mut streams[..], &mut units[..]));
     let rows = (Some(&start[..]), &mut theta[..]);
-    let (low, high) = Cohort::new(&some, rows, &correction[..d], own, &plans, None).halves();
+    let cohort = Cohort::new(&some, rows, &correction[..d], own, &plans, None);
+    let half = cohort.len() / 2;
+    let (low, high) = cohort.split(half);
     run(low);
     run(high);
     out.extend(theta.iter().map(|x| x.to_bits()));
     out.extend(streams.iter_mut().map(|s| s.bits()));
+    out
+}
+
+/// θ of every client of several runs after `steps(client)` steps by `run`, which gets a cohort of
+/// each, and the next draws of their streams. Runs differ in their streams, starts and ξ.
+pub(in crate::kernel) fn thetas_of_runs(
+    runs: usize,
+    d: usize,
+    clients: usize,
+    steps: impl Fn(usize) -> u64,
+    run: impl Fn(Vec<Cohort<'_, ()>>),
+) -> Vec<u64> {
+    let stream = |r: usize, c: usize| Stream::new(1, Purpose::Client, 0, r as u64, c as u64);
+    let mut streams: Vec<Vec<_>> =
+        (0..runs).map(|r| (0..clients).map(|c| stream(r, c)).collect()).collect();
+    let starts: Vec<Vec<f64>> = (0..runs).map(|r| vec![0.25 * r as f64; d]).collect();
+    let correction: Vec<f64> = (0..d * clients).map(|i| 0.01 * (i % 5) as f64 - 0.02).collect();
+    let mut ends = vec![vec![0.0; d * clients]; runs];
+    let mut units = vec![vec![(); clients]; runs];
+    let step = |r: usize| 0.1 / (1 + r) as f64;
+    let plan = |r, c| LocalSteps { step: step(r), steps: steps(c), batch: 1 };
+    let plans: Vec<Vec<_>> =
+        (0..runs).map(|r| (0..clients).map(|c| plan(r, c)).collect()).collect();
+    let members = Members::new((0..clients).filter(|c| clients < 3 || c % 3 != 1).collect());
+    let own = streams.iter_mut().zip(&mut ends).zip(&mut units).enumerate();
+    let cohort = own.map(|(r, ((streams, ends), units))| {
+        let xi = if r == 0 { &correction[..d] } else { &correction[..] };
+        let rows = (Some(&starts[r][..]), &mut ends[..]);
+        Cohort::new(&members, rows, xi, (&mut streams[..], &mut units[..]), &plans[r], None)
+    });
+    run(cohort.collect());
+    let mut out: Vec<u64> = ends.iter().flatten().map(|x| x.to_bits()).collect();
+    out.extend(streams.iter_mut().flatten().map(|stream| stream.bits()));
     out
 }

@@ -99,7 +99,7 @@ impl TransitionTables {
     /// As for `groups`; R registers hold a padded row.
     #[inline(always)]
     unsafe fn cascade<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut first, n) = (0, clients.members().len());
+        let (mut first, n) = (0, clients.len());
         if clients.steps == 1 {
             // SAFETY: passed on to the caller.
             return unsafe { self.single::<I, R>(clients) };
@@ -134,7 +134,7 @@ impl TransitionTables {
         let steps = STEPS.min(clients.steps);
         (next + 2 * count..next + 3 * count).for_each(|k| clients.prefetch_position(k));
         (next + count..next + 2 * count).for_each(|k| clients.prefetch_draws(k));
-        for k in next..(next + count).min(clients.members().len()) {
+        for k in next..(next + count).min(clients.len()) {
             let mut lane = clients.lanes::<1>(k);
             let ([draws], ready) = lane.ready(steps);
             // SAFETY: members have distributions; only draws that are ready are read.
@@ -155,7 +155,7 @@ impl TransitionTables {
     #[inline(always)]
     unsafe fn single<I: Simd, const R: usize>(&self, clients: &mut EqualSteps<'_>) {
         const BLOCK: usize = 16;
-        let (d, n) = (self.d, clients.members().len());
+        let (d, n) = (self.d, clients.len());
         let phi = self.phi.as_ptr();
         let mut atoms = [Atom(0); BLOCK];
         let mut rewards = [0.0; BLOCK];

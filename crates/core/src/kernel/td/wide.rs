@@ -23,7 +23,7 @@ impl TransitionTables {
     /// with the tables, and the stride is a multiple of 8 and at least 16.
     #[inline(always)]
     pub(super) unsafe fn wide<I: Simd, const W: usize>(&self, clients: &mut EqualSteps<'_>) {
-        let (mut first, n) = (0, clients.members().len());
+        let (mut first, n) = (0, clients.len());
         let most = if self.stride <= NARROW { MOST } else { 2 };
         let mut room = Aligned::zeros(2 * most.min(n) * self.stride);
         while first < n {

@@ -13,14 +13,16 @@ use super::arrays::Files;
 use super::minimise::{self, Minimiser};
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{
-    DrawSmoothness, Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordsOf, Share,
-    generic,
+    DrawSmoothness, Extent, Facts, Fault, Faults, Given, HeldRecords, Problem, RecordMetrics,
+    RecordsOf, Share, generic,
 };
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::{Link, RecordTables};
-use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, products, squared_distance};
+use crate::kernel::{
+    Cohort, CohortSteps, InstructionSet, Rows, axpy, dot, products, squared_distance,
+};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -481,7 +483,7 @@ impl Facts for Logistic {
         DrawSmoothness::AtMost(self.loss.l2 + longest / 4.0)
     }
     fn draws(&self) -> usize {
-        (0..self.held.len()).map(|set| self.tables.rows(set).len()).max().unwrap_or(1)
+        self.held_records().map_or(1, |held| held.largest)
     }
     fn distribution(&self, client: usize) -> usize {
         self.set_of(client)
@@ -536,6 +538,15 @@ impl Problem for Logistic {
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
         self.advance_on(InstructionSet::best(), cohort);
+    }
+
+    fn held_records(&self) -> Option<HeldRecords> {
+        let counts = (0..self.held.len()).map(|set| self.tables.records(set));
+        Some(HeldRecords::of(self.d, counts))
+    }
+
+    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
+        generic::advance_records_together(self, (&self.tables, self.loss.batch), runs);
     }
 
     fn has_twin(&self) -> bool {

@@ -10,7 +10,7 @@ pub mod synthetic;
 
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{DrawSmoothness, Facts, Fault, Given, Problem, RecordsOf};
+use super::{DrawSmoothness, Facts, Fault, Given, HeldRecords, Problem, RecordsOf};
 use crate::kernel::exp::all_beyond_linear;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{
@@ -352,7 +352,7 @@ impl Facts for Softmax {
         Some(sum)
     }
     fn draws(&self) -> usize {
-        (0..self.held.len()).map(|client| self.records(client)).max().unwrap_or(1)
+        self.held_records().map_or(1, |held| held.largest)
     }
     fn linear(&self) -> bool {
         false
@@ -411,6 +411,11 @@ impl Problem for Softmax {
 
     fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
         self.tables.advance_on(InstructionSet::best(), self.batch, cohort, Some(proximal));
+    }
+
+    fn held_records(&self) -> Option<HeldRecords> {
+        let counts = (0..self.held.len()).map(|client| self.records(client));
+        Some(HeldRecords::of(self.features, counts))
     }
 
     fn has_twin(&self) -> bool {

@@ -1,0 +1,155 @@
+//! Runs that differ in their noise alone, whose rounds run client by client: a client's records
+//! are read once for all runs, where they would be read from memory once for each.
+
+use super::pool::share_together;
+use super::{Conditions, Federated, Run, Schedule, Terms};
+use crate::kernel::CohortSteps;
+use crate::problem::{HeldRecords, Problem};
+
+/// The records of all clients that fit in the second-level cache beside all else, in bytes.
+/// `make bench` measures both ways (`together`): below it, nothing is gained.
+const CACHED: usize = 8 << 20;
+/// The most runs that go together: more gain nothing, and would report progress late.
+const MOST: u64 = 20;
+
+/// How many of `runs` runs of an algorithm go together on a problem that holds these records: 1
+/// where nothing would be gained. All records must exceed the second-level cache, in a round the
+/// runs must take twice as many steps on a client as it has records, and they must not need more
+/// memory than the records.
+pub fn runs_together(records: Option<HeldRecords>, terms: &Terms, runs: u64) -> u64 {
+    let Some(HeldRecords { bytes, largest }) = records else { return 1 };
+    let most = runs.min(MOST).min(largest as u64);
+    let steps = most.saturating_mul(terms.most_steps());
+    let fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
+    if fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
+}
+
+/// Several runs under way.
+pub trait RunsTogether {
+    /// Runs one round of every run that was not stopped.
+    fn round(&mut self);
+    /// A run, by its place.
+    fn run(&self, place: usize) -> &dyn Run;
+    /// Ends a run, by its place.
+    fn stop(&mut self, place: usize);
+}
+
+/// Runs of the same terms on a problem.
+pub struct Together<'p, P: Problem> {
+    problem: &'p P,
+    /// Each with whether it goes on.
+    runs: Vec<(Federated<'p, P>, bool)>,
+}
+
+impl<'p, P: Problem> Together<'p, P> {
+    /// A run from each of these conditions, at its θ_0.
+    ///
+    /// # Panics
+    /// If rounds do not have a fixed number of local steps of all clients.
+    pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
+        assert!(terms.schedule == Schedule::Every && terms.cohort.is_none());
+        let run = |from| (Federated::new(problem, terms.clone(), from), true);
+        Self { problem, runs: from.iter().map(run).collect() }
+    }
+}
+
+impl<P: Problem> RunsTogether for Together<'_, P> {
+    fn round(&mut self) {
+        let mut active: Vec<_> =
+            self.runs.iter_mut().filter_map(|(run, goes_on)| goes_on.then_some(run)).collect();
+        active.iter_mut().for_each(|run| run.begin_fixed());
+        let steps = active.iter_mut().map(|run| run.steps(run.plans.equal_steps));
+        let steps: Vec<CohortSteps<'_, P::State>> = steps.collect();
+        share_together(self.problem, steps);
+        active.into_iter().for_each(Federated::end_fixed);
+    }
+
+    fn run(&self, place: usize) -> &dyn Run {
+        &self.runs[place].0
+    }
+
+    fn stop(&mut self, place: usize) {
+        self.runs[place].1 = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::federated::{Decay, Learning, Variates};
+    use crate::problem::garnet::Heterogeneity;
+    use crate::problem::logistic;
+    use crate::sample;
+
+    fn terms() -> Vec<Terms> {
+        let (fedavg, scaffold) = (Terms::fedavg(0.1, 5), Terms::scaffold(0.1, 5));
+        let local_steps = vec![1, 7, 2];
+        let kept = Variates::Kept(Learning::OptionOne);
+        vec![
+            Terms { proximal: 0.3, ..fedavg.clone() },
+            Terms { batches: vec![3], ..fedavg.clone() },
+            Terms { local_steps: local_steps.clone(), ..fedavg.clone() },
+            Terms { decay: Some(Decay { power: 0.5, offset: 3.0 }), ..fedavg.clone() },
+            fedavg,
+            Terms { variates: Variates::Fresh, ..scaffold.clone() },
+            Terms { variates: kept, server_step: 0.5, ..scaffold.clone() },
+            Terms { local_steps, normalised: true, ..scaffold.clone() },
+            scaffold,
+        ]
+    }
+
+    /// Every run has the bits and the cost that it has alone, also after another was stopped.
+    fn compare<P: Problem>(problem: &P) {
+        let start = vec![0.5; problem.dim()];
+        let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 9, copy: 0 };
+        for terms in terms() {
+            let mut together = Together::new(problem, &terms, &[from(0), from(1), from(2)]);
+            let mut apart: Vec<_> =
+                (0..3).map(|r| Federated::new(problem, terms.clone(), &from(r))).collect();
+            for round in 0..9 {
+                together.round();
+                apart
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(r, _)| *r != 1 || round < 4)
+                    .for_each(|(_, run)| run.round());
+                for (place, alone) in apart.iter().enumerate() {
+                    let run = together.run(place);
+                    assert_eq!(run.estimate(), alone.estimate(), "{terms:?}, round {round}");
+                    assert_eq!(run.cost(), alone.cost());
+                    let ends = |run: &dyn Run| run.clients().map(|clients| clients.ends.to_vec());
+                    assert_eq!(ends(run), ends(alone));
+                }
+                if round == 3 {
+                    together.stop(1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_have_the_bits_that_they_have_alone() {
+        let records = logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() };
+        let problem = sample::build(&records, 3);
+        compare(&problem);
+        compare(&sample::weighted_logistic());
+        compare(&sample::weighted_ridge());
+        compare(&sample::build(&sample::garnet(Heterogeneity::Independent {}, 7), 3));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        pool.install(|| compare(&problem));
+    }
+
+    #[test]
+    fn runs_go_together_where_records_are_read_again_and_again() {
+        let (terms, large) =
+            (Terms::fedavg(0.1, 100), HeldRecords { bytes: 32 << 20, largest: 250 });
+        let count = |terms: &Terms, records, runs| runs_together(Some(records), terms, runs);
+        assert_eq!(count(&terms, large, 10), 10);
+        assert_eq!(count(&terms, large, 100), 20);
+        assert_eq!(count(&terms, large, 1), 1, "a run alone");
+        assert_eq!(count(&terms, large, 4), 1, "400 steps on 250 records");
+        assert_eq!(count(&terms, HeldRecords { bytes: 8 << 20, ..large }, 10), 1, "in the cache");
+        assert_eq!(count(&Terms { cohort: Some(3), ..terms.clone() }, large, 10), 1);
+        assert_eq!(runs_together(None, &terms, 10), 1, "without records");
+    }
+}

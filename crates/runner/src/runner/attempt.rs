@@ -1,0 +1,320 @@
+//! Runs from their start to their budget or to divergence: one alone, or several together.
+
+use super::fault;
+use super::measure::Meter;
+use super::prepare::{Prepared, Scenario, stream_names, wants_twin};
+use super::sanity::Sanity;
+use super::work::{RunWork, WorkRate};
+use super::{Observer, Silent};
+use crate::manifest::Metric;
+use crate::plan::Identity;
+use crate::trace::{Outcome, Trace};
+use exactfed_core::algorithm::{Instance, Spec};
+use exactfed_core::federated::{Conditions, Run};
+use exactfed_core::kernel::squared_distance;
+use std::ops::Range;
+
+/// Client steps after which they are reported to the observer, also between recorded rounds.
+const REPORTED: u64 = 1 << 22;
+
+/// Why a run has no trace; where a run is to blame, with its number.
+pub enum Stopped {
+    /// The observer interrupted it.
+    Interrupted,
+    /// What it holds contradicts itself.
+    Contradiction(u64, String),
+    /// The algorithm failed.
+    Failed(u64, String),
+}
+
+/// Starts a run of an algorithm on an instance.
+pub type StartRun<'s> =
+    dyn for<'p> Fn(&'p dyn Instance, &Spec, &Conditions<'_>) -> Box<dyn Run + 'p> + 's;
+
+/// The start of the algorithm's own run.
+fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
+    instance.launch(algorithm, from)
+}
+
+/// What of a cell depends on what is recorded: the runs beside a run, which share its draws.
+fn beside(identity: &Identity) -> (bool, bool) {
+    (wants_twin(identity), identity.record.metrics.contains(&Metric::SqCoupling))
+}
+
+/// A run under way: what is run beside it, on the same draws, and what is measured.
+struct Attempt<'p> {
+    prepared: &'p Prepared<'p>,
+    scenario: &'p Scenario,
+    /// Its number.
+    run: u64,
+    meter: Meter<'p>,
+    /// The run on the linearised twin, if biases are measured against one.
+    twin: Option<Box<dyn Run + 'p>>,
+    /// The run that starts at θ*, if the distance to it is recorded.
+    coupled: Option<Box<dyn Run + 'p>>,
+    trace: Trace,
+    sanity: Sanity,
+    /// The rounds so far.
+    round: u64,
+    rate: WorkRate,
+    /// The work that the observer knows of.
+    reported: RunWork,
+}
+
+impl<'p> Attempt<'p> {
+    /// Beside a run before its first round, which has this number.
+    fn new(
+        prepared: &'p Prepared<'p>,
+        run: u64,
+        own: &dyn Run,
+        start: &StartRun<'_>,
+    ) -> Result<Self, Stopped> {
+        let identity = &prepared.cell.identity;
+        let (scenario, conditions) = (prepared.scenario(run), prepared.conditions(run));
+        let (algorithm, instance) = (&identity.algorithm, &*scenario.instance);
+        let twin = scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
+        let at_optimum = Conditions { start: instance.optimum(), ..conditions };
+        let (_, is_coupled) = beside(identity);
+        let coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
+        let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
+        let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
+        let trace = Trace { further, ..Trace::default() };
+        let attempt = Self {
+            prepared,
+            scenario,
+            run,
+            meter,
+            twin,
+            coupled,
+            trace,
+            sanity: Sanity::default(),
+            round: 0,
+            rate: prepared.work_rate(),
+            reported: RunWork::default(),
+        };
+        attempt.check(own)?;
+        Ok(attempt)
+    }
+
+    /// Follows a round of the run.
+    fn follow(&mut self, own: &dyn Run) -> Result<(), Stopped> {
+        self.twin.iter_mut().chain(&mut self.coupled).for_each(|other| other.round());
+        self.check(own)?;
+        self.meter.see(own, self.twin.as_deref());
+        self.round += 1;
+        Ok(())
+    }
+
+    /// An error if an algorithm failed.
+    fn check(&self, own: &dyn Run) -> Result<(), Stopped> {
+        let runs = [Some(own), self.twin.as_deref(), self.coupled.as_deref()];
+        match runs.into_iter().flatten().find_map(|run| run.failure()) {
+            Some(reason) => Err(Stopped::Failed(self.run, reason.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Records the run if this round is to be recorded; whether another is to follow.
+    fn goes_on(&mut self, own: &dyn Run, observer: &dyn Observer) -> Result<bool, Stopped> {
+        let recorded = &self.prepared.recorded;
+        if self.round > 0 {
+            if self.diverged(own, observer) {
+                return Ok(false);
+            }
+            if observer.interrupted() {
+                return Err(Stopped::Interrupted);
+            }
+        }
+        while recorded.get(self.trace.rows()) == Some(&self.round) {
+            self.record(own);
+            if let Err(reason) = self.sanity.check(&self.trace, own, self.scenario) {
+                observer.skipped(self.left());
+                return Err(Stopped::Contradiction(self.run, reason));
+            }
+            self.report(observer, 0);
+        }
+        self.report(observer, REPORTED);
+        Ok(self.trace.rows() < recorded.len())
+    }
+
+    /// Whether the run has diverged.
+    fn diverged(&mut self, own: &dyn Run, observer: &dyn Observer) -> bool {
+        let theta = own.estimate();
+        if squared_distance(theta, self.scenario.instance.optimum()).is_finite() {
+            return false;
+        }
+        if theta.iter().any(|x| !x.is_finite()) {
+            observer.not_finite(self.prepared.cell, self.run, self.round);
+        }
+        self.trace.outcome = Outcome::Diverged;
+        self.report(observer, 0);
+        observer.skipped(self.left());
+        self.reported = self.prepared.work_per_run();
+        true
+    }
+
+    /// Reports the work that is done, if it is at least so many client steps.
+    fn report(&mut self, observer: &dyn Observer, least: u64) {
+        let done = self.rate.of(self.round, self.trace.rows() as u64);
+        if (done - self.reported).steps >= least {
+            observer.worked(done - self.reported);
+            self.reported = done;
+        }
+    }
+
+    /// The work that was not reported.
+    fn left(&self) -> RunWork {
+        self.prepared.work_per_run() - self.reported
+    }
+
+    /// Adds a row to the trace, with θ_t if the manifest asks for it.
+    fn record(&mut self, own: &dyn Run) {
+        let coupled = self.coupled.as_deref().map(|run| run.estimate());
+        let (theta, trace) = (own.estimate(), &mut self.trace);
+        trace.round.push(self.round);
+        trace.cost.push(own.cost());
+        trace.sq_error.push(squared_distance(theta, self.scenario.instance.optimum()));
+        let limit = self.scenario.limit.as_ref();
+        trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
+        let values = self.meter.read(own, coupled);
+        for ((_, column), value) in trace.further.iter_mut().zip(values) {
+            column.push(value);
+        }
+        if self.prepared.cell.identity.record.iterates {
+            trace.theta.extend_from_slice(theta);
+        }
+    }
+
+    /// The trace of a run that has ended.
+    fn finish(mut self) -> Trace {
+        if self.trace.outcome != Outcome::Diverged {
+            self.trace.averages = self.meter.averages();
+        }
+        self.trace
+    }
+}
+
+impl<'p> Prepared<'p> {
+    /// The runs that are missing, in groups that go together.
+    pub fn tasks(&self) -> Vec<Range<u64>> {
+        let identity = &self.cell.identity;
+        let all = self.first_run..identity.runs();
+        let mut tasks = Vec::new();
+        let mut next = all.start;
+        while next < all.end {
+            let instance = identity.instance_of(next);
+            let rest = (next..all.end).take_while(|run| identity.instance_of(*run) == instance);
+            let rest = rest.count() as u64;
+            let together = match beside(identity) {
+                (false, false) => {
+                    let instance = &self.scenario(next).instance;
+                    instance.runs_together(&identity.algorithm, rest).max(1)
+                }
+                _ => 1,
+            };
+            // Groups of equal size, or nearly.
+            let size = rest.div_ceil(rest.div_ceil(together));
+            let end = next + rest;
+            while next < end {
+                tasks.push(next..end.min(next + size));
+                next = end.min(next + size);
+            }
+        }
+        tasks
+    }
+
+    /// What a run starts from.
+    fn conditions(&self, run: u64) -> Conditions<'_> {
+        let identity = &self.cell.identity;
+        let (seed, replicate) = stream_names(identity, run);
+        let start = &self.scenario(run).start;
+        Conditions { seed, replicate, start, rounds: identity.rounds, copy: 0 }
+    }
+
+    /// One run, from start to budget or divergence; those on one instance have successive numbers.
+    ///
+    /// # Panics
+    /// If the run contradicts itself, which is a defect of the engine.
+    pub fn simulate(&self, run: u64) -> Trace {
+        self.simulate_with(run, &start)
+    }
+
+    /// One run of whatever this function starts, in the algorithm's place.
+    ///
+    /// # Panics
+    /// As [`Self::simulate`].
+    pub fn simulate_with(&self, run: u64, start: &StartRun<'_>) -> Trace {
+        match self.alone(run, &Silent, start) {
+            Ok(trace) => trace,
+            Err(Stopped::Contradiction(_, reason) | Stopped::Failed(_, reason)) => {
+                panic!("{reason}")
+            }
+            Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
+        }
+    }
+
+    /// The traces of some runs on one instance, which go together if they are more than one, until
+    /// the observer interrupts them.
+    pub(super) fn attempt(
+        &self,
+        runs: Range<u64>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Trace>, Stopped> {
+        fault::strike(&self.cell.id);
+        if runs.end - runs.start > 1 {
+            return self.together(runs, observer);
+        }
+        self.alone(runs.start, observer, &start).map(|trace| vec![trace])
+    }
+
+    fn alone(
+        &self,
+        run: u64,
+        observer: &dyn Observer,
+        start: &StartRun<'_>,
+    ) -> Result<Trace, Stopped> {
+        let (instance, algorithm) = (&*self.scenario(run).instance, &self.cell.identity.algorithm);
+        let mut own = start(instance, algorithm, &self.conditions(run));
+        let mut attempt = Attempt::new(self, run, &*own, start)?;
+        while attempt.goes_on(&*own, observer)? {
+            own.round();
+            attempt.follow(&*own)?;
+        }
+        Ok(attempt.finish())
+    }
+
+    fn together(&self, runs: Range<u64>, observer: &dyn Observer) -> Result<Vec<Trace>, Stopped> {
+        let (instance, algorithm) =
+            (&*self.scenario(runs.start).instance, &self.cell.identity.algorithm);
+        let conditions: Vec<_> = runs.clone().map(|run| self.conditions(run)).collect();
+        let Some(mut all) = instance.launch_together(algorithm, &conditions) else {
+            return runs.map(|run| self.alone(run, observer, &start)).collect();
+        };
+        let attempt = |(place, run)| Attempt::new(self, run, all.run(place), &start);
+        let attempts = (0..).zip(runs).map(attempt);
+        let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        let mut active: Vec<usize> = (0..attempts.len()).collect();
+        loop {
+            let mut going = Vec::with_capacity(active.len());
+            for place in active {
+                match attempts[place].goes_on(all.run(place), observer) {
+                    Ok(true) => going.push(place),
+                    Ok(false) => all.stop(place),
+                    Err(stopped) => {
+                        let others = attempts.iter().enumerate().filter(|(i, _)| *i != place);
+                        others.for_each(|(_, attempt)| observer.skipped(attempt.left()));
+                        return Err(stopped);
+                    }
+                }
+            }
+            active = going;
+            if active.is_empty() {
+                return Ok(attempts.into_iter().map(Attempt::finish).collect());
+            }
+            all.round();
+            for &place in &active {
+                attempts[place].follow(all.run(place))?;
+            }
+        }
+    }
+}

@@ -60,6 +60,10 @@ impl Run for Averaged<'_> {
         self.run.cost()
     }
 
+    fn without_ends(&mut self) {
+        self.run.without_ends();
+    }
+
     fn failure(&self) -> Option<&str> {
         self.run.failure()
     }

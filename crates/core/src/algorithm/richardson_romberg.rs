@@ -257,6 +257,9 @@ impl Run for Combined<'_> {
         }
         self.combine();
     }
+    fn without_ends(&mut self) {
+        self.runs.iter_mut().for_each(|(_, run)| run.without_ends());
+    }
     fn estimate(&self) -> &[f64] {
         &self.estimate
     }

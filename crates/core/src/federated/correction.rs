@@ -95,6 +95,16 @@ impl ControlVariates {
         true
     }
 
+    /// What [`ControlVariates::learn_all`] writes, for a kernel that has the ends of all clients:
+    /// γ_k E_k, c̄ and ξ. Shares must be equal.
+    pub fn to_learn<'a>(
+        &'a mut self,
+        lengths: &'a [f64],
+    ) -> (&'a [f64], &'a mut [f64], &'a mut [f64]) {
+        self.variates.clear();
+        (lengths, &mut self.mean, &mut self.corrections)
+    }
+
     /// θ_{t+1}, the mean of the members' ends by their shares, into `after` (d numbers), and
     /// [`ControlVariates::learn`]; in one pass over the rows where that is possible.
     pub fn average_and_learn(

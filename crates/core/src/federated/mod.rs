@@ -14,7 +14,7 @@ mod round_clients;
 mod terms;
 mod together;
 
-use crate::kernel::{CohortSteps, LocalSteps, Members, Proximal};
+use crate::kernel::{CohortSteps, LocalSteps, Members, Proximal, SupportRound};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -36,6 +36,9 @@ pub trait Run {
     fn clients(&self) -> Option<Clients<'_>> {
         None
     }
+    /// Says before the first round that nobody reads the clients' ends, so that they need not
+    /// be formed.
+    fn without_ends(&mut self) {}
     /// The clients' streams; empty if the run has none.
     fn noise(&self) -> &[Stream] {
         &[]
@@ -50,7 +53,8 @@ pub trait Run {
 
 /// The state of a run's clients.
 pub struct Clients<'a> {
-    /// θ_k at the end of the last local steps, N rows of d.
+    /// θ_k at the end of the last local steps, N rows of d; empty if they were not formed
+    /// ([`Run::without_ends`]).
     pub ends: &'a [f64],
     /// Whether the clients have moved from the server's θ since they last
     /// communicated (between two communications under a coin).
@@ -202,6 +206,8 @@ pub struct Federated<'p, P: Problem> {
     cost: Cost,
     /// t, counted where step sizes depend on it.
     decayed: u64,
+    /// Whether the clients' ends are formed on the numbers of θ alone that their records touch.
+    on_supports: bool,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
@@ -226,6 +232,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,
+            on_supports: false,
         };
         run.coin.until = run.steps_to_communication();
         run
@@ -260,6 +267,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             plans: &self.plans.clients,
             steps,
             extended: (!self.plans.plain).then_some(proximal),
+            on_supports: self.on_supports,
         };
         self.pool.steps(round)
     }
@@ -292,6 +300,13 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// [`Federated::average`], after which variates that learn from the ends have done so.
     fn average_and_learn(&mut self) {
+        if self.on_supports {
+            let lengths = &self.plans.lengths[..];
+            let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
+            let (start, ends, plans) = (&self.before[..], &self.ends[..], &self.plans.clients[..]);
+            let round = SupportRound { start, ends, plans, learning };
+            return self.problem.mean_on_supports(round, self.terms.proximal, &mut self.theta);
+        }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
                 let (ends, lengths) = (&self.ends, &self.plans.lengths);
@@ -423,11 +438,20 @@ impl<P: Problem> Run for Federated<'_, P> {
             }
         };
         Some(Clients {
-            ends: &self.ends,
+            ends: if self.on_supports { &[] } else { &self.ends },
             apart: self.coin.apart,
             corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
             lengths,
         })
+    }
+
+    fn without_ends(&mut self) {
+        let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
+        let all = *schedule == Schedule::Every && cohort.is_none();
+        let equal = self.problem.unequal_shares().is_none();
+        let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
+        let plans = &self.plans.clients;
+        self.on_supports = all && equal && learn && self.problem.has_supports(plans, *proximal);
     }
 
     fn noise(&self) -> &[Stream] {

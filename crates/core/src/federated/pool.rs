@@ -31,6 +31,8 @@ pub struct LocalRound<'a> {
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
+    /// Whether steps write the numbers of θ alone that records touch.
+    pub on_supports: bool,
 }
 
 impl<S: Send + Default> Pool<S> {
@@ -46,11 +48,12 @@ impl<S: Send + Default> Pool<S> {
     /// The local steps of a cohort, which remain to be run.
     #[inline]
     pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, S> {
-        let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
+        let LocalRound { members, start, ends, corrections, plans, steps, extended, on_supports } =
+            round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        CohortSteps { cohort, extended }
+        CohortSteps { cohort, extended, on_supports }
     }
 
     /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.

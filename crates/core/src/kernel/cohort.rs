@@ -98,6 +98,8 @@ pub struct CohortSteps<'a, S> {
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
+    /// Whether they write the numbers of θ alone that their records touch (`kernel::Support`).
+    pub on_supports: bool,
 }
 
 impl<S> CohortSteps<'_, S> {
@@ -106,9 +108,8 @@ impl<S> CohortSteps<'_, S> {
     /// # Panics
     /// If there are fewer.
     pub fn split(self, count: usize) -> (Self, Self) {
-        let extended = self.extended;
         let (first, rest) = self.cohort.split(count);
-        (Self { cohort: first, extended }, Self { cohort: rest, extended })
+        (Self { cohort: first, ..self }, Self { cohort: rest, ..self })
     }
 }
 
@@ -295,11 +296,11 @@ fn skipped<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     &mut std::mem::take(rest)[count..]
 }
 
-impl<'a, S> Iterator for Locals<'a, S> {
-    type Item = Local<'a, S>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Local<'a, S>> {
+impl<'a, S> Locals<'a, S> {
+    /// The next member, and θ_t where its steps begin there, which is not in its row yet: for
+    /// steps that begin by copying θ anyway.
+    #[inline(always)]
+    pub fn next_apart(&mut self) -> Option<(Local<'a, S>, Option<&'a [f64]>)> {
         let Cohort { all, states, steps: equal } = &mut self.cohort;
         let (&client, members) = all.members.split_first()?;
         all.members = members;
@@ -312,13 +313,23 @@ impl<'a, S> Iterator for Locals<'a, S> {
         all.streams = rest;
         let (state, rest) = skipped(states, skip).split_first_mut()?;
         *states = rest;
-        if let Some(start) = all.start {
-            theta.copy_from_slice(start);
-        }
         let LocalSteps { step, steps, batch } = all.plans[entry];
         let correction = &all.corrections[entry * all.stride..][..all.d];
         let steps = equal.unwrap_or(steps);
-        Some(Local { client, theta, correction, rng, state, step, steps, batch })
+        Some((Local { client, theta, correction, rng, state, step, steps, batch }, all.start))
+    }
+}
+
+impl<'a, S> Iterator for Locals<'a, S> {
+    type Item = Local<'a, S>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Local<'a, S>> {
+        let (local, start) = self.next_apart()?;
+        if let Some(start) = start {
+            local.theta.copy_from_slice(start);
+        }
+        Some(local)
     }
 }
 

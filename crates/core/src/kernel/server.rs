@@ -77,6 +77,8 @@ const LONG: usize = 64;
 #[derive(Default)]
 struct ServerRows<'a> {
     d: usize,
+    /// The distance between rows of ξ in [`ServerRows::learn_all`].
+    stride: usize,
     /// The members, whose rows are read.
     who: &'a [usize],
     /// The number of clients, members or not, whose variates are averaged.
@@ -96,7 +98,14 @@ struct ServerRows<'a> {
 /// # Panics
 /// If a member has no row, or there is none.
 pub fn mean_of(members: &Members, rows: &[f64], out: &mut [f64]) {
-    mean_on(InstructionSet::best(), members, rows, out);
+    match members.indices() {
+        // The same bits: the sum begins at 0, and is divided by 1.
+        &[client] => {
+            let row = &rows[client * out.len()..][..out.len()];
+            out.iter_mut().zip(row).for_each(|(mean, x)| *mean = 0.0 + x);
+        }
+        _ => mean_on(InstructionSet::best(), members, rows, out),
+    }
 }
 
 /// The mean of the members' rows of `rows` (each `out.len()` long), weighted by their `shares`
@@ -165,7 +174,22 @@ pub fn learn_all(
     lengths: &[f64],
     own: (&mut [f64], &mut [f64]),
 ) {
-    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own);
+    let d = own.0.len();
+    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own, d);
+}
+
+/// [`learn_all`] for some columns: those of ξ are the first of its rows, which are `stride` apart,
+/// and everything else has these columns alone.
+///
+/// # Panics
+/// If lengths do not agree.
+pub(super) fn learn_block(
+    (before, ends, after): (&[f64], &[f64], &mut [f64]),
+    lengths: &[f64],
+    own: (&mut [f64], &mut [f64]),
+    stride: usize,
+) {
+    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own, stride);
 }
 
 fn learn_all_on(
@@ -173,11 +197,12 @@ fn learn_all_on(
     (before, ends, after): (&[f64], &[f64], &mut [f64]),
     lengths: &[f64],
     (mean, corrections): (&mut [f64], &mut [f64]),
+    stride: usize,
 ) {
     let (d, n) = (mean.len(), lengths.len());
     assert!(before.len() == d && after.len() == d && n > 0);
-    assert!([ends.len(), corrections.len()] == [n * d; 2]);
-    let kept = ServerRows { d, all: n, ..ServerRows::default() };
+    assert!(ends.len() == n * d && stride >= d && corrections.len() >= (n - 1) * stride + d);
+    let kept = ServerRows { d, stride, all: n, ..ServerRows::default() };
     let mut rows = ServerRows { ends, before, after, lengths, corrections, mean, ..kept };
     by_columns!(path, rows, learn_all);
 }
@@ -251,7 +276,7 @@ impl ServerRows<'_> {
             let before = I::load_all::<R>(self.before.as_ptr().add(column));
             let (mut sum, mut theta) = ([I::splat(0.0); R], [I::splat(0.0); R]);
             for client in 0..self.all {
-                let (end, row) = (ends.add(client * self.d), rows.add(client * self.d));
+                let (end, row) = (ends.add(client * self.d), rows.add(client * self.stride));
                 let length = I::splat(*self.lengths.get_unchecked(client));
                 for r in 0..R {
                     let row = row.add(r * I::LANES);
@@ -272,7 +297,7 @@ impl ServerRows<'_> {
             }
             for client in 0..self.all {
                 for (r, mean) in sum.iter().enumerate() {
-                    let row = rows.add(client * self.d + r * I::LANES);
+                    let row = rows.add(client * self.stride + r * I::LANES);
                     I::store(row, I::sub(*mean, I::load(row)));
                 }
             }
@@ -347,6 +372,9 @@ mod tests {
                     let mut out = vec![0.0; d];
                     mean_on(path, &members, &ends, &mut out);
                     assert!((0..d).all(|i| out[i] == column_mean(&ends, &who, i)), "{path:?}");
+                    let mut best = vec![0.0; d];
+                    mean_of(&members, &ends, &mut best);
+                    assert_eq!(best, out);
                     let (mut v, mut m, mut xi) = (variates.clone(), mean.clone(), vec![0.0; n * d]);
                     let own = (&mut v[..], &mut m[..], &mut xi[..]);
                     learn_on(path, &members, (&before, &ends), &lengths, own);
@@ -363,7 +391,7 @@ mod tests {
                         let (mut c, mut all) = (mean.clone(), vec![0.0; n * d]);
                         (0..n * d).for_each(|entry| all[entry] = mean[entry % d] - variates[entry]);
                         let (mut after, own) = (vec![0.0; d], (&mut c[..], &mut all[..]));
-                        learn_all_on(path, (&before, &ends, &mut after), &lengths, own);
+                        learn_all_on(path, (&before, &ends, &mut after), &lengths, own, d);
                         assert_eq!((c, all, after), (m, xi, out), "{path:?}");
                     }
                 }

@@ -24,17 +24,18 @@ pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
 }
 
 fn fixed<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
-    cohort.each(|local| {
+    let mut locals = cohort.locals();
+    while let Some((local, start)) = locals.next_apart() {
         let Local { client, state, rng, step, .. } = local;
         let (mut theta, mut correction, mut field) = ([0.0; D], [0.0; D], [0.0; D]);
-        theta.copy_from_slice(local.theta);
+        theta.copy_from_slice(start.unwrap_or(local.theta));
         correction.copy_from_slice(local.correction);
         for _ in 0..local.steps {
             problem.oracle(client, state, &theta, rng, &mut field);
             descend(&mut theta, &field, &correction, step);
         }
         local.theta.copy_from_slice(&theta);
-    });
+    }
 }
 
 fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {

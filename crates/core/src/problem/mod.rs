@@ -30,7 +30,7 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
-use crate::kernel::{Cohort, CohortSteps, Proximal};
+use crate::kernel::{Cohort, CohortSteps, LocalSteps, Proximal, SupportRound};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
@@ -340,14 +340,36 @@ pub trait Problem: Facts {
 
     /// [`Problem::advance`] or [`Problem::advance_extended`], as the steps are.
     #[inline(always)]
-    fn advance_steps(&self, CohortSteps { cohort, extended }: CohortSteps<'_, Self::State>)
+    fn advance_steps(&self, steps: CohortSteps<'_, Self::State>)
     where
         Self: Sized,
     {
+        let CohortSteps { cohort, extended, on_supports } = steps;
         match extended {
+            _ if on_supports => {
+                self.advance_on_supports(cohort, extended.unwrap_or(Proximal::NONE));
+            }
             None => self.advance(cohort),
             Some(proximal) => self.advance_extended(cohort, proximal),
         }
+    }
+
+    /// Whether rounds of all clients with these plans and this weight of a proximal term can keep
+    /// to the numbers of θ that records touch: [`Problem::advance_on_supports`] and
+    /// [`Problem::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
+    fn has_supports(&self, _plans: &[LocalSteps], _weight: f64) -> bool {
+        false
+    }
+
+    /// The local steps of such a round.
+    fn advance_on_supports(&self, _cohort: Cohort<'_, Self::State>, _proximal: Proximal<'_>) {
+        unreachable!("a problem that has supports");
+    }
+
+    /// The mean of all clients after them, with equal weights, into `after` (d numbers), and what
+    /// the variates learn.
+    fn mean_on_supports(&self, _round: SupportRound<'_>, _weight: f64, _after: &mut [f64]) {
+        unreachable!("a problem that has supports");
     }
 
     /// [`Problem::advance_steps`] of several runs with the same clients and numbers of steps,

@@ -72,10 +72,12 @@ impl<'p> Attempt<'p> {
         let identity = &prepared.cell.identity;
         let (scenario, conditions) = (prepared.scenario(run), prepared.conditions(run));
         let (algorithm, instance) = (&identity.algorithm, &*scenario.instance);
-        let twin = scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
+        let mut twin =
+            scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
         let at_optimum = Conditions { start: instance.optimum(), ..conditions };
         let (_, is_coupled) = beside(identity);
-        let coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
+        let mut coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
+        twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
         let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
         let trace = Trace { further, ..Trace::default() };
@@ -275,6 +277,9 @@ impl<'p> Prepared<'p> {
     ) -> Result<Trace, Stopped> {
         let (instance, algorithm) = (&*self.scenario(run).instance, &self.cell.identity.algorithm);
         let mut own = start(instance, algorithm, &self.conditions(run));
+        if !self.cell.identity.record.metrics.contains(&Metric::SqErrorClients) {
+            own.without_ends();
+        }
         let mut attempt = Attempt::new(self, run, &*own, start)?;
         while attempt.goes_on(&*own, observer)? {
             own.round();

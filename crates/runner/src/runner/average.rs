@@ -52,17 +52,15 @@ impl<'a> Sums<'a> {
         let centre = self.scenario.limit.as_deref().unwrap_or(optimum);
         let minus = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let theta = run.estimate();
-        let clients = run.clients();
-        let xi: Vec<f64> = match &clients {
-            Some(clients) if self.of_variates() => minus(clients.corrections, stars),
-            _ => Vec::new(),
-        };
+        let clients = if self.of_variates() { run.clients() } else { None };
+        let xi = clients.map_or(Vec::new(), |clients| minus(clients.corrections, stars));
         let n = xi.len() / d;
         for (what, sum) in &mut self.sums {
             match what {
                 TimeAverage::Bias => {
                     let against = twin.map_or(optimum, |twin| twin.estimate());
-                    axpy(1.0, &minus(theta, against), sum);
+                    let apart = theta.iter().zip(against).map(|(x, y)| x - y);
+                    sum.iter_mut().zip(apart).for_each(|(sum, apart)| *sum += apart);
                 }
                 TimeAverage::Covariance => {
                     let apart = minus(theta, centre);

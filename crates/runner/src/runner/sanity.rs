@@ -61,11 +61,16 @@ impl Sanity {
         let norm = |x: &[f64]| libm::sqrt(dot(x, x));
         let mut sum = vec![0.0; d];
         let mut size = 0.0;
-        let rows = clients.corrections.chunks_exact(d).zip(clients.ends.chunks_exact(d));
-        for (client, ((xi, end), length)) in rows.zip(&clients.lengths).enumerate() {
+        // Where ends were not formed, the estimate has their size.
+        let end = |client: usize| match clients.ends {
+            [] => norm(run.estimate()),
+            ends => norm(&ends[client * d..][..d]),
+        };
+        let rows = clients.corrections.chunks_exact(d).zip(&clients.lengths);
+        for (client, (xi, length)) in rows.enumerate() {
             let weight = scenario.instance.weight(client);
             axpy(weight, xi, &mut sum);
-            size += weight * (norm(xi) + norm(end) / length);
+            size += weight * (norm(xi) + end(client) / length);
         }
         self.size = self.size.max(size);
         let sum = norm(&sum);

@@ -2,6 +2,8 @@
 
 mod rows;
 mod steps;
+mod supports;
 
 pub use rows::{SparseRow, SparseRows};
 pub use steps::{LogisticLoss, SparseSteps};
+pub use supports::{Support, SupportRound};

@@ -159,6 +159,13 @@ impl SparseRows {
         }
     }
 
+    /// Row k, with these in place of the columns of all stored numbers.
+    #[inline(always)]
+    pub(super) fn row_in<'a>(&'a self, k: usize, columns: &'a [u32]) -> SparseRow<'a> {
+        let SparseRow { values, .. } = self.row(k);
+        SparseRow { indices: &columns[self.offsets[k]..self.offsets[k + 1]], values }
+    }
+
     /// All rows, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = SparseRow<'_>> {
         (0..self.len()).map(|k| self.row(k))

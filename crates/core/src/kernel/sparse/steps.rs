@@ -20,6 +20,7 @@
 //! the bits of the scalar one; so every instruction set gives the same bits.
 
 use super::rows::{SparseRow, SparseRows, fold_sparse};
+use super::supports::Support;
 use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
@@ -49,7 +50,7 @@ const SMALLEST: f64 = 5.421_010_862_427_522e-20;
 const LEAST_FACTOR: f64 = 0.5;
 
 /// α, β and γ/α of the steps of a pass; the numbers of a step do not depend on how many follow.
-struct PassScales {
+pub(super) struct PassScales {
     step: f64,
     /// α_i, one more than steps.
     alpha: Vec<f64>,
@@ -57,6 +58,30 @@ struct PassScales {
     beta: Vec<f64>,
     /// γ/α_{i+1}.
     rate: Vec<f64>,
+}
+
+/// The scales that were used last, which clients with equal plans share.
+#[derive(Default)]
+pub(super) struct KnownScales(Option<PassScales>);
+
+impl KnownScales {
+    /// Those of so many steps of size γ; `None` where c is below ½ and there are none.
+    pub(super) fn of(
+        &mut self,
+        of: &SparseSteps<'_>,
+        step: f64,
+        steps: u64,
+    ) -> Option<&PassScales> {
+        let factor = of.factor(step);
+        if factor.is_nan() || factor < LEAST_FACTOR {
+            return None;
+        }
+        let known = self
+            .0
+            .take()
+            .filter(|known| known.step == step && known.rate.len() as u64 >= steps.min(LONGEST));
+        Some(self.0.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
+    }
 }
 
 impl PassScales {
@@ -73,6 +98,18 @@ impl PassScales {
         }
         Self { step, alpha, beta, rate }
     }
+
+    /// The numbers of steps of the passes of so many steps.
+    fn passes(&self, steps: u64) -> impl Iterator<Item = usize> {
+        let most = (self.rate.len() as u64).max(1);
+        let (whole, rest) = (steps / most, steps % most);
+        (0..whole).map(move |_| most).chain((rest > 0).then_some(rest)).map(|now| now as usize)
+    }
+
+    /// α and β at the end of each pass of so many steps.
+    pub(super) fn ends(&self, steps: u64) -> Vec<(f64, f64)> {
+        self.passes(steps).map(|now| (self.alpha[now], self.beta[now])).collect()
+    }
 }
 
 /// What the local steps of all clients of a round have in common.
@@ -86,6 +123,11 @@ pub struct SparseSteps<'a> {
 }
 
 impl SparseSteps<'_> {
+    /// c = 1 − γ(λ + μ).
+    fn factor(&self, step: f64) -> f64 {
+        1.0 - step * (self.loss.l2 + self.proximal.weight)
+    }
+
     /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over records drawn by
     /// `draw(records)`.
     pub fn field(
@@ -111,7 +153,7 @@ impl SparseSteps<'_> {
     /// # Panics
     /// If dimensions do not agree.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
-        let mut scales: Option<PassScales> = None;
+        let mut known = KnownScales::default();
         let Proximal { weight, anchor } = self.proximal;
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
         // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
@@ -124,16 +166,10 @@ impl SparseSteps<'_> {
             group.extend(locals.by_ref().take(together - group.len()));
             let Some(first) = group.first() else { return };
             let (step, steps, xi) = (first.step, first.steps, first.correction);
-            let factor = 1.0 - step * (self.loss.l2 + weight);
-            if factor.is_nan() || factor < LEAST_FACTOR {
+            let Some(scales) = known.of(self, step, steps) else {
                 self.plain(group.remove(0));
                 continue;
-            }
-            let known = scales.take().filter(|known| {
-                known.step == step && known.rate.len() as u64 >= steps.min(LONGEST)
-            });
-            let scales =
-                &*scales.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps)));
+            };
             if weight != 0.0 {
                 if pulled != xi.as_ptr() {
                     for ((pull, xi), anchor) in pull.iter_mut().zip(xi).zip(anchor) {
@@ -143,7 +179,7 @@ impl SparseSteps<'_> {
                 }
                 let mut one = group.remove(0);
                 one.correction = &pull;
-                self.passes::<true>(&mut [one], scales);
+                self.passes::<true>(&mut [one], None, scales);
                 continue;
             }
             let is_zero = |xi: &[f64]| zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0);
@@ -155,12 +191,12 @@ impl SparseSteps<'_> {
             let count = group.iter().take_while(alike).count().max(1);
             if none {
                 zero = xi.as_ptr();
-                self.passes::<false>(&mut group[..count], scales);
+                self.passes::<false>(&mut group[..count], None, scales);
             } else {
                 group[..count].iter().for_each(|local| {
                     prefetch_all(local.correction.as_ptr(), size_of_val(local.correction));
                 });
-                self.passes::<true>(&mut group[..count], scales);
+                self.passes::<true>(&mut group[..count], None, scales);
             }
             group.drain(..count);
         }
@@ -187,15 +223,25 @@ impl SparseSteps<'_> {
     }
 
     /// All steps of some clients with equal numbers of steps, in passes; ξ' is their ξ if `PULLED`,
-    /// and 0 otherwise. If there are several, their steps are on single records.
-    fn passes<const PULLED: bool>(&self, group: &mut [Local<'_, ()>], scales: &PassScales) {
+    /// and 0 otherwise. If there are several, their steps are on single records. With a support,
+    /// there is one client, whose θ and ξ' are those numbers alone.
+    pub(super) fn passes<const PULLED: bool>(
+        &self,
+        group: &mut [Local<'_, ()>],
+        support: Option<&Support>,
+        scales: &PassScales,
+    ) {
         let batch = self.loss.batch as u64 * group[0].batch;
-        let mut left = group[0].steps;
-        while left > 0 {
-            let now = left.min(scales.rate.len() as u64) as usize;
+        let fits = |local: &Local<'_, ()>| {
+            let d = support.map_or(self.sets[local.client].dim(), |all| all.columns.len());
+            local.theta.len() == d && (!PULLED || local.correction.len() == d)
+        };
+        assert!(group.iter().all(fits) && (support.is_none() || group.len() == 1));
+        let columns = support.map(|support| &support.places[..]);
+        for now in scales.passes(group[0].steps) {
             match (batch, &mut *group) {
-                (1, group) => self.single::<PULLED>(group, (scales, now)),
-                (_, [local]) => self.batched::<PULLED>(local, (scales, now, batch)),
+                (1, group) => self.single::<PULLED>(group, columns, (scales, now)),
+                (_, [local]) => self.batched::<PULLED>(local, columns, (scales, now, batch)),
                 _ => unreachable!("clients in lockstep have no batches"),
             }
             let (alpha, beta) = (scales.alpha[now], scales.beta[now]);
@@ -209,8 +255,14 @@ impl SparseSteps<'_> {
                     theta.iter_mut().for_each(|v| *v *= alpha);
                 }
             }
-            left -= now as u64;
         }
+    }
+
+    /// A record of a client, in the columns of its support if there are some.
+    #[inline(always)]
+    fn record<'s>(&'s self, client: usize, k: usize, columns: Option<&'s [u32]>) -> SparseRow<'s> {
+        let set = &self.sets[client];
+        columns.map_or_else(|| set.row(k), |columns| set.row_in(k, columns))
     }
 
     /// `now` steps with one record each; θ is v. The steps of several clients are interleaved, so
@@ -218,13 +270,9 @@ impl SparseSteps<'_> {
     fn single<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],
+        columns: Option<&[u32]>,
         (scales, now): (&PassScales, usize),
     ) {
-        let fits = |local: &Local<'_, ()>| {
-            let d = self.sets[local.client].dim();
-            [local.theta.len(), local.correction.len()] == [d; 2]
-        };
-        assert!(group.iter().all(fits));
         let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
         let mut done = 0;
         while done < now {
@@ -234,9 +282,9 @@ impl SparseSteps<'_> {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
                 for (local, next) in group.iter().zip(&mut rows).filter(|_| i < some) {
-                    let set = &self.sets[local.client];
-                    let draw = local.rng.unused()[i];
-                    *next = set.row(((u128::from(draw) * set.len() as u128) >> 64) as usize);
+                    let draw = u128::from(local.rng.unused()[i]);
+                    let record = (draw * self.sets[local.client].len() as u128) >> 64;
+                    *next = self.record(local.client, record as usize, columns);
                     prefetch_all(next.indices.as_ptr(), size_of_val(next.indices));
                     prefetch_all(next.values.as_ptr(), size_of_val(next.values));
                 }
@@ -245,7 +293,7 @@ impl SparseSteps<'_> {
                 }
                 let step = done + i - 1;
                 for ((local, row), weight) in group.iter().zip(&these).zip(&mut weights) {
-                    // SAFETY: θ and ξ have d numbers, and indices are below d.
+                    // SAFETY: θ and ξ have as many numbers as there are columns (`passes`).
                     *weight = self.loss.margin
                         - unsafe {
                             scales.along::<PULLED>(step, row, (local.theta, local.correction))
@@ -270,24 +318,24 @@ impl SparseSteps<'_> {
     fn batched<const PULLED: bool>(
         &self,
         Local { client, theta, correction: pull, rng, .. }: &mut Local<'_, ()>,
+        columns: Option<&[u32]>,
         (scales, now, batch): (&PassScales, usize, u64),
     ) {
         let set = &self.sets[*client];
-        assert!([theta.len(), pull.len()] == [set.dim(); 2]);
+        let row = |record: usize| self.record(*client, record, columns);
         let mut drawn = Vec::new();
         for step in 0..now {
             drawn.clear();
             for _ in 0..batch {
                 let record = rng.index(set.len());
-                // SAFETY: θ and ξ' have d numbers, and indices are below d.
-                let along =
-                    unsafe { scales.along::<PULLED>(step, &set.row(record), (theta, pull)) };
+                // SAFETY: θ and ξ' have as many numbers as there are columns (`passes`).
+                let along = unsafe { scales.along::<PULLED>(step, &row(record), (theta, pull)) };
                 drawn.push((record, sigmoid(self.loss.margin - along)));
             }
             let rate = scales.rate[step] / batch as f64;
             for &(record, weight) in &drawn {
                 // SAFETY: as above.
-                unsafe { add_unchecked(&set.row(record), rate * weight, theta) };
+                unsafe { add_unchecked(&row(record), rate * weight, theta) };
             }
         }
     }

@@ -7,7 +7,8 @@
 use super::{Loss, divergence, noise, predicted, softplus};
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{
-    Cohort, Proximal, Rows, SparseRow, SparseRows, SparseSteps, dot, squared_distance,
+    Cohort, LocalSteps, Proximal, Rows, SparseRow, SparseRows, SparseSteps, Support, SupportRound,
+    dot, squared_distance,
 };
 use crate::linalg::Matrix;
 use crate::problem::minimise::Minimiser;
@@ -21,6 +22,8 @@ pub struct SparseLogistic {
     loss: Loss,
     /// Each client's records, times their labels.
     sets: Vec<SparseRows>,
+    /// What these touch, where that is little.
+    supports: Option<Vec<Support>>,
     /// The clients' shares, if they are not equal.
     client_shares: Option<Vec<f64>>,
     held: Vec<SetFacts>,
@@ -58,7 +61,9 @@ impl SparseLogistic {
         assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets.len()));
         let held = sets.iter().map(|_| SetFacts::default()).collect();
         let (test_rows, optimum) = (None, Minimiser::unknown(d));
-        let mut instance = Self { d, loss, sets, client_shares, held, test_rows, optimum };
+        let supports = Support::of_all(&sets);
+        let mut instance =
+            Self { d, loss, sets, supports, client_shares, held, test_rows, optimum };
         instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
         Ok(instance)
     }
@@ -101,6 +106,10 @@ impl SparseLogistic {
                 row.iter().for_each(|(j, y)| out[(i, j)] += share * factor * x * y);
             }
         }
+    }
+
+    fn supports(&self) -> &[Support] {
+        self.supports.as_deref().unwrap_or_default()
     }
 
     fn steps<'a>(&'a self, proximal: Proximal<'a>) -> SparseSteps<'a> {
@@ -282,6 +291,20 @@ impl Problem for SparseLogistic {
 
     fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
         self.steps(proximal).advance(cohort);
+    }
+
+    fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
+        let proximal = Proximal { weight, ..Proximal::NONE };
+        self.supports.is_some() && self.steps(proximal).has_passes(plans)
+    }
+
+    fn advance_on_supports(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
+        self.steps(proximal).advance_on_supports(self.supports(), cohort);
+    }
+
+    fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
+        let proximal = Proximal { weight, anchor: round.start };
+        self.steps(proximal).mean_on_supports(self.supports(), round, after);
     }
 
     fn has_twin(&self) -> bool {

@@ -194,3 +194,58 @@ fn many_features_take_vectors_alone() {
         (far(&vec![0.5; 200_000]), far(&after(&problem, &Terms::scaffold(0.4, 30))));
     assert!(after < 1e-4 * before, "{before} {after}");
 }
+
+/// 20 000 features, of which each record has three; the sets have unequal supports.
+fn wide() -> SparseLogistic {
+    let (d, mut rng) = (20_000, Stream::shared_instance(4));
+    let mut set = |records: usize| {
+        let mut indices = Vec::new();
+        for _ in 0..records {
+            let mut columns: Vec<u32> = (0..3).map(|_| rng.index(d - 3) as u32).collect();
+            columns.sort_unstable();
+            columns.iter_mut().zip(0..).for_each(|(column, i)| *column = (*column / 3) * 3 + i);
+            indices.extend(columns);
+        }
+        let values = indices.iter().map(|_| rng.gaussian()).collect();
+        let offsets = (0..=records).map(|row| 3 * row).collect();
+        SparseRows::new(d, offsets, indices, values).unwrap()
+    };
+    let loss = Loss { l2: 0.01, margin: 0.0, batch: 1 };
+    SparseLogistic::new(loss, [4, 9, 1, 30, 7].map(&mut set).to_vec()).unwrap()
+}
+
+/// Rounds that keep to the supports have the bits of rounds on whole rows: of one pass and of
+/// several, with and without ξ and a proximal term.
+#[test]
+fn rounds_on_supports_have_the_bits_of_rounds_on_rows() {
+    let problem = wide();
+    let start: Vec<f64> = (0..problem.dim()).map(|i| 0.01 * (i % 7) as f64).collect();
+    let from = Conditions { seed: 5, replicate: 2, start: &start, rounds: 3, copy: 0 };
+    let fedavg = |steps| Terms::fedavg(0.5, steps);
+    let all = [
+        fedavg(1),
+        fedavg(30),
+        fedavg(5000),
+        Terms { local_steps: vec![3, 8], ..fedavg(1) },
+        Terms { batches: vec![2], ..fedavg(6) },
+        Terms { proximal: 0.2, ..fedavg(20) },
+        Terms { server_step: 0.5, ..Terms::scaffold(0.5, 20) },
+        Terms { proximal: 0.2, ..Terms::scaffold(0.5, 6) },
+    ];
+    for terms in all {
+        let [mut rows, mut supports] =
+            [(); 2].map(|()| Federated::new(&problem, terms.clone(), &from));
+        supports.without_ends();
+        for round in 0..3 {
+            rows.round();
+            supports.round();
+            assert!(supports.clients().unwrap().ends.is_empty(), "{terms:?}");
+            assert!(rows.estimate() == supports.estimate(), "{terms:?}, round {round}");
+            let corrections = |run: &Federated<'_, _>| run.clients().unwrap().corrections.to_vec();
+            assert!(corrections(&rows) == corrections(&supports), "{terms:?}, round {round}");
+        }
+    }
+    let mut parts = Federated::new(&problem, Terms { cohort: Some(2), ..fedavg(3) }, &from);
+    parts.without_ends();
+    assert!(!parts.clients().unwrap().ends.is_empty(), "members alone have ends");
+}

@@ -1,0 +1,191 @@
+//! Rounds of clients whose records touch few of the features, where θ has so many numbers that passes
+//! over all of them would take longer than the local steps.
+//!
+//! A number of θ that no record of a client touches is changed by λ, ξ' and the end of a pass
+//! alone, v ← α v − β ξ', which does not depend on the draws. So a client's steps work on the
+//! numbers that its records touch, its *support*, and the server forms the others when it takes the
+//! mean: block by block, while a block of all clients is in the first caches.
+//!
+//! *Invariant*: every number of every client has the operations of [`SparseSteps::advance`], and the
+//! mean and the variates those of the server on whole rows, so that the bits are the same.
+
+use super::rows::SparseRows;
+use super::steps::{KnownScales, SparseSteps};
+use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
+use crate::kernel::server::{learn_block, mean_of};
+
+/// Numbers of all clients in a block of the server: half of a second-level cache.
+const BLOCK: usize = 1 << 14;
+/// A support is worth it where it is at most this share of the features.
+const WORTH: usize = 2;
+
+/// The features that a client's records touch.
+pub struct Support {
+    /// In increasing order.
+    pub(super) columns: Vec<u32>,
+    /// The place among them of the column of each stored number.
+    pub(super) places: Vec<u32>,
+}
+
+impl Support {
+    /// That of these records.
+    pub fn of(records: &SparseRows) -> Self {
+        let mut place = vec![u32::MAX; records.dim()];
+        let stored = || records.iter().flat_map(|row| row.indices);
+        stored().for_each(|j| place[*j as usize] = 0);
+        let touched = (0..).zip(&place).filter(|(_, place)| **place == 0).map(|(j, _)| j);
+        let columns: Vec<u32> = touched.collect();
+        (0..).zip(&columns).for_each(|(at, j)| place[*j as usize] = at);
+        let places = stored().map(|j| place[*j as usize]).collect();
+        Self { columns, places }
+    }
+
+    /// The supports of these sets; `None` where one is too large, or θ too short, to be worth it.
+    pub fn of_all(sets: &[SparseRows]) -> Option<Vec<Self>> {
+        let small = |(support, set): (&Self, &SparseRows)| {
+            support.columns.len() <= set.dim() / WORTH && set.dim() > BLOCK
+        };
+        let all: Vec<Self> = sets.iter().map(Self::of).collect();
+        all.iter().zip(sets).all(small).then_some(all)
+    }
+}
+
+/// The control variates that learn from a round: ℓ_k (N numbers), c̄ (d numbers) and ξ (N rows of d).
+pub type Learning<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
+
+/// A round of all clients after their steps on supports.
+pub struct SupportRound<'a> {
+    /// θ_t, d numbers.
+    pub start: &'a [f64],
+    /// N rows of d, of which the first numbers are the client's on its support.
+    pub ends: &'a [f64],
+    /// γ_k and E_k.
+    pub plans: &'a [LocalSteps],
+    /// The variates; 0 without them.
+    pub learning: Option<Learning<'a>>,
+}
+
+/// What the end of a round does to a number that a client's records do not touch.
+struct Elsewhere {
+    /// α and β of the last step of each pass.
+    passes: Vec<(f64, f64)>,
+    /// Whether ξ' is 0.
+    none: bool,
+}
+
+impl SparseSteps<'_> {
+    /// [`SparseSteps::advance`] of clients that begin at θ_t, on their supports: the first numbers of
+    /// a client's row are its numbers there, and the others are not written.
+    ///
+    /// # Panics
+    /// If dimensions do not agree, clients begin at their own rows, or c is below ½.
+    pub fn advance_on_supports(&self, supports: &[Support], cohort: Cohort<'_, ()>) {
+        let Proximal { weight, anchor } = self.proximal;
+        let (mut known, mut zero) = (KnownScales::default(), std::ptr::null());
+        let mut pull = Vec::new();
+        let mut locals = cohort.locals();
+        while let Some((local, start)) = locals.next_apart() {
+            let (support, xi) = (&supports[local.client], local.correction);
+            let start = start.expect("clients begin at θ_t");
+            let scales = known.of(self, local.step, local.steps).expect("c is ½ or more");
+            let theta = &mut local.theta[..support.columns.len()];
+            for (v, j) in theta.iter_mut().zip(&support.columns) {
+                *v = start[*j as usize];
+            }
+            let none = weight == 0.0 && (zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0));
+            pull.clear();
+            let columns = support.columns.iter().map(|j| *j as usize);
+            match (none, weight == 0.0) {
+                (true, _) => zero = xi.as_ptr(),
+                (false, true) => pull.extend(columns.map(|j| xi[j])),
+                (false, false) => pull.extend(columns.map(|j| xi[j] - weight * anchor[j])),
+            }
+            let mut local = [Local { theta, correction: &pull, ..local }];
+            match none {
+                true => self.passes::<false>(&mut local, Some(support), scales),
+                false => self.passes::<true>(&mut local, Some(support), scales),
+            }
+        }
+    }
+
+    /// Whether all of these clients can step on supports.
+    pub fn has_passes(&self, plans: &[LocalSteps]) -> bool {
+        let mut known = KnownScales::default();
+        plans.iter().all(|plan| known.of(self, plan.step, plan.steps).is_some())
+    }
+
+    /// The mean of the clients' θ after such steps into `after` (d numbers), and what the variates
+    /// learn.
+    ///
+    /// # Panics
+    /// If dimensions do not agree, or c is below ½.
+    pub fn mean_on_supports(
+        &self,
+        supports: &[Support],
+        SupportRound { start, ends, plans, mut learning }: SupportRound<'_>,
+        after: &mut [f64],
+    ) {
+        let (n, d, weight) = (plans.len(), start.len(), self.proximal.weight);
+        assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
+        let zero = |k: usize| {
+            let row = |(_, _, xi): &Learning<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
+            learning.as_ref().is_none_or(row)
+        };
+        let mut known = KnownScales::default();
+        let of = |(k, plan): (usize, &LocalSteps)| {
+            let scales = known.of(self, plan.step, plan.steps).expect("c is ½ or more");
+            Elsewhere { passes: scales.ends(plan.steps), none: weight == 0.0 && zero(k) }
+        };
+        let elsewhere: Vec<Elsewhere> = plans.iter().enumerate().map(of).collect();
+        let width = (BLOCK / n).max(1);
+        let (mut base, mut rows) = (vec![0.0; width], vec![0.0; n * width]);
+        let (mut used, members) = (vec![0; n], Members::all(n));
+        for column in (0..d).step_by(width) {
+            let width = width.min(d - column);
+            let theta = &start[column..][..width];
+            for (k, row) in rows[..n * width].chunks_exact_mut(width).enumerate() {
+                let alike = |l: usize| elsewhere[l].passes == elsewhere[k].passes;
+                if k == 0 || learning.is_some() || !alike(k - 1) {
+                    let xi = learning.as_ref().map(|(_, _, xi)| &xi[k * d + column..][..width]);
+                    elsewhere[k].fill(&mut base[..width], (theta, xi), weight);
+                }
+                row.copy_from_slice(&base[..width]);
+                let own = &ends[k * d..][..supports[k].columns.len()];
+                for (j, x) in supports[k].columns.iter().zip(own).skip(used[k]) {
+                    let Some(place) = row.get_mut(*j as usize - column) else { break };
+                    *place = *x;
+                    used[k] += 1;
+                }
+            }
+            let (rows, after) = (&rows[..n * width], &mut after[column..][..width]);
+            match &mut learning {
+                None => mean_of(&members, rows, after),
+                Some((lengths, mean, xi)) => {
+                    let own = (&mut mean[column..][..width], &mut xi[column..]);
+                    learn_block((theta, rows, after), lengths, own, d);
+                }
+            }
+        }
+    }
+}
+
+impl Elsewhere {
+    /// Numbers of θ that begin a round at θ_t (`theta`), with ξ, at its end.
+    fn fill(&self, out: &mut [f64], (theta, xi): (&[f64], Option<&[f64]>), weight: f64) {
+        out.copy_from_slice(theta);
+        for &(alpha, beta) in &self.passes {
+            match xi {
+                _ if self.none => out.iter_mut().for_each(|v| *v *= alpha),
+                Some(xi) if weight == 0.0 => {
+                    out.iter_mut().zip(xi).for_each(|(v, xi)| *v = alpha * *v - beta * xi);
+                }
+                _ => {
+                    let pull =
+                        |(i, theta): (usize, &f64)| xi.map_or(0.0, |xi| xi[i]) - weight * theta;
+                    let pulls = theta.iter().enumerate().map(pull);
+                    out.iter_mut().zip(pulls).for_each(|(v, pull)| *v = alpha * *v - beta * pull);
+                }
+            }
+        }
+    }
+}

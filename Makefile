@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare diff docs wheel wheel-test
+.PHONY: help build reproduce fresh site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -102,6 +102,9 @@ bench: ## Run all benchmarks and print which bars hold (PYTHON with numba for th
 
 bench-compare: ## Compare times with those of BASE (a git revision; by default HEAD~1)
 	$(CARGO) bench --locked --bench compare -- $(or $(BASE),HEAD~1) $(ARGS)
+
+times: ## Measure the times that README.md states, in a clone below target/times (half an hour)
+	scripts/times.sh
 
 ifdef RUN
 diff: ## Compare the reports with those of BASE (by default HEAD); RUN=1: build and run both (EXPERIMENTS=)

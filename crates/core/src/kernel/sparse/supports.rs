@@ -145,17 +145,23 @@ impl SparseSteps<'_> {
             let theta = &start[column..][..width];
             for (k, row) in rows[..n * width].chunks_exact_mut(width).enumerate() {
                 let alike = |l: usize| elsewhere[l].passes == elsewhere[k].passes;
-                if k == 0 || learning.is_some() || !alike(k - 1) {
-                    let xi = learning.as_ref().map(|(_, _, xi)| &xi[k * d + column..][..width]);
-                    elsewhere[k].fill(&mut base[..width], (theta, xi), weight);
+                match &learning {
+                    Some((_, _, xi)) => {
+                        let xi = &xi[k * d + column..][..width];
+                        elsewhere[k].fill(row, (theta, Some(xi)), weight);
+                    }
+                    None => {
+                        if k == 0 || !alike(k - 1) {
+                            elsewhere[k].fill(&mut base[..width], (theta, None), weight);
+                        }
+                        row.copy_from_slice(&base[..width]);
+                    }
                 }
-                row.copy_from_slice(&base[..width]);
-                let own = &ends[k * d..][..supports[k].columns.len()];
-                for (j, x) in supports[k].columns.iter().zip(own).skip(used[k]) {
-                    let Some(place) = row.get_mut(*j as usize - column) else { break };
-                    *place = *x;
-                    used[k] += 1;
-                }
+                let rest = &supports[k].columns[used[k]..];
+                let here = rest.partition_point(|j| (*j as usize) < column + width);
+                let own = &ends[k * d + used[k]..][..here];
+                rest[..here].iter().zip(own).for_each(|(j, x)| row[*j as usize - column] = *x);
+                used[k] += here;
             }
             let (rows, after) = (&rows[..n * width], &mut after[column..][..width]);
             match &mut learning {

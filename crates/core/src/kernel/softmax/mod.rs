@@ -18,6 +18,7 @@
 //! of several oracle calls, or with a proximal term: the order of their operations is that of
 //! `problem::generic`.
 
+mod divergences;
 mod dots;
 mod pass;
 mod residuals;
@@ -29,8 +30,9 @@ use super::cohort::{Cohort, Proximal};
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded};
+use super::simd::{InstructionSet, ScalarLane, Strips, WIDEST_SHORT, padded};
 use super::{Aligned, Rows, axpy, fold_sum, product};
+pub use divergences::divergence;
 use steps::{ClientSteps, TOGETHER};
 use tiles::{ADD, Calls, RowSum};
 
@@ -88,6 +90,14 @@ enum SetWork<'a> {
     Logits {
         set: usize,
         theta: &'a Aligned,
+        out: &'a mut [f64],
+    },
+    /// The [`divergence`] of each of a set's records with these probabilities, K numbers each,
+    /// whose logits change by those of θ (padded rows).
+    Divergences {
+        set: usize,
+        theta: &'a Aligned,
+        p: &'a [f64],
         out: &'a mut [f64],
     },
     /// Adds a set's rows, times K factors each, to padded rows.
@@ -179,6 +189,30 @@ impl ClassTables {
         let theta = &padded_rows(theta, self.d);
         // SAFETY: this processor has the instruction set; lengths agree.
         unsafe { self.run(path, SetWork::Logits { set, theta, out: &mut out }) };
+        out
+    }
+
+    /// The [`divergence`] of each record of a set with probabilities `p`, K numbers each, whose
+    /// logits change by those of θ.
+    ///
+    /// # Panics
+    /// If lengths do not agree.
+    pub fn divergences(&self, set: usize, p: &[f64], theta: &[f64]) -> Vec<f64> {
+        self.divergences_on(InstructionSet::best(), set, p, theta)
+    }
+
+    fn divergences_on(
+        &self,
+        path: InstructionSet,
+        set: usize,
+        p: &[f64],
+        theta: &[f64],
+    ) -> Vec<f64> {
+        let mut out = vec![0.0; self.labels(set).len()];
+        assert!(theta.len() == self.classes * self.d && p.len() == out.len() * self.classes);
+        let theta = &padded_rows(theta, self.d);
+        // SAFETY: this processor has the instruction set; lengths agree.
+        unsafe { self.run(path, SetWork::Divergences { set, theta, p, out: &mut out }) };
         out
     }
 
@@ -320,14 +354,19 @@ impl ClassTables {
                 SetWork::Logits { set, theta, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
                     let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
+                    let mut along = [[0.0; WIDEST_SHORT]; MOST_CLASSES];
                     for (rows, out) in
                         rows.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * self.classes))
                     {
                         self.products::<I, W>(rows, theta.as_ptr(), &mut partial, &[]);
-                        for (out, partial) in out.iter_mut().zip(&partial) {
-                            *out = I::Short::fold(I::Short::load(partial.as_ptr()));
+                        self.side_by_side::<I::Short>(&partial, rows.len(), &mut along);
+                        for (lane, out) in out.chunks_exact_mut(self.classes).enumerate() {
+                            out.iter_mut().zip(&along).for_each(|(out, class)| *out = class[lane]);
                         }
                     }
+                }
+                SetWork::Divergences { set, theta, p, out } => {
+                    self.divergences_of::<I, W>(set, theta, p, out);
                 }
                 SetWork::Sum { set, factors, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();

@@ -18,8 +18,8 @@
 //! of several oracle calls, or with a proximal term: the order of their operations is that of
 //! `problem::generic`.
 
-mod divergences;
 mod dots;
+mod in_lanes;
 mod pass;
 mod residuals;
 mod steps;
@@ -30,10 +30,10 @@ use super::cohort::{Cohort, Proximal};
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Strips, WIDEST_SHORT, padded};
+use super::simd::{InstructionSet, ScalarLane, Strips, padded};
 use super::{Aligned, Rows, axpy, fold_sum, product};
-pub use divergences::divergence;
-use steps::{ClientSteps, TOGETHER};
+pub use in_lanes::divergence;
+use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
 
 /// The most classes.
@@ -86,18 +86,12 @@ pub fn softmax(u: &mut [f64]) {
 /// What runs on a chosen instruction set.
 enum SetWork<'a> {
     Steps(ClientSteps<'a>),
-    /// The logits of a set's records at θ (padded rows), K numbers each.
+    /// The logits of a set's records at θ (padded rows), K numbers each; or with probabilities,
+    /// K numbers per record too, the [`divergence`] of each record whose logits change by these.
     Logits {
         set: usize,
         theta: &'a Aligned,
-        out: &'a mut [f64],
-    },
-    /// The [`divergence`] of each of a set's records with these probabilities, K numbers each,
-    /// whose logits change by those of θ (padded rows).
-    Divergences {
-        set: usize,
-        theta: &'a Aligned,
-        p: &'a [f64],
+        apart_from: Option<&'a [f64]>,
         out: &'a mut [f64],
     },
     /// Adds a set's rows, times K factors each, to padded rows.
@@ -184,11 +178,8 @@ impl ClassTables {
     }
 
     fn logits_on(&self, path: InstructionSet, set: usize, theta: &[f64]) -> Vec<f64> {
-        assert!(theta.len() == self.classes * self.d);
         let mut out = vec![0.0; self.labels(set).len() * self.classes];
-        let theta = &padded_rows(theta, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, SetWork::Logits { set, theta, out: &mut out }) };
+        self.run_logits(path, set, theta, None, &mut out);
         out
     }
 
@@ -209,11 +200,24 @@ impl ClassTables {
         theta: &[f64],
     ) -> Vec<f64> {
         let mut out = vec![0.0; self.labels(set).len()];
-        assert!(theta.len() == self.classes * self.d && p.len() == out.len() * self.classes);
-        let theta = &padded_rows(theta, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, SetWork::Divergences { set, theta, p, out: &mut out }) };
+        assert!(p.len() == out.len() * self.classes);
+        self.run_logits(path, set, theta, Some(p), &mut out);
         out
+    }
+
+    fn run_logits(
+        &self,
+        path: InstructionSet,
+        set: usize,
+        theta: &[f64],
+        apart_from: Option<&[f64]>,
+        out: &mut [f64],
+    ) {
+        assert!(theta.len() == self.classes * self.d);
+        let theta = &padded_rows(theta, self.d);
+        // SAFETY: this processor has the instruction set; lengths agree, also of what the callers
+        // have made room for.
+        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out }) };
     }
 
     /// The probabilities of the classes of all records of a set, K numbers each.
@@ -351,22 +355,8 @@ impl ClassTables {
                     self.singles::<I, W, false>(steps);
                 }
                 SetWork::Steps(steps) => self.singles::<I, W, true>(steps),
-                SetWork::Logits { set, theta, out } => {
-                    let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
-                    let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
-                    let mut along = [[0.0; WIDEST_SHORT]; MOST_CLASSES];
-                    for (rows, out) in
-                        rows.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * self.classes))
-                    {
-                        self.products::<I, W>(rows, theta.as_ptr(), &mut partial, &[]);
-                        self.side_by_side::<I::Short>(&partial, rows.len(), &mut along);
-                        for (lane, out) in out.chunks_exact_mut(self.classes).enumerate() {
-                            out.iter_mut().zip(&along).for_each(|(out, class)| *out = class[lane]);
-                        }
-                    }
-                }
-                SetWork::Divergences { set, theta, p, out } => {
-                    self.divergences_of::<I, W>(set, theta, p, out);
+                SetWork::Logits { set, theta, apart_from, out } => {
+                    self.logits_of::<I, W>(set, theta, apart_from, out);
                 }
                 SetWork::Sum { set, factors, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
@@ -374,7 +364,7 @@ impl ClassTables {
                     for (rows, factors) in panels {
                         let sum = RowSum {
                             rows,
-                            factors: (factors.as_ptr(), self.classes),
+                            factors: (factors.as_ptr(), self.classes, 1),
                             l2: 0.0,
                             step: 0.0,
                             correction: std::ptr::null(),

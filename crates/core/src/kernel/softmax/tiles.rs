@@ -13,8 +13,9 @@ pub const EXTENDED_STEP: u8 = 3;
 /// A sum of rows, times factors.
 pub struct RowSum<'a> {
     pub rows: &'a [*const f64],
-    /// The factors of the first row, and the distance to those of the next.
-    pub factors: (*const f64, usize),
+    /// The factors of the first row, the distance to those of the next, and that to the factor of
+    /// the next class.
+    pub factors: (*const f64, usize, usize),
     pub l2: f64,
     pub step: f64,
     pub correction: *const f64,
@@ -121,7 +122,7 @@ impl RowSum<'_> {
                 if KIND != ADD {
                     scale::<I, CLASSES, REGISTERS>(&mut sums, self.l2);
                 }
-                let factors = self.factors.0.add(k);
+                let factors = self.factors.0.add(k * self.factors.2);
                 self.add_rows::<I, CLASSES, REGISTERS>(&mut sums, (self.rows, factors), column);
                 sums
             };
@@ -150,7 +151,7 @@ impl RowSum<'_> {
             for row in rows {
                 let x = I::load_all::<REGISTERS>(row.add(column));
                 for (class, sums) in sums.iter_mut().enumerate() {
-                    let factor = I::splat(*factors.add(class));
+                    let factor = I::splat(*factors.add(class * self.factors.2));
                     for r in 0..REGISTERS {
                         sums[r] = I::add(sums[r], I::mul(factor, x[r]));
                     }
@@ -180,7 +181,7 @@ impl RowSum<'_> {
             } else {
                 load_tile::<I, CLASSES, REGISTERS>(calls.sums.add(k * stride + column), stride)
             };
-            let mut factors = self.factors.0.add(k);
+            let mut factors = self.factors.0.add(k * self.factors.2);
             for rows in self.rows.chunks_exact(calls.rows) {
                 let mut call = load_tile::<I, CLASSES, REGISTERS>(theta, stride);
                 scale::<I, CLASSES, REGISTERS>(&mut call, self.l2);

@@ -5,7 +5,7 @@
 //! cases are selected instead of branched. If |u| is so large that e^−u is not a normal
 //! number, `libm` itself is called.
 
-use super::simd::{Simd, WIDEST};
+use super::simd::Simd;
 
 const INV_LN2: f64 = f64::from_bits(0x3ff7_1547_652b_82fe);
 /// ln 2 in two parts; the first is short enough for k·LN2_HIGH to be exact.
@@ -143,30 +143,36 @@ const Q: [f64; 5] = [
     f64::from_bits(0xbe8a_fdb7_6e09_c32d),
 ];
 
-/// [`beyond_linear`] of a register, to the last bit.
+/// Replaces each x by [`beyond_linear`], to the last bit.
 ///
 /// # Safety
-/// The instruction set `I` is present.
+/// The instruction set `I` is present; the length is a multiple of its lanes.
 #[inline(always)]
-pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: I::V) -> I::V {
-    // SAFETY: passed on to the caller; |x| is below `MOST_IN_LANES` for `expm1`.
+pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: &mut [f64]) {
+    // SAFETY: passed on to the caller; whole registers of x, and |x| is below `MOST_IN_LANES`
+    // for `expm1`.
     unsafe {
-        let (zero, one) = (I::splat(0.0), I::splat(1.0));
-        let size = I::abs(x);
-        // Also where a number is NaN.
-        let extreme = I::below(size, I::splat(MOST_IN_LANES), zero, one);
+        let (zero, one, seam) = (I::splat(0.0), I::splat(1.0), I::splat(SERIES));
+        // Extremes are also where a number is NaN.
+        let (mut extreme, mut large) = (zero, zero);
+        for x in x.chunks_exact(I::LANES) {
+            let size = I::abs(I::load(x.as_ptr()));
+            extreme = I::add(extreme, I::below(size, I::splat(MOST_IN_LANES), zero, one));
+            large = I::add(large, I::below(seam, size, one, zero));
+        }
         if I::fold(extreme) > 0.0 {
-            let mut each = [0.0; WIDEST];
-            I::store(each.as_mut_ptr(), x);
-            each[..I::LANES].iter_mut().for_each(|x| *x = beyond_linear(*x));
-            return I::load(each.as_ptr());
+            x.iter_mut().for_each(|x| *x = beyond_linear(*x));
+            return;
         }
-        let near = series::<I>(x);
-        let large = I::below(I::splat(SERIES), size, one, zero);
-        if I::fold(large) == 0.0 {
-            return near;
+        let no_large = I::fold(large) == 0.0;
+        for lanes in x.chunks_exact_mut(I::LANES) {
+            let x = I::load(lanes.as_ptr());
+            let mut value = series::<I>(x);
+            if !no_large {
+                value = I::below(seam, I::abs(x), I::sub(expm1::<I>(x), x), value);
+            }
+            I::store(lanes.as_mut_ptr(), value);
         }
-        I::below(zero, large, I::sub(expm1::<I>(x), x), near)
     }
 }
 
@@ -289,10 +295,8 @@ mod tests {
     impl InLanes for BeyondLinears {
         #[inline(always)]
         unsafe fn replace<I: Simd>(x: &mut [f64]) {
-            for x in x.chunks_exact_mut(I::LANES) {
-                // SAFETY: passed on to the caller; a whole register.
-                unsafe { I::store(x.as_mut_ptr(), beyond_linears::<I>(I::load(x.as_ptr()))) };
-            }
+            // SAFETY: passed on to the caller.
+            x.chunks_exact_mut(I::LANES).for_each(|x| unsafe { beyond_linears::<I>(x) });
         }
     }
 

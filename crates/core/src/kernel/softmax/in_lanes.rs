@@ -182,9 +182,7 @@ impl ClassTables {
                 }
                 return I::load(each.as_ptr());
             }
-            for h in h.chunks_exact_mut(I::LANES) {
-                I::store(h.as_mut_ptr(), beyond_linears::<I>(I::load(h.as_ptr())));
-            }
+            beyond_linears::<I>(h);
             log1p::<I>(sum::<I>(Some(p), h))
         }
     }

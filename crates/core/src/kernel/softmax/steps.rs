@@ -11,6 +11,8 @@ use crate::rng::Stream;
 /// Records whose products with a pair of classes are computed together: both stay in the
 /// first-level cache.
 pub const TOGETHER: usize = 4;
+/// Classes whose products with a record are summed in one pass over it.
+const MOST_CLASSES_TOGETHER: usize = 3;
 /// The most records of several oracle calls that are drawn and added together.
 const MOST_TOGETHER: usize = 256;
 
@@ -231,31 +233,28 @@ impl ClassTables {
         partial: &mut [[f64; WIDEST_SHORT]],
         ahead: &[*const f64],
     ) {
-        let part = (8 * self.stride).div_ceil(self.classes.div_ceil(3)).next_multiple_of(64);
-        let (mut k, mut from) = (0, 0);
-        // SAFETY: passed on to the caller.
-        unsafe {
-            while k < self.classes {
-                let theta = theta.add(k * self.stride);
-                // Two pairs last instead of three and one.
-                let together = match self.classes - k {
-                    left @ (1 | 2) => left,
-                    4 => 2,
-                    _ => 3,
-                };
-                for (b, record) in records.iter().enumerate() {
-                    if let Some(ahead) = ahead.get(b) {
-                        prefetch_all(ahead.cast::<u8>().wrapping_add(from), part);
-                    }
-                    let partial = &mut partial[b * self.classes + k..];
+        let groups = self.classes.div_ceil(MOST_CLASSES_TOGETHER);
+        let part = (8 * self.stride).div_ceil(groups).next_multiple_of(64);
+        let mut k = 0;
+        for group in 0..groups {
+            // As many as possible in each of the groups that are left.
+            let together = (self.classes - k).div_ceil(groups - group);
+            for (b, record) in records.iter().enumerate() {
+                if let Some(ahead) = ahead.get(b) {
+                    prefetch_all(ahead.cast::<u8>().wrapping_add(group * part), part);
+                }
+                let partial = &mut partial[b * self.classes + k..];
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    let theta = theta.add(k * self.stride);
                     match together {
                         1 => dots::<I, W, 1>(theta, *record, self.stride, partial),
                         2 => dots::<I, W, 2>(theta, *record, self.stride, partial),
                         _ => dots::<I, W, 3>(theta, *record, self.stride, partial),
                     }
                 }
-                (k, from) = (k + together, from + part);
             }
+            k += together;
         }
     }
 }

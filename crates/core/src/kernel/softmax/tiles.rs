@@ -107,7 +107,9 @@ impl RowSum<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             let from = target.add(first);
-            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP {
+            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP
+                && self.calls.count > 1
+            {
                 let sums = self.sum_of_calls::<I, CLASSES, REGISTERS>(from, (k, column), stride);
                 if !self.calls.last {
                     return store_tile::<I, CLASSES, REGISTERS>(
@@ -161,7 +163,7 @@ impl RowSum<'_> {
         }
     }
 
-    /// The sum of the calls so far of an extended step, each of which begins with λθ.
+    /// The sum of the calls so far of an extended step on several, each of which begins with λθ.
     ///
     /// # Safety
     /// As for `tile`.
@@ -176,8 +178,7 @@ impl RowSum<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             let mut all = if calls.first {
-                // A sum of several calls begins with 0; −0 changes no bit of a single one.
-                [[I::splat(if calls.count == 1 { -0.0 } else { 0.0 }); REGISTERS]; CLASSES]
+                [[I::splat(0.0); REGISTERS]; CLASSES]
             } else {
                 load_tile::<I, CLASSES, REGISTERS>(calls.sums.add(k * stride + column), stride)
             };
@@ -223,7 +224,8 @@ impl RowSum<'_> {
             }
             let (weight, anchor) = self.calls.proximal;
             let pull = I::mul(I::splat(weight), I::sub(theta, I::load(anchor.add(at))));
-            let field = I::add(self.calls.mean::<I>(sum), pull);
+            let mean = if self.calls.count == 1 { sum } else { self.calls.mean::<I>(sum) };
+            let field = I::add(mean, pull);
             descended::<I>(theta, I::add(field, xi), self.step)
         }
     }
@@ -282,7 +284,7 @@ unsafe fn store_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
 }
 
 impl Calls {
-    /// The mean of all calls from their sum.
+    /// The mean of several calls from their sum.
     ///
     /// # Safety
     /// `I` is present.

@@ -156,13 +156,6 @@ const ROOT: i64 = 0x3fe6_a09e << 32;
 const TO_ROOT: i64 = (0x3ff0_0000 << 32) - ROOT;
 /// The bits of a significand.
 const SIGNIFICAND: i64 = (1 << 52) - 1;
-/// 2⁵², to which a small whole number is added by setting its bits, and that with the bias of
-/// exponents.
-#[cfg(target_arch = "x86_64")]
-const TWO_52: i64 = 0x4330 << 48;
-#[cfg(target_arch = "x86_64")]
-const BIASED_TWO_52: f64 = (1_u64 << 52) as f64 + 1023.0;
-
 /// Folds several registers at once.
 pub(in crate::kernel) trait FoldEach: Simd {
     /// [`Simd::fold`] of the first `LANES` registers, one in each lane.
@@ -428,10 +421,12 @@ pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{
-        BIASED_TWO_52, FoldEach, ROOT, SIGNIFICAND, Simd, Strips, TO_ROOT, TWO_52, WIDEST_SHORT,
-    };
+    use super::{FoldEach, ROOT, SIGNIFICAND, Simd, Strips, TO_ROOT, WIDEST_SHORT};
     use std::arch::x86_64::*;
+
+    /// 2⁵², to which setting its bits adds a small whole number, and that with the bias of exponents.
+    const TWO_52: i64 = 0x4330 << 48;
+    const BIASED_TWO_52: f64 = (1_u64 << 52) as f64 + 1023.0;
 
     impl Strips for Avx512 {
         type Short = Avx2;

@@ -13,10 +13,10 @@
 //! at most the sign of a zero, and e^(u − m) is the same for both zeros.
 //!
 //! With one record a step, a step and the logits of the next record are computed in one pass over
-//! θ, two classes at a time. With more, the field is summed in tiles of five classes and two
-//! registers over the batch, so that θ is read and written once a step. So are steps on the mean
-//! of several oracle calls, or with a proximal term: the order of their operations is that of
-//! `problem::generic`.
+//! θ, two classes at a time. With more, the probabilities of several records are computed in lanes,
+//! and the field is summed in tiles of five classes and two registers over the batch, so that θ is
+//! read and written once a step. So are steps on the mean of several oracle calls, or with a
+//! proximal term: the order of their operations is that of `problem::generic`.
 
 mod dots;
 mod in_lanes;

@@ -5,16 +5,12 @@
 //! cases are selected instead of branched. If |u| is so large that e^−u is not a normal
 //! number, `libm` itself is called.
 
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, Sse2};
-use super::simd::{InstructionSet, Simd};
+use super::simd::Simd;
 
 const INV_LN2: f64 = f64::from_bits(0x3ff7_1547_652b_82fe);
 /// ln 2 in two parts; the first is short enough for k·LN2_HIGH to be exact.
-const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
-const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+pub(in crate::kernel) const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+pub(in crate::kernel) const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
 /// Coefficients of r − r²(P₁ + r²(P₂ + …)).
 const P: [f64; 5] = [
     f64::from_bits(0x3fc5_5555_5555_553e),
@@ -134,7 +130,7 @@ pub fn beyond_linear(x: f64) -> f64 {
 
 /// The largest |x| for which [`beyond_linear`] is a series.
 const SERIES: f64 = 0.5;
-/// The largest |x| that [`all_beyond_linear`] has lanes for.
+/// The largest |x| that [`beyond_linears`] has lanes for.
 const MOST_IN_LANES: f64 = 700.0;
 /// From −56 ln 2 down, e^x − 1 is −1 in `libm`, by the leading bits.
 const LEAST: f64 = f64::from_bits(0xc043_687a_0000_0000);
@@ -148,70 +144,36 @@ const Q: [f64; 5] = [
 ];
 
 /// Replaces each x by [`beyond_linear`], to the last bit.
-pub fn all_beyond_linear(x: &mut [f64]) {
-    beyond_linear_on(InstructionSet::best(), x);
-}
-
-fn beyond_linear_on(path: InstructionSet, x: &mut [f64]) {
-    // SAFETY: this processor has the instruction set.
-    unsafe {
-        match path {
-            InstructionSet::Scalar => x.iter_mut().for_each(|x| *x = beyond_linear(*x)),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Sse2 => beyond_linear_in_lanes::<Sse2>(x),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => beyond_linear_avx2(x),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => beyond_linear_avx512(x),
-            #[cfg(target_arch = "aarch64")]
-            InstructionSet::Neon => beyond_linear_in_lanes::<Neon>(x),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn beyond_linear_avx2(x: &mut [f64]) {
-    // SAFETY: the attribute above.
-    unsafe { beyond_linear_in_lanes::<Avx2>(x) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-fn beyond_linear_avx512(x: &mut [f64]) {
-    // SAFETY: the attribute above.
-    unsafe { beyond_linear_in_lanes::<Avx512>(x) }
-}
-
+///
 /// # Safety
-/// The instruction set `I` is present.
+/// The instruction set `I` is present; the length is a multiple of its lanes.
 #[inline(always)]
-unsafe fn beyond_linear_in_lanes<I: Simd>(x: &mut [f64]) {
-    let mut registers = x.chunks_exact_mut(I::LANES);
-    // SAFETY: passed on to the caller; whole registers of x.
+pub(in crate::kernel) unsafe fn beyond_linears<I: Simd>(x: &mut [f64]) {
+    // SAFETY: passed on to the caller; whole registers of x, and |x| is below `MOST_IN_LANES`
+    // for `expm1`.
     unsafe {
-        let (zero, one) = (I::splat(0.0), I::splat(1.0));
-        for lanes in &mut registers {
+        let (zero, one, seam) = (I::splat(0.0), I::splat(1.0), I::splat(SERIES));
+        // Extremes are also where a number is NaN.
+        let (mut extreme, mut large) = (zero, zero);
+        for x in x.chunks_exact(I::LANES) {
+            let size = I::abs(I::load(x.as_ptr()));
+            extreme = I::add(extreme, I::below(size, I::splat(MOST_IN_LANES), zero, one));
+            large = I::add(large, I::below(seam, size, one, zero));
+        }
+        if I::fold(extreme) > 0.0 {
+            x.iter_mut().for_each(|x| *x = beyond_linear(*x));
+            return;
+        }
+        let no_large = I::fold(large) == 0.0;
+        for lanes in x.chunks_exact_mut(I::LANES) {
             let x = I::load(lanes.as_ptr());
-            let size = I::abs(x);
-            // Also where a number is NaN.
-            let extreme = I::below(size, I::splat(MOST_IN_LANES), zero, one);
-            if I::fold(extreme) > 0.0 {
-                lanes.iter_mut().for_each(|x| *x = beyond_linear(*x));
-                continue;
+            let mut value = series::<I>(x);
+            if !no_large {
+                value = I::below(seam, I::abs(x), I::sub(expm1::<I>(x), x), value);
             }
-            let is_large = I::below(I::splat(SERIES), size, one, zero);
-            let large = I::fold(is_large);
-            let value = if large == 0.0 {
-                series::<I>(x)
-            } else {
-                let far = I::sub(expm1::<I>(x), x);
-                I::below(zero, is_large, far, series::<I>(x))
-            };
             I::store(lanes.as_mut_ptr(), value);
         }
     }
-    registers.into_remainder().iter_mut().for_each(|x| *x = beyond_linear(*x));
 }
 
 /// The series of [`beyond_linear`]. Of quotients by n and 2n one is half of the other, to the last
@@ -303,51 +265,38 @@ unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::ScalarLane;
+    use super::super::simd::testing::InLanes;
     use super::*;
     use crate::rng::Stream;
 
-    /// σ and e^x of four numbers.
-    fn on(path: InstructionSet, u: [f64; 4]) -> [[f64; 4]; 2] {
-        /// # Safety
-        /// The instruction set is present.
+    struct Sigmoids;
+    struct Exps;
+    struct BeyondLinears;
+
+    impl InLanes for Sigmoids {
         #[inline(always)]
-        unsafe fn both<I: Simd>([sigma, exp]: &mut [[f64; 4]; 2]) {
+        unsafe fn replace<I: Simd>(x: &mut [f64]) {
             // SAFETY: passed on to the caller.
-            unsafe {
-                sigmoids::<I>(sigma);
-                let known = ordinary(exp);
-                exps::<I>(exp, known);
-            }
+            x.chunks_exact_mut(I::LANES).for_each(|x| unsafe { sigmoids::<I>(x) });
         }
-        let mut out = [u; 2];
-        // SAFETY: the path is available.
-        unsafe {
-            match path {
-                InstructionSet::Scalar => both::<ScalarLane>(&mut out),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => both::<Sse2>(&mut out),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => {
-                    #[target_feature(enable = "avx2")]
-                    fn run(u: &mut [[f64; 4]; 2]) {
-                        // SAFETY: the attribute above.
-                        unsafe { both::<Avx2>(u) }
-                    }
-                    run(&mut out);
-                }
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => both::<Neon>(&mut out),
-            }
-        }
-        out
     }
 
-    fn assert_bits(path: InstructionSet, x: &[f64; 4]) {
-        let [sigma, exp] = on(path, *x);
-        for ((sigma, exp), x) in sigma.iter().zip(exp).zip(x) {
-            assert_eq!(sigma.to_bits(), sigmoid(*x).to_bits(), "σ({x:e}) on {path:?}");
-            assert_eq!(exp.to_bits(), libm::exp(*x).to_bits(), "e^{x:e} on {path:?}");
+    impl InLanes for Exps {
+        #[inline(always)]
+        unsafe fn replace<I: Simd>(x: &mut [f64]) {
+            for x in x.chunks_exact_mut(I::LANES) {
+                let known = ordinary(x);
+                // SAFETY: passed on to the caller.
+                unsafe { exps::<I>(x, known) };
+            }
+        }
+    }
+
+    impl InLanes for BeyondLinears {
+        #[inline(always)]
+        unsafe fn replace<I: Simd>(x: &mut [f64]) {
+            // SAFETY: passed on to the caller.
+            x.chunks_exact_mut(I::LANES).for_each(|x| unsafe { beyond_linears::<I>(x) });
         }
     }
 
@@ -379,12 +328,10 @@ mod tests {
             samples.extend((0..40_000).map(|_| scale * rng.gaussian()));
         }
         let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
-        // Once with special values next to each other, and once next to ordinary ones.
-        for path in InstructionSet::available() {
-            both.as_chunks::<4>().0.iter().for_each(|four| assert_bits(path, four));
-            both.iter().for_each(|&x| assert_bits(path, &[x, 1.0, -1.0, 0.25]));
-        }
+        Sigmoids::assert_bits_of(sigmoid, &both);
+        Exps::assert_bits_of(libm::exp, &both);
     }
+
     #[test]
     fn beyond_linear_has_the_bits_of_the_definition_on_every_path() {
         let mut rng = Stream::shared_instance(10);
@@ -400,16 +347,6 @@ mod tests {
             samples.extend((0..40_000).map(|_| scale * rng.gaussian()));
         }
         let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
-        let beside: Vec<f64> = both.iter().flat_map(|&x| [x, 0.1, -3.0]).collect();
-        for x in [both, beside] {
-            let expected: Vec<u64> = x.iter().map(|x| beyond_linear(*x).to_bits()).collect();
-            for path in InstructionSet::available() {
-                let mut out = x.clone();
-                beyond_linear_on(path, &mut out);
-                for ((out, expected), x) in out.iter().zip(&expected).zip(&x) {
-                    assert_eq!(out.to_bits(), *expected, "{x:e} on {path:?}");
-                }
-            }
-        }
+        BeyondLinears::assert_bits_of(beyond_linear, &both);
     }
 }

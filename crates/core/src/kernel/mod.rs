@@ -8,6 +8,7 @@
 pub mod alias;
 mod cohort;
 pub mod exp;
+mod log;
 pub mod outer;
 mod product;
 pub mod records;

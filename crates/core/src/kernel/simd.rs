@@ -93,6 +93,9 @@ pub(in crate::kernel) trait Simd {
     unsafe fn below(a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V;
     /// x without its fraction, and 2 to that power; |x| < 1023.
     unsafe fn whole(x: Self::V) -> (Self::V, Self::V);
+    /// k and m with x = 2^k m and m between √½ and √2, rounded as in the logarithms of `libm`; x is
+    /// positive and normal.
+    unsafe fn split(x: Self::V) -> (Self::V, Self::V);
     /// The folding tree within a register: x_i ← x_i + x_{i+n}, n = LANES/2, …, 1.
     unsafe fn fold(v: Self::V) -> f64;
 
@@ -148,6 +151,11 @@ pub(in crate::kernel) trait Simd {
     }
 }
 
+/// The leading half of √½, and what it takes to carry from there on into the exponent.
+const ROOT: i64 = 0x3fe6_a09e << 32;
+const TO_ROOT: i64 = (0x3ff0_0000 << 32) - ROOT;
+/// The bits of a significand.
+const SIGNIFICAND: i64 = (1 << 52) - 1;
 /// Folds several registers at once.
 pub(in crate::kernel) trait FoldEach: Simd {
     /// [`Simd::fold`] of the first `LANES` registers, one in each lane.
@@ -196,6 +204,9 @@ impl FoldEach for ScalarLane {
         v
     }
 }
+
+#[cfg(test)]
+pub(in crate::kernel) mod testing;
 
 /// Prefetches the cache line at `from`, if the processor can; nothing is read.
 #[inline(always)]
@@ -321,6 +332,12 @@ impl Simd for ScalarLane {
         (f64::from(k), f64::from_bits(((k + 1023) as u64) << 52))
     }
     #[inline(always)]
+    unsafe fn split(x: f64) -> (f64, f64) {
+        let moved = x.to_bits() as i64 + TO_ROOT;
+        let m = f64::from_bits(((moved & SIGNIFICAND) + ROOT) as u64);
+        (((moved >> 52) - 1023) as f64, m)
+    }
+    #[inline(always)]
     unsafe fn fold(v: f64) -> f64 {
         v
     }
@@ -335,6 +352,7 @@ macro_rules! simd {
      signed |$size:ident, $sign:ident| $signed:expr,
      below |$a:ident, $b:ident, $yes:ident, $no:ident| $below:expr,
      whole |$y:ident| $whole:expr,
+     split |$split:ident| $parts:expr,
      fold |$folded:ident| $fold:expr) => {
         pub(in crate::kernel) struct $name;
 
@@ -387,6 +405,10 @@ macro_rules! simd {
                 unsafe { $whole }
             }
             #[inline(always)]
+            unsafe fn split($split: $v) -> ($v, $v) {
+                unsafe { $parts }
+            }
+            #[inline(always)]
             unsafe fn fold($folded: $v) -> f64 {
                 unsafe { $fold }
             }
@@ -399,8 +421,12 @@ pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{FoldEach, Simd, Strips, WIDEST_SHORT};
+    use super::{FoldEach, ROOT, SIGNIFICAND, Simd, Strips, TO_ROOT, WIDEST_SHORT};
     use std::arch::x86_64::*;
+
+    /// 2⁵², to which setting its bits adds a small whole number, and that with the bias of exponents.
+    const TWO_52: i64 = 0x4330 << 48;
+    const BIASED_TWO_52: f64 = (1_u64 << 52) as f64 + 1023.0;
 
     impl Strips for Avx512 {
         type Short = Avx2;
@@ -465,6 +491,14 @@ mod x86 {
             let wide = _mm_unpacklo_epi32(biased, _mm_setzero_si128());
             (_mm_cvtepi32_pd(k), _mm_castsi128_pd(_mm_slli_epi64::<52>(wide)))
         },
+        split | x | {
+            let moved = _mm_add_epi64(_mm_castpd_si128(x), _mm_set1_epi64x(TO_ROOT));
+            let k = _mm_or_si128(_mm_srli_epi64::<52>(moved), _mm_set1_epi64x(TWO_52));
+            let m = _mm_and_si128(moved, _mm_set1_epi64x(SIGNIFICAND));
+            let m = _mm_add_epi64(m, _mm_set1_epi64x(ROOT));
+            let k = _mm_sub_pd(_mm_castsi128_pd(k), _mm_set1_pd(BIASED_TWO_52));
+            (k, _mm_castsi128_pd(m))
+        },
         fold | v | _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)))
     );
     simd!(
@@ -490,6 +524,14 @@ mod x86 {
             let biased = _mm_add_epi32(k, _mm_set1_epi32(1023));
             let wide = _mm256_cvtepi32_epi64(biased);
             (_mm256_cvtepi32_pd(k), _mm256_castsi256_pd(_mm256_slli_epi64::<52>(wide)))
+        },
+        split | x | {
+            let moved = _mm256_add_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(TO_ROOT));
+            let k = _mm256_or_si256(_mm256_srli_epi64::<52>(moved), _mm256_set1_epi64x(TWO_52));
+            let m = _mm256_and_si256(moved, _mm256_set1_epi64x(SIGNIFICAND));
+            let m = _mm256_add_epi64(m, _mm256_set1_epi64x(ROOT));
+            let k = _mm256_sub_pd(_mm256_castsi256_pd(k), _mm256_set1_pd(BIASED_TWO_52));
+            (k, _mm256_castsi256_pd(m))
         },
         fold | v | Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)))
     );
@@ -517,6 +559,14 @@ mod x86 {
             let wide = _mm512_cvtepi32_epi64(biased);
             (_mm512_cvtepi32_pd(k), _mm512_castsi512_pd(_mm512_slli_epi64::<52>(wide)))
         },
+        split | x | {
+            let moved = _mm512_add_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(TO_ROOT));
+            let k = _mm512_or_si512(_mm512_srli_epi64::<52>(moved), _mm512_set1_epi64(TWO_52));
+            let m = _mm512_and_si512(moved, _mm512_set1_epi64(SIGNIFICAND));
+            let m = _mm512_add_epi64(m, _mm512_set1_epi64(ROOT));
+            let k = _mm512_sub_pd(_mm512_castsi512_pd(k), _mm512_set1_pd(BIASED_TWO_52));
+            (k, _mm512_castsi512_pd(m))
+        },
         fold | v
             | Avx2::fold(_mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd::<1>(v)))
     );
@@ -527,7 +577,7 @@ pub(in crate::kernel) use arm::Neon;
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
-    use super::{FoldEach, Simd, WIDEST_SHORT};
+    use super::{FoldEach, ROOT, SIGNIFICAND, Simd, TO_ROOT, WIDEST_SHORT};
     use std::arch::aarch64::*;
 
     impl FoldEach for Neon {
@@ -560,6 +610,12 @@ mod arm {
             let k = vcvtq_s64_f64(x);
             let biased = vshlq_n_s64::<52>(vaddq_s64(k, vdupq_n_s64(1023)));
             (vcvtq_f64_s64(k), vreinterpretq_f64_s64(biased))
+        },
+        split | x | {
+            let moved = vaddq_s64(vreinterpretq_s64_f64(x), vdupq_n_s64(TO_ROOT));
+            let k = vsubq_s64(vshrq_n_s64::<52>(moved), vdupq_n_s64(1023));
+            let m = vandq_s64(moved, vdupq_n_s64(SIGNIFICAND));
+            (vcvtq_f64_s64(k), vreinterpretq_f64_s64(vaddq_s64(m, vdupq_n_s64(ROOT))))
         },
         fold | v | vgetq_lane_f64::<0>(v) + vgetq_lane_f64::<1>(v)
     );

@@ -13,12 +13,13 @@
 //! at most the sign of a zero, and e^(u − m) is the same for both zeros.
 //!
 //! With one record a step, a step and the logits of the next record are computed in one pass over
-//! θ, two classes at a time. With more, the field is summed in tiles of five classes and two
-//! registers over the batch, so that θ is read and written once a step. So are steps on the mean
-//! of several oracle calls, or with a proximal term: the order of their operations is that of
-//! `problem::generic`.
+//! θ, two classes at a time. With more, the probabilities of several records are computed in lanes,
+//! and the field is summed in tiles of five classes and two registers over the batch, so that θ is
+//! read and written once a step. So are steps on the mean of several oracle calls, or with a
+//! proximal term: the order of their operations is that of `problem::generic`.
 
 mod dots;
+mod in_lanes;
 mod pass;
 mod residuals;
 mod steps;
@@ -29,9 +30,10 @@ use super::cohort::{Cohort, Proximal};
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, Strips, WIDEST_SHORT, padded};
+use super::simd::{InstructionSet, ScalarLane, Strips, padded};
 use super::{Aligned, Rows, axpy, fold_sum, product};
-use steps::{ClientSteps, TOGETHER};
+pub use in_lanes::divergence;
+use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
 
 /// The most classes.
@@ -84,10 +86,12 @@ pub fn softmax(u: &mut [f64]) {
 /// What runs on a chosen instruction set.
 enum SetWork<'a> {
     Steps(ClientSteps<'a>),
-    /// The logits of a set's records at θ (padded rows), K numbers each.
+    /// The logits of a set's records at θ (padded rows), K numbers each; or with probabilities,
+    /// K numbers per record too, the [`divergence`] of each record whose logits change by these.
     Logits {
         set: usize,
         theta: &'a Aligned,
+        apart_from: Option<&'a [f64]>,
         out: &'a mut [f64],
     },
     /// Adds a set's rows, times K factors each, to padded rows.
@@ -174,12 +178,46 @@ impl ClassTables {
     }
 
     fn logits_on(&self, path: InstructionSet, set: usize, theta: &[f64]) -> Vec<f64> {
-        assert!(theta.len() == self.classes * self.d);
         let mut out = vec![0.0; self.labels(set).len() * self.classes];
-        let theta = &padded_rows(theta, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree.
-        unsafe { self.run(path, SetWork::Logits { set, theta, out: &mut out }) };
+        self.run_logits(path, set, theta, None, &mut out);
         out
+    }
+
+    /// The [`divergence`] of each record of a set with probabilities `p`, K numbers each, whose
+    /// logits change by those of θ.
+    ///
+    /// # Panics
+    /// If lengths do not agree.
+    pub fn divergences(&self, set: usize, p: &[f64], theta: &[f64]) -> Vec<f64> {
+        self.divergences_on(InstructionSet::best(), set, p, theta)
+    }
+
+    fn divergences_on(
+        &self,
+        path: InstructionSet,
+        set: usize,
+        p: &[f64],
+        theta: &[f64],
+    ) -> Vec<f64> {
+        let mut out = vec![0.0; self.labels(set).len()];
+        assert!(p.len() == out.len() * self.classes);
+        self.run_logits(path, set, theta, Some(p), &mut out);
+        out
+    }
+
+    fn run_logits(
+        &self,
+        path: InstructionSet,
+        set: usize,
+        theta: &[f64],
+        apart_from: Option<&[f64]>,
+        out: &mut [f64],
+    ) {
+        assert!(theta.len() == self.classes * self.d);
+        let theta = &padded_rows(theta, self.d);
+        // SAFETY: this processor has the instruction set; lengths agree, also of what the callers
+        // have made room for.
+        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out }) };
     }
 
     /// The probabilities of the classes of all records of a set, K numbers each.
@@ -317,17 +355,8 @@ impl ClassTables {
                     self.singles::<I, W, false>(steps);
                 }
                 SetWork::Steps(steps) => self.singles::<I, W, true>(steps),
-                SetWork::Logits { set, theta, out } => {
-                    let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
-                    let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
-                    for (rows, out) in
-                        rows.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * self.classes))
-                    {
-                        self.products::<I, W>(rows, theta.as_ptr(), &mut partial, &[]);
-                        for (out, partial) in out.iter_mut().zip(&partial) {
-                            *out = I::Short::fold(I::Short::load(partial.as_ptr()));
-                        }
-                    }
+                SetWork::Logits { set, theta, apart_from, out } => {
+                    self.logits_of::<I, W>(set, theta, apart_from, out);
                 }
                 SetWork::Sum { set, factors, out } => {
                     let rows: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
@@ -335,7 +364,7 @@ impl ClassTables {
                     for (rows, factors) in panels {
                         let sum = RowSum {
                             rows,
-                            factors: (factors.as_ptr(), self.classes),
+                            factors: (factors.as_ptr(), self.classes, 1),
                             l2: 0.0,
                             step: 0.0,
                             correction: std::ptr::null(),

@@ -40,7 +40,7 @@ impl ClassTables {
         }
     }
 
-    /// (p − 1\[y = k\]) / B of a record from the folded products, K numbers, padded to whole
+    /// p − 1\[y = k\] of a record from the folded products, K numbers, padded to whole
     /// registers.
     ///
     /// # Safety
@@ -50,7 +50,7 @@ impl ClassTables {
         &self,
         partial: &[[f64; WIDEST_SHORT]],
         out: &mut [f64],
-        (label, batch): (usize, usize),
+        label: usize,
     ) {
         let lanes = self.classes.next_multiple_of(I::LANES);
         let out = &mut out[..lanes];
@@ -75,15 +75,9 @@ impl ClassTables {
             }
             let total = I::splat(I::fold(folded::<I, W>(sums)));
             let own = self.indicators.as_ptr().add(label * whole(self.classes));
-            // A product with a power of two is the quotient by its inverse, to the last bit.
-            let (divisor, inverse) = (I::splat(batch as f64), I::splat(1.0 / batch as f64));
-            let exact = batch.is_power_of_two();
             for k in (0..lanes).step_by(I::LANES) {
                 let p = I::div(I::load(u.add(k)), total);
-                let residual = I::sub(p, I::load(own.add(k)));
-                let share =
-                    if exact { I::mul(residual, inverse) } else { I::div(residual, divisor) };
-                I::store(u.add(k), share);
+                I::store(u.add(k), I::sub(p, I::load(own.add(k))));
             }
         }
     }

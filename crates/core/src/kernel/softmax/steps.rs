@@ -3,7 +3,7 @@
 use super::dots::dots;
 use super::pass::Pass;
 use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, RowSum, STEP};
-use super::{ClassTables, MOST_CLASSES, whole};
+use super::{ClassTables, MOST_CLASSES};
 use crate::kernel::Aligned;
 use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT, prefetch_all};
 use crate::rng::Stream;
@@ -11,6 +11,8 @@ use crate::rng::Stream;
 /// Records whose products with a pair of classes are computed together: both stay in the
 /// first-level cache.
 pub const TOGETHER: usize = 4;
+/// Classes whose products with a record are summed in one pass over it.
+const MOST_CLASSES_TOGETHER: usize = 3;
 /// The most records of several oracle calls that are drawn and added together.
 const MOST_TOGETHER: usize = 256;
 
@@ -56,16 +58,26 @@ pub struct ClientSteps<'a> {
 struct DrawnRecords {
     rows: Vec<*const f64>,
     labels: Vec<usize>,
-    /// `lanes` numbers per record.
+    /// Those of a class one after the other, at this distance from the next class.
     factors: Aligned,
-    lanes: usize,
+    distance: usize,
+    /// Folded products of [`TOGETHER`] records, and logits.
+    partial: Aligned,
+    logits: Aligned,
 }
 
 impl DrawnRecords {
     /// Room for so many.
-    fn new(count: usize, lanes: usize) -> Self {
-        let (rows, labels) = (vec![std::ptr::null(); count], vec![0; count]);
-        Self { rows, labels, factors: Aligned::zeros(count * lanes), lanes }
+    fn new(count: usize, classes: usize) -> Self {
+        let distance = count.next_multiple_of(WIDEST_SHORT);
+        Self {
+            rows: vec![std::ptr::null(); count],
+            labels: vec![0; count],
+            factors: Aligned::zeros(classes * distance),
+            distance,
+            partial: Aligned::zeros(WIDEST_SHORT * TOGETHER * classes),
+            logits: Aligned::zeros(WIDEST_SHORT * classes),
+        }
     }
 }
 
@@ -102,7 +114,7 @@ impl ClassTables {
         unsafe {
             self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
-                with_short!(I, S => self.residuals::<I::Short, S>(&partial, &mut factors, (record.1, 1)));
+                with_short!(I, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.1));
                 let after = if left > 1 { self.drawn(set, rng) } else { next };
                 for pair in 0..pairs {
                     let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
@@ -134,7 +146,7 @@ impl ClassTables {
         let theta = theta.as_mut_ptr();
         // As many calls at a time as their records stay in a cache.
         let most = (MOST_TOGETHER / batch).clamp(1, calls);
-        let mut drawn = DrawnRecords::new(most * batch, whole(self.classes));
+        let mut drawn = DrawnRecords::new(most * batch, self.classes);
         let mut sums = Aligned::zeros(if most < calls { self.classes * self.stride } else { 0 });
         for _ in 0..steps {
             for first in (0..calls).step_by(most) {
@@ -144,7 +156,7 @@ impl ClassTables {
                     self.draw::<I, W>(&mut drawn, set, now * batch, batch, rng, theta);
                     let sum = |calls| RowSum {
                         rows: &drawn.rows[..now * batch],
-                        factors: (drawn.factors.as_ptr(), drawn.lanes),
+                        factors: (drawn.factors.as_ptr(), 1, drawn.distance),
                         l2: self.l2,
                         step,
                         correction: correction.as_ptr(),
@@ -186,23 +198,23 @@ impl ClassTables {
         rng: &mut Stream,
         theta: *const f64,
     ) {
-        let DrawnRecords { rows, labels, factors, lanes } = drawn;
-        let (rows, labels, lanes) = (&mut rows[..count], &mut labels[..count], *lanes);
+        let DrawnRecords { rows, labels, factors, distance, partial, logits } = drawn;
+        let (rows, labels) = (&mut rows[..count], &mut labels[..count]);
+        let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
         for (row, label) in rows.iter_mut().zip(&mut *labels) {
             (*row, *label) = self.drawn(set, rng);
         }
-        let mut partial = [[0.0; WIDEST_SHORT]; TOGETHER * MOST_CLASSES];
         for first in (0..count).step_by(TOGETHER) {
             let end = (first + TOGETHER).min(count);
             let ahead = &rows[end..(end + TOGETHER).min(count)];
             // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record,
-            // and there are `lanes` factors for each.
+            // and each class has a whole number of registers of factors.
             unsafe {
-                self.products::<I, W>(&rows[first..end], theta, &mut partial, ahead);
-                for b in first..end {
-                    let partial = &partial[(b - first) * self.classes..];
-                    let factors = &mut factors[b * lanes..][..lanes];
-                    with_short!(I, S => self.residuals::<I::Short, S>(partial, factors, (labels[b], batch)));
+                self.products::<I, W>(&rows[first..end], theta, partial, ahead);
+                for b in (first..end).step_by(I::Short::LANES) {
+                    self.logits_in_lanes::<I::Short>(partial, (b - first, end - first), logits);
+                    let to = (factors.as_mut_ptr().add(b), *distance);
+                    self.shares_in_lanes::<I::Short>(logits, (&labels[b..end], batch), to);
                 }
             }
         }
@@ -221,25 +233,28 @@ impl ClassTables {
         partial: &mut [[f64; WIDEST_SHORT]],
         ahead: &[*const f64],
     ) {
-        let pairs = self.classes.div_ceil(2);
-        let part = (8 * self.stride).div_ceil(pairs).next_multiple_of(64);
-        // SAFETY: passed on to the caller.
-        unsafe {
-            for pair in 0..pairs {
-                let k = 2 * pair;
-                let theta = theta.add(k * self.stride);
-                for (b, record) in records.iter().enumerate() {
-                    if let Some(ahead) = ahead.get(b) {
-                        prefetch_all(ahead.cast::<u8>().wrapping_add(pair * part), part);
-                    }
-                    let partial = &mut partial[b * self.classes + k..];
-                    if k + 1 < self.classes {
-                        dots::<I, W, 2>(theta, *record, self.stride, partial);
-                    } else {
-                        dots::<I, W, 1>(theta, *record, self.stride, partial);
+        let groups = self.classes.div_ceil(MOST_CLASSES_TOGETHER);
+        let part = (8 * self.stride).div_ceil(groups).next_multiple_of(64);
+        let mut k = 0;
+        for group in 0..groups {
+            // As many as possible in each of the groups that are left.
+            let together = (self.classes - k).div_ceil(groups - group);
+            for (b, record) in records.iter().enumerate() {
+                if let Some(ahead) = ahead.get(b) {
+                    prefetch_all(ahead.cast::<u8>().wrapping_add(group * part), part);
+                }
+                let partial = &mut partial[b * self.classes + k..];
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    let theta = theta.add(k * self.stride);
+                    match together {
+                        1 => dots::<I, W, 1>(theta, *record, self.stride, partial),
+                        2 => dots::<I, W, 2>(theta, *record, self.stride, partial),
+                        _ => dots::<I, W, 3>(theta, *record, self.stride, partial),
                     }
                 }
             }
+            k += together;
         }
     }
 }

@@ -151,3 +151,27 @@ fn sums_over_a_set_have_the_bits_of_plain_loops_on_every_path() {
         }
     }
 }
+
+/// Also for changes of the logits beyond what an exponential has room for, and of one record among
+/// others.
+#[test]
+fn divergences_have_the_bits_of_the_definition_on_every_path() {
+    for (d, classes, scale) in sizes() {
+        let tables = tables(d, classes, 4, scale);
+        for size in [0.0, 1e-9, 0.03, 1.0, 10.0, 300.0, f64::INFINITY, f64::NAN] {
+            let theta: Vec<f64> =
+                (0..d * classes).map(|i| size * ((i * i % 7) as f64 - 3.0)).collect();
+            for set in 0..4 {
+                let p = tables.probabilities(set, &vec![0.01; d * classes]);
+                let mut along = tables.logits_on(InstructionSet::Scalar, set, &theta);
+                let records = p.chunks_exact(classes).zip(along.chunks_exact_mut(classes));
+                let expected: Vec<u64> = records.map(|(p, h)| divergence(p, h).to_bits()).collect();
+                for path in InstructionSet::available() {
+                    let got = tables.divergences_on(path, set, &p, &theta);
+                    let got: Vec<u64> = got.into_iter().map(f64::to_bits).collect();
+                    assert_eq!(got, expected, "d {d}, K {classes}, θ {size}, {path:?}");
+                }
+            }
+        }
+    }
+}

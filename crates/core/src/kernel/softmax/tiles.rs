@@ -13,8 +13,9 @@ pub const EXTENDED_STEP: u8 = 3;
 /// A sum of rows, times factors.
 pub struct RowSum<'a> {
     pub rows: &'a [*const f64],
-    /// The factors of the first row, and the distance to those of the next.
-    pub factors: (*const f64, usize),
+    /// The factors of the first row, the distance to those of the next, and that to the factor of
+    /// the next class.
+    pub factors: (*const f64, usize, usize),
     pub l2: f64,
     pub step: f64,
     pub correction: *const f64,
@@ -106,7 +107,9 @@ impl RowSum<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             let from = target.add(first);
-            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP {
+            let sums: [[I::V; REGISTERS]; CLASSES] = if KIND == EXTENDED_STEP
+                && self.calls.count > 1
+            {
                 let sums = self.sum_of_calls::<I, CLASSES, REGISTERS>(from, (k, column), stride);
                 if !self.calls.last {
                     return store_tile::<I, CLASSES, REGISTERS>(
@@ -121,7 +124,7 @@ impl RowSum<'_> {
                 if KIND != ADD {
                     scale::<I, CLASSES, REGISTERS>(&mut sums, self.l2);
                 }
-                let factors = self.factors.0.add(k);
+                let factors = self.factors.0.add(k * self.factors.2);
                 self.add_rows::<I, CLASSES, REGISTERS>(&mut sums, (self.rows, factors), column);
                 sums
             };
@@ -150,7 +153,7 @@ impl RowSum<'_> {
             for row in rows {
                 let x = I::load_all::<REGISTERS>(row.add(column));
                 for (class, sums) in sums.iter_mut().enumerate() {
-                    let factor = I::splat(*factors.add(class));
+                    let factor = I::splat(*factors.add(class * self.factors.2));
                     for r in 0..REGISTERS {
                         sums[r] = I::add(sums[r], I::mul(factor, x[r]));
                     }
@@ -160,7 +163,7 @@ impl RowSum<'_> {
         }
     }
 
-    /// The sum of the calls so far of an extended step, each of which begins with λθ.
+    /// The sum of the calls so far of an extended step on several, each of which begins with λθ.
     ///
     /// # Safety
     /// As for `tile`.
@@ -175,12 +178,11 @@ impl RowSum<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             let mut all = if calls.first {
-                // A sum of several calls begins with 0; −0 changes no bit of a single one.
-                [[I::splat(if calls.count == 1 { -0.0 } else { 0.0 }); REGISTERS]; CLASSES]
+                [[I::splat(0.0); REGISTERS]; CLASSES]
             } else {
                 load_tile::<I, CLASSES, REGISTERS>(calls.sums.add(k * stride + column), stride)
             };
-            let mut factors = self.factors.0.add(k);
+            let mut factors = self.factors.0.add(k * self.factors.2);
             for rows in self.rows.chunks_exact(calls.rows) {
                 let mut call = load_tile::<I, CLASSES, REGISTERS>(theta, stride);
                 scale::<I, CLASSES, REGISTERS>(&mut call, self.l2);
@@ -222,7 +224,8 @@ impl RowSum<'_> {
             }
             let (weight, anchor) = self.calls.proximal;
             let pull = I::mul(I::splat(weight), I::sub(theta, I::load(anchor.add(at))));
-            let field = I::add(self.calls.mean::<I>(sum), pull);
+            let mean = if self.calls.count == 1 { sum } else { self.calls.mean::<I>(sum) };
+            let field = I::add(mean, pull);
             descended::<I>(theta, I::add(field, xi), self.step)
         }
     }
@@ -281,7 +284,7 @@ unsafe fn store_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
 }
 
 impl Calls {
-    /// The mean of all calls from their sum.
+    /// The mean of several calls from their sum.
     ///
     /// # Safety
     /// `I` is present.

@@ -11,7 +11,6 @@ pub mod synthetic;
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{DrawSmoothness, Facts, Fault, Given, HeldRecords, Problem, RecordsOf};
-use crate::kernel::exp::all_beyond_linear;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{
     Cohort, InstructionSet, Proximal, axpy, difference, dot, fold_sum, squared_distance,
@@ -221,31 +220,6 @@ fn changes(p: &[f64], v: &mut [f64]) {
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
 }
 
-/// The Bregman divergence of log Σ_k exp(u_k) between logits with probabilities p and those that
-/// are apart from them by h, of records one after the other with K numbers each:
-/// log Σ_k p_k exp(h_k) − Σ_k p_k h_k, 0 or more; to some ulps also where h is small. `h` is
-/// overwritten.
-fn divergences(classes: usize, p: &[f64], h: &mut [f64]) -> impl Iterator<Item = f64> {
-    let mut far = Vec::new();
-    for (i, (p, h)) in p.chunks_exact(classes).zip(h.chunks_exact_mut(classes)).enumerate() {
-        let mean = dot(p, h);
-        h.iter_mut().for_each(|h| *h -= mean);
-        let most = h.iter().fold(f64::NEG_INFINITY, |most, h| most.max(*h));
-        if most > 700.0 {
-            let sum = fold_sum(classes, |k| p[k] * libm::exp(h[k] - most));
-            far.push((i, most + libm::log(sum)));
-        }
-    }
-    // Now Σ p_k h_k is 0.
-    all_beyond_linear(h);
-    let mut far = far.into_iter().peekable();
-    let records = p.chunks_exact(classes).zip(h.chunks_exact(classes)).enumerate();
-    records.map(move |(i, (p, beyond))| match far.next_if(|(record, _)| *record == i) {
-        Some((_, divergence)) => divergence,
-        None => libm::log1p(fold_sum(classes, |k| p[k] * beyond[k])),
-    })
-}
-
 impl Facts for Softmax {
     fn clients(&self) -> usize {
         self.held.len()
@@ -380,11 +354,9 @@ impl Facts for Softmax {
         let apart = difference(theta, self.optimum());
         let mut gap = 0.5 * self.l2 * squared_distance(theta, self.optimum());
         for (client, share) in self.shares() {
-            let (classes, weight) = (self.classes(), share / self.records(client) as f64);
-            let mut along = self.tables.logits(client, &apart);
-            for divergence in divergences(classes, self.at_optimum(client), &mut along) {
-                gap += weight * divergence;
-            }
+            let weight = share / self.records(client) as f64;
+            let divergences = self.tables.divergences(client, self.at_optimum(client), &apart);
+            divergences.iter().for_each(|divergence| gap += weight * divergence);
         }
         Some(gap)
     }

@@ -1,0 +1,222 @@
+//! What is computed of several records at a time, one in each lane: shares of a step, and Bregman
+//! divergences of log Σ_k exp(u_k).
+//!
+//! A function has the numbers of as many records as a register has lanes: K registers one after
+//! the other, one per class.
+
+use super::ClassTables;
+use super::steps::TOGETHER;
+use crate::kernel::exp::{LARGE, beyond_linear, beyond_linears, exps};
+use crate::kernel::log::log1p;
+use crate::kernel::simd::{FoldEach, Simd, Strips, WIDEST_SHORT, padded};
+use crate::kernel::{Aligned, WIDTH, dot, fold_sum};
+
+/// Up to here, exponentials of changes of logits do not overflow.
+const FAR: f64 = 700.0;
+
+/// The Bregman divergence of log Σ_k exp(u_k) between the logits of a record with probabilities p
+/// and those that are apart from them by h, log Σ_k p_k exp(h_k) − Σ_k p_k h_k, 0 or more; to some
+/// ulps also where h is small: the definition. `h` is overwritten.
+pub fn divergence(p: &[f64], h: &mut [f64]) -> f64 {
+    let mean = dot(p, h);
+    h.iter_mut().for_each(|h| *h -= mean);
+    divergence_from_mean(p, h)
+}
+
+/// [`divergence`] where Σ p_k h_k is 0.
+fn divergence_from_mean(p: &[f64], h: &[f64]) -> f64 {
+    let most = h.iter().fold(f64::NEG_INFINITY, |most, h| most.max(*h));
+    if most > FAR {
+        let sum = fold_sum(p.len(), |k| p[k] * libm::exp(h[k] - most));
+        return most + libm::log(sum);
+    }
+    libm::log1p(fold_sum(p.len(), |k| p[k] * beyond_linear(h[k])))
+}
+
+impl ClassTables {
+    /// The logits of a set's records at θ, or with the probabilities that they are apart from,
+    /// divergences.
+    ///
+    /// # Safety
+    /// As for `execute`; θ is padded rows, and there are K numbers for each record, or one.
+    #[inline(always)]
+    pub(super) unsafe fn logits_of<I: Strips, const W: usize>(
+        &self,
+        set: usize,
+        theta: &Aligned,
+        apart_from: Option<&[f64]>,
+        out: &mut [f64],
+    ) {
+        let (classes, lanes) = (self.classes, I::Short::LANES);
+        let all: Vec<_> = self.rows(set).iter().map(<[f64]>::as_ptr).collect();
+        let mut partial = Aligned::zeros(WIDEST_SHORT * TOGETHER * classes);
+        let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
+        let [mut u, mut p] = [Aligned::zeros(classes * lanes), Aligned::zeros(classes * lanes)];
+        for (group, rows) in all.chunks(TOGETHER).enumerate() {
+            // SAFETY: passed on to the caller.
+            unsafe { self.products::<I, W>(rows, theta.as_ptr(), partial, &[]) };
+            for first in (0..rows.len()).step_by(lanes) {
+                let records = group * TOGETHER + first..group * TOGETHER + rows.len();
+                let records = records.start..records.end.min(records.start + lanes);
+                let numbers = classes * records.start..classes * records.end;
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    self.logits_in_lanes::<I::Short>(partial, (first, rows.len()), &mut u);
+                    let Some(apart_from) = apart_from else {
+                        for (lane, out) in out[numbers].chunks_exact_mut(classes).enumerate() {
+                            let u = u.chunks_exact(lanes).map(|class| class[lane]);
+                            out.iter_mut().zip(u).for_each(|(out, u)| *out = u);
+                        }
+                        continue;
+                    };
+                    for (lane, own) in apart_from[numbers].chunks_exact(classes).enumerate() {
+                        let p = p.chunks_exact_mut(lanes).map(|class| &mut class[lane]);
+                        p.zip(own).for_each(|(p, own)| *p = *own);
+                    }
+                    let mut each = [0.0; WIDEST_SHORT];
+                    let divergences = self.divergences_in_lanes::<I::Short>(&p, &mut u);
+                    I::Short::store(each.as_mut_ptr(), divergences);
+                    out[records.clone()].copy_from_slice(&each[..records.len()]);
+                }
+            }
+        }
+    }
+
+    /// The logits of the records from `first` on, from the folded products, K of each record.
+    /// Beyond the last record it is repeated.
+    ///
+    /// # Safety
+    /// As for `execute`.
+    #[inline(always)]
+    pub(super) unsafe fn logits_in_lanes<I: FoldEach>(
+        &self,
+        partial: &[[f64; WIDEST_SHORT]],
+        (first, records): (usize, usize),
+        out: &mut [f64],
+    ) {
+        let partial = partial[..records * self.classes].as_ptr();
+        for (k, out) in out.chunks_exact_mut(I::LANES).take(self.classes).enumerate() {
+            // SAFETY: passed on to the caller; a record before `records`, and a whole register.
+            unsafe {
+                let mut sums = [I::splat(0.0); WIDEST_SHORT];
+                let mut lane = 0;
+                while lane < I::LANES {
+                    let record = (first + lane).min(records - 1);
+                    sums[lane] = I::load(partial.add(record * self.classes + k).cast());
+                    lane += 1;
+                }
+                I::store(out.as_mut_ptr(), I::fold_each(sums));
+            }
+        }
+    }
+
+    /// (p − 1\[y = k\]) / B of records of these classes, from their logits, which are overwritten;
+    /// the shares of a class go to registers at a distance.
+    ///
+    /// # Safety
+    /// As for `execute`; there is room for K registers at this distance.
+    #[inline(always)]
+    pub(super) unsafe fn shares_in_lanes<I: Simd>(
+        &self,
+        u: &mut [f64],
+        (labels, batch): (&[usize], usize),
+        (out, distance): (*mut f64, usize),
+    ) {
+        let u = &mut u[..self.classes * I::LANES];
+        // SAFETY: passed on to the caller; whole registers of each class.
+        unsafe {
+            let (zero, one) = (I::splat(0.0), I::splat(1.0));
+            let mut most = I::load(u.as_ptr());
+            for u in u.chunks_exact(I::LANES) {
+                let u = I::load(u.as_ptr());
+                most = I::below(most, u, u, most);
+            }
+            let mut large = zero;
+            for u in u.chunks_exact_mut(I::LANES) {
+                let below = I::sub(I::load(u.as_ptr()), most);
+                large = I::add(large, I::below(I::abs(below), I::splat(LARGE), zero, one));
+                I::store(u.as_mut_ptr(), below);
+            }
+            exps::<I>(u, I::fold(large) == 0.0);
+            let total = sum::<I>(None, u);
+            // A product with a power of two is the quotient by its inverse, to the last bit.
+            let (divisor, inverse) = (I::splat(batch as f64), I::splat(1.0 / batch as f64));
+            let exact = batch.is_power_of_two();
+            for (k, u) in u.chunks_exact_mut(I::LANES).enumerate() {
+                let p = I::div(I::load(u.as_ptr()), total);
+                let share = if exact { I::mul(p, inverse) } else { I::div(p, divisor) };
+                I::store(u.as_mut_ptr(), p);
+                I::store(out.add(k * distance), share);
+            }
+            for (lane, label) in labels.iter().take(I::LANES).enumerate() {
+                let share = (u[label * I::LANES + lane] - 1.0) / batch as f64;
+                *out.add(label * distance + lane) = share;
+            }
+        }
+    }
+
+    /// [`divergence`] of a register of records, from their probabilities and the changes of their
+    /// logits, which are overwritten.
+    ///
+    /// # Safety
+    /// As for `execute`.
+    #[inline(always)]
+    pub(super) unsafe fn divergences_in_lanes<I: Simd>(&self, p: &[f64], h: &mut [f64]) -> I::V {
+        let (p, h) = (&p[..self.classes * I::LANES], &mut h[..self.classes * I::LANES]);
+        // SAFETY: passed on to the caller; whole registers of each class.
+        unsafe {
+            let mean = sum::<I>(Some(p), h);
+            let mut most = I::splat(f64::NEG_INFINITY);
+            for h in h.chunks_exact_mut(I::LANES) {
+                let from_mean = I::sub(I::load(h.as_ptr()), mean);
+                most = I::below(most, from_mean, from_mean, most);
+                I::store(h.as_mut_ptr(), from_mean);
+            }
+            if I::fold(I::below(I::splat(FAR), most, I::splat(1.0), I::splat(0.0))) > 0.0 {
+                let mut each = [0.0; WIDEST_SHORT];
+                for (lane, each) in each[..I::LANES].iter_mut().enumerate() {
+                    let of = |all: &[f64]| -> Vec<f64> {
+                        all.chunks_exact(I::LANES).map(|class| class[lane]).collect()
+                    };
+                    *each = divergence_from_mean(&of(p), &of(h));
+                }
+                return I::load(each.as_ptr());
+            }
+            beyond_linears::<I>(h);
+            log1p::<I>(sum::<I>(Some(p), h))
+        }
+    }
+}
+
+/// Σ_k x_k, or Σ_k p_k x_k, in the order of [`fold_sum`].
+///
+/// # Safety
+/// `I` is present, and these are whole registers.
+#[inline(always)]
+unsafe fn sum<I: Simd>(p: Option<&[f64]>, x: &[f64]) -> I::V {
+    let classes = x.len() / I::LANES;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut acc = [I::splat(0.0); WIDTH];
+        for k in 0..classes {
+            let mut term = I::load(x.as_ptr().add(k * I::LANES));
+            if let Some(p) = p {
+                term = I::mul(I::load(p.as_ptr().add(k * I::LANES)), term);
+            }
+            acc[k % WIDTH] = if k < WIDTH { term } else { I::add(acc[k % WIDTH], term) };
+        }
+        if classes > WIDTH {
+            for k in classes..padded(classes) {
+                acc[k % WIDTH] = I::add(acc[k % WIDTH], I::splat(0.0));
+            }
+        }
+        let mut n = classes.min(WIDTH).next_power_of_two() / 2;
+        while n > 0 {
+            for i in 0..n {
+                acc[i] = I::add(acc[i], acc[i + n]);
+            }
+            n /= 2;
+        }
+        acc[0]
+    }
+}

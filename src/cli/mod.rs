@@ -14,6 +14,7 @@ mod interrupt;
 mod memory;
 mod merge;
 mod names;
+mod pages;
 mod plan;
 mod progress;
 mod report;

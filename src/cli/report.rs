@@ -13,6 +13,7 @@ use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::panics::caught;
 use exactfed_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -96,17 +97,46 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let width = args.figure_width.unwrap_or(TEXT);
     let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
-    write_stored(&store, &writer, args.quiet)
+    write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
 }
 
-/// Writes the pages of all experiments of a results folder.
-pub fn write_stored(store: &Store, writer: &Writer, quiet: bool) -> Result<Code, Failure> {
-    write_all(store.listing()?.into_iter().map(listed).collect(), store, writer, quiet)
+/// All experiments of a results folder.
+fn stored(store: &Store) -> Result<Vec<Subject<'_>>, Failure> {
+    Ok(store.listing()?.into_iter().map(Subject::Stored).collect())
 }
 
-/// An experiment of a results folder as it was last run, or why it cannot be reported.
-pub fn listed((name, experiment): ListedExperiment) -> Result<Plan, Unreported> {
-    experiment.map_err(Failure::from).and_then(plan).map_err(|e| unreported(name, &e))
+/// An experiment that has pages.
+pub enum Subject<'p> {
+    /// As its manifest is now.
+    Planned(&'p Plan),
+    /// As it was last run.
+    Stored(ListedExperiment),
+}
+
+impl Subject<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Planned(plan) => &plan.experiment,
+            Self::Stored((name, _)) => name,
+        }
+    }
+
+    /// Analyses it and writes its pages.
+    pub fn write(
+        self,
+        store: &Store,
+        writer: &Writer,
+        tell: Tell<'_>,
+    ) -> Result<Written, Unreported> {
+        match self {
+            Self::Planned(plan) => write_one(plan, store, writer, tell),
+            Self::Stored((name, experiment)) => {
+                let plan = experiment.map_err(Failure::from).and_then(plan);
+                write_one(&plan.map_err(|e| unreported(name, &e))?, store, writer, tell)
+            }
+        }
+    }
 }
 
 /// An experiment as it was last run.
@@ -118,24 +148,12 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
 /// The formats of reports for which none is chosen.
 pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
-/// Analyses these plans and writes their pages, which depend on the manifests alone and not on what
-/// else the results contain, so that everybody who reproduces published pages gets the same.
-pub fn publish(
-    plans: Vec<Plan>,
-    store: &Store,
-    mut writer: Writer,
-    quiet: bool,
-) -> Result<Code, Failure> {
-    writer.of_manifests = true;
-    write_all(plans.into_iter().map(Ok).collect(), store, &writer, quiet)
-}
-
 /// What the index needs of an experiment whose pages were written, and a message for each claim
 /// that did not end as the manifest expects.
-type Written = (IndexEntry, Vec<String>);
+pub type Written = (IndexEntry, Vec<String>);
 
 /// Analyses a plan and writes its pages.
-pub fn write_one(
+fn write_one(
     plan: &Plan,
     store: &Store,
     writer: &Writer,
@@ -185,7 +203,7 @@ fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
 }
 
 /// What is told of a report before it ends.
-type Tell<'t> = &'t (dyn Fn(&str) + Sync);
+pub type Tell<'t> = &'t (dyn Fn(&str) + Sync);
 
 /// Pages that were written, and those that were not.
 pub struct Reported {
@@ -202,19 +220,25 @@ pub struct Reported {
 /// # Errors
 /// If the index cannot be written.
 pub fn report_results(store: &Store, writer: &Writer, tell: Tell<'_>) -> Result<Reported, Failure> {
-    report_plans(store.listing()?.into_iter().map(listed).collect(), store, writer, tell)
+    report_all(stored(store)?, BTreeMap::new(), store, writer, tell)
 }
 
-/// Writes the pages of these plans, several in parallel, and the index.
-fn report_plans(
-    plans: Vec<Result<Plan, Unreported>>,
+/// Writes the pages of these experiments, several in parallel, except those that were written
+/// before, and the index.
+fn report_all(
+    subjects: Vec<Subject<'_>>,
+    mut before: BTreeMap<String, Written>,
     store: &Store,
     writer: &Writer,
     tell: Tell<'_>,
 ) -> Result<Reported, Failure> {
-    let one = |plan: Result<Plan, Unreported>| write_one(&plan?, store, writer, tell);
-    // Results keep the order of the plans.
-    let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
+    let subjects = subjects.into_iter().map(|subject| (before.remove(subject.name()), subject));
+    let subjects: Vec<_> = subjects.collect();
+    let one = |(before, subject): (Option<Written>, Subject<'_>)| {
+        before.map_or_else(|| subject.write(store, writer, tell), Ok)
+    };
+    // Results keep the order of the experiments.
+    let each: Vec<_> = subjects.into_par_iter().with_max_len(1).map(one).collect();
     let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
     for one in each {
         match one {
@@ -231,13 +255,14 @@ fn report_plans(
 }
 
 /// The same for a terminal.
-fn write_all(
-    plans: Vec<Result<Plan, Unreported>>,
+pub fn write_all(
+    subjects: Vec<Subject<'_>>,
+    before: BTreeMap<String, Written>,
     store: &Store,
     writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let reported = report_plans(plans, store, writer, &|text| eprintln!("{text}"))?;
+    let reported = report_all(subjects, before, store, writer, &|text| eprintln!("{text}"))?;
     for (name, reason) in &reported.failed {
         eprintln!("error: {name} cannot be reported: {reason}");
     }

@@ -117,14 +117,17 @@ impl<'p> LivePages<'p> {
     }
 
     /// Writes the pages of experiments that changed since they were written, or that were never
-    /// written, and the index. Ends early if `stop` is true.
+    /// written, until `stop` is true, and the index.
     fn update(&self, changes: &Changes, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut live = lock(&self.live);
+        if live.ended {
+            return Ok(());
+        }
         // A new store: an open one remembers the packs that it has seen.
         let store = Store::open_existing(&self.results)?;
         for subject in self.subjects(&store, Some(changes))? {
-            if live.ended || stop() {
-                return Ok(());
+            if stop() {
+                break;
             }
             let (name, count) = (subject.name().to_owned(), changes.get(subject.name()).copied());
             if live.entries.get(&name).is_some_and(|(written, _)| *written == count) {

@@ -37,6 +37,10 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     let pages = LivePages::of_plans(&plans, &args.how.out, &args.reports, args.how.quiet)?;
     let (finished, stop) = (FinishedExperiments::default(), run.interrupt().stop.clone());
     let code = pages.during(&finished, &stop, || run.execute(&finished))?;
+    if code == Code::Interrupted {
+        // The pages of experiments that have ended are complete.
+        return Ok(code);
+    }
     // Signals have their default effect from now on.
     drop(run);
     let judged = pages.write_final()?;

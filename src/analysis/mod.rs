@@ -211,7 +211,18 @@ const AT_ONCE: usize = 4096;
 /// # Errors
 /// If results are damaged, or were computed by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
-    let frontiers = frontier::frontiers(plan, store)?;
+    analyse_with(plan, store, frontier::frontiers(plan, store, &|_| ())?)
+}
+
+/// The same with the frontiers of the plan.
+///
+/// # Errors
+/// As [`analyse`].
+pub fn analyse_with<'a>(
+    plan: &'a Plan,
+    store: &Store,
+    frontiers: Vec<frontier::ComputedFrontier<'a>>,
+) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
     let (mut cells, mut missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
@@ -429,7 +440,7 @@ pub fn judged_once<'a>(
     let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
-    let frontiers = frontier::frontiers(plan, store)?;
+    let frontiers = frontier::frontiers(plan, store, &|_| ())?;
     Ok(claims::judge_look(stated, plan, &cells, &theory, &frontiers, level))
 }
 

@@ -3,7 +3,7 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
-use super::report::{self, FORMATS, Subject, Unreported, Written};
+use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
 use super::{Code, Failure, pool};
 use crate::report::Writer;
 use crate::store::Store;
@@ -133,8 +133,8 @@ impl<'p> LivePages<'p> {
             if live.entries.get(&name).is_some_and(|(written, _)| *written == count) {
                 continue;
             }
-            let tell = |text: &str| eprintln!("{text}");
-            live.entries.insert(name, (count, subject.write(&store, &self.writer, &tell)));
+            let printed = Printed::by_command(self.quiet);
+            live.entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
         }
         let (mut entries, mut failed) = (Vec::new(), Vec::new());
         for (_, written) in live.entries.values().cloned() {

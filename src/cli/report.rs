@@ -1,9 +1,10 @@
 //! `report`: writes reports from results.
 
+use super::progress::FrontierProgress;
 use super::{Code, Failure, memory};
 use crate::analysis::claims::JudgedClaim;
-use crate::analysis::frontier::are_known;
-use crate::analysis::{Experiment, analyse, tuned};
+use crate::analysis::frontier::{ComputedFrontier, are_known, frontiers};
+use crate::analysis::{Experiment, analyse_with, tuned};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
@@ -127,13 +128,13 @@ impl Subject<'_> {
         self,
         store: &Store,
         writer: &Writer,
-        tell: Tell<'_>,
+        printed: Printed,
     ) -> Result<Written, Unreported> {
         match self {
-            Self::Planned(plan) => write_one(plan, store, writer, tell),
+            Self::Planned(plan) => write_one(plan, store, writer, printed),
             Self::Stored((name, experiment)) => {
                 let plan = experiment.map_err(Failure::from).and_then(plan);
-                write_one(&plan.map_err(|e| unreported(name, &e))?, store, writer, tell)
+                write_one(&plan.map_err(|e| unreported(name, &e))?, store, writer, printed)
             }
         }
     }
@@ -157,7 +158,7 @@ fn write_one(
     plan: &Plan,
     store: &Store,
     writer: &Writer,
-    tell: Tell<'_>,
+    printed: Printed,
 ) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
         let followed = match plan.tuning {
@@ -171,20 +172,14 @@ fn write_one(
         let plan = followed.as_ref().unwrap_or(plan);
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
-        if !are_known(plan, store) {
-            let name = &plan.experiment;
-            tell(&format!(
-                "{name}: its frontiers are computed, which may take minutes, and kept for later reports"
-            ));
-        }
-        let mut experiment = analyse(plan, store)?;
+        let mut experiment = analyse_with(plan, store, frontiers_of(plan, store, printed)?)?;
         if shows_unplanned_verdicts(&experiment) {
             store.note_shown(plan);
         }
         if writer.of_manifests {
             let left_out = std::mem::take(&mut experiment.unplanned).warning();
-            if !left_out.is_empty() {
-                tell(&format!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment));
+            if !left_out.is_empty() && printed != Printed::Nothing {
+                eprintln!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment);
             }
         }
         Ok((writer.page(&experiment)?, contradictions(&experiment)))
@@ -202,8 +197,37 @@ fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
     experiment.claims.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
-/// What is told of a report before it ends.
-pub type Tell<'t> = &'t (dyn Fn(&str) + Sync);
+/// The frontiers of a plan; how far they are is printed if they take time.
+fn frontiers_of<'a>(
+    plan: &'a Plan,
+    store: &Store,
+    printed: Printed,
+) -> Result<Vec<ComputedFrontier<'a>>, Failure> {
+    let (is_quick, quiet) = (are_known(plan, store), printed != Printed::Progress);
+    let progress = (!is_quick).then(|| FrontierProgress::new(&plan.experiment, quiet));
+    let worked = |share: f64| progress.iter().for_each(|progress| progress.worked(share));
+    let computed = frontiers(plan, store, &worked);
+    progress.iter().for_each(FrontierProgress::finish);
+    Ok(computed?)
+}
+
+/// What is printed on standard error before a report ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// Nothing.
+    Nothing,
+    /// Warnings.
+    Warnings,
+    /// Warnings, and how far what takes time is.
+    Progress,
+}
+
+impl Printed {
+    /// What a command prints, with `--quiet` or without.
+    pub fn by_command(quiet: bool) -> Self {
+        if quiet { Self::Warnings } else { Self::Progress }
+    }
+}
 
 /// Pages that were written, and those that were not.
 pub struct Reported {
@@ -219,8 +243,12 @@ pub struct Reported {
 ///
 /// # Errors
 /// If the index cannot be written.
-pub fn report_results(store: &Store, writer: &Writer, tell: Tell<'_>) -> Result<Reported, Failure> {
-    report_all(stored(store)?, BTreeMap::new(), store, writer, tell)
+pub fn report_results(
+    store: &Store,
+    writer: &Writer,
+    printed: Printed,
+) -> Result<Reported, Failure> {
+    report_all(stored(store)?, BTreeMap::new(), store, writer, printed)
 }
 
 /// Writes the pages of these experiments, several in parallel, except those that were written
@@ -230,12 +258,12 @@ fn report_all(
     mut before: BTreeMap<String, Written>,
     store: &Store,
     writer: &Writer,
-    tell: Tell<'_>,
+    printed: Printed,
 ) -> Result<Reported, Failure> {
     let subjects = subjects.into_iter().map(|subject| (before.remove(subject.name()), subject));
     let subjects: Vec<_> = subjects.collect();
     let one = |(before, subject): (Option<Written>, Subject<'_>)| {
-        before.map_or_else(|| subject.write(store, writer, tell), Ok)
+        before.map_or_else(|| subject.write(store, writer, printed), Ok)
     };
     // Results keep the order of the experiments.
     let each: Vec<_> = subjects.into_par_iter().with_max_len(1).map(one).collect();
@@ -262,7 +290,7 @@ pub fn write_all(
     writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let reported = report_all(subjects, before, store, writer, &|text| eprintln!("{text}"))?;
+    let reported = report_all(subjects, before, store, writer, Printed::by_command(quiet))?;
     for (name, reason) in &reported.failed {
         eprintln!("error: {name} cannot be reported: {reason}");
     }

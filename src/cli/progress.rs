@@ -32,9 +32,10 @@ impl ProgressLine {
     fn new(name: &str, work: u64, quiet: bool) -> Self {
         let on_terminal = !quiet && stderr().is_terminal();
         let bar = match on_terminal {
-            true => BARS.add(ProgressBar::new(work)),
-            false => ProgressBar::hidden().with_length(work),
+            true => BARS.add(ProgressBar::no_length()),
+            false => ProgressBar::hidden(),
         };
+        bar.set_length(work);
         if on_terminal {
             // A message is truncated to the terminal's width: wrapped lines would not be cleared.
             let style = ProgressStyle::with_template("{bar:10} {wide_msg}");

@@ -8,7 +8,8 @@ use std::os::unix::fs::MetadataExt;
 
 /// The page of the experiment that takes no time, whose name comes last.
 const QUICK: &str = "reports/z/quick/report.html";
-const INDEX: &str = "reports/index.html";
+/// The index, which is written after the pages.
+const INDEX: &str = "reports/README.md";
 
 /// Two experiments of which one takes seconds and has cells that fail.
 fn bench() -> Bench {

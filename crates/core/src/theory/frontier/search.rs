@@ -1,8 +1,10 @@
 //! The search for the best step sizes.
 //!
-//! Step sizes are tried from the largest to the smallest, all numbers of local steps in
-//! parallel, because the local steps' powers are shared by all H and N. A round's map is made only
-//! if the bounds allow a target to be reached in no more rounds than the best so far.
+//! Methods are searched in parallel, and of each the step sizes from the largest to the smallest:
+//! their local steps' powers are shared by all numbers of local steps and of clients, which are in
+//! parallel. A round's map is made only if the bounds allow a target to be reached in no more
+//! rounds than with the best step size so far, so that step sizes wait for each other. No number
+//! depends on the number of threads, because each is computed by one of them.
 
 use super::bounds::{NoiselessError, StationaryBound};
 use super::curve::{Crossing, ErrorCurve};
@@ -159,13 +161,18 @@ pub fn run(problem: &TypedProblem, search: &Search, worked: Worked<'_>) -> Vec<R
     search.methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
 }
 
-/// What a search of a method costs, in proportion to those of other methods: products of matrices of its moments.
+/// The share of the time of a search that the step sizes of the grid take, where they are refined.
+const ON_GRID: f64 = 0.3;
+
+/// About what the search of a method costs, in a unit that all methods share: for each number of
+/// local steps the size of its maps, whose products take more than that where they are large, and
+/// less where they are small.
 fn cost(problem: &TypedProblem, search: &Search, method: Method) -> f64 {
     let types = &problem.types;
     let size = moments(method, types[0].field.len(), types.len()) as f64;
     let pairs = run_pairs(method.weights().len()).count() as f64;
     let local_steps = if method == Method::Sgd { 1 } else { search.local_steps.len() };
-    size * size * size * pairs * local_steps as f64
+    size * size * pairs * local_steps as f64
 }
 
 fn of_method(
@@ -174,28 +181,18 @@ fn of_method(
     method: Method,
     worked: Worked<'_>,
 ) -> Vec<Reached> {
-    let begin = std::time::Instant::now();
     let one = [1];
     let local_steps: &[u64] = if method == Method::Sgd { &one } else { &search.local_steps };
     let none = vec![vec![None; search.targets.len()]; search.clients.len()];
     let mut best = vec![none; local_steps.len()];
     let most = local_steps.iter().copied().max().unwrap_or(1);
-    let on_grid = if search.refinements == 0 { 1.0 } else { 0.5 };
+    let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
         let rounds = Rounds::new(problem, method, search.step_sizes.at(i), most);
         let pairs = best.par_iter_mut().zip(local_steps);
         pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
-        if i % 10 == 0 {
-            eprintln!("{} {i} {:.2}", method.name(), begin.elapsed().as_secs_f64());
-        }
         worked(on_grid / search.step_sizes.points as f64);
     }
-    eprintln!(
-        "{} grid {:.2} cost {:.1}",
-        method.name(),
-        begin.elapsed().as_secs_f64(),
-        cost(problem, search, method) / 1e6
-    );
     let mut found = Vec::new();
     for (n, &clients) in search.clients.iter().enumerate() {
         for (k, &target) in search.targets.iter().enumerate() {
@@ -205,15 +202,16 @@ fn of_method(
             }
         }
     }
-    let share = (1.0 - on_grid) / found.len().max(1) as f64;
+    if found.is_empty() {
+        worked(1.0 - on_grid);
+    }
+    let share = (1.0 - on_grid) / found.len() as f64;
     let refined = |(goal, best): (Goal, Best)| {
         let best = refine(problem, search, &goal, best);
         worked(share);
         goal.reached(best, search.step_sizes)
     };
-    let f = found.into_par_iter().map(refined).collect();
-    eprintln!("{} refined {:.2}", method.name(), begin.elapsed().as_secs_f64());
-    f
+    found.into_par_iter().map(refined).collect()
 }
 
 /// What a step size is sought for.

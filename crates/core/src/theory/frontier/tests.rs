@@ -8,6 +8,7 @@ use crate::problem::td::{Environment, Noise, Td};
 use crate::sample;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use std::sync::Mutex;
 
 /// Clients of their own distributions, in two dimensions.
 fn quadratic(clients: usize) -> Quadratic {
@@ -245,7 +246,7 @@ fn many_rounds_are_exact_to_the_integer() {
 }
 
 /// More step sizes in the same range are never worse, and the results have the same bits on any
-/// number of threads.
+/// number of threads. The shares of the work that are reported add up to the whole.
 #[test]
 fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     let facts = two_chains(1, 1);
@@ -253,7 +254,13 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     let fine = Search { refinements: 6, ..coarse.clone() };
     let on = |threads: usize, settings: &Search| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| search(&facts, settings, &|_| ()).unwrap())
+        let shares = Mutex::new(Vec::new());
+        let worked = |share| shares.lock().unwrap().push(share);
+        let found = pool.install(|| search(&facts, settings, &worked).unwrap());
+        let shares = shares.into_inner().unwrap();
+        assert!(shares.len() > 50 && shares.iter().all(|share| (0.0..0.1).contains(share)));
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+        found
     };
     let (before, after) = (on(2, &coarse), on(1, &fine));
     assert_eq!(after, on(3, &fine));

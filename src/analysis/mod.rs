@@ -230,11 +230,7 @@ pub fn analyse_with<'a>(
     one_version(plan, &cells)?;
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
-    let wanted = needs.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
-    let planned: Vec<&Cell> =
-        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
-    let prepared = instances(plan, &planned)?;
+    let prepared = needed_instances(plan, &needs, &shown, &cells)?;
     if needs::draws_exact_bias(plan) {
         biases(plan, &prepared, &mut cells)?;
     }
@@ -281,6 +277,23 @@ pub fn analyse_with<'a>(
         standings,
         best: BestSettings { tuning, frontiers },
     })
+}
+
+/// The instances of the cells of which theory is needed; of all cells where they are few.
+///
+/// # Errors
+/// If one cannot be built.
+fn needed_instances<'a>(
+    plan: &'a Plan,
+    needs: &Needs<'_>,
+    shown: &FigureCells,
+    cells: &[CellResult<'_>],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    let wanted = needs.theory(shown, cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
+    let planned: Vec<&Cell> =
+        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
+    instances(plan, &planned)
 }
 
 /// What is not computed at this size, one sentence each.

@@ -158,8 +158,7 @@ impl<'p> LivePages<'p> {
             let plans = plans.iter().filter(|plan| is_of_run(&plan.experiment));
             return Ok(plans.map(Subject::Planned).collect());
         }
-        let mut stored: Vec<Subject<'p>> =
-            store.listing()?.into_iter().map(Subject::Stored).collect();
+        let mut stored = report::stored(store)?;
         stored.sort_by_key(|subject| !is_of_run(subject.name()));
         Ok(stored)
     }

@@ -102,8 +102,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// All experiments of a results folder.
-fn stored(store: &Store) -> Result<Vec<Subject<'_>>, Failure> {
-    Ok(store.listing()?.into_iter().map(Subject::Stored).collect())
+pub fn stored<'p>(store: &Store) -> Result<Vec<Subject<'p>>, Failure> {
+    Ok(store.listing()?.into_iter().map(|listed| Subject::Stored(Box::new(listed))).collect())
 }
 
 /// An experiment that has pages.
@@ -111,7 +111,7 @@ pub enum Subject<'p> {
     /// As its manifest is now.
     Planned(&'p Plan),
     /// As it was last run.
-    Stored(ListedExperiment),
+    Stored(Box<ListedExperiment>),
 }
 
 impl Subject<'_> {
@@ -119,7 +119,7 @@ impl Subject<'_> {
     pub fn name(&self) -> &str {
         match self {
             Self::Planned(plan) => &plan.experiment,
-            Self::Stored((name, _)) => name,
+            Self::Stored(listed) => &listed.0,
         }
     }
 
@@ -132,7 +132,8 @@ impl Subject<'_> {
     ) -> Result<Written, Unreported> {
         match self {
             Self::Planned(plan) => write_one(plan, store, writer, printed),
-            Self::Stored((name, experiment)) => {
+            Self::Stored(listed) => {
+                let (name, experiment) = *listed;
                 let plan = experiment.map_err(Failure::from).and_then(plan);
                 write_one(&plan.map_err(|e| unreported(name, &e))?, store, writer, printed)
             }

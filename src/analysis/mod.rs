@@ -21,6 +21,7 @@ mod line;
 mod line_figure;
 mod looks;
 mod map;
+mod measures;
 mod needs;
 mod panels;
 mod predictions;
@@ -69,6 +70,7 @@ pub use line_figure::{band_name, x_value};
 use looks::LooksOfPlan;
 pub use looks::{has_cells, planned_looks};
 pub use map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
+pub use measures::check_measures;
 use needs::Needs;
 pub use needs::{draws_exact_bias, wants_moments};
 pub use panels::unique;
@@ -211,17 +213,24 @@ const AT_ONCE: usize = 4096;
 /// # Errors
 /// If results are damaged, or were computed by several versions of the program.
 pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Error> {
-    let frontiers = frontier::frontiers(plan, store)?;
+    analyse_with(plan, store, frontier::frontiers(plan, store, &|_| ())?)
+}
+
+/// The same with the frontiers of the plan.
+///
+/// # Errors
+/// As [`analyse`].
+pub fn analyse_with<'a>(
+    plan: &'a Plan,
+    store: &Store,
+    frontiers: Vec<frontier::ComputedFrontier<'a>>,
+) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
     let (mut cells, mut missing) = results(plan, store, &needs)?;
     one_version(plan, &cells)?;
     let shown = FigureCells::new(&plan.manifest.figure, &cells);
     follow_chosen(plan, store, &needs, &shown, &mut cells)?;
-    let wanted = needs.theory(&shown, &cells);
-    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
-    let planned: Vec<&Cell> =
-        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
-    let prepared = instances(plan, &planned)?;
+    let prepared = needed_instances(plan, &needs, &shown, &cells)?;
     if needs::draws_exact_bias(plan) {
         biases(plan, &prepared, &mut cells)?;
     }
@@ -245,7 +254,7 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
     let tuning = TuningResult::new(plan, &cells, &candidates);
     drop(rankings);
     drop(rows);
-    let problems = problems::instances(plan, &prepared)?;
+    let problems = problems::instances(plan, &prepared, store)?;
     let looks = LooksOfPlan::new(plan, store)?;
     let claims = claims::judge_look(plan, plan, &cells, &theory, &frontiers, looks.level());
     let bounds = bounds::rows(plan, &cells, &theory);
@@ -268,6 +277,23 @@ pub fn analyse<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Erro
         standings,
         best: BestSettings { tuning, frontiers },
     })
+}
+
+/// The instances of the cells of which theory is needed; of all cells where they are few.
+///
+/// # Errors
+/// If one cannot be built.
+fn needed_instances<'a>(
+    plan: &'a Plan,
+    needs: &Needs<'_>,
+    shown: &FigureCells,
+    cells: &[CellResult<'_>],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    let wanted = needs.theory(shown, cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
+    let planned: Vec<&Cell> =
+        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
+    instances(plan, &planned)
 }
 
 /// What is not computed at this size, one sentence each.
@@ -429,7 +455,7 @@ pub fn judged_once<'a>(
     let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(store));
-    let frontiers = frontier::frontiers(plan, store)?;
+    let frontiers = frontier::frontiers(plan, store, &|_| ())?;
     Ok(claims::judge_look(stated, plan, &cells, &theory, &frontiers, level))
 }
 

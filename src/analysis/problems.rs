@@ -2,7 +2,9 @@
 //! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
 //! number of local steps.
 
+use super::measures::measures;
 use super::setting_text::pretty;
+use crate::store::Store;
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::Schedule;
 use exactfed_core::problem::Facts;
@@ -73,7 +75,11 @@ const MOST_DRIFTS: usize = 500;
 ///
 /// # Errors
 /// If one of the others cannot be built.
-pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Error> {
+pub fn instances(
+    plan: &Plan,
+    prepared: &[Prepared<'_>],
+    store: &Store,
+) -> Result<Instances, Error> {
     let per_replicate = !plan.manifest.instance.is_fixed();
     let (mut groups, further) = groups(plan);
     let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
@@ -99,7 +105,9 @@ pub fn instances(plan: &Plan, prepared: &[Prepared<'_>]) -> Result<Instances, Er
         let measured = budget.allows(Measures::effort(facts));
         found.push((first, walks, measured));
     }
-    let rows = found.par_iter().map(|(first, walks, measured)| row(first, walks, *measured));
+    let rows = found
+        .par_iter()
+        .map(|(first, walks, measured)| row(first, walks, measured.then_some(store)));
     let rows: Vec<Option<InstanceRow>> = rows.collect();
     let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
     Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
@@ -170,9 +178,13 @@ fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
     (groups, further)
 }
 
-/// The row of an instance, with its measures if they are wanted; `None` if an eigenvalue cannot be
-/// found.
-fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<InstanceRow> {
+/// The row of an instance, with its measures if they are wanted, which a store may keep; `None` if
+/// an eigenvalue cannot be found.
+fn row(
+    first: &Prepared<'_>,
+    walks: &[(f64, u64)],
+    measured: Option<&Store>,
+) -> Option<InstanceRow> {
     let facts: &dyn Facts = &*first.scenarios[0].instance;
     let drift = |(step, steps): &(f64, u64)| (*step, *steps, drift(facts, *step, *steps));
     Some(InstanceRow {
@@ -180,7 +192,10 @@ fn row(first: &Prepared<'_>, walks: &[(f64, u64)], measured: bool) -> Option<Ins
         size: (facts.clients(), facts.dim()),
         optimum_error: facts.optimum_error(),
         weighted: facts.unequal_shares().is_some(),
-        measures: if measured { Some(Measures::new(facts)?) } else { None },
+        measures: match measured {
+            Some(store) => Some(measures(first, store)?),
+            None => None,
+        },
         drifts: walks.par_iter().map(drift).collect(),
     })
 }

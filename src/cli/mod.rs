@@ -14,6 +14,7 @@ mod interrupt;
 mod memory;
 mod merge;
 mod names;
+mod pages;
 mod plan;
 mod progress;
 mod report;
@@ -32,7 +33,7 @@ pub use decide::decide;
 pub use diff::{Compared, classes, compare_sides};
 pub use interrupt::Interrupt;
 pub use memory::{fits_instances, parse_size};
-pub use report::{FORMATS, Reported, figure_inches, report_results};
+pub use report::{FORMATS, Printed, Reported, figure_inches, report_results};
 pub use run::{Follower, How, Workload, execute_until};
 pub use verify::{Findings, Rerun, verify_results};
 

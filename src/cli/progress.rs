@@ -1,17 +1,111 @@
-//! Progress of a run on standard error: a bar on a terminal, otherwise at most one line
-//! every five seconds, and nothing with `--quiet`.
+//! Progress on standard error: a bar on a terminal, otherwise at most one line every five
+//! seconds, and nothing with `--quiet`.
 
 use exactfed_core::words::count;
 use exactfed_runner::runner::{Observer, RunWork, RunWorkCount};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
+
+/// Least time between two lines.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Least time between two updates of the bar.
+const BETWEEN_STATES: Duration = Duration::from_millis(200);
+
+/// The bars of all that goes on at the same time, below each other.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// How far something is, in a line of its own.
+struct ProgressLine {
+    name: String,
+    /// Counts the work; hidden if there is no terminal or nothing is printed.
+    bar: ProgressBar,
+    /// Least time between two reports; `None` if nothing is printed.
+    between: Option<Duration>,
+    /// When the state was last printed.
+    last: Mutex<Instant>,
+}
+
+impl ProgressLine {
+    fn new(name: &str, work: u64, quiet: bool) -> Self {
+        let on_terminal = !quiet && stderr().is_terminal();
+        let bar = match on_terminal {
+            true => BARS.add(ProgressBar::no_length()),
+            false => ProgressBar::hidden(),
+        };
+        bar.set_length(work);
+        if on_terminal {
+            // A message is truncated to the terminal's width: wrapped lines would not be cleared.
+            let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.enable_steady_tick(BETWEEN_STATES);
+        }
+        Self {
+            name: name.to_owned(),
+            bar,
+            between: (!quiet).then_some(if on_terminal { BETWEEN_STATES } else { BETWEEN_LINES }),
+            last: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Seconds since the begin.
+    fn seconds(&self) -> f64 {
+        self.bar.elapsed().as_secs_f64()
+    }
+
+    /// `12 %`, what else there is to say, and `, 40 s left`. The percentage comes first, since a
+    /// narrow terminal truncates the end.
+    fn state(&self, between: &str) -> String {
+        let (work, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let share = 100.0 * work as f64 / total.max(1) as f64;
+        let left = match work {
+            0 => String::new(),
+            _ => {
+                let left = self.seconds() * total.saturating_sub(work) as f64 / work as f64;
+                format!(", {left:.0} s left")
+            }
+        };
+        format!("{:.0} %{between}{left}", share.min(100.0).floor())
+    }
+
+    /// Prints the state, unless it was printed a moment ago.
+    fn report(&self, state: impl FnOnce() -> String) {
+        let Some(between) = self.between else { return };
+        // Another thread is printing.
+        let Ok(mut last) = self.last.try_lock() else { return };
+        if last.elapsed() < between {
+            return;
+        }
+        *last = Instant::now();
+        self.show(&state());
+    }
+
+    fn show(&self, state: &str) {
+        match self.bar.is_hidden() {
+            false => self.bar.set_message(format!("{state}  {}", self.name)),
+            true => self.print(state),
+        }
+    }
+
+    /// Clears the bar and prints a summary.
+    fn finish(&self, summary: impl FnOnce() -> String) {
+        self.bar.finish_and_clear();
+        if self.between.is_some() {
+            self.print(&summary());
+        }
+    }
+
+    /// Writes a line to standard error; a closed standard error is ignored.
+    fn print(&self, text: &str) {
+        let _ = writeln!(stderr(), "{}: {text}", self.name);
+    }
+}
 
 /// Counts cells and work, and prints the progress.
 pub struct Progress {
-    name: String,
+    line: ProgressLine,
     /// Number of cells that were done before.
     before: u64,
     /// Number of requested cells.
@@ -20,19 +114,8 @@ pub struct Progress {
     diverged: AtomicU64,
     /// The work so far.
     work: RunWorkCount,
-    /// Counts its expected cost; hidden if there is no terminal or nothing is printed.
-    bar: ProgressBar,
-    /// Least time between two reports; `None` if nothing is printed.
-    between: Option<Duration>,
-    /// When the state was last printed.
-    last: Mutex<Instant>,
     stop: Arc<AtomicBool>,
 }
-
-/// Least time between two lines.
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
-/// Least time between two updates of the bar.
-const BETWEEN_STATES: Duration = Duration::from_millis(200);
 
 impl Progress {
     /// Progress over all of `total` until `stop` is true. `cells` is the number of the
@@ -44,88 +127,71 @@ impl Progress {
         quiet: bool,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        let on_terminal = !quiet && stderr().is_terminal();
-        let bar = ProgressBar::hidden();
-        bar.set_length(total.nanoseconds);
         let progress = Self {
-            name: name.to_owned(),
+            line: ProgressLine::new(name, total.nanoseconds, quiet),
             before: cells.0 as u64,
             all: cells.1 as u64,
             done: AtomicU64::default(),
             diverged: AtomicU64::default(),
             work: RunWorkCount::default(),
-            bar,
-            between: (!quiet).then_some(if on_terminal { BETWEEN_STATES } else { BETWEEN_LINES }),
-            last: Mutex::new(Instant::now()),
             stop,
         };
-        if on_terminal {
-            // A message is truncated to the terminal's width: wrapped lines would not be cleared.
-            let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
-            progress.bar.set_draw_target(ProgressDrawTarget::stderr());
-            progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            progress.bar.set_message(progress.state());
-            progress.bar.enable_steady_tick(BETWEEN_STATES);
+        if !progress.line.bar.is_hidden() {
+            progress.line.show(&progress.state());
         }
         progress
     }
 
     /// Clears the bar and prints a summary.
     pub fn finish(&self) {
-        let (done, steps) = (self.done.load(Ordering::Relaxed), self.work.get().steps);
-        self.bar.finish_and_clear();
-        if self.between.is_some() {
-            let seconds = self.bar.elapsed().as_secs_f64();
+        self.line.finish(|| {
+            let (done, steps) = (self.done.load(Ordering::Relaxed), self.work.get().steps);
+            let seconds = self.line.seconds();
             let diverged = match self.diverged.load(Ordering::Relaxed) {
                 0 => String::new(),
                 count => format!("; runs diverged in {count} of them"),
             };
-            self.print_line(&format!(
+            format!(
                 "{}, {} steps in {seconds:.1} s, {} steps/s{diverged}",
                 count(done as usize, "cell"),
                 steps_text(steps as f64),
                 steps_text(steps as f64 / seconds.max(1e-9)),
-            ));
-        }
+            )
+        });
     }
 
     /// The state: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`.
     fn state(&self) -> String {
         let cells = self.before + self.done.load(Ordering::Relaxed);
-        let (work, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
-        let share = 100.0 * work as f64 / total.max(1) as f64;
-        let seconds = self.bar.elapsed().as_secs_f64();
-        let rate = steps_text(self.work.get().steps as f64 / seconds.max(1e-9));
-        let left = match work {
-            0 => String::new(),
-            _ => {
-                let left = seconds * total.saturating_sub(work) as f64 / work as f64;
-                format!(", {left:.0} s left")
-            }
-        };
-        // The percentage comes first, since a narrow terminal truncates the end.
-        let all = self.all;
-        format!("{:.0} %, {cells}/{all} cells, {rate} steps/s{left}", share.min(100.0).floor())
+        let rate = steps_text(self.work.get().steps as f64 / self.line.seconds().max(1e-9));
+        self.line.state(&format!(", {cells}/{} cells, {rate} steps/s", self.all))
+    }
+}
+
+/// Prints how far the frontiers of an experiment are.
+pub struct FrontierProgress(ProgressLine);
+
+impl FrontierProgress {
+    /// The work of all frontiers, in the units of the bar.
+    const ALL: f64 = 1e9;
+
+    /// Progress of the frontiers of this experiment.
+    pub fn new(experiment: &str, quiet: bool) -> Self {
+        Self(ProgressLine::new(experiment, Self::ALL as u64, quiet))
     }
 
-    /// Prints the state, unless it was printed a moment ago.
-    fn report(&self) {
-        let Some(between) = self.between else { return };
-        // Another thread is printing.
-        let Ok(mut last) = self.last.try_lock() else { return };
-        if last.elapsed() < between {
-            return;
-        }
-        *last = Instant::now();
-        match self.bar.is_hidden() {
-            false => self.bar.set_message(format!("{}  {}", self.state(), self.name)),
-            true => self.print_line(&self.state()),
-        }
+    /// This share of the frontiers was computed.
+    pub fn worked(&self, share: f64) {
+        self.0.bar.inc((share * Self::ALL) as u64);
+        self.0.report(|| self.0.state(" of the frontiers"));
     }
 
-    /// Writes a line to standard error; a closed standard error is ignored.
-    fn print_line(&self, text: &str) {
-        let _ = writeln!(stderr(), "{}: {text}", self.name);
+    /// Clears the bar and prints how long it took.
+    pub fn finish(&self) {
+        let seconds = self.0.seconds();
+        self.0.finish(|| {
+            format!("its frontiers took {seconds:.1} s, and are kept for later reports")
+        });
     }
 }
 
@@ -141,17 +207,17 @@ impl Observer for Progress {
 
     fn worked(&self, work: RunWork) {
         self.work.add(work);
-        self.bar.inc(work.nanoseconds);
-        self.report();
+        self.line.bar.inc(work.nanoseconds);
+        self.line.report(|| self.state());
     }
 
     fn skipped(&self, work: RunWork) {
-        self.bar.dec_length(work.nanoseconds);
+        self.line.bar.dec_length(work.nanoseconds);
     }
 
     fn cell(&self, diverged: usize) {
         self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
         self.done.fetch_add(1, Ordering::Relaxed);
-        self.report();
+        self.line.report(|| self.state());
     }
 }

@@ -1,9 +1,10 @@
 //! `report`: writes reports from results.
 
+use super::progress::FrontierProgress;
 use super::{Code, Failure, memory};
 use crate::analysis::claims::JudgedClaim;
-use crate::analysis::frontier::are_known;
-use crate::analysis::{Experiment, analyse, tuned};
+use crate::analysis::frontier::{ComputedFrontier, are_known, frontiers};
+use crate::analysis::{Experiment, analyse_with, tuned};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::report::{self, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
@@ -13,6 +14,7 @@ use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::panics::caught;
 use exactfed_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -96,17 +98,47 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let width = args.figure_width.unwrap_or(TEXT);
     let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
-    write_stored(&store, &writer, args.quiet)
+    write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
 }
 
-/// Writes the pages of all experiments of a results folder.
-pub fn write_stored(store: &Store, writer: &Writer, quiet: bool) -> Result<Code, Failure> {
-    write_all(store.listing()?.into_iter().map(listed).collect(), store, writer, quiet)
+/// All experiments of a results folder.
+pub fn stored<'p>(store: &Store) -> Result<Vec<Subject<'p>>, Failure> {
+    Ok(store.listing()?.into_iter().map(|listed| Subject::Stored(Box::new(listed))).collect())
 }
 
-/// An experiment of a results folder as it was last run, or why it cannot be reported.
-pub fn listed((name, experiment): ListedExperiment) -> Result<Plan, Unreported> {
-    experiment.map_err(Failure::from).and_then(plan).map_err(|e| unreported(name, &e))
+/// An experiment that has pages.
+pub enum Subject<'p> {
+    /// As its manifest is now.
+    Planned(&'p Plan),
+    /// As it was last run.
+    Stored(Box<ListedExperiment>),
+}
+
+impl Subject<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Planned(plan) => &plan.experiment,
+            Self::Stored(listed) => &listed.0,
+        }
+    }
+
+    /// Analyses it and writes its pages.
+    pub fn write(
+        self,
+        store: &Store,
+        writer: &Writer,
+        printed: Printed,
+    ) -> Result<Written, Unreported> {
+        match self {
+            Self::Planned(plan) => write_one(plan, store, writer, printed),
+            Self::Stored(listed) => {
+                let (name, experiment) = *listed;
+                let plan = experiment.map_err(Failure::from).and_then(plan);
+                write_one(&plan.map_err(|e| unreported(name, &e))?, store, writer, printed)
+            }
+        }
+    }
 }
 
 /// An experiment as it was last run.
@@ -118,28 +150,16 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
 /// The formats of reports for which none is chosen.
 pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::Md];
 
-/// Analyses these plans and writes their pages, which depend on the manifests alone and not on what
-/// else the results contain, so that everybody who reproduces published pages gets the same.
-pub fn publish(
-    plans: Vec<Plan>,
-    store: &Store,
-    mut writer: Writer,
-    quiet: bool,
-) -> Result<Code, Failure> {
-    writer.of_manifests = true;
-    write_all(plans.into_iter().map(Ok).collect(), store, &writer, quiet)
-}
-
 /// What the index needs of an experiment whose pages were written, and a message for each claim
 /// that did not end as the manifest expects.
-type Written = (IndexEntry, Vec<String>);
+pub type Written = (IndexEntry, Vec<String>);
 
 /// Analyses a plan and writes its pages.
-pub fn write_one(
+fn write_one(
     plan: &Plan,
     store: &Store,
     writer: &Writer,
-    tell: Tell<'_>,
+    printed: Printed,
 ) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
         let followed = match plan.tuning {
@@ -153,20 +173,14 @@ pub fn write_one(
         let plan = followed.as_ref().unwrap_or(plan);
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
-        if !are_known(plan, store) {
-            let name = &plan.experiment;
-            tell(&format!(
-                "{name}: its frontiers are computed, which may take minutes, and kept for later reports"
-            ));
-        }
-        let mut experiment = analyse(plan, store)?;
+        let mut experiment = analyse_with(plan, store, frontiers_of(plan, store, printed)?)?;
         if shows_unplanned_verdicts(&experiment) {
             store.note_shown(plan);
         }
         if writer.of_manifests {
             let left_out = std::mem::take(&mut experiment.unplanned).warning();
-            if !left_out.is_empty() {
-                tell(&format!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment));
+            if !left_out.is_empty() && printed != Printed::Nothing {
+                eprintln!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment);
             }
         }
         Ok((writer.page(&experiment)?, contradictions(&experiment)))
@@ -184,8 +198,37 @@ fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
     experiment.claims.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
-/// What is told of a report before it ends.
-type Tell<'t> = &'t (dyn Fn(&str) + Sync);
+/// The frontiers of a plan; how far they are is printed if they take time.
+fn frontiers_of<'a>(
+    plan: &'a Plan,
+    store: &Store,
+    printed: Printed,
+) -> Result<Vec<ComputedFrontier<'a>>, Failure> {
+    let (is_quick, quiet) = (are_known(plan, store), printed != Printed::Progress);
+    let progress = (!is_quick).then(|| FrontierProgress::new(&plan.experiment, quiet));
+    let worked = |share: f64| progress.iter().for_each(|progress| progress.worked(share));
+    let computed = frontiers(plan, store, &worked);
+    progress.iter().for_each(FrontierProgress::finish);
+    Ok(computed?)
+}
+
+/// What is printed on standard error before a report ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// Nothing.
+    Nothing,
+    /// Warnings.
+    Warnings,
+    /// Warnings, and how far what takes time is.
+    Progress,
+}
+
+impl Printed {
+    /// What a command prints, with `--quiet` or without.
+    pub fn by_command(quiet: bool) -> Self {
+        if quiet { Self::Warnings } else { Self::Progress }
+    }
+}
 
 /// Pages that were written, and those that were not.
 pub struct Reported {
@@ -201,20 +244,30 @@ pub struct Reported {
 ///
 /// # Errors
 /// If the index cannot be written.
-pub fn report_results(store: &Store, writer: &Writer, tell: Tell<'_>) -> Result<Reported, Failure> {
-    report_plans(store.listing()?.into_iter().map(listed).collect(), store, writer, tell)
-}
-
-/// Writes the pages of these plans, several in parallel, and the index.
-fn report_plans(
-    plans: Vec<Result<Plan, Unreported>>,
+pub fn report_results(
     store: &Store,
     writer: &Writer,
-    tell: Tell<'_>,
+    printed: Printed,
 ) -> Result<Reported, Failure> {
-    let one = |plan: Result<Plan, Unreported>| write_one(&plan?, store, writer, tell);
-    // Results keep the order of the plans.
-    let each: Vec<_> = plans.into_par_iter().with_max_len(1).map(one).collect();
+    report_all(stored(store)?, BTreeMap::new(), store, writer, printed)
+}
+
+/// Writes the pages of these experiments, several in parallel, except those that were written
+/// before, and the index.
+fn report_all(
+    subjects: Vec<Subject<'_>>,
+    mut before: BTreeMap<String, Written>,
+    store: &Store,
+    writer: &Writer,
+    printed: Printed,
+) -> Result<Reported, Failure> {
+    let subjects = subjects.into_iter().map(|subject| (before.remove(subject.name()), subject));
+    let subjects: Vec<_> = subjects.collect();
+    let one = |(before, subject): (Option<Written>, Subject<'_>)| {
+        before.map_or_else(|| subject.write(store, writer, printed), Ok)
+    };
+    // Results keep the order of the experiments.
+    let each: Vec<_> = subjects.into_par_iter().with_max_len(1).map(one).collect();
     let (mut entries, mut failed, mut contradictions) = (Vec::new(), Vec::new(), Vec::new());
     for one in each {
         match one {
@@ -231,13 +284,14 @@ fn report_plans(
 }
 
 /// The same for a terminal.
-fn write_all(
-    plans: Vec<Result<Plan, Unreported>>,
+pub fn write_all(
+    subjects: Vec<Subject<'_>>,
+    before: BTreeMap<String, Written>,
     store: &Store,
     writer: &Writer,
     quiet: bool,
 ) -> Result<Code, Failure> {
-    let reported = report_plans(plans, store, writer, &|text| eprintln!("{text}"))?;
+    let reported = report_all(subjects, before, store, writer, Printed::by_command(quiet))?;
     for (name, reason) in &reported.failed {
         eprintln!("error: {name} cannot be reported: {reason}");
     }

@@ -1,12 +1,12 @@
-//! `reproduce`: runs every manifest and writes the reports.
+//! `reproduce`: runs every manifest and writes the reports, each as soon as its experiment has ended.
 
-use super::report::{self, FORMATS};
-use super::run::{self, PreparedRun};
+use super::pages::{Changes, ChangingResults, LivePages};
+use super::run::{self, Follower, PreparedRun};
 use super::{Code, Failure, Manifests};
-use crate::report::Writer;
-use crate::store::Store;
-use exactfed_runner::runner::Silent;
+use exactfed_runner::panics::lock;
+use exactfed_runner::runner::Observer;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: exactfed reproduce (called by `make reproduce`)")]
@@ -32,16 +32,38 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     }
     let (overrides, python, replicates) = Default::default();
     let plans = Manifests { files, overrides, replicates, python }.plans()?;
-    let (code, writer) = {
-        let mut run = PreparedRun::prepare(&plans, &args.how)?;
-        // Before cells are run: a folder that cannot be written to costs nothing.
-        let writer = Writer::new(&args.reports, &FORMATS)?;
-        (run.execute(&Silent)?, writer)
-    };
-    let store = Store::open_existing(&args.how.out)?;
-    let judged = report::publish(plans, &store, writer, args.how.quiet)?;
+    let mut run = PreparedRun::prepare(&plans, &args.how)?;
+    // Before cells are run: a folder that cannot be written to costs nothing.
+    let pages = LivePages::of_plans(&plans, &args.how.out, &args.reports, args.how.quiet)?;
+    let (finished, stop) = (FinishedExperiments::default(), run.interrupt().stop.clone());
+    let code = pages.during(&finished, &stop, || run.execute(&finished))?;
+    if code == Code::Interrupted {
+        // The pages of experiments that have ended are complete.
+        return Ok(code);
+    }
+    // Signals have their default effect from now on.
+    drop(run);
+    let judged = pages.write_final()?;
     // Failed cells are the more serious outcome: their code takes precedence.
     Ok(if code == Code::Done { judged } else { code })
+}
+
+/// The experiments whose cells were run, each of which changes its page once.
+#[derive(Default)]
+struct FinishedExperiments(Mutex<Changes>);
+
+impl Observer for FinishedExperiments {}
+
+impl Follower for FinishedExperiments {
+    fn ends(&self, experiment: &str) {
+        lock(&self.0).insert(experiment.to_owned(), 1);
+    }
+}
+
+impl ChangingResults for FinishedExperiments {
+    fn changes(&self) -> Changes {
+        lock(&self.0).clone()
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -8,6 +8,7 @@ use super::reuse::EarlierReplicates;
 use super::{
     Code, Failure, Manifests, confirm, memory, names, pool, prepared, require_code, shard,
 };
+use crate::analysis::frontier::are_known;
 use crate::analysis::tuned;
 use crate::store::provenance::Provenance;
 use crate::store::{BatchWriter, Lock, Status, Store, work_for};
@@ -98,6 +99,8 @@ pub fn execute_until(
 pub trait Follower: Observer {
     /// The cells of an experiment are run from now on, after those of the experiment before.
     fn begins(&self, _workload: Workload<'_>) {}
+    /// No more cells of an experiment are run, and those that were run are stored.
+    fn ends(&self, _experiment: &str) {}
     /// Another process is at work on all remaining experiments, of which this is the first.
     fn waits(&self, _experiment: &str) {}
     /// The process ends as soon as this returns, since a round has no end in sight. No cell is
@@ -164,16 +167,22 @@ impl<'a> PreparedRun<'a> {
             Some(interrupt) => interrupt.immediately(confirm).map(|()| interrupt)?,
             None => confirm().and_then(|()| Interrupt::listen())?,
         };
-        let waiting: VecDeque<Task<'_>> = interrupt.immediately(|| {
+        let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
             let build = missing.into_iter().zip(chosen).map(|((plan, missing), share)| {
                 let missing = pool.install(|| prepared(plan, &missing))?;
                 Ok(Task { plan, share, missing })
             });
             build.collect::<Result<_, Failure>>()
         })?;
+        // Pages are written as experiments end: those that take least time come first, so that
+        // there is something to read soon, and last those whose frontiers have to be computed for
+        // their pages, which takes a time that is not known.
+        let place =
+            |task: &Task<'_>| (!are_known(task.plan, &store), work_on(&task.missing).nanoseconds);
+        waiting.sort_by_cached_key(place);
         let (by, earlier) = (Provenance::now(), EarlierReplicates::default());
         let session = Session { store, how, pool, by, interrupt, earlier };
-        Ok(Self { session, waiting })
+        Ok(Self { session, waiting: waiting.into() })
     }
 
     /// The same run, in which runs of earlier cells are not run again, unless it is forced.
@@ -230,6 +239,7 @@ impl<'a> PreparedRun<'a> {
             let (plan, share) = (task.plan, task.share.len());
             code = code.and(session.experiment(task, &lock, 0, follower)?);
             code = code.and(session.following(plan, share, &lock, follower)?);
+            follower.ends(&plan.experiment);
         }
         Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
     }

@@ -77,6 +77,11 @@ impl IndexEntry {
         Self { card, claims: page.claims.list, guide: guide::problems(experiment) }
     }
 
+    /// Whether no cell is without results.
+    pub fn is_complete(&self) -> bool {
+        self.card.cells.1 == 0
+    }
+
     /// Whether the experiment tests the program: it is in a folder `smoke`.
     fn is_smoke(&self) -> bool {
         self.card.name.split('/').rev().skip(1).any(|folder| folder == "smoke")

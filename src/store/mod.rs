@@ -13,8 +13,8 @@ mod columns;
 mod data;
 mod experiments;
 pub mod export;
-mod frontiers;
 pub mod git;
+mod kept;
 mod lock;
 mod looks;
 mod marker;
@@ -36,6 +36,7 @@ use exactfed_runner::files::{
 use exactfed_runner::panics::lock;
 use exactfed_runner::trace::Trace;
 pub use experiments::{ListedExperiment, StoredExperiment};
+pub use kept::Kept;
 pub use lock::{Lock, locks_of_thread, work_for};
 pub use looks::{PlannedLooks, cells_hash};
 use marker::ResultsMarker;

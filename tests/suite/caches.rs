@@ -2,7 +2,7 @@
 //! compute a hash, so pages may show what a forger wrote. `verify` names each such cache, and the
 //! page that is computed without it is right.
 
-use crate::support::{Bench, SMALL, edited, hash};
+use crate::support::{Bench, QUADRATIC, SMALL, edited, hash};
 use exactfed::manifest::Source;
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem::Minimiser;
@@ -157,6 +157,27 @@ fn forged_optima_are_found() {
     let cache = cached(&bench, "results/.optima", |_| true);
     forge(&cache, None, |numbers| numbers.copy_from_slice(&believed_point()));
     found(&bench, &cache, &first);
+}
+
+/// An instance whose measures take so long that they are kept, for each oracle.
+#[test]
+fn forged_measures_are_found() {
+    let large = edited(QUADRATIC, &[("dimension = 2", "dimension = 150")]);
+    let algorithm = "[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n";
+    let bench = Bench::ran(&format!("{large}{algorithm}"));
+    let first = page(&bench);
+    bench.run(&["verify", "--all"]).expect(0).prints("1 cache of theory computed again");
+    let cache = cached(&bench, "results/.measures", |_| true);
+    assert_eq!(page(&bench), first, "kept measures change no page");
+    forge(&cache, None, |numbers| numbers.iter_mut().for_each(|x| *x *= 1.5));
+    assert_ne!(page(&bench), first);
+    found(&bench, &cache, &first);
+    // With noise and without it the instance is one, and the measures are not.
+    page(&bench);
+    bench.write("m.toml", format!("oracle = \"exact\"\n{large}{algorithm}"));
+    bench.compute(&["m.toml"]);
+    page(&bench);
+    assert_eq!(bench.files_below("results/.measures").len(), 2);
 }
 
 /// Numbers beside a cell of which nothing is known are not theory.

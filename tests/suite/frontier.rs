@@ -1,7 +1,7 @@
 //! Frontiers: the numbers of `frontier.csv` against theory point by point, claims that must fail,
 //! the cache, and a manifest without runs.
 
-use crate::support::{Bench, edited};
+use crate::support::{Bench, Finished, edited, exactfed};
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::prepare_frontiers;
@@ -133,6 +133,28 @@ fn kept_frontiers_change_no_page() {
     assert!(first == pages(), "damaged");
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(first == pages(), "gone");
+}
+
+/// A frontier has the same bits on any number of threads, and how far it is is printed only where it
+/// is computed.
+#[test]
+fn frontiers_do_not_depend_on_threads() {
+    let bench = Bench::ran(FRONTIER);
+    let report = |threads: &str, arguments: &[&str]| {
+        let arguments = [&["report"], arguments].concat();
+        let program = exactfed().args(arguments).env("RAYON_NUM_THREADS", threads);
+        Finished::from(program.folder(&bench.folder).run()).expect(0)
+    };
+    let kept = || {
+        let all = bench.contents("results/.frontiers");
+        std::fs::remove_dir_all(bench.path("results/.frontiers")).unwrap();
+        all
+    };
+    report("1", &[]).warns("m: its frontiers took ");
+    assert!(!report("1", &[]).err.contains("frontiers"), "nothing is computed again");
+    let (pages, first) = (bench.contents("reports"), kept());
+    assert_eq!(report("2", &["--quiet"]).err, "");
+    assert!(kept() == first && bench.contents("reports") == pages);
 }
 
 /// Claims that are wrong are refuted, and one that needs a point at an edge is not tested.

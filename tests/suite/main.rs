@@ -29,6 +29,7 @@ mod latex;
 mod layering;
 mod limits;
 mod links;
+mod live;
 mod looks;
 mod matrix;
 mod merge;

@@ -24,18 +24,6 @@ fn interrupt(run: Running, code: i32) -> Finished {
     Finished::from(run.finish()).expect(code)
 }
 
-/// The pages are those that `report` writes of the same results into an empty folder.
-#[track_caller]
-fn pages_are_those_of_report(bench: &Bench) {
-    bench.run(&["report", "--quiet", "--out", "fresh"]).expect(0);
-    let [watched, fresh] = ["reports", "fresh"].map(|folder| bench.contents(folder));
-    assert_eq!(watched.keys().collect::<Vec<_>>(), fresh.keys().collect::<Vec<_>>());
-    for (file, bytes) in &fresh {
-        assert!(watched[file] == *bytes, "{file} differs");
-    }
-    assert!(fresh.contains_key("index.html") && fresh.contains_key(PAGE));
-}
-
 /// The progress that a page shows until it has asked for it.
 #[track_caller]
 fn status_in(page: &str) -> serde_json::Value {
@@ -83,7 +71,7 @@ fn pages_and_progress_are_served_while_cells_are_run() {
     assert_eq!(before.replacen(policy, "", 1) + after, page);
 
     interrupt(served.run, 4).prints("reports: http://127.0.0.1:").warns("1 report written");
-    pages_are_those_of_report(&bench);
+    bench.has_pages_of_report();
     bench.run(&["run", "m.toml", "--quiet", "--out", "plain"]).expect(4);
     assert_eq!(bench.digests("results"), bench.digests("plain"));
 }
@@ -128,7 +116,7 @@ fn an_interrupted_watch_leaves_what_run_and_report_would() {
     finished.warns("interrupted: ").warns("1 report written");
     let stored = bench.digests("results");
     assert!((1..(CELLS - FAILED) as usize).contains(&stored.len()), "{} cells", stored.len());
-    pages_are_those_of_report(&bench);
+    bench.has_pages_of_report();
     // The same command goes on, and ends with what an undisturbed run has.
     bench.run(&["watch", "m.toml", "--exit", "--quiet", "--port", "0"]).expect(4);
     bench.run(&["run", "m.toml", "--quiet", "--out", "plain"]).expect(4);
@@ -136,7 +124,7 @@ fn an_interrupted_watch_leaves_what_run_and_report_would() {
     assert_eq!(digests, bench.digests("plain"));
     assert!(stored.iter().all(|line| digests.contains(line)));
     bench.run(&["report", "--quiet", "--out", "fresh"]).expect(0);
-    pages_are_those_of_report(&bench);
+    bench.has_pages_of_report();
 }
 
 /// A round that takes minutes is not waited for, and the pages are written all the same.
@@ -158,7 +146,7 @@ fn an_interruption_within_a_long_round_writes_the_pages() {
     let begin = Instant::now();
     interrupt(served.run, 130).warns("interrupted: 2 of 3 cells are stored");
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
-    pages_are_those_of_report(&bench);
+    bench.has_pages_of_report();
 }
 
 /// A watch that has nothing to do any more but to serve.

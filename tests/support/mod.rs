@@ -212,6 +212,19 @@ impl Bench {
         self.run(&["report", "--quiet"]).expect(0);
     }
 
+    /// The pages in `reports/` are those that `report` writes of the same results into an empty
+    /// folder.
+    #[track_caller]
+    pub fn has_pages_of_report(&self) {
+        self.run(&["report", "--quiet", "--out", "fresh"]).expect(0);
+        let [there, fresh] = ["reports", "fresh"].map(|folder| self.contents(folder));
+        assert_eq!(there.keys().collect::<Vec<_>>(), fresh.keys().collect::<Vec<_>>());
+        for (file, bytes) in &fresh {
+            assert!(there[file] == *bytes, "{file} differs");
+        }
+        assert!(fresh.contains_key("index.html"));
+    }
+
     /// The lines of `digest`.
     #[track_caller]
     pub fn digests(&self, folder: &str) -> Vec<String> {

@@ -487,7 +487,7 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let cache = stored.map_or(MomentsCache::Off, MomentsCache::Read);
     let theory = Theory::new(&plan, &prepared, &moments, cache);
-    let frontiers = stored.map(|store| frontier::frontiers(&plan, store).unwrap());
+    let frontiers = stored.map(|store| frontier::frontiers(&plan, store, &|_| ()).unwrap());
     let frontiers = frontiers.unwrap_or_default();
     Some(rows(&Subject { plan: &plan, prepared: &prepared, theory: &theory, frontiers, traces }))
 }

@@ -1,6 +1,6 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
-use crate::store::{CheckedCache, Columns, Store};
+use crate::store::{CheckedCache, Columns, Kept, Store};
 use exactfed_core::theory::frontier::{Method, RangeEnd, Reached};
 
 /// It rises when the same search finds other numbers.
@@ -8,12 +8,12 @@ const VERSION: u32 = 1;
 
 /// What an earlier report computed.
 pub fn known(store: &Store, key: &str) -> Option<Vec<Reached>> {
-    from_columns(&store.frontier(key, VERSION)?)
+    from_columns(&store.kept(Kept::Frontiers, key, VERSION)?)
 }
 
 /// Keeps what was computed.
 pub fn keep(store: &Store, key: &str, reached: &[Reached]) {
-    store.keep_frontier(key, VERSION, &to_columns(reached));
+    store.keep(Kept::Frontiers, key, VERSION, &to_columns(reached));
 }
 
 /// Compares what is kept with what is computed now, if something is kept.
@@ -22,7 +22,7 @@ pub fn check(
     key: &str,
     compute: impl FnOnce() -> Option<Vec<Reached>>,
 ) -> Option<CheckedCache> {
-    store.check_frontier(key, VERSION, || compute().as_deref().map(to_columns))
+    store.check_kept(Kept::Frontiers, key, VERSION, || compute().as_deref().map(to_columns))
 }
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.

@@ -9,7 +9,7 @@ mod figures;
 mod kept;
 
 use crate::store::{CheckedCache, Store};
-use exactfed_core::theory::frontier::{Method, RangeEnd, Reached, search};
+use exactfed_core::theory::frontier::{Method, RangeEnd, Reached, Worked, search};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
@@ -217,27 +217,33 @@ impl FrontierCost {
     }
 }
 
-/// The frontiers of a manifest, in its order.
+/// The frontiers of a manifest, in its order. Those that no earlier report has computed are
+/// computed now, in shares of which `worked` is told.
 ///
 /// # Errors
 /// If the problem cannot be built, or no algorithm reaches any target.
-pub fn frontiers<'a>(plan: &'a Plan, store: &Store) -> Result<Vec<ComputedFrontier<'a>>, Error> {
+pub fn frontiers<'a>(
+    plan: &'a Plan,
+    store: &Store,
+    worked: Worked<'_>,
+) -> Result<Vec<ComputedFrontier<'a>>, Error> {
     let failed = |message: String| error(Path::new(&plan.source.name), message);
     let prepared = prepare_frontiers(plan).map_err(|bad| {
         let reasons: Vec<String> =
             bad.into_iter().map(|bad| format!("{}: {}", bad.path, bad.message)).collect();
         failed(reasons.join("; "))
     })?;
-    let each = prepared.iter().map(|prepared| {
-        let reached = kept::known(store, &prepared.key).map_or_else(
-            || {
-                let found = search(&*prepared.instance, &prepared.search);
-                let found = found.map_err(|refusal| failed(refusal.to_string()))?;
-                kept::keep(store, &prepared.key, &found);
-                Ok(found)
-            },
-            Ok,
-        )?;
+    let known: Vec<_> = prepared.iter().map(|one| kept::known(store, &one.key)).collect();
+    let part = 1.0 / known.iter().filter(|known| known.is_none()).count() as f64;
+    let each = prepared.iter().zip(known).map(|(prepared, known)| {
+        let compute = || {
+            let worked = |share: f64| worked(share * part);
+            let found = search(&*prepared.instance, &prepared.search, &worked);
+            let found = found.map_err(|refusal| failed(refusal.to_string()))?;
+            kept::keep(store, &prepared.key, &found);
+            Ok(found)
+        };
+        let reached = known.map_or_else(compute, Ok)?;
         let frontier = ComputedFrontier::new(prepared, plan.manifest.prices, &reached);
         match frontier.best.iter().any(|best| best.cost.is_some()) {
             true => Ok(frontier),
@@ -259,7 +265,9 @@ pub fn are_known(plan: &Plan, store: &Store) -> bool {
 
 /// Compares what is kept of a frontier with what is computed now, if something is kept.
 pub fn check_kept(prepared: &PreparedFrontier<'_>, store: &Store) -> Option<CheckedCache> {
-    kept::check(store, &prepared.key, || search(&*prepared.instance, &prepared.search).ok())
+    kept::check(store, &prepared.key, || {
+        search(&*prepared.instance, &prepared.search, &|_| ()).ok()
+    })
 }
 
 impl<'a> ComputedFrontier<'a> {

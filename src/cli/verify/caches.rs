@@ -2,10 +2,12 @@
 //! numbers, since anybody can compute a hash.
 
 use super::{Chosen, Findings};
+use crate::analysis::check_measures;
 use crate::analysis::frontier::check_kept;
 use crate::analysis::theory::check_columns;
 use crate::cli::interrupt::Interrupt;
 use crate::store::{CheckedCache, Store};
+use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, prepare_frontiers};
 use rayon::prelude::*;
@@ -29,6 +31,10 @@ pub fn check(
     let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
     let instances = scenarios.filter(|scenario| seen.insert(&*scenario.key));
     checked.extend(instances.filter_map(|scenario| store.check_optimum(scenario)));
+    let mut seen = HashSet::new();
+    let oracle = |cell: &Prepared<'_>| cell.cell.identity.oracle == Oracle::Exact;
+    let first = cells.iter().filter(|cell| seen.insert((&*cell.scenarios[0].key, oracle(cell))));
+    checked.extend(first.filter(|_| going_on()).filter_map(|cell| check_measures(cell, store)));
     let frontiers = match chosen.frontiers.is_empty() {
         true => Ok(Vec::new()),
         false => prepare_frontiers(plan),

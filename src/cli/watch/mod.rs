@@ -5,23 +5,21 @@
 
 mod address;
 mod connection;
-mod pages;
 mod server;
 mod site;
 mod status;
 
+use super::pages::{LivePages, POLL_INTERVAL};
 use super::run::{self, PreparedRun};
-use super::{Code, Failure, Manifests, pool, print};
+use super::{Code, Failure, Manifests, print};
 use address::Address;
-use pages::LivePages;
 use site::Site;
 use status::{Phase, RunStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -50,13 +48,6 @@ pub struct Args {
     exit: bool,
 }
 
-/// Least time between the end of a report and the next, while cells are run.
-const BETWEEN_REPORTS: Duration = Duration::from_secs(2);
-/// How many times as long as a report the time to the next one is at least: reports take at most
-/// a quarter of the time.
-const REST: u32 = 3;
-/// Time between two checks whether there is something to do.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that an open page has to fetch the final state before the process ends.
 const LINGER: Duration = Duration::from_millis(1500);
 
@@ -65,7 +56,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (listener, address) = Address::listen(&args.host, args.port)?;
     let mut run = PreparedRun::prepare(&plans, &args.how)?;
     let stop = run.interrupt().stop.clone();
-    let pages = Arc::new(LivePages::new(&args.how.out, &args.reports, args.how.quiet)?);
+    let pages = Arc::new(LivePages::of_results(&args.how.out, &args.reports, args.how.quiet)?);
     let leave = {
         let pages = pages.clone();
         move |status: &RunStatus| {
@@ -77,13 +68,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     print_address(&address)?;
     let site = Site { pages: pages.clone(), status: status.clone(), address };
     server::serve(listener, site)?;
-    let (running, ended) = mpsc::channel::<()>();
-    let ran = std::thread::scope(|scope| {
-        scope.spawn(|| report_repeatedly(&pages, &status, &stop, ended));
-        // Dropped when the run ends, also by a panic, which ends the other thread.
-        let _running = running;
-        run.execute(&*status)
-    });
+    let ran = pages.during(&*status, &stop, || run.execute(&*status));
     let code = ran.unwrap_or_else(|failure| failed(failure, &status));
     let code = conclude(code, &pages, &status);
     let is_stopped = || stop.load(Ordering::Relaxed);
@@ -124,36 +109,10 @@ fn failed(failure: Failure, status: &RunStatus) -> Code {
 }
 
 /// Writes the final pages of a run that ended with this code.
-fn conclude(code: Code, pages: &LivePages, status: &RunStatus) -> Code {
+fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     status.enter(Phase::Reporting);
     let judged = pages.write_final().unwrap_or_else(|failure| failed(failure, status));
     status.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
     // Failed cells are the more serious outcome: their code takes precedence.
     if code == Code::Done { judged } else { code }
-}
-
-/// Writes the pages of experiments of which cells were stored, until the run has ended.
-fn report_repeatedly(
-    pages: &LivePages,
-    status: &RunStatus,
-    stop: &AtomicBool,
-    ended: Receiver<()>,
-) {
-    // The other threads belong to the run.
-    let Ok(pool) = pool(Some(1)) else { return };
-    let is_stopped = || stop.load(Ordering::Relaxed);
-    let (mut next, mut written) = (Instant::now(), None);
-    while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let changes = status.changes();
-        let is_begun = changes.values().any(|count| *count > 0);
-        if !is_begun || Instant::now() < next || written.as_ref() == Some(&changes) || is_stopped()
-        {
-            continue;
-        }
-        let begin = Instant::now();
-        let update = pool.install(|| pages.update(&changes, &is_stopped));
-        status.set_report_error(update.err().map(|failure| failure.message));
-        written = Some(changes);
-        next = Instant::now() + BETWEEN_REPORTS.max(begin.elapsed() * REST);
-    }
 }

@@ -5,8 +5,8 @@
 //! the permission to ask for the progress.
 
 use super::address::Address;
-use super::pages::LivePages;
 use super::status::RunStatus;
+use crate::cli::pages::LivePages;
 use exactfed_runner::files::sha256;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const NO_INDEX: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta chars
 
 /// The pages of a run, its progress, and where they are served.
 pub struct Site {
-    pub pages: Arc<LivePages>,
+    pub pages: Arc<LivePages<'static>>,
     pub status: Arc<RunStatus>,
     pub address: Address,
 }

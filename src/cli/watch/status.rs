@@ -1,6 +1,6 @@
 //! How far a run is, for the pages that are open in a browser.
 
-use super::pages::Changes;
+use crate::cli::pages::{Changes, ChangingResults};
 use crate::cli::run::{Follower, Workload};
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::{Failed, Observer, RunWork, RunWorkCount};
@@ -108,18 +108,6 @@ impl RunStatus {
         lock(&self.state).errors.push(message);
     }
 
-    /// Replaces the error of the report of the running experiments.
-    pub fn set_report_error(&self, message: Option<String>) {
-        lock(&self.state).report_error = message;
-    }
-
-    /// The number of changes of each experiment's results.
-    pub fn changes(&self) -> Changes {
-        let state = lock(&self.state);
-        let counts = state.experiments.iter();
-        counts.map(|(name, counts)| (name.clone(), counts.changes)).collect()
-    }
-
     /// Whether a browser shows a page.
     pub fn is_watched(&self) -> bool {
         lock(&self.state).asked.is_some_and(|asked| asked.elapsed() < RECENTLY)
@@ -172,6 +160,18 @@ impl RunStatus {
     }
 }
 
+impl ChangingResults for RunStatus {
+    fn changes(&self) -> Changes {
+        let state = lock(&self.state);
+        let counts = state.experiments.iter();
+        counts.map(|(name, counts)| (name.clone(), counts.changes)).collect()
+    }
+
+    fn reported(&self, error: Option<String>) {
+        lock(&self.state).report_error = error;
+    }
+}
+
 impl Observer for RunStatus {
     fn worked(&self, work: RunWork) {
         self.done.add(work);
@@ -203,9 +203,6 @@ impl Observer for RunStatus {
 
 impl Follower for RunStatus {
     fn begins(&self, workload: Workload<'_>) {
-        // Cells of a large experiment are written together, the last of them after they were
-        // counted.
-        self.count(|_| ());
         let state = &mut *lock(&self.state);
         let Workload { experiment, cells, done, work } = workload;
         state.phase = Phase::Running;
@@ -214,6 +211,12 @@ impl Follower for RunStatus {
         let before = state.experiments.get(experiment).map_or(0, |counts| counts.changes);
         let counts = Counts { all: cells, done, failed: 0, work, changes: before + 1 };
         state.experiments.insert(experiment.to_owned(), counts);
+    }
+
+    fn ends(&self, _experiment: &str) {
+        // Cells of a large experiment are written together, the last of them after they were
+        // counted.
+        self.count(|_| ());
     }
 
     fn waits(&self, _experiment: &str) {

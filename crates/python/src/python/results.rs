@@ -280,7 +280,7 @@ impl NativeResults {
         let written = interruptible(py, move || -> Result<_, Failure> {
             let store = Store::open_existing(&root)?;
             let writer = Writer::new(&out, &formats)?.with_figure_width(inches);
-            cli::report_results(&store, &writer, &|_| {})
+            cli::report_results(&store, &writer, cli::Printed::Nothing)
         })?;
         let reported = written.map_err(|e| raise(py, e))?;
         Ok((reported.failed, reported.contradictions))

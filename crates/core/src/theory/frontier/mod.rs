@@ -246,11 +246,18 @@ const MOST_MOMENTS: usize = 1500;
 ///
 /// # Errors
 /// The first [`Refusal`] that applies.
-pub fn search(facts: &dyn Facts, search: &Search) -> Result<Vec<Reached>, Refusal> {
+pub fn search(
+    facts: &dyn Facts,
+    search: &Search,
+    worked: Worked<'_>,
+) -> Result<Vec<Reached>, Refusal> {
     let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
     check(&problem, search)?;
-    Ok(search::run(&problem, search))
+    Ok(search::run(&problem, search, worked))
 }
+
+/// Is called with the share of a search that was done since the last call; they add up to 1.
+pub type Worked<'w> = &'w (dyn Fn(f64) + Sync);
 
 /// The problem by types, if its moments close and it can have these numbers of clients.
 fn typed(

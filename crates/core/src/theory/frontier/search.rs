@@ -1,16 +1,18 @@
 //! The search for the best step sizes.
 //!
-//! Step sizes are tried from the largest to the smallest, all numbers of local steps in
-//! parallel, because the local steps' powers are shared by all H and N. A round's map is made only
-//! if the bounds allow a target to be reached in no more rounds than the best so far.
+//! Methods are searched in parallel, and of each the step sizes from the largest to the smallest:
+//! their local steps' powers are shared by all numbers of local steps and of clients, which are in
+//! parallel. A round's map is made only if the bounds allow a target to be reached in no more
+//! rounds than with the best step size so far, so that step sizes wait for each other. No number
+//! depends on the number of threads, because each is computed by one of them.
 
 use super::bounds::{NoiselessError, StationaryBound};
 use super::curve::{Crossing, ErrorCurve};
-use super::local::{ClientType, LocalPowers, StepCount};
+use super::local::{ClientType, LocalPowers, StepCount, run_pairs};
 use super::means::{MethodRuns, RoundMeans};
 use super::products::Products;
 use super::round::RoundMoments;
-use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes};
+use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes, Worked};
 use rayon::prelude::*;
 
 /// A problem with its clients in types.
@@ -100,21 +102,23 @@ impl<'a> Rounds<'a> {
         }
         let round = self.moments(means, local_steps);
         let stationary = StationaryBound::new(&round);
-        for ((&clients, best), mut open) in search.clients.iter().zip(best).zip(open) {
-            open.retain(|&k| stationary.allows(clients, square(k)));
-            if open.is_empty() {
-                continue;
-            }
-            let squares: Vec<f64> = open.iter().map(|&k| square(k)).collect();
-            let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
-            for (&k, crossing) in open.iter().zip(curve.crossings(&squares)) {
-                let Some(crossing) = crossing else { continue };
-                let found = Best { step_size: self.steps[0], crossing };
-                if found.improves(best[k].as_ref()) {
-                    best[k] = Some(found);
+        let of_clients =
+            |((&clients, best), mut open): ((&u64, &mut Vec<Option<Best>>), Vec<usize>)| {
+                open.retain(|&k| stationary.allows(clients, square(k)));
+                if open.is_empty() {
+                    return;
                 }
-            }
-        }
+                let squares: Vec<f64> = open.iter().map(|&k| square(k)).collect();
+                let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
+                for (&k, crossing) in open.iter().zip(curve.crossings(&squares)) {
+                    let Some(crossing) = crossing else { continue };
+                    let found = Best { step_size: self.steps[0], crossing };
+                    if found.improves(best[k].as_ref()) {
+                        best[k] = Some(found);
+                    }
+                }
+            };
+        search.clients.par_iter().zip(best).zip(open).for_each(of_clients);
     }
 }
 
@@ -147,21 +151,47 @@ pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
     ErrorCurve::new(&round, run.clients, &problem.start)
 }
 
-/// The best step sizes of all combinations.
-pub fn run(problem: &TypedProblem, search: &Search) -> Vec<Reached> {
-    search.methods.iter().flat_map(|&method| of_method(problem, search, method)).collect()
+/// The best step sizes of all combinations, in the order of the methods.
+pub fn run(problem: &TypedProblem, search: &Search, worked: Worked<'_>) -> Vec<Reached> {
+    let costs: Vec<f64> = search.methods.iter().map(|m| cost(problem, search, *m)).collect();
+    let all: f64 = costs.iter().sum();
+    let of_method = |(&method, cost): (&Method, &f64)| {
+        of_method(problem, search, method, &|share| worked(share * cost / all))
+    };
+    search.methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
 }
 
-fn of_method(problem: &TypedProblem, search: &Search, method: Method) -> Vec<Reached> {
+/// The share of the time of a search that the step sizes of the grid take, where they are refined.
+const ON_GRID: f64 = 0.3;
+
+/// About what the search of a method costs, in a unit that all methods share: for each number of
+/// local steps the size of its maps, whose products take more than that where they are large, and
+/// less where they are small.
+fn cost(problem: &TypedProblem, search: &Search, method: Method) -> f64 {
+    let types = &problem.types;
+    let size = moments(method, types[0].field.len(), types.len()) as f64;
+    let pairs = run_pairs(method.weights().len()).count() as f64;
+    let local_steps = if method == Method::Sgd { 1 } else { search.local_steps.len() };
+    size * size * pairs * local_steps as f64
+}
+
+fn of_method(
+    problem: &TypedProblem,
+    search: &Search,
+    method: Method,
+    worked: Worked<'_>,
+) -> Vec<Reached> {
     let one = [1];
     let local_steps: &[u64] = if method == Method::Sgd { &one } else { &search.local_steps };
     let none = vec![vec![None; search.targets.len()]; search.clients.len()];
     let mut best = vec![none; local_steps.len()];
     let most = local_steps.iter().copied().max().unwrap_or(1);
+    let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
         let rounds = Rounds::new(problem, method, search.step_sizes.at(i), most);
         let pairs = best.par_iter_mut().zip(local_steps);
         pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
+        worked(on_grid / search.step_sizes.points as f64);
     }
     let mut found = Vec::new();
     for (n, &clients) in search.clients.iter().enumerate() {
@@ -172,8 +202,13 @@ fn of_method(problem: &TypedProblem, search: &Search, method: Method) -> Vec<Rea
             }
         }
     }
+    if found.is_empty() {
+        worked(1.0 - on_grid);
+    }
+    let share = (1.0 - on_grid) / found.len() as f64;
     let refined = |(goal, best): (Goal, Best)| {
         let best = refine(problem, search, &goal, best);
+        worked(share);
         goal.reached(best, search.step_sizes)
     };
     found.into_par_iter().map(refined).collect()

@@ -8,6 +8,7 @@ use crate::problem::td::{Environment, Noise, Td};
 use crate::sample;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use std::sync::Mutex;
 
 /// Clients of their own distributions, in two dimensions.
 fn quadratic(clients: usize) -> Quadratic {
@@ -167,7 +168,7 @@ fn the_search_equals_brute_force() {
     for (number, facts) in problems.iter().enumerate() {
         let n = facts.clients() as u64;
         let settings = settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]);
-        let found = search(facts.as_ref(), &settings).unwrap();
+        let found = search(facts.as_ref(), &settings, &|_| ()).unwrap();
         for &method in &settings.methods {
             let one = [1];
             let all: &[u64] = if method == Method::Sgd { &one } else { &settings.local_steps };
@@ -245,7 +246,7 @@ fn many_rounds_are_exact_to_the_integer() {
 }
 
 /// More step sizes in the same range are never worse, and the results have the same bits on any
-/// number of threads.
+/// number of threads. The shares of the work that are reported add up to the whole.
 #[test]
 fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     let facts = two_chains(1, 1);
@@ -253,7 +254,13 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     let fine = Search { refinements: 6, ..coarse.clone() };
     let on = |threads: usize, settings: &Search| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| search(&facts, settings).unwrap())
+        let shares = Mutex::new(Vec::new());
+        let worked = |share| shares.lock().unwrap().push(share);
+        let found = pool.install(|| search(&facts, settings, &worked).unwrap());
+        let shares = shares.into_inner().unwrap();
+        assert!(shares.len() > 50 && shares.iter().all(|share| (0.0..0.1).contains(share)));
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+        found
     };
     let (before, after) = (on(2, &coarse), on(1, &fine));
     assert_eq!(after, on(3, &fine));
@@ -276,7 +283,7 @@ fn what_cannot_be_computed_is_refused() {
     let of = |change: &dyn Fn(&mut Search)| {
         let mut settings = settings(&[3], &[0.1]);
         change(&mut settings);
-        search(&facts, &settings).unwrap_err().to_string()
+        search(&facts, &settings, &|_| ()).unwrap_err().to_string()
     };
     for (message, wanted) in [
         (of(&|s| s.clients = vec![3, 10]), "10 clients cannot have the problem's proportions"),
@@ -290,7 +297,7 @@ fn what_cannot_be_computed_is_refused() {
     ] {
         assert!(message.contains(wanted), "{message}");
     }
-    let refused = |facts: &dyn Facts| search(facts, &settings(&[4], &[0.1])).unwrap_err();
+    let refused = |facts: &dyn Facts| search(facts, &settings(&[4], &[0.1]), &|_| ()).unwrap_err();
     assert_eq!(refused(&sample::weighted_ridge()), Refusal::UnequalShares);
     assert_eq!(refused(&sample::weighted_logistic()), Refusal::MomentsDoNotClose);
     let markovian =

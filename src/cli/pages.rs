@@ -1,0 +1,187 @@
+//! Pages that are written while cells are run, and those of the end.
+//!
+//! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
+//! those that one report at the end would have written (`tests/suite/live.rs`).
+
+use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
+use super::{Code, Failure, pool};
+use crate::report::Writer;
+use crate::store::Store;
+use exactfed_runner::panics::lock;
+use exactfed_runner::plan::Plan;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// Number of changes of each experiment's results.
+pub type Changes = BTreeMap<String, u64>;
+
+/// Least time between the end of a report and the next, while cells are run.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(2);
+/// How many times as long as a report the time to the next one is at least: reports take at most
+/// a quarter of the time of one thread.
+const REST: u32 = 3;
+/// Time between two checks whether there is something to do.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A run during which pages are written.
+pub trait ChangingResults: Sync {
+    /// How often the results of each experiment have changed in a way that its page should show.
+    fn changes(&self) -> Changes;
+    /// Pages were written, or could not be written for this reason.
+    fn reported(&self, _error: Option<String>) {}
+}
+
+/// Writes reports, and reads what was written.
+pub struct LivePages<'p> {
+    results: PathBuf,
+    /// The experiments that have pages; if `None`, all that have results.
+    plans: Option<&'p [Plan]>,
+    writer: Writer,
+    quiet: bool,
+    live: Mutex<Live>,
+}
+
+/// What was written while cells are run.
+#[derive(Default)]
+struct Live {
+    /// Of each experiment, the number of changes that its page has, and its entry of the index.
+    entries: BTreeMap<String, (Option<u64>, Result<Written, Unreported>)>,
+    ended: bool,
+}
+
+impl LivePages<'static> {
+    /// Pages of all experiments of these results in this folder, which is created.
+    pub fn of_results(results: &Path, reports: &Path, quiet: bool) -> Result<Self, Failure> {
+        let writer = Writer::new(reports, &FORMATS)?;
+        Ok(Self { results: results.to_owned(), plans: None, writer, quiet, live: Mutex::default() })
+    }
+}
+
+impl<'p> LivePages<'p> {
+    /// Pages of these plans. They depend on the manifests alone and not on what else the results
+    /// contain, so that everybody who reproduces published pages gets the same.
+    pub fn of_plans(
+        plans: &'p [Plan],
+        results: &Path,
+        reports: &Path,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        let mut pages: LivePages<'p> = LivePages::of_results(results, reports, quiet)?;
+        pages.writer.of_manifests = true;
+        Ok(Self { plans: Some(plans), ..pages })
+    }
+
+    /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
+    /// `stop` is true.
+    pub fn during<T>(
+        &self,
+        run: &impl ChangingResults,
+        stop: &AtomicBool,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        let (running, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.write_repeatedly(run, stop, ended));
+            // Dropped when the work ends, also by a panic, which ends the other thread.
+            let _running = running;
+            work()
+        })
+    }
+
+    fn write_repeatedly(&self, run: &impl ChangingResults, stop: &AtomicBool, ended: Receiver<()>) {
+        // The other threads belong to the run.
+        let Ok(pool) = pool(Some(1)) else { return };
+        let ended = Mutex::new(ended);
+        let is_over = || {
+            let has_ended = lock(&ended).try_recv() == Err(TryRecvError::Disconnected);
+            has_ended || stop.load(Ordering::Relaxed)
+        };
+        let (mut next, mut written) = (Instant::now(), None);
+        while lock(&ended).recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let changes = run.changes();
+            let is_begun = changes.values().any(|count| *count > 0);
+            if !is_begun || Instant::now() < next || written.as_ref() == Some(&changes) || is_over()
+            {
+                continue;
+            }
+            let begin = Instant::now();
+            let update = pool.install(|| self.update(&changes, &is_over));
+            run.reported(update.err().map(|failure| failure.message));
+            written = Some(changes);
+            next = Instant::now() + BETWEEN_REPORTS.max(begin.elapsed() * REST);
+        }
+    }
+
+    /// Writes the pages of experiments that changed since they were written, or that were never
+    /// written, until `stop` is true, and the index.
+    fn update(&self, changes: &Changes, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let mut live = lock(&self.live);
+        if live.ended {
+            return Ok(());
+        }
+        // A new store: an open one remembers the packs that it has seen.
+        let store = Store::open_existing(&self.results)?;
+        for subject in self.subjects(&store, Some(changes))? {
+            if stop() {
+                break;
+            }
+            let (name, count) = (subject.name().to_owned(), changes.get(subject.name()).copied());
+            if live.entries.get(&name).is_some_and(|(written, _)| *written == count) {
+                continue;
+            }
+            let printed = Printed::by_command(self.quiet);
+            live.entries.insert(name, (count, subject.write(&store, &self.writer, printed)));
+        }
+        let (mut entries, mut failed) = (Vec::new(), Vec::new());
+        for (_, written) in live.entries.values().cloned() {
+            match written {
+                Ok((entry, _)) => entries.push(entry),
+                Err(reason) => failed.push(reason),
+            }
+        }
+        Ok(self.writer.index(entries, &failed)?)
+    }
+
+    /// The experiments that have pages; while cells are run, those of plans of which results have
+    /// changed, or those of a results folder, the ones of the run first.
+    fn subjects(
+        &self,
+        store: &Store,
+        changes: Option<&Changes>,
+    ) -> Result<Vec<Subject<'p>>, Failure> {
+        let is_of_run = |name: &str| changes.is_none_or(|changes| changes.contains_key(name));
+        if let Some(plans) = self.plans {
+            let plans = plans.iter().filter(|plan| is_of_run(&plan.experiment));
+            return Ok(plans.map(Subject::Planned).collect());
+        }
+        let mut stored = report::stored(store)?;
+        stored.sort_by_key(|subject| !is_of_run(subject.name()));
+        Ok(stored)
+    }
+
+    /// Writes the pages of all experiments, as `report` does. A page of a plan that lacks no cell
+    /// does not change any more, and is not written again.
+    pub fn write_final(&self) -> Result<Code, Failure> {
+        let entries = {
+            let mut live = lock(&self.live);
+            live.ended = true;
+            std::mem::take(&mut live.entries)
+        };
+        let is_final = |written: &Written| self.plans.is_some() && written.0.is_complete();
+        let entries = entries
+            .into_iter()
+            .filter_map(|(name, (_, written))| Some((name, written.ok().filter(is_final)?)));
+        let store = Store::open_existing(&self.results)?;
+        let subjects = self.subjects(&store, None)?;
+        report::write_all(subjects, entries.collect(), &store, &self.writer, self.quiet)
+    }
+
+    /// What is in a file that a report wrote.
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        self.writer.read(name)
+    }
+}

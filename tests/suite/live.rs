@@ -1,0 +1,71 @@
+//! `reproduce`: pages are written while cells are run, and are in the end those of `report`.
+#![cfg(unix)]
+
+use crate::served::SOME_FAIL;
+use crate::support::process::Running;
+use crate::support::{Bench, Finished, TINY, exactfed};
+use std::os::unix::fs::MetadataExt;
+
+/// The page of the experiment that takes no time, whose name comes last.
+const QUICK: &str = "reports/z/quick/report.html";
+/// The index, which is written after the pages.
+const INDEX: &str = "reports/README.md";
+
+/// Two experiments of which one takes seconds and has cells that fail.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.write("experiments/a/slow.toml", SOME_FAIL);
+    bench.write("experiments/z/quick.toml", TINY);
+    bench
+}
+
+/// Starts `reproduce`, and waits until the index has the quick experiment.
+#[track_caller]
+fn started(bench: &Bench) -> Running {
+    let run = ["reproduce", "--threads", "1"];
+    let mut run = exactfed().args(run).folder(&bench.folder).start();
+    run.wait_for("pages", |_| {
+        std::fs::read_to_string(bench.path(INDEX)).ok()?.contains("z/quick/").then_some(())
+    });
+    run
+}
+
+/// The file of a path: another one if it was written again.
+#[track_caller]
+fn inode(bench: &Bench, name: &str) -> u64 {
+    std::fs::metadata(bench.path(name)).unwrap().ino()
+}
+
+/// The shorter experiment comes first. Its pages are there, and are not written again at the end,
+/// while the page of the other, some of whose cells have no results, is.
+#[test]
+fn pages_of_an_experiment_are_complete_while_another_is_run() {
+    let bench = bench();
+    let mut run = started(&bench);
+    let (page, index) = (bench.read(QUICK), bench.read(INDEX));
+    let written = inode(&bench, QUICK);
+    assert!(!run.has_ended() && !index.contains("a/slow/"), "{index}");
+    assert!(!page.contains("no results yet") && page.ends_with("</html>\n"), "{page}");
+    let finished = Finished::from(run.finish()).expect(4);
+    finished.warns("2 reports written");
+    assert_eq!((bench.read(QUICK), inode(&bench, QUICK)), (page, written));
+    let index = bench.read(INDEX);
+    assert!(index.contains("a/slow/") && index.contains("z/quick/"), "{index}");
+    bench.has_pages_of_report();
+}
+
+/// What an interrupted run has written is complete, and the next one goes on.
+#[test]
+fn an_interruption_leaves_the_pages_of_what_has_ended() {
+    let bench = bench();
+    let run = started(&bench);
+    let page = bench.read(QUICK);
+    run.signal("INT");
+    let finished = Finished::from(run.finish()).expect(130);
+    finished.warns("a/slow: interrupted: ");
+    assert_eq!(bench.read(QUICK), page);
+    assert!(!bench.path("reports/a").exists(), "a page of an experiment that has not ended");
+    assert!(bench.read(INDEX).contains("z/quick/"));
+    bench.run(&["reproduce", "--quiet"]).expect(4);
+    bench.has_pages_of_report();
+}

@@ -7,7 +7,7 @@
 mod problems;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use exactfed::federated::{Conditions, Federated, Run, Terms};
+use exactfed::federated::{Conditions, Federated, Run, RunsTogether, Terms, Together};
 use exactfed::problem::Problem;
 use problems::{logistic, td, timing};
 
@@ -41,6 +41,24 @@ fn logistics(c: &mut Criterion) {
     }
 }
 
+/// Ten replicates on 5000 records, one after the other and client by client.
+fn replicates(c: &mut Criterion) {
+    for d in [300, 617, 784] {
+        let problem = logistic(d, 250, 20);
+        let (terms, start) = (Terms::fedavg(0.01, 100), vec![0.0; d]);
+        let from = |replicate| Conditions { seed: 1, replicate, start: &start, rounds: 1, copy: 0 };
+        let from: Vec<_> = (0..10).map(from).collect();
+        let mut apart: Vec<_> =
+            from.iter().map(|from| Federated::new(&problem, terms.clone(), from)).collect();
+        let mut together = Together::new(&problem, &terms, &from);
+        let mut group = problems::group(c, "replicates", 10 * 20 * 100);
+        let id = |name: &str| BenchmarkId::new(name, format!("d={d}"));
+        group.bench_function(id("apart"), |b| b.iter(|| apart.iter_mut().for_each(Run::round)));
+        group.bench_function(id("together"), |b| b.iter(|| together.round()));
+        group.finish();
+    }
+}
+
 fn growth(c: &mut Criterion) {
     for clients in [10, 100, 1000, 10_000] {
         let id = BenchmarkId::from_parameter(clients);
@@ -56,5 +74,5 @@ fn growth(c: &mut Criterion) {
     }
 }
 
-criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, growth }
+criterion_group! { name = benches; config = timing(); targets = temporal_differences, logistics, replicates, growth }
 criterion_main!(benches);

@@ -4,6 +4,7 @@ use super::*;
 use crate::manifest::Source;
 use crate::plan::Plan;
 use exactfed_core::algorithm::Spec;
+use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::arrays::NoFiles;
 
 fn plan(replicates: u64) -> Plan {

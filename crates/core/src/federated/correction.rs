@@ -97,10 +97,7 @@ impl ControlVariates {
 
     /// What [`ControlVariates::learn_all`] writes, for a kernel that has the ends of all clients:
     /// γ_k E_k, c̄ and ξ. Shares must be equal.
-    pub fn to_learn<'a>(
-        &'a mut self,
-        lengths: &'a [f64],
-    ) -> (&'a [f64], &'a mut [f64], &'a mut [f64]) {
+    pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> kernel::VariatesToLearn<'a> {
         self.variates.clear();
         (lengths, &mut self.mean, &mut self.corrections)
     }

@@ -206,8 +206,6 @@ pub struct Federated<'p, P: Problem> {
     cost: Cost,
     /// t, counted where step sizes depend on it.
     decayed: u64,
-    /// Whether the clients' ends are formed on the numbers of θ alone that their records touch.
-    on_supports: bool,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
@@ -232,7 +230,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,
-            on_supports: false,
         };
         run.coin.until = run.steps_to_communication();
         run
@@ -267,7 +264,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             plans: &self.plans.clients,
             steps,
             extended: (!self.plans.plain).then_some(proximal),
-            on_supports: self.on_supports,
         };
         self.pool.steps(round)
     }
@@ -300,7 +296,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// [`Federated::average`], after which variates that learn from the ends have done so.
     fn average_and_learn(&mut self) {
-        if self.on_supports {
+        if self.pool.on_supports {
             let lengths = &self.plans.lengths[..];
             let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
             let (start, ends, plans) = (&self.before[..], &self.ends[..], &self.plans.clients[..]);
@@ -438,7 +434,7 @@ impl<P: Problem> Run for Federated<'_, P> {
             }
         };
         Some(Clients {
-            ends: if self.on_supports { &[] } else { &self.ends },
+            ends: if self.pool.on_supports { &[] } else { &self.ends },
             apart: self.coin.apart,
             corrections: self.variates.as_ref().map_or(&[][..], ControlVariates::corrections),
             lengths,
@@ -451,7 +447,8 @@ impl<P: Problem> Run for Federated<'_, P> {
         let equal = self.problem.unequal_shares().is_none();
         let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         let plans = &self.plans.clients;
-        self.on_supports = all && equal && learn && self.problem.has_supports(plans, *proximal);
+        self.pool.on_supports =
+            all && equal && learn && self.problem.has_supports(plans, *proximal);
     }
 
     fn noise(&self) -> &[Stream] {

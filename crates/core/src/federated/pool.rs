@@ -10,6 +10,8 @@ pub struct Pool<S> {
     /// A stream per client.
     pub streams: Vec<Stream>,
     states: Vec<S>,
+    /// Whether local steps write the numbers of θ alone that records touch (`kernel::Support`).
+    pub on_supports: bool,
     /// d zeros: ξ of all clients without control variates.
     zero: Vec<f64>,
 }
@@ -31,8 +33,6 @@ pub struct LocalRound<'a> {
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
-    /// Whether steps write the numbers of θ alone that records touch.
-    pub on_supports: bool,
 }
 
 impl<S: Send + Default> Pool<S> {
@@ -42,18 +42,17 @@ impl<S: Send + Default> Pool<S> {
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        Self { streams, states, zero: vec![0.0; problem.dim()] }
+        Self { streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
     }
 
     /// The local steps of a cohort, which remain to be run.
     #[inline]
     pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, S> {
-        let LocalRound { members, start, ends, corrections, plans, steps, extended, on_supports } =
-            round;
+        let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        CohortSteps { cohort, extended, on_supports }
+        CohortSteps { cohort, extended, on_supports: self.on_supports }
     }
 
     /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.

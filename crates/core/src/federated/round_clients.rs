@@ -180,7 +180,6 @@ impl<'p> RoundClients<'p> {
             plans: &self.plans.each,
             steps: (steps.len() == 1).then_some(steps[0]),
             extended: (!plain).then_some(proximal.unwrap_or(none)),
-            on_supports: false,
         };
         self.pool.advance(round);
         let (slowest, most, calls) = self.plans.work(&self.members);

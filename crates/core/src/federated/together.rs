@@ -4,7 +4,7 @@
 use super::pool::share_together;
 use super::{Conditions, Federated, Run, Schedule, Terms};
 use crate::kernel::CohortSteps;
-use crate::problem::{HeldRecords, Problem};
+use crate::problem::{Problem, RecordSizes};
 
 /// The records of all clients that fit in the second-level cache beside all else, in bytes.
 /// `make bench` measures both ways (`together`): below it, nothing is gained.
@@ -16,8 +16,8 @@ const MOST: u64 = 20;
 /// where nothing would be gained. All records must exceed the second-level cache, in a round the
 /// runs must take twice as many steps on a client as it has records, and they must not need more
 /// memory than the records.
-pub fn runs_together(records: Option<HeldRecords>, terms: &Terms, runs: u64) -> u64 {
-    let Some(HeldRecords { bytes, largest }) = records else { return 1 };
+pub fn runs_together(records: Option<RecordSizes>, terms: &Terms, runs: u64) -> u64 {
+    let Some(RecordSizes { bytes, largest }) = records else { return 1 };
     let most = runs.min(MOST).min(largest as u64);
     let steps = most.saturating_mul(terms.most_steps());
     let fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
@@ -142,13 +142,13 @@ mod tests {
     #[test]
     fn runs_go_together_where_records_are_read_again_and_again() {
         let (terms, large) =
-            (Terms::fedavg(0.1, 100), HeldRecords { bytes: 32 << 20, largest: 250 });
+            (Terms::fedavg(0.1, 100), RecordSizes { bytes: 32 << 20, largest: 250 });
         let count = |terms: &Terms, records, runs| runs_together(Some(records), terms, runs);
         assert_eq!(count(&terms, large, 10), 10);
         assert_eq!(count(&terms, large, 100), 20);
         assert_eq!(count(&terms, large, 1), 1, "a run alone");
         assert_eq!(count(&terms, large, 4), 1, "400 steps on 250 records");
-        assert_eq!(count(&terms, HeldRecords { bytes: 8 << 20, ..large }, 10), 1, "in the cache");
+        assert_eq!(count(&terms, RecordSizes { bytes: 8 << 20, ..large }, 10), 1, "in the cache");
         assert_eq!(count(&Terms { cohort: Some(3), ..terms.clone() }, large, 10), 1);
         assert_eq!(runs_together(None, &terms, 10), 1, "without records");
     }

@@ -25,7 +25,9 @@ pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn, learn_all, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
-pub use sparse::{LogisticLoss, SparseRow, SparseRows, SparseSteps, Support, SupportRound};
+pub use sparse::{
+    LogisticLoss, SparseRow, SparseRows, SparseSteps, Support, SupportRound, VariatesToLearn,
+};
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.
 const WIDTH: usize = 16;

@@ -5,7 +5,7 @@ use super::affine::{Affine, batch_covariance, batch_noise, batch_trace, half_squ
 use super::arrays::{DataFile, Files};
 use super::dataset::{ClientRecords, Dataset, Records};
 use super::{
-    DrawSmoothness, Facts, Fault, Faults, HeldRecords, Problem, RecordMetrics, RecordsOf, generic,
+    DrawSmoothness, Facts, Fault, Faults, Problem, RecordMetrics, RecordSizes, RecordsOf, generic,
 };
 use crate::kernel::records::{Link, RecordTables};
 use crate::kernel::{Cohort, CohortSteps, InstructionSet, axpy, dot};
@@ -220,9 +220,9 @@ impl Problem for LeastSquares {
         }
     }
 
-    fn held_records(&self) -> Option<HeldRecords> {
+    fn held_records(&self) -> Option<RecordSizes> {
         let counts = (0..self.clients.len()).map(|client| self.tables.records(client));
-        Some(HeldRecords::of(self.dim(), counts))
+        Some(RecordSizes::of(self.dim(), counts))
     }
 
     fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {

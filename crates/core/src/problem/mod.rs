@@ -334,7 +334,7 @@ pub trait Problem: Facts {
     }
 
     /// The records that steps read, where they are rows of numbers.
-    fn held_records(&self) -> Option<HeldRecords> {
+    fn held_records(&self) -> Option<RecordSizes> {
         None
     }
 
@@ -384,14 +384,14 @@ pub trait Problem: Facts {
 
 /// The records of a problem.
 #[derive(Clone, Copy, Debug)]
-pub struct HeldRecords {
+pub struct RecordSizes {
     /// The bytes of all of them.
     pub bytes: usize,
     /// The most records of a client.
     pub largest: usize,
 }
 
-impl HeldRecords {
+impl RecordSizes {
     /// Sets of so many records of d numbers each.
     fn of(d: usize, counts: impl Iterator<Item = usize>) -> Self {
         let (all, largest) =

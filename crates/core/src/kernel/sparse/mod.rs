@@ -1,9 +1,11 @@
 //! Rows that are mostly zeros, and the local steps of logistic regression on them.
 
+mod on_supports;
 mod rows;
 mod steps;
-mod supports;
+mod support;
 
+pub use on_supports::{SupportRound, VariatesToLearn};
 pub use rows::{SparseRow, SparseRows};
 pub use steps::{LogisticLoss, SparseSteps};
-pub use supports::{Support, SupportRound};
+pub use support::Support;

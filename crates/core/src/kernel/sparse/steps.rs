@@ -20,7 +20,7 @@
 //! the bits of the scalar one; so every instruction set gives the same bits.
 
 use super::rows::{SparseRow, SparseRows, fold_sparse};
-use super::supports::Support;
+use super::support::Support;
 use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};

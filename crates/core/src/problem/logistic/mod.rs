@@ -13,7 +13,7 @@ use super::arrays::Files;
 use super::minimise::{self, Minimiser};
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
 use super::{
-    DrawSmoothness, Extent, Facts, Fault, Faults, Given, HeldRecords, Problem, RecordMetrics,
+    DrawSmoothness, Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordSizes,
     RecordsOf, Share, generic,
 };
 pub use crate::kernel::LogisticLoss as Loss;
@@ -540,9 +540,9 @@ impl Problem for Logistic {
         self.advance_on(InstructionSet::best(), cohort);
     }
 
-    fn held_records(&self) -> Option<HeldRecords> {
+    fn held_records(&self) -> Option<RecordSizes> {
         let counts = (0..self.held.len()).map(|set| self.tables.records(set));
-        Some(HeldRecords::of(self.d, counts))
+        Some(RecordSizes::of(self.d, counts))
     }
 
     fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {

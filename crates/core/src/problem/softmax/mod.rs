@@ -10,7 +10,7 @@ pub mod synthetic;
 
 use super::minimise::Minimiser;
 use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{DrawSmoothness, Facts, Fault, Given, HeldRecords, Problem, RecordsOf};
+use super::{DrawSmoothness, Facts, Fault, Given, Problem, RecordSizes, RecordsOf};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{
     Cohort, InstructionSet, Proximal, axpy, difference, dot, fold_sum, squared_distance,
@@ -385,9 +385,9 @@ impl Problem for Softmax {
         self.tables.advance_on(InstructionSet::best(), self.batch, cohort, Some(proximal));
     }
 
-    fn held_records(&self) -> Option<HeldRecords> {
+    fn held_records(&self) -> Option<RecordSizes> {
         let counts = (0..self.held.len()).map(|client| self.records(client));
-        Some(HeldRecords::of(self.features, counts))
+        Some(RecordSizes::of(self.features, counts))
     }
 
     fn has_twin(&self) -> bool {

@@ -9,49 +9,13 @@
 //! *Invariant*: every number of every client has the operations of [`SparseSteps::advance`], and the
 //! mean and the variates those of the server on whole rows, so that the bits are the same.
 
-use super::rows::SparseRows;
 use super::steps::{KnownScales, SparseSteps};
+use super::support::{BLOCK, Support};
 use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
 use crate::kernel::server::{learn_block, mean_of};
 
-/// Numbers of all clients in a block of the server: half of a second-level cache.
-const BLOCK: usize = 1 << 14;
-/// A support is worth it where it is at most this share of the features.
-const WORTH: usize = 2;
-
-/// The features that a client's records touch.
-pub struct Support {
-    /// In increasing order.
-    pub(super) columns: Vec<u32>,
-    /// The place among them of the column of each stored number.
-    pub(super) places: Vec<u32>,
-}
-
-impl Support {
-    /// That of these records.
-    pub fn of(records: &SparseRows) -> Self {
-        let mut place = vec![u32::MAX; records.dim()];
-        let stored = || records.iter().flat_map(|row| row.indices);
-        stored().for_each(|j| place[*j as usize] = 0);
-        let touched = (0..).zip(&place).filter(|(_, place)| **place == 0).map(|(j, _)| j);
-        let columns: Vec<u32> = touched.collect();
-        (0..).zip(&columns).for_each(|(at, j)| place[*j as usize] = at);
-        let places = stored().map(|j| place[*j as usize]).collect();
-        Self { columns, places }
-    }
-
-    /// The supports of these sets; `None` where one is too large, or θ too short, to be worth it.
-    pub fn of_all(sets: &[SparseRows]) -> Option<Vec<Self>> {
-        let small = |(support, set): (&Self, &SparseRows)| {
-            support.columns.len() <= set.dim() / WORTH && set.dim() > BLOCK
-        };
-        let all: Vec<Self> = sets.iter().map(Self::of).collect();
-        all.iter().zip(sets).all(small).then_some(all)
-    }
-}
-
 /// The control variates that learn from a round: ℓ_k (N numbers), c̄ (d numbers) and ξ (N rows of d).
-pub type Learning<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
+pub type VariatesToLearn<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
 
 /// A round of all clients after their steps on supports.
 pub struct SupportRound<'a> {
@@ -62,7 +26,7 @@ pub struct SupportRound<'a> {
     /// γ_k and E_k.
     pub plans: &'a [LocalSteps],
     /// The variates; 0 without them.
-    pub learning: Option<Learning<'a>>,
+    pub learning: Option<VariatesToLearn<'a>>,
 }
 
 /// What the end of a round does to a number that a client's records do not touch.
@@ -128,7 +92,7 @@ impl SparseSteps<'_> {
         let (n, d, weight) = (plans.len(), start.len(), self.proximal.weight);
         assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
         let zero = |k: usize| {
-            let row = |(_, _, xi): &Learning<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
+            let row = |(_, _, xi): &VariatesToLearn<'_>| xi[k * d..][..d].iter().all(|x| *x == 0.0);
             learning.as_ref().is_none_or(row)
         };
         let mut known = KnownScales::default();

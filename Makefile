@@ -103,7 +103,7 @@ bench: ## Run all benchmarks and print which bars hold (PYTHON with numba for th
 bench-compare: ## Compare times with those of BASE (a git revision; by default HEAD~1)
 	$(CARGO) bench --locked --bench compare -- $(or $(BASE),HEAD~1) $(ARGS)
 
-times: ## Measure the times that README.md states, in a clone below target/times (half an hour)
+times: ## Measure the times that README.md states, in a clone below target/times (up to an hour)
 	scripts/times.sh
 
 ifdef RUN

@@ -4,9 +4,9 @@
 #   scripts/times.sh [FOLDER]
 #
 # The committed state is cloned into FOLDER (target/times by default), which is made anew, and built,
-# run and tested there. Dependencies are downloaded before the clock starts. The tests in a browser are
-# measured where chromium, chromedriver and npm are installed. Takes about half an hour on two cores, which should have
-# nothing else to do: the last column is the load of the last minute when a step began.
+# run and tested there. Dependencies are downloaded before the clock starts. The tests in a browser
+# are measured where chromium, chromedriver and npm are installed. Takes up to an hour on two cores,
+# which should have nothing else to do: the last column is the load when a step began.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-target/times}

@@ -7,7 +7,7 @@ use crate::kernel::CohortSteps;
 use crate::problem::{Problem, RecordSizes};
 
 /// The records of all clients that fit in the second-level cache beside all else, in bytes.
-/// `make bench` measures both ways (`together`): below it, nothing is gained.
+/// `cargo bench --bench round -- replicates` measures both ways; below it, nothing is gained.
 const CACHED: usize = 8 << 20;
 /// The most runs that go together: more gain nothing, and would report progress late.
 const MOST: u64 = 20;

@@ -11,6 +11,7 @@ pub mod custom;
 pub mod fedavg;
 pub mod fedlin;
 pub mod fedprox;
+mod instance;
 pub mod minibatch_sgd;
 pub mod richardson_romberg;
 pub mod scaffnew;
@@ -18,19 +19,16 @@ pub mod scaffold;
 mod stated;
 
 use crate::definition::interned;
-use crate::federated::{
-    Conditions, Decay, Federated, RoundClients, Run, RunsTogether, Schedule, StatedPrice, Terms,
-    Together, runs_together,
-};
+use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
-use crate::problem::{Facts, Fault, Faults, Problem};
+use crate::problem::{Fault, Faults, Problem};
 pub use averaged::Average;
+pub use instance::{Boxed, Instance};
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use stated::stated_algorithm;
-use std::any::Any;
 use std::fmt;
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
@@ -471,58 +469,6 @@ algorithms! {
     FedProx(fedprox, "fedprox", "FedProx", fedprox::FedProx),
     FedLin(fedlin, "fedlin", "FedLin", WithWork<fedlin::FedLin>),
     Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Scaffnew),
-}
-
-/// A problem of any type on which algorithms can be launched.
-pub trait Instance: Facts {
-    /// A run of the algorithm on this problem, before its first round.
-    fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
-    /// How many of so many runs of the algorithm, which differ in their noise alone, go together;
-    /// 1 if each goes alone.
-    fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
-    /// The runs of the algorithm from these conditions, before their first round; `None` if runs
-    /// of the algorithm go alone.
-    fn launch_together<'p>(
-        &'p self,
-        spec: &Spec,
-        from: &[Conditions<'_>],
-    ) -> Option<Box<dyn RunsTogether + 'p>>;
-    /// The clients at the start of a run whose rounds have this price.
-    fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p>;
-}
-
-impl<P: Problem> Instance for P {
-    fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
-        spec.launch(self, from)
-    }
-    fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
-        let records = self.held_records();
-        spec.single_run().map_or(1, |terms| runs_together(records, &terms, runs))
-    }
-    fn launch_together<'p>(
-        &'p self,
-        spec: &Spec,
-        from: &[Conditions<'_>],
-    ) -> Option<Box<dyn RunsTogether + 'p>> {
-        let terms = spec.single_run()?;
-        Some(Box::new(Together::new(self, &terms, from)))
-    }
-    fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p> {
-        RoundClients::new(self, from, price)
-    }
-}
-
-/// Makes an [`Instance`] of whatever problem it visits.
-pub struct Boxed;
-
-impl crate::problem::Visitor for Boxed {
-    type Out = Box<dyn Instance>;
-    fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {
-        Box::new(problem)
-    }
-    fn visit_custom(self, built: Box<dyn Any>) -> Option<Self::Out> {
-        built.downcast::<Self::Out>().ok().map(|instance| *instance)
-    }
 }
 
 #[cfg(test)]

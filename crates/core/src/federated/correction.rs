@@ -89,9 +89,8 @@ impl ControlVariates {
         if self.shares.is_some() {
             return false;
         }
-        self.variates.clear();
-        let own = (&mut self.mean[..], &mut self.corrections[..]);
-        kernel::learn_all((before, ends, after), lengths, own);
+        let (lengths, mean, corrections) = self.to_learn(lengths);
+        kernel::learn_all((before, ends, after), lengths, (mean, corrections));
         true
     }
 

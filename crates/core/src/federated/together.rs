@@ -2,7 +2,7 @@
 //! are read once for all runs, where they would be read from memory once for each.
 
 use super::pool::share_together;
-use super::{Conditions, Federated, Run, Schedule, Terms};
+use super::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::kernel::CohortSteps;
 use crate::problem::{Problem, RecordSizes};
 
@@ -14,11 +14,17 @@ const MOST: u64 = 20;
 
 /// How many of `runs` runs of an algorithm go together on a problem that holds these records: 1
 /// where nothing would be gained. All records must exceed the second-level cache, in a round the
-/// runs must take twice as many steps on a client as it has records, and they must not need more
-/// memory than the records.
-pub fn runs_together(records: Option<RecordSizes>, terms: &Terms, runs: u64) -> u64 {
+/// runs must take twice as many steps on a client as it has records, and their θ and variates
+/// (`entries` numbers each, N d) must not need more memory than the records.
+pub fn runs_together(
+    records: Option<RecordSizes>,
+    entries: usize,
+    terms: &Terms,
+    runs: u64,
+) -> u64 {
     let Some(RecordSizes { bytes, largest }) = records else { return 1 };
-    let most = runs.min(MOST).min(largest as u64);
+    let vectors = if terms.variates == Variates::None { 1 } else { 3 };
+    let most = runs.min(MOST).min((bytes / (8 * vectors * entries)) as u64);
     let steps = most.saturating_mul(terms.most_steps());
     let fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
     if fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
@@ -76,7 +82,7 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::federated::{Decay, Learning, Variates};
+    use crate::federated::{Decay, Learning};
     use crate::problem::garnet::Heterogeneity;
     use crate::problem::logistic;
     use crate::sample;
@@ -143,13 +149,18 @@ mod tests {
     fn runs_go_together_where_records_are_read_again_and_again() {
         let (terms, large) =
             (Terms::fedavg(0.1, 100), RecordSizes { bytes: 32 << 20, largest: 250 });
-        let count = |terms: &Terms, records, runs| runs_together(Some(records), terms, runs);
+        let entries = 20 * 784;
+        let count =
+            |terms: &Terms, records, runs| runs_together(Some(records), entries, terms, runs);
         assert_eq!(count(&terms, large, 10), 10);
         assert_eq!(count(&terms, large, 100), 20);
         assert_eq!(count(&terms, large, 1), 1, "a run alone");
         assert_eq!(count(&terms, large, 4), 1, "400 steps on 250 records");
         assert_eq!(count(&terms, RecordSizes { bytes: 8 << 20, ..large }, 10), 1, "in the cache");
         assert_eq!(count(&Terms { cohort: Some(3), ..terms.clone() }, large, 10), 1);
-        assert_eq!(runs_together(None, &terms, 10), 1, "without records");
+        assert_eq!(runs_together(None, entries, &terms, 10), 1, "without records");
+        let shared = runs_together(Some(large), 600_000, &terms, 20);
+        assert_eq!(shared, 6, "many clients with the same records: 4.8 MB for the θ of a run");
+        assert_eq!(runs_together(Some(large), 600_000, &Terms::scaffold(0.1, 100), 20), 1);
     }
 }

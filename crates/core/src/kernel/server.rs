@@ -175,7 +175,7 @@ pub fn learn_all(
     own: (&mut [f64], &mut [f64]),
 ) {
     let d = own.0.len();
-    learn_all_on(InstructionSet::best(), (before, ends, after), lengths, own, d);
+    learn_block((before, ends, after), lengths, own, d);
 }
 
 /// [`learn_all`] for some columns: those of ξ are the first of its rows, which are `stride` apart,

@@ -36,9 +36,9 @@ fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) ->
     instance.launch(algorithm, from)
 }
 
-/// What of a cell depends on what is recorded: the runs beside a run, which share its draws.
-fn beside(identity: &Identity) -> (bool, bool) {
-    (wants_twin(identity), identity.record.metrics.contains(&Metric::SqCoupling))
+/// Whether a run that starts at θ* goes beside each run.
+fn is_coupled(identity: &Identity) -> bool {
+    identity.record.metrics.contains(&Metric::SqCoupling)
 }
 
 /// A run under way: what is run beside it, on the same draws, and what is measured.
@@ -75,8 +75,7 @@ impl<'p> Attempt<'p> {
         let mut twin =
             scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
         let at_optimum = Conditions { start: instance.optimum(), ..conditions };
-        let (_, is_coupled) = beside(identity);
-        let mut coupled = is_coupled.then(|| start(instance, algorithm, &at_optimum));
+        let mut coupled = is_coupled(identity).then(|| start(instance, algorithm, &at_optimum));
         twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
         let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
@@ -207,12 +206,12 @@ impl<'p> Prepared<'p> {
             let instance = identity.instance_of(next);
             let rest = (next..all.end).take_while(|run| identity.instance_of(*run) == instance);
             let rest = rest.count() as u64;
-            let together = match beside(identity) {
-                (false, false) => {
+            let together = match wants_twin(identity) || is_coupled(identity) {
+                true => 1,
+                false => {
                     let instance = &self.scenario(next).instance;
-                    instance.runs_together(&identity.algorithm, rest).max(1)
+                    instance.runs_together(&identity.algorithm, rest)
                 }
-                _ => 1,
             };
             // Groups of equal size, or nearly.
             let size = rest.div_ceil(rest.div_ceil(together));

@@ -1,0 +1,187 @@
+//! Clients that are stepped in lockstep: members of a cohort, or one client in several runs.
+
+use super::Entries;
+use crate::kernel::simd::prefetch_all;
+use crate::rng::{AHEAD, Stream};
+use std::marker::PhantomData;
+use std::mem::size_of;
+use std::ops::Range;
+
+/// What [`EqualSteps`] steps.
+///
+/// *Invariant*: no two have a row of θ or a stream in common.
+pub(super) enum Who<'a> {
+    /// All members of a cohort.
+    Members(Entries<'a>),
+    /// A client, the only member, in several runs.
+    Client(Vec<Entries<'a>>),
+}
+
+/// Members with equal numbers of steps: of one run, or one client in several runs.
+pub(in crate::kernel) struct EqualSteps<'a> {
+    pub(super) who: Who<'a>,
+    /// The number of steps of each.
+    pub steps: u64,
+}
+
+/// The data of `len` members (at most K) that are stepped in lockstep.
+///
+/// *Invariant*: θ and ξ point to d numbers; all pointers are valid for as long as the
+/// [`EqualSteps`] they come from is borrowed, and no two members share θ or a stream.
+pub(in crate::kernel) struct Lanes<'a, const K: usize> {
+    pub len: usize,
+    pub client: [usize; K],
+    /// Where θ is written.
+    pub theta: [*mut f64; K],
+    /// Where θ is read: the same place, or θ_t of all members.
+    pub start: [*const f64; K],
+    pub correction: [*const f64; K],
+    pub step: [f64; K],
+    streams: [*mut Stream; K],
+    borrowed: PhantomData<&'a mut Stream>,
+}
+
+impl<const K: usize> Lanes<'_, K> {
+    /// The draws that are ready in every stream: pointers to the first ones, and their
+    /// number, at most `most`.
+    #[inline(always)]
+    pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
+        let mut now = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut draws = [std::ptr::null(); K];
+        for (draws, stream) in draws.iter_mut().zip(&self.streams[..self.len]) {
+            // SAFETY: the invariant.
+            let ready = unsafe { (**stream).ready() };
+            now = now.min(ready.len());
+            *draws = ready.as_ptr();
+        }
+        (draws, now)
+    }
+
+    /// The next draw of member number `k`.
+    #[inline(always)]
+    pub fn bits(&mut self, k: usize) -> u64 {
+        assert!(k < self.len);
+        // SAFETY: the invariant.
+        unsafe { (*self.streams[k]).bits() }
+    }
+
+    /// Skips `count` draws of every stream.
+    #[inline(always)]
+    pub fn skip(&mut self, count: usize) {
+        for stream in &self.streams[..self.len] {
+            // SAFETY: the invariant.
+            unsafe { (**stream).skip(count) };
+        }
+    }
+}
+
+impl<const K: usize> Lanes<'_, K> {
+    /// No member yet.
+    const fn none() -> Self {
+        Self {
+            len: 0,
+            client: [0; K],
+            theta: [std::ptr::null_mut(); K],
+            start: [std::ptr::null(); K],
+            correction: [std::ptr::null(); K],
+            step: [0.0; K],
+            streams: [std::ptr::null_mut(); K],
+            borrowed: PhantomData,
+        }
+    }
+
+    /// Adds these members, in order.
+    ///
+    /// # Safety
+    /// The invariants of [`Lanes`] and [`Entries`]; there is room for them.
+    #[inline(always)]
+    unsafe fn add(&mut self, all: &mut Entries<'_>, members: Range<usize>) {
+        let (theta, streams) = (all.theta.as_mut_ptr(), all.streams.as_mut_ptr());
+        for &client in &all.members[members] {
+            let (k, entry) = (self.len, client - all.first);
+            self.len += 1;
+            self.client[k] = client;
+            // SAFETY: the invariant: members differ, and each has its entry.
+            unsafe {
+                self.theta[k] = theta.add(entry * all.d);
+                self.start[k] = all.start.map_or(self.theta[k].cast_const(), <[f64]>::as_ptr);
+                self.correction[k] = all.corrections.as_ptr().add(entry * all.stride);
+                self.step[k] = all.plans.get_unchecked(entry).step;
+                self.streams[k] = streams.add(entry);
+            }
+        }
+    }
+}
+
+impl EqualSteps<'_> {
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match &self.who {
+            Who::Members(all) => all.members.len(),
+            Who::Client(runs) => runs.len(),
+        }
+    }
+
+    /// The stream of member number `k`, if there is one.
+    #[inline(always)]
+    fn stream(&self, k: usize) -> Option<&Stream> {
+        let (all, k) = match &self.who {
+            Who::Members(all) => (all, k),
+            Who::Client(runs) => (runs.get(k)?, 0),
+        };
+        all.members.get(k).map(|client| &all.streams[client - all.first])
+    }
+
+    /// Prefetches what [`EqualSteps::prefetch_draws`] reads of member number `k`, if there
+    /// is one.
+    #[inline(always)]
+    pub fn prefetch_position(&self, k: usize) {
+        if let Some(stream) = self.stream(k) {
+            prefetch_all(stream.note(), 1);
+        }
+    }
+
+    /// Prefetches the next draws of member number `k`, if there is one.
+    #[inline(always)]
+    pub fn prefetch_draws(&self, k: usize) {
+        let Some(stream) = self.stream(k) else { return };
+        match stream.unused() {
+            [] => prefetch_all(stream, size_of::<Stream>()),
+            draws => {
+                // 7 more, so that the cache line of the last one is included.
+                let steps = self.steps.min(AHEAD as u64) as usize + 7;
+                prefetch_all(draws.as_ptr(), 8 * draws.len().min(steps));
+            }
+        }
+    }
+
+    /// Members number `from` to `from + K`.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    pub fn lanes<const K: usize>(&mut self, from: usize) -> Lanes<'_, K> {
+        self.some(from, K)
+    }
+
+    /// Members number `from` to `from + len`.
+    ///
+    /// # Panics
+    /// If there are fewer, or `len` exceeds K.
+    #[inline(always)]
+    pub fn some<const K: usize>(&mut self, from: usize, len: usize) -> Lanes<'_, K> {
+        assert!(len <= K);
+        let mut lanes = Lanes::none();
+        // SAFETY: the invariants; there are at most K.
+        unsafe {
+            match &mut self.who {
+                Who::Members(all) => lanes.add(all, from..from + len),
+                Who::Client(runs) => {
+                    runs[from..][..len].iter_mut().for_each(|all| lanes.add(all, 0..1));
+                }
+            }
+        }
+        lanes
+    }
+}

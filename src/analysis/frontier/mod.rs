@@ -218,7 +218,7 @@ impl FrontierCost {
 }
 
 /// The frontiers of a manifest, in its order. Those that no earlier report has computed are
-/// computed now, in shares of which `worked` is told.
+/// computed now; `worked` is called with each share of the work that is done.
 ///
 /// # Errors
 /// If the problem cannot be built, or no algorithm reaches any target.

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const FILE: &str = ".lock";
-/// Time between two attempts to take a lock.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
+/// Time between the first two attempts to take a lock, and the most; it doubles from one to the next.
+const BETWEEN_ATTEMPTS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
 
 /// The right to write below an experiment's folder, until it is dropped.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Store {
         busy: &dyn Fn(&str),
     ) -> Result<Option<(usize, Lock)>, Error> {
         let Some(first) = experiments.first() else { return Ok(None) };
-        let mut reported = false;
+        let (mut reported, [mut pause, most]) = (false, BETWEEN_ATTEMPTS);
         while !stop() {
             for (i, experiment) in experiments.iter().enumerate() {
                 if let Some(lock) = self.try_lock(experiment)? {
@@ -113,7 +113,8 @@ impl Store {
             if !std::mem::replace(&mut reported, true) {
                 busy(first);
             }
-            std::thread::sleep(BETWEEN_ATTEMPTS);
+            std::thread::sleep(pause);
+            pause = most.min(2 * pause);
         }
         Ok(None)
     }

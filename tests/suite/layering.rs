@@ -6,6 +6,7 @@ pub mod source;
 use crate::support::{files_with, root};
 use source::{
     Named, SOURCES, Source, Word, files, inside, is_root, modules, paths, test_modules, words,
+    words_in,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -102,7 +103,7 @@ fn imports_go_down_only() {
 type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 /// The imports between the members of each folder.
-fn imports_within_folders(sources: &[Source]) -> Imports {
+fn imports_within_folders(sources: &[&Source]) -> Imports {
     let known: BTreeSet<&[String]> =
         sources.iter().flat_map(|s| (1..=s.module.len()).map(|n| &s.module[..n])).collect();
     let mut imports = Imports::new();
@@ -140,14 +141,15 @@ fn circles(mut imports: Imports) -> Vec<Vec<String>> {
 fn files_of_a_folder_import_each_other_in_no_circle() {
     for folder in SOURCES {
         let of_crate = modules().into_iter().filter(|(file, _)| file.starts_with(folder));
-        let mut sources: Vec<Source> = of_crate.map(|(_, source)| source).collect();
+        let mut sources: Vec<&Source> = of_crate.map(|(_, source)| source).collect();
         assert_eq!(circles(imports_within_folders(&sources)), Vec::<Vec<String>>::new());
 
         let import = imports_within_folders(&sources).into_iter().find(|(own, _)| own.len() > 1);
         let (own, others) = import.expect("files import each other");
         let back = format!("use crate::{}::X;", own.join("::"));
         let other = others.first().expect("an import");
-        sources.push(Source::new(&PathBuf::from(other.join("/")).with_extension("rs"), &back));
+        let back = Source::new(&PathBuf::from(other.join("/")).with_extension("rs"), &back);
+        sources.push(&back);
         let found = circles(imports_within_folders(&sources));
         assert!(found.contains(&own) && found.contains(other), "{own:?}, {other:?}: {found:?}");
     }
@@ -157,11 +159,16 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
 #[test]
 fn theory_that_names_the_engine_is_found() {
     let files = files_with(&root().join("crates/core/src/theory"), "rs");
-    let theory: Vec<(PathBuf, Source)> =
+    let theory: Vec<&(PathBuf, Source)> =
         modules().into_iter().filter(|(_, source)| source.module[0] == "theory").collect();
     assert!(theory.len() > 5 && files.len() > theory.len(), "there are tests among them");
     for (file, source) in theory {
-        let text = fs::read_to_string(root().join(&file)).unwrap();
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let own = words_in(&text, &source.module);
+        let and = |further: &str| {
+            let words = [&own[..], &words_in(further, &source.module)].concat();
+            Source::of(&inside(file), words)
+        };
         let up = "super::".repeat(source.module.len());
         for planted in [
             "use crate::federated;".to_owned(),
@@ -184,7 +191,7 @@ fn theory_that_names_the_engine_is_found() {
             "use crate as root;".to_owned(),
             "use exactfed_core::federated;".to_owned(),
         ] {
-            let found = breaks(&file, &Source::new(&inside(&file), &format!("{text}\n{planted}")));
+            let found = breaks(file, &and(&planted));
             assert_eq!(found.len(), 1, "{}: {planted}: {found:?}", file.display());
         }
         for allowed in [
@@ -194,7 +201,7 @@ fn theory_that_names_the_engine_is_found() {
             "// use crate::federated;\n/* crate::federated /* */ crate::federated */",
             "const S: &str = r#\"\" crate::federated\"#; const C: char = '\"';",
         ] {
-            let found = breaks(&file, &Source::new(&inside(&file), &format!("{text}\n{allowed}")));
+            let found = breaks(file, &and(allowed));
             assert!(found.is_empty(), "{}: {allowed}: {found:?}", file.display());
         }
     }
@@ -263,7 +270,7 @@ fn the_core_does_no_io_and_reads_no_clock() {
     for (file, source) in modules() {
         assert_eq!(io(&file, &source), Vec::<String>::new());
         if file.starts_with(WITHOUT_IO) {
-            let text = fs::read_to_string(root().join(&file)).unwrap();
+            let text = fs::read_to_string(root().join(file)).unwrap();
             for planted in ["use std::fs;", "use std::{io, fmt};", "fn f() { println!(); }"] {
                 let planted = Source::new(&inside(&file), &format!("{text}\n{planted}"));
                 assert_eq!(io(&file, &planted).len(), 1, "{}", file.display());

@@ -35,7 +35,8 @@ fn status_in(page: &str) -> serde_json::Value {
 fn pages_and_progress_are_served_while_cells_are_run() {
     // Nothing in the progress ends its element of the page.
     let label = "local-steps = 20\nlabel = \"</script>\"";
-    let bench = bench(&edited(SOME_FAIL, &[("local-steps = 20", label)]));
+    let changes = [("local-steps = 20", label), ("rounds = 100000", "rounds = 60000")];
+    let bench = bench(&edited(SOME_FAIL, &changes));
     let mut served = Served::start(&bench, &["m.toml", "--threads", "1"]);
     let index = served.get("/");
     assert_eq!((index.code, &status_in(&index.body)["cells"]), (200, &CELLS.into()));
@@ -109,7 +110,7 @@ fn pages_change_while_cells_are_run() {
 
 #[test]
 fn an_interrupted_watch_leaves_what_run_and_report_would() {
-    let bench = bench(SOME_FAIL);
+    let bench = bench(&edited(SOME_FAIL, &[("rounds = 100000", "rounds = 40000")]));
     let mut served = Served::start(&bench, &["m.toml", "--threads", "1"]);
     served.wait_for("a stored cell", |status| status["done"].as_u64() >= Some(1));
     let finished = interrupt(served.run, 130);

@@ -10,13 +10,18 @@ use crate::support::{files_with, root};
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
 
 /// The source folders of the workspace.
 pub const SOURCES: [&str; 4] = ["src", "crates/core/src", "crates/runner/src", "crates/python/src"];
 
-/// Every source file of the workspace, by its path below the root.
-pub fn files() -> Vec<(PathBuf, Source)> {
+/// Every source file of the workspace, by its path below the root. They are read once.
+pub fn files() -> &'static [(PathBuf, Source)] {
+    static FILES: LazyLock<Vec<(PathBuf, Source)>> = LazyLock::new(read);
+    &FILES
+}
+
+fn read() -> Vec<(PathBuf, Source)> {
     let mut all = Vec::new();
     for folder in SOURCES {
         let files = files_with(&root().join(folder), "rs");
@@ -48,15 +53,15 @@ pub fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
 }
 
 /// Every source file that belongs to a layer, tests apart.
-pub fn modules() -> Vec<(PathBuf, Source)> {
-    let mut all = files();
-    let tests = test_modules(&all);
+pub fn modules() -> Vec<&'static (PathBuf, Source)> {
+    let all = files();
+    let tests = test_modules(all);
     let both = all.iter().flat_map(|(_, source)| source.declared()).find(|m| tests.contains(m));
     assert!(both.is_none(), "{both:?} is a module of tests and of the program");
-    all.retain(|(file, source)| {
+    let is_module = |(file, source): &&(PathBuf, Source)| {
         !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
-    });
-    all
+    };
+    all.iter().filter(is_module).collect()
 }
 
 #[derive(Clone, Debug)]
@@ -65,7 +70,7 @@ pub struct Word {
     pub text: String,
     pub line: usize,
     /// The module that it is in.
-    pub module: Rc<[String]>,
+    pub module: Arc<[String]>,
 }
 
 /// A path such as `crate::theory::moments`, or one of the paths of a `use`.
@@ -90,8 +95,12 @@ pub struct Source {
 impl Source {
     /// The text of a file that is at this path below `src/`.
     pub fn new(file: &Path, text: &str) -> Self {
+        Self::of(file, words_in(text, &module_of(file)))
+    }
+
+    /// The words of a file that is at this path below `src/`.
+    pub fn of(file: &Path, words: Vec<Word>) -> Self {
         let module = module_of(file);
-        let words = words_in(text, &module);
         let mut source = Self { module, code: vec![], tests: vec![], test_modules: vec![] };
         let all: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         if all.starts_with(&["#", "!", "[", "cfg", "(", "test", ")", "]"]) {
@@ -309,13 +318,14 @@ pub fn words(text: &str) -> Vec<Word> {
     words_in(text, &[])
 }
 
-fn words_in(text: &str, module: &[String]) -> Vec<Word> {
+/// The words of a text within a module.
+pub fn words_in(text: &str, module: &[String]) -> Vec<Word> {
     let mut all = Vec::new();
     flatten(text.parse().unwrap_or_else(|e| panic!("{e} in\n{text}")), &module.into(), &mut all);
     all
 }
 
-fn flatten(stream: TokenStream, module: &Rc<[String]>, all: &mut Vec<Word>) {
+fn flatten(stream: TokenStream, module: &Arc<[String]>, all: &mut Vec<Word>) {
     let word = |text: &str, line| Word { text: text.to_owned(), line, module: module.clone() };
     let mut half = false;
     for token in stream {

@@ -30,8 +30,8 @@ site: build ## Write the reports and documents as a static site into site/ (SITE
 	$(EXACTFED) reproduce --out $(RESULTS) --reports $(REPORTS) --quiet || [ $$? -eq 1 ]
 	$(CARGO) run --quiet --release --locked --example site -- $(REPORTS) $(SITE)
 
-# Many tests wait for what they started: twice as many at once as there are processors.
-test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# Many tests wait for what they started: three times as many at once as there are processors.
+test: export RUST_TEST_THREADS ?= $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 test: ## Run the tests
 	$(CARGO) test --release --locked
 

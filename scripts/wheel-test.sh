@@ -1,16 +1,29 @@
 #!/usr/bin/env bash
-# Installs the wheel of a folder into a new environment of each Python named, and runs the tests.
+# Installs the wheel of a folder into a new environment of each Python named, all at once, and runs
+# the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(ls "$1"/*.whl)
 shift
-environment=$(mktemp -d)
-trap 'rm -rf "$environment"' EXIT
-for python in "$@"; do
-  echo "== $("$python" --version)"
-  "$python" -m venv --clear "$environment"
-  "$environment/bin/pip" install -q --disable-pip-version-check "$wheel[test]"
-  "$environment/bin/python" -m pytest -q python/tests
+folder=$(mktemp -d)
+trap 'kill $(jobs -p) 2> /dev/null || true; rm -rf "$folder"' EXIT
+check() { # check PYTHON ENVIRONMENT
+  "$1" --version
+  "$1" -m venv "$2"
+  "$2/bin/pip" install -q --disable-pip-version-check "$wheel[test]"
+  "$2/bin/python" -m pytest -q -p no:cacheprovider python/tests
   # The program as pip installs it.
-  "$environment/bin/exactfed" --version
+  "$2/bin/exactfed" --version
+}
+declare -A running=()
+for python in "$@"; do
+  environment="$folder/${#running[@]}"
+  (set -e; check "$python" "$environment") > "$environment.log" 2>&1 &
+  running[$environment]=$!
 done
+failed=0
+for environment in "${!running[@]}"; do
+  wait "${running[$environment]}" || failed=1
+  echo "== $(cat "$environment.log")"
+done
+exit $failed

@@ -336,7 +336,7 @@ impl<'a, S> Iterator for Locals<'a, S> {
 }
 
 #[cfg(test)]
-pub(in crate::kernel) mod testing;
+pub(crate) mod testing;
 
 #[cfg(test)]
 mod tests {

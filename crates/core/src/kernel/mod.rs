@@ -20,6 +20,8 @@ mod sparse;
 mod strips;
 pub mod td;
 
+#[cfg(test)]
+pub(crate) use cohort::testing;
 pub use cohort::{Cohort, CohortSteps, Local, LocalSteps, Members, Proximal};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};

@@ -50,11 +50,43 @@ pub struct RecordTables {
     begins: Vec<usize>,
 }
 
+/// Logistic regression linearised at a point for each record, where e = −(s + s (1 − s) xᵀ(θ* − θ)).
+pub struct Tangent<'a> {
+    /// θ*, d numbers.
+    pub star: &'a [f64],
+    /// s = σ(m − xᵀθ*) of each record of a set.
+    pub weights: &'a dyn Fn(usize) -> &'a [f64],
+}
+
 /// Numbers of a cache line.
 const LINE: usize = 8;
 
 /// The most clients in lockstep.
 const MOST: usize = 12;
+
+/// Numbers of the room on the stack: that of as many clients with rows of four numbers.
+const NEAR: usize = (3 * MOST + 1) * 4;
+
+/// Numbers that begin at a cache line.
+#[repr(align(64))]
+struct CacheLines([f64; NEAR]);
+
+/// Copies a row of `d` numbers; short ones without a call.
+///
+/// # Safety
+/// Both have them.
+#[inline(always)]
+unsafe fn copy_row(from: *const f64, to: *mut f64, d: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match d {
+            2 => from.copy_to_nonoverlapping(to, 2),
+            3 => from.copy_to_nonoverlapping(to, 3),
+            4 => from.copy_to_nonoverlapping(to, 4),
+            _ => from.copy_to_nonoverlapping(to, d),
+        }
+    }
+}
 
 impl RecordTables {
     /// Tables of these record sets (rows of d numbers), under λ.
@@ -147,18 +179,21 @@ impl RecordTables {
     }
 
     /// Runs the local steps of every client of the cohort, one record per step, if there
-    /// is a fused body for the dimension; otherwise returns the cohort.
+    /// is a fused body for the dimension; otherwise returns the cohort. With a tangent the steps are
+    /// those of the linearised field.
     pub fn advance_on<'a, S>(
         &self,
         path: InstructionSet,
         mut cohort: Cohort<'a, S>,
+        tangent: Option<&Tangent<'_>>,
     ) -> Option<Cohort<'a, S>> {
         if !self.has_fused_steps() || cohort.dim() != self.d {
             return Some(cohort);
         }
+        assert!(tangent.is_none_or(|tangent| tangent.star.len() == self.d));
         // SAFETY: this processor has the instruction set; dimensions were checked
         // above, and every client has a set.
-        cohort.each_equal_run(|clients| unsafe { self.run(path, clients) });
+        cohort.each_equal_run(|clients| unsafe { self.run(path, clients, tangent) });
         None
     }
 
@@ -173,7 +208,7 @@ impl RecordTables {
         assert!(self.has_fused_steps());
         assert!(cohorts.iter().all(|cohort| cohort.dim() == self.d));
         // SAFETY: as for one cohort.
-        Cohort::each_client(&mut cohorts, |client| unsafe { self.run(path, client) });
+        Cohort::each_client(&mut cohorts, |client| unsafe { self.run(path, client, None) });
     }
 
     /// Not generic, so that the fused bodies are compiled once.
@@ -181,33 +216,38 @@ impl RecordTables {
     /// # Safety
     /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
-    unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
+    unsafe fn run(
+        &self,
+        path: InstructionSet,
+        clients: &mut EqualSteps<'_>,
+        tangent: Option<&Tangent<'_>>,
+    ) {
         // SAFETY: passed on to the caller.
         unsafe {
             match path {
-                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients),
+                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients, tangent),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients),
+                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients, tangent),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients),
+                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients, tangent),
                 #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(clients),
+                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(clients, tangent),
                 #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.groups::<Neon, Neon>(clients),
+                InstructionSet::Neon => self.groups::<Neon, Neon>(clients, tangent),
             }
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, clients: &mut EqualSteps<'_>) {
+    fn avx2(&self, clients: &mut EqualSteps<'_>, tangent: Option<&Tangent<'_>>) {
         // SAFETY: the instruction set is on by the attribute above; the rest
         // was checked by the only caller.
         unsafe {
             if self.d == 2 {
-                self.groups::<Sse2, Avx2>(clients)
+                self.groups::<Sse2, Avx2>(clients, tangent)
             } else {
-                self.groups::<Avx2, Avx2>(clients)
+                self.groups::<Avx2, Avx2>(clients, tangent)
             }
         }
     }
@@ -215,9 +255,9 @@ impl RecordTables {
     /// Wider registers for σ would serve no more clients.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-    fn avx512(&self, clients: &mut EqualSteps<'_>) {
+    fn avx512(&self, clients: &mut EqualSteps<'_>, tangent: Option<&Tangent<'_>>) {
         // SAFETY: as for `avx2`.
-        unsafe { self.groups::<Avx512, Avx2>(clients) }
+        unsafe { self.groups::<Avx512, Avx2>(clients, tangent) }
     }
 
     /// Rows in registers of `I`, σ in registers of `W`.
@@ -225,19 +265,23 @@ impl RecordTables {
     /// # Safety
     /// The instruction sets are present; dimensions agree.
     #[inline(always)]
-    unsafe fn groups<I: Simd, W: Simd>(&self, clients: &mut EqualSteps<'_>) {
+    unsafe fn groups<I: Simd, W: Simd>(
+        &self,
+        clients: &mut EqualSteps<'_>,
+        tangent: Option<&Tangent<'_>>,
+    ) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
             match self.stride / I::LANES {
-                1 => self.split::<I, W, InRegisters<1>>(clients),
-                2 => self.split::<I, W, InRegisters<2>>(clients),
-                3 => self.split::<I, W, InRegisters<3>>(clients),
-                4 => self.split::<I, W, InRegisters<4>>(clients),
-                6 if I::LANES < 4 => self.split::<I, W, InRegisters<6>>(clients),
-                8 if I::LANES < 4 => self.split::<I, W, InRegisters<8>>(clients),
-                12 if I::LANES < 2 => self.split::<I, W, InRegisters<12>>(clients),
-                16 if I::LANES < 2 => self.split::<I, W, InRegisters<16>>(clients),
-                _ => with_strip!(I, S => self.split::<I, W, InStrips<S>>(clients)),
+                1 => self.split::<I, W, InRegisters<1>>(clients, tangent),
+                2 => self.split::<I, W, InRegisters<2>>(clients, tangent),
+                3 => self.split::<I, W, InRegisters<3>>(clients, tangent),
+                4 => self.split::<I, W, InRegisters<4>>(clients, tangent),
+                6 if I::LANES < 4 => self.split::<I, W, InRegisters<6>>(clients, tangent),
+                8 if I::LANES < 4 => self.split::<I, W, InRegisters<8>>(clients, tangent),
+                12 if I::LANES < 2 => self.split::<I, W, InRegisters<12>>(clients, tangent),
+                16 if I::LANES < 2 => self.split::<I, W, InRegisters<16>>(clients, tangent),
+                _ => with_strip!(I, S => self.split::<I, W, InStrips<S>>(clients, tangent)),
             }
         }
     }
@@ -248,23 +292,36 @@ impl RecordTables {
     /// # Safety
     /// As for `groups`; rows have the form `F`.
     #[inline(always)]
-    unsafe fn split<I: Simd, W: Simd, F: RowForm>(&self, clients: &mut EqualSteps<'_>) {
+    unsafe fn split<I: Simd, W: Simd, F: RowForm>(
+        &self,
+        clients: &mut EqualSteps<'_>,
+        tangent: Option<&Tangent<'_>>,
+    ) {
         const ROOM: usize = 1280;
         let n = clients.len();
         let groups = n.div_ceil((ROOM / self.stride).clamp(2, MOST));
-        let mut room = Aligned::zeros(2 * n.div_ceil(groups) * self.stride);
+        let size = (3 * n.div_ceil(groups) + 1) * self.stride;
+        // A round may be a step of each client, which an allocation would make noticeably longer.
+        let (mut near, mut far);
+        let room = if size <= NEAR {
+            near = CacheLines([0.0; NEAR]);
+            &mut near.0[..size]
+        } else {
+            far = Aligned::zeros(size);
+            &mut far[..]
+        };
         for group in 0..groups {
             let (from, to) = (n * group / groups, n * (group + 1) / groups);
             // SAFETY: passed on to the caller; the room is enough.
-            unsafe { self.lockstep::<I, W, F>(clients, from, to - from, &mut room) };
+            unsafe { self.lockstep::<I, W, F>(clients, from, to - from, room, tangent) };
         }
     }
 
     /// Steps `len` members from number `from` on. θ and ξ are copied to padded rows of
-    /// `room`, whose latency is below that of σ.
+    /// `room`, whose latency is below that of σ. With a tangent it has θ* and θ* − θ too.
     ///
     /// # Safety
-    /// As for `split`; `room` has 2·len rows, and the padding of those of ξ is zero.
+    /// As for `split`; `room` has 3·len + 1 rows, and the padding of those of ξ and θ* is zero.
     #[inline(always)]
     unsafe fn lockstep<I: Simd, W: Simd, F: RowForm>(
         &self,
@@ -272,21 +329,42 @@ impl RecordTables {
         from: usize,
         len: usize,
         room: &mut [f64],
+        tangent: Option<&Tangent<'_>>,
     ) {
         let (d, stride, mut left) = (self.d, self.stride, clients.steps);
         let mut lanes = clients.some::<MOST>(from, len);
-        let (theta, xi) = room.split_at_mut(room.len() / 2);
-        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
+        let (star, rows) = room.split_at_mut(stride);
+        let third = rows.len() / 3;
+        let (theta, rows) = rows.split_at_mut(third);
+        let (xi, apart) = rows.split_at_mut(third);
+        if let Some(tangent) = tangent {
+            star[..d].copy_from_slice(tangent.star);
+        }
+        let star = star.as_ptr();
+        let (theta, xi, apart) = (theta.as_mut_ptr(), xi.as_mut_ptr(), apart.as_mut_ptr());
         for k in 0..len {
             // SAFETY: θ and ξ hold d numbers, and a row has room for them.
             unsafe {
-                lanes.start[k].copy_to_nonoverlapping(theta.add(k * stride), d);
-                lanes.correction[k].copy_to_nonoverlapping(xi.add(k * stride), d);
+                copy_row(lanes.start[k], theta.add(k * stride), d);
+                copy_row(lanes.correction[k], xi.add(k * stride), d);
                 // If the previous group diverged, it may have left a NaN in the padding.
                 theta.add(k * stride + d).write_bytes(0, stride - d);
             }
         }
-        let held = self.held_by(&lanes.client[..len]);
+        let is_tangent = tangent.is_some();
+        // What records are multiplied with: θ, or θ* − θ.
+        let factor = if is_tangent { apart } else { theta };
+        // SAFETY: all are padded rows.
+        let look = |k: usize| unsafe {
+            if is_tangent {
+                let (theta, apart) = (theta.add(k * stride), apart.add(k * stride));
+                (0..stride).step_by(I::LANES).for_each(|at| {
+                    I::store(apart.add(at), I::sub(I::load(star.add(at)), I::load(theta.add(at))));
+                });
+            }
+        };
+        (0..len).for_each(look);
+        let held = self.held_by(&lanes.client[..len], tangent);
         // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
         unsafe {
@@ -305,53 +383,65 @@ impl RecordTables {
                             drawn[k] = held.pick(k, *draws[k].add(i + 1));
                             F::begin(held.sets[k].add(drawn[k] * stride), stride);
                         }
-                        errors[k] = F::dot::<I>(theta.add(k * stride), rows[k], stride);
+                        errors[k] = F::dot::<I>(factor.add(k * stride), rows[k], stride);
                     }
-                    self.errors_of::<W>(&held, &current[..len], &mut errors);
+                    self.errors_of::<W>(&held, &current[..len], &mut errors, is_tangent);
                     for k in 0..len {
                         let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
                         let factors =
                             (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
                         let next = held.sets[k].add(drawn[k] * stride);
                         F::update::<I>(own, [rows[k], next], factors, stride);
+                        look(k);
                     }
                 }
                 lanes.skip(now);
                 left -= now as u64;
             }
-            (0..len).for_each(|k| theta.add(k * stride).copy_to_nonoverlapping(lanes.theta[k], d));
+            (0..len).for_each(|k| copy_row(theta.add(k * stride), lanes.theta[k], d));
         }
     }
 
     /// The records of some clients.
     #[inline(always)]
-    fn held_by(&self, clients: &[usize]) -> HeldRecords<'_> {
-        let (sets, counts) = ([std::ptr::null(); MOST], [0; MOST]);
-        let mut held = HeldRecords { sets, counts, targets: [&[]; MOST] };
+    fn held_by(&self, clients: &[usize], tangent: Option<&Tangent<'_>>) -> HeldRecords {
+        let (sets, counts, targets) =
+            ([std::ptr::null(); MOST], [0; MOST], [std::ptr::null(); MOST]);
+        let mut held = HeldRecords { sets, counts, targets };
         for (k, client) in clients.iter().enumerate() {
             let set = client % self.sets();
             held.sets[k] = self.records.as_ptr().wrapping_add(self.begins[set] * self.stride);
             held.counts[k] = self.records(set) as u64;
-            if let Link::Linear { targets } = &self.link {
-                held.targets[k] = &targets[set];
+            if let Some(tangent) = tangent {
+                held.targets[k] = (tangent.weights)(set).as_ptr();
+            } else if let Link::Linear { targets } = &self.link {
+                held.targets[k] = targets[set].as_ptr();
             }
         }
         held
     }
 
-    /// Replaces xᵀθ of these records, one for each client, by their errors.
+    /// Replaces xᵀθ, or xᵀ(θ* − θ), of these records, one for each client, by their errors.
     ///
     /// # Safety
     /// `W` is present; the clients have these records.
     #[inline(always)]
     unsafe fn errors_of<W: Simd>(
         &self,
-        held: &HeldRecords<'_>,
+        held: &HeldRecords,
         records: &[usize],
         along: &mut [f64; MOST],
+        is_tangent: bool,
     ) {
         let len = records.len();
         match &self.link {
+            _ if is_tangent => {
+                for (k, (record, along)) in records.iter().zip(along).enumerate() {
+                    // SAFETY: passed on to the caller.
+                    let s = unsafe { *held.targets[k].add(*record) };
+                    *along = -(s + s * (1.0 - s) * *along);
+                }
+            }
             Link::Logistic { margin } => {
                 along[..len].iter_mut().for_each(|u| *u = margin - *u);
                 // SAFETY: passed on to the caller; whole registers.
@@ -361,7 +451,7 @@ impl RecordTables {
             Link::Linear { .. } => {
                 for (k, (record, along)) in records.iter().zip(along).enumerate() {
                     // SAFETY: passed on to the caller.
-                    *along -= unsafe { held.targets[k].get_unchecked(*record) };
+                    *along -= unsafe { *held.targets[k].add(*record) };
                 }
             }
         }
@@ -369,15 +459,15 @@ impl RecordTables {
 }
 
 /// The records of the clients in lockstep.
-struct HeldRecords<'a> {
+struct HeldRecords {
     /// The first row of each client's records.
     sets: [*const f64; MOST],
     counts: [u64; MOST],
-    /// Their targets, in linear regression.
-    targets: [&'a [f64]; MOST],
+    /// Their targets, in linear regression; their weights along a tangent.
+    targets: [*const f64; MOST],
 }
 
-impl HeldRecords<'_> {
+impl HeldRecords {
     /// The record of a draw of client number k.
     #[inline(always)]
     fn pick(&self, k: usize, draw: u64) -> usize {
@@ -539,7 +629,7 @@ mod tests {
             let expected = thetas(d, clients, |_| steps, define);
             for path in InstructionSet::available() {
                 let fused = |cohort: Cohort<'_, ()>| {
-                    if let Some(cohort) = tables.advance_on(path, cohort) {
+                    if let Some(cohort) = tables.advance_on(path, cohort, None) {
                         assert_eq!(d, 1);
                         define(cohort);
                     }
@@ -557,7 +647,7 @@ mod tests {
         let steps = |client: usize| steps + client as u64 % 2;
         let apart = |cohorts: Vec<Cohort<'_, ()>>| {
             for cohort in cohorts {
-                assert!(tables.advance_on(path, cohort).is_none());
+                assert!(tables.advance_on(path, cohort, None).is_none());
             }
         };
         let together = |cohorts: Vec<Cohort<'_, ()>>| {

@@ -212,7 +212,7 @@ impl Problem for LeastSquares {
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
         let rest = match self.batch {
-            1 => self.tables.advance_on(InstructionSet::best(), cohort),
+            1 => self.tables.advance_on(InstructionSet::best(), cohort, None),
             _ => Some(cohort),
         };
         if let Some(cohort) = rest {

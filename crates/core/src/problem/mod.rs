@@ -323,6 +323,22 @@ pub trait Problem: Facts {
         generic::advance(self, cohort);
     }
 
+    /// [`Problem::advance`] for the field linearised for each draw; returns the cohort unless steps are
+    /// fused, as they are wherever the field is its own linearisation.
+    fn advance_linearised<'a>(
+        &self,
+        cohort: Cohort<'a, Self::State>,
+    ) -> Option<Cohort<'a, Self::State>>
+    where
+        Self: Sized,
+    {
+        if !self.linear() {
+            return Some(cohort);
+        }
+        self.advance(cohort);
+        None
+    }
+
     /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), E_c times, for each client of the
     /// cohort, with μ(θ − θ_t) the proximal term. A problem may fuse steps, as in
     /// [`Problem::advance`].

@@ -3,8 +3,8 @@
 //! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem, group_clients};
-use crate::kernel::axpy;
+use super::{Facts, Problem, generic, group_clients};
+use crate::kernel::{Cohort, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 
@@ -114,5 +114,11 @@ impl<P: Problem> Problem for Twin<P> {
         field: &mut [f64],
     ) {
         self.problem.linearised(client, state, theta, rng, field);
+    }
+
+    fn advance(&self, cohort: Cohort<'_, P::State>) {
+        if let Some(cohort) = self.problem.advance_linearised(cohort) {
+            generic::advance(self, cohort);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::rng::Purpose;
 /// θ of every client after `steps(client)` steps by `run`, and the next draw of its
 /// stream: first all clients from their own rows; then some of them, in halves, from
 /// one start and with one ξ.
-pub(in crate::kernel) fn thetas(
+pub(crate) fn thetas(
     d: usize,
     clients: usize,
     steps: impl Fn(usize) -> u64,

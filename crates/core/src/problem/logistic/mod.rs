@@ -19,7 +19,7 @@ use super::{
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::outer::add_rows;
-use crate::kernel::records::{Link, RecordTables};
+use crate::kernel::records::{Link, RecordTables, Tangent};
 use crate::kernel::{
     Cohort, CohortSteps, InstructionSet, Rows, axpy, dot, products, squared_distance,
 };
@@ -264,11 +264,27 @@ impl Logistic {
 
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        let rest =
-            if self.loss.batch == 1 { self.tables.advance_on(path, cohort) } else { Some(cohort) };
+        let rest = if self.loss.batch == 1 {
+            self.tables.advance_on(path, cohort, None)
+        } else {
+            Some(cohort)
+        };
         if let Some(cohort) = rest {
             generic::advance(self, cohort);
         }
+    }
+
+    /// [`Problem::advance_linearised`] on a chosen instruction set, of which the bits are independent.
+    fn advance_linearised_on<'a>(
+        &self,
+        path: InstructionSet,
+        cohort: Cohort<'a, ()>,
+    ) -> Option<Cohort<'a, ()>> {
+        if self.loss.batch > 1 {
+            return Some(cohort);
+        }
+        let tangent = Tangent { star: self.optimum(), weights: &|set| self.at_optimum(set) };
+        self.tables.advance_on(path, cohort, Some(&tangent))
     }
 
     /// ∇f of a record set, λθ − E[s y x], from the weights s at θ.
@@ -538,6 +554,10 @@ impl Problem for Logistic {
 
     fn advance(&self, cohort: Cohort<'_, ()>) {
         self.advance_on(InstructionSet::best(), cohort);
+    }
+
+    fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
+        self.advance_linearised_on(InstructionSet::best(), cohort)
     }
 
     fn held_records(&self) -> Option<RecordSizes> {

@@ -1,7 +1,8 @@
 //! Logistic regression against differences and its own oracle.
 
 use super::*;
-use crate::problem::check;
+use crate::kernel::testing::thetas;
+use crate::problem::{Twin, check};
 use crate::sample;
 
 fn settings(data: Data) -> Settings {
@@ -57,5 +58,23 @@ fn the_divergence_has_no_seam() {
     for v in [-3.0, 0.1, 4.0] {
         let (inside, outside) = (divergence(v + 0.0099999999, v), divergence(v + 0.0100000001, v));
         assert!((inside / outside - 1.0).abs() < 1e-7, "{inside} {outside}");
+    }
+}
+
+#[test]
+fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
+    for d in [2, 3, 5, 9, 17, 40, 130] {
+        let settings = Settings { dimension: d, batch: 1, ..settings(MIXED) };
+        let (problem, twin) = (sample::build(&settings, 3), Twin::new(sample::build(&settings, 3)));
+        for (clients, steps) in [(1, 0), (1, 33), (4, 10), (7, 200), (13, 64)] {
+            let expected = thetas(d, clients, |_| steps, |all| generic::advance(&twin, all));
+            for path in InstructionSet::available() {
+                let fused = |all: Cohort<'_, ()>| {
+                    assert!(problem.advance_linearised_on(path, all).is_none());
+                };
+                let got = thetas(d, clients, |_| steps, fused);
+                assert!(got == expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
+            }
+        }
     }
 }

@@ -147,7 +147,7 @@ pub struct ExactMoments<'a> {
 fn types(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> (Vec<Type>, Vec<usize>) {
     let updates =
         |c: usize| model.runs.iter().map(|run| (run.update)(c)).collect::<Vec<LocalUpdate>>();
-    let bits = |c: usize| updates(c).iter().map(LocalUpdate::bits).collect::<Vec<_>>();
+    let bits = |c: usize| model.runs.iter().map(|run| (run.update)(c).bits()).collect::<Vec<_>>();
     let key = |c: usize| (facts.distribution(c), facts.weight(c).to_bits(), bits(c));
     let (first, type_of) = group_clients(facts.clients(), key);
     let of_first = |first| {

@@ -354,16 +354,21 @@ impl RecordTables {
         let is_tangent = tangent.is_some();
         // What records are multiplied with: θ, or θ* − θ.
         let factor = if is_tangent { apart } else { theta };
-        // SAFETY: all are padded rows.
-        let look = |k: usize| unsafe {
-            if is_tangent {
-                let (theta, apart) = (theta.add(k * stride), apart.add(k * stride));
-                (0..stride).step_by(I::LANES).for_each(|at| {
-                    I::store(apart.add(at), I::sub(I::load(star.add(at)), I::load(theta.add(at))));
-                });
+        // θ* − θ of all, after their steps.
+        let look = || {
+            for k in 0..if is_tangent { len } else { 0 } {
+                let (theta, apart) =
+                    (theta.wrapping_add(k * stride), apart.wrapping_add(k * stride));
+                for at in (0..stride).step_by(I::LANES) {
+                    // SAFETY: all are padded rows.
+                    unsafe {
+                        let apart_there = I::sub(I::load(star.add(at)), I::load(theta.add(at)));
+                        I::store(apart.add(at), apart_there);
+                    }
+                }
             }
         };
-        (0..len).for_each(look);
+        look();
         let held = self.held_by(&lanes.client[..len], tangent);
         // SAFETY: only draws that are ready are read; records start at record·stride
         // with record < the set's records.
@@ -392,8 +397,8 @@ impl RecordTables {
                             (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
                         let next = held.sets[k].add(drawn[k] * stride);
                         F::update::<I>(own, [rows[k], next], factors, stride);
-                        look(k);
                     }
+                    look();
                 }
                 lanes.skip(now);
                 left -= now as u64;

@@ -9,7 +9,7 @@ import numpy as np
 
 from timing import CLIENTS, draw, engines, measure
 
-RECORDS, DIMENSIONS = 5000, (2, 10, 50, 123, 300, 784)
+RECORDS, DIMENSIONS = 5000, (2, 10, 50, 123, 300, 617, 784)
 STEP_SIZE, RIDGE = 0.1, 0.01
 
 

@@ -268,12 +268,12 @@ fn io(file: &Path, source: &Source) -> Vec<String> {
 fn the_core_does_no_io_and_reads_no_clock() {
     let mut checked = BTreeSet::new();
     for (file, source) in modules() {
-        assert_eq!(io(&file, &source), Vec::<String>::new());
+        assert_eq!(io(file, source), Vec::<String>::new());
         if file.starts_with(WITHOUT_IO) {
             let text = fs::read_to_string(root().join(file)).unwrap();
             for planted in ["use std::fs;", "use std::{io, fmt};", "fn f() { println!(); }"] {
-                let planted = Source::new(&inside(&file), &format!("{text}\n{planted}"));
-                assert_eq!(io(&file, &planted).len(), 1, "{}", file.display());
+                let planted = Source::new(&inside(file), &format!("{text}\n{planted}"));
+                assert_eq!(io(file, &planted).len(), 1, "{}", file.display());
             }
             checked.insert(source.module[0].clone());
         }
@@ -404,11 +404,11 @@ fn tests_wait_for_nothing_without_a_deadline() {
         found.extend(waits(&file, &words(&fs::read_to_string(&file).unwrap())));
     }
     let all = files();
-    let tests = test_modules(&all);
+    let tests = test_modules(all);
     for (file, source) in all {
-        found.extend(waits(&file, &source.tests));
+        found.extend(waits(file, &source.tests));
         if tests.iter().any(|test| source.module.starts_with(test)) {
-            found.extend(waits(&file, &source.code));
+            found.extend(waits(file, &source.code));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));

@@ -3,8 +3,8 @@
 mod lanes;
 
 use crate::rng::Stream;
-pub(in crate::kernel) use lanes::EqualSteps;
 use lanes::Who;
+pub(in crate::kernel) use lanes::{EqualSteps, Lanes};
 
 /// The local steps of one client in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]

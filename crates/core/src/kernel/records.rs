@@ -8,7 +8,7 @@
 //! and a polynomial); its lanes are the clients, and several registers of them hide the latency. A
 //! step on a long record is bound by memory.
 
-use super::cohort::{Cohort, EqualSteps};
+use super::cohort::{Cohort, EqualSteps, Lanes};
 use super::exp::{sigmoid, sigmoids};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
@@ -333,41 +333,14 @@ impl RecordTables {
     ) {
         let (d, stride, mut left) = (self.d, self.stride, clients.steps);
         let mut lanes = clients.some::<MOST>(from, len);
-        let (star, rows) = room.split_at_mut(stride);
-        let third = rows.len() / 3;
-        let (theta, rows) = rows.split_at_mut(third);
-        let (xi, apart) = rows.split_at_mut(third);
-        if let Some(tangent) = tangent {
-            star[..d].copy_from_slice(tangent.star);
-        }
-        let star = star.as_ptr();
-        let (theta, xi, apart) = (theta.as_mut_ptr(), xi.as_mut_ptr(), apart.as_mut_ptr());
-        for k in 0..len {
-            // SAFETY: θ and ξ hold d numbers, and a row has room for them.
-            unsafe {
-                copy_row(lanes.start[k], theta.add(k * stride), d);
-                copy_row(lanes.correction[k], xi.add(k * stride), d);
-                // If the previous group diverged, it may have left a NaN in the padding.
-                theta.add(k * stride + d).write_bytes(0, stride - d);
-            }
-        }
         let is_tangent = tangent.is_some();
-        // What records are multiplied with: θ, or θ* − θ.
-        let factor = if is_tangent { apart } else { theta };
-        // θ* − θ of all, after their steps.
-        let look = || {
-            for k in 0..if is_tangent { len } else { 0 } {
-                let (theta, apart) =
-                    (theta.wrapping_add(k * stride), apart.wrapping_add(k * stride));
-                for at in (0..stride).step_by(I::LANES) {
-                    // SAFETY: all are padded rows.
-                    unsafe {
-                        let apart_there = I::sub(I::load(star.add(at)), I::load(theta.add(at)));
-                        I::store(apart.add(at), apart_there);
-                    }
-                }
-            }
-        };
+        // SAFETY: passed on to the caller; lanes hold rows of d numbers.
+        let room = unsafe { StepRows::new(room, (d, stride), &lanes, tangent) };
+        let (theta, xi) = (room.theta, room.xi.cast_const());
+        // What records are multiplied with.
+        let factor = if is_tangent { room.apart } else { theta };
+        // SAFETY: passed on to the caller.
+        let look = || unsafe { room.look::<I>(if is_tangent { len } else { 0 }, stride) };
         look();
         let held = self.held_by(&lanes.client[..len], tangent);
         // SAFETY: only draws that are ready are read; records start at record·stride
@@ -392,7 +365,7 @@ impl RecordTables {
                     }
                     self.errors_of::<W>(&held, &current[..len], &mut errors, is_tangent);
                     for k in 0..len {
-                        let own = (theta.add(k * stride), xi.add(k * stride).cast_const());
+                        let own = (theta.add(k * stride), xi.add(k * stride));
                         let factors =
                             (I::splat(self.l2), I::splat(lanes.step[k]), I::splat(errors[k]));
                         let next = held.sets[k].add(drawn[k] * stride);
@@ -457,6 +430,67 @@ impl RecordTables {
                 for (k, (record, along)) in records.iter().zip(along).enumerate() {
                     // SAFETY: passed on to the caller.
                     *along -= unsafe { *held.targets[k].add(*record) };
+                }
+            }
+        }
+    }
+}
+
+/// The padded rows of the clients in lockstep.
+struct StepRows {
+    theta: *mut f64,
+    xi: *mut f64,
+    /// θ*, one row, with a tangent.
+    star: *const f64,
+    /// θ* − θ, with a tangent.
+    apart: *mut f64,
+}
+
+impl StepRows {
+    /// Copies θ and ξ of these clients, and θ*, to `room`.
+    ///
+    /// # Safety
+    /// `room` has 3·len + 1 rows, and the padding of those of ξ and θ* is zero.
+    #[inline(always)]
+    unsafe fn new(
+        room: &mut [f64],
+        (d, stride): (usize, usize),
+        lanes: &Lanes<'_, MOST>,
+        tangent: Option<&Tangent<'_>>,
+    ) -> Self {
+        let (star, rows) = room.split_at_mut(stride);
+        let third = rows.len() / 3;
+        let (theta, rows) = rows.split_at_mut(third);
+        let (xi, apart) = rows.split_at_mut(third);
+        if let Some(tangent) = tangent {
+            star[..d].copy_from_slice(tangent.star);
+        }
+        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
+        for k in 0..lanes.len {
+            // SAFETY: θ and ξ hold d numbers, and a row has room for them.
+            unsafe {
+                copy_row(lanes.start[k], theta.add(k * stride), d);
+                copy_row(lanes.correction[k], xi.add(k * stride), d);
+                // If the previous group diverged, it may have left a NaN in the padding.
+                theta.add(k * stride + d).write_bytes(0, stride - d);
+            }
+        }
+        Self { theta, xi, star: star.as_ptr(), apart: apart.as_mut_ptr() }
+    }
+
+    /// θ* − θ of the first `len`, after a step.
+    ///
+    /// # Safety
+    /// `I` is present; there are as many, with rows of `stride` numbers.
+    #[inline(always)]
+    unsafe fn look<I: Simd>(&self, len: usize, stride: usize) {
+        for k in 0..len {
+            for at in (0..stride).step_by(I::LANES) {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    let theta = I::load(self.theta.add(k * stride + at));
+                    let apart = I::sub(I::load(self.star.add(at)), theta);
+                    I::store(self.apart.add(k * stride + at), apart);
                 }
             }
         }

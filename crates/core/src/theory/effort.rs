@@ -137,18 +137,28 @@ mod tests {
         ]
     }
 
-    #[test]
-    fn small_instances_fit_and_large_ones_do_not() {
-        for linear in [true, false] {
-            for (d, n) in [(1, 1), (3, 10), (8, 20)] {
-                assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
-                assert!(drift_effort(&Sized(d, n, linear), 100).fits());
-            }
-            for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
-                assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
-                assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
-            }
+    fn small_fit_and_large_do_not(linear: bool) {
+        for (d, n) in [(1, 1), (3, 10), (8, 20)] {
+            assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
+            assert!(drift_effort(&Sized(d, n, linear), 100).fits());
         }
+        for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
+            assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
+            assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
+        }
+    }
+
+    #[test]
+    fn small_linear_instances_fit_and_large_ones_do_not() {
+        small_fit_and_large_do_not(true);
+    }
+    #[test]
+    fn small_curved_instances_fit_and_large_ones_do_not() {
+        small_fit_and_large_do_not(false);
+    }
+
+    #[test]
+    fn what_grows_with_clients_or_steps_alone_is_counted() {
         // Distinct clients in one dimension: pairs of types take the memory.
         let many = costs(&Sized(1, 30_000, true), 1);
         assert!(many[..4].iter().all(|c| !c.fits()));

@@ -15,15 +15,15 @@ check() { # check PYTHON ENVIRONMENT
   # The program as pip installs it.
   "$2/bin/exactfed" --version
 }
-declare -A running=()
+running=()
 for python in "$@"; do
   environment="$folder/${#running[@]}"
-  (set -e; check "$python" "$environment") > "$environment.log" 2>&1 &
-  running[$environment]=$!
+  (check "$python" "$environment") > "$environment.log" 2>&1 &
+  running+=($!)
 done
 failed=0
-for environment in "${!running[@]}"; do
-  wait "${running[$environment]}" || failed=1
-  echo "== $(cat "$environment.log")"
+for k in "${!running[@]}"; do
+  wait "${running[$k]}" || failed=1
+  echo "== $(cat "$folder/$k.log")"
 done
 exit $failed

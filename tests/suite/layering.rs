@@ -155,6 +155,12 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
     }
 }
 
+/// A file whose words are followed by others.
+fn followed(file: &Path, own: &[Word], further: &str) -> Source {
+    let module = own.first().map_or(&[][..], |word| &word.module[..]);
+    Source::of(&inside(file), [own, &words_in(further, module)].concat())
+}
+
 /// However a file of theory comes to name the engine, on its last line, it is found.
 #[test]
 fn theory_that_names_the_engine_is_found() {
@@ -165,10 +171,6 @@ fn theory_that_names_the_engine_is_found() {
     for (file, source) in theory {
         let text = fs::read_to_string(root().join(file)).unwrap();
         let own = words_in(&text, &source.module);
-        let and = |further: &str| {
-            let words = [&own[..], &words_in(further, &source.module)].concat();
-            Source::of(&inside(file), words)
-        };
         let up = "super::".repeat(source.module.len());
         for planted in [
             "use crate::federated;".to_owned(),
@@ -191,7 +193,7 @@ fn theory_that_names_the_engine_is_found() {
             "use crate as root;".to_owned(),
             "use exactfed_core::federated;".to_owned(),
         ] {
-            let found = breaks(file, &and(&planted));
+            let found = breaks(file, &followed(file, &own, &planted));
             assert_eq!(found.len(), 1, "{}: {planted}: {found:?}", file.display());
         }
         for allowed in [
@@ -201,7 +203,7 @@ fn theory_that_names_the_engine_is_found() {
             "// use crate::federated;\n/* crate::federated /* */ crate::federated */",
             "const S: &str = r#\"\" crate::federated\"#; const C: char = '\"';",
         ] {
-            let found = breaks(file, &and(allowed));
+            let found = breaks(file, &followed(file, &own, allowed));
             assert!(found.is_empty(), "{}: {allowed}: {found:?}", file.display());
         }
     }
@@ -271,8 +273,9 @@ fn the_core_does_no_io_and_reads_no_clock() {
         assert_eq!(io(file, source), Vec::<String>::new());
         if file.starts_with(WITHOUT_IO) {
             let text = fs::read_to_string(root().join(file)).unwrap();
+            let own = words_in(&text, &source.module);
             for planted in ["use std::fs;", "use std::{io, fmt};", "fn f() { println!(); }"] {
-                let planted = Source::new(&inside(file), &format!("{text}\n{planted}"));
+                let planted = followed(file, &own, planted);
                 assert_eq!(io(file, &planted).len(), 1, "{}", file.display());
             }
             checked.insert(source.module[0].clone());

@@ -8,17 +8,18 @@
 //! and a polynomial); its lanes are the clients, and several registers of them hide the latency. A
 //! step on a long record is bound by memory.
 
-use super::cohort::{Cohort, EqualSteps, Lanes};
+mod rows;
+
+use super::cohort::{Cohort, EqualSteps};
 use super::exp::{sigmoid, sigmoids};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{
-    InstructionSet, ScalarLane, Simd, fold_registers, padded, prefetch, prefetch_all,
-};
-use super::strips::{self, over_strips, with_strip};
-use super::{Aligned, Rows, Table, WIDTH, axpy, dot, products};
+use super::simd::{InstructionSet, ScalarLane, Simd, padded};
+use super::strips::with_strip;
+use super::{Aligned, Rows, Table, axpy, dot, products};
+use rows::{InRegisters, InStrips, RowForm, StepRows, copy_row};
 
 /// The loss of a record, and what its error depends on.
 #[derive(Clone, Debug)]
@@ -58,9 +59,6 @@ pub struct Tangent<'a> {
     pub weights: &'a dyn Fn(usize) -> &'a [f64],
 }
 
-/// Numbers of a cache line.
-const LINE: usize = 8;
-
 /// The most clients in lockstep.
 const MOST: usize = 12;
 
@@ -70,23 +68,6 @@ const NEAR: usize = (3 * MOST + 1) * 4;
 /// Numbers that begin at a cache line.
 #[repr(align(64))]
 struct CacheLines([f64; NEAR]);
-
-/// Copies a row of `d` numbers; short ones without a call.
-///
-/// # Safety
-/// Both have them.
-#[inline(always)]
-unsafe fn copy_row(from: *const f64, to: *mut f64, d: usize) {
-    // SAFETY: passed on to the caller.
-    unsafe {
-        match d {
-            2 => from.copy_to_nonoverlapping(to, 2),
-            3 => from.copy_to_nonoverlapping(to, 3),
-            4 => from.copy_to_nonoverlapping(to, 4),
-            _ => from.copy_to_nonoverlapping(to, d),
-        }
-    }
-}
 
 impl RecordTables {
     /// Tables of these record sets (rows of d numbers), under λ.
@@ -181,6 +162,9 @@ impl RecordTables {
     /// Runs the local steps of every client of the cohort, one record per step, if there
     /// is a fused body for the dimension; otherwise returns the cohort. With a tangent the steps are
     /// those of the linearised field.
+    ///
+    /// # Panics
+    /// If θ* has another dimension, or there is not a weight for each record.
     pub fn advance_on<'a, S>(
         &self,
         path: InstructionSet,
@@ -391,7 +375,9 @@ impl RecordTables {
             held.sets[k] = self.records.as_ptr().wrapping_add(self.begins[set] * self.stride);
             held.counts[k] = self.records(set) as u64;
             if let Some(tangent) = tangent {
-                held.targets[k] = (tangent.weights)(set).as_ptr();
+                let weights = (tangent.weights)(set);
+                assert_eq!(weights.len(), self.records(set));
+                held.targets[k] = weights.as_ptr();
             } else if let Link::Linear { targets } = &self.link {
                 held.targets[k] = targets[set].as_ptr();
             }
@@ -436,67 +422,6 @@ impl RecordTables {
     }
 }
 
-/// The padded rows of the clients in lockstep.
-struct StepRows {
-    theta: *mut f64,
-    xi: *mut f64,
-    /// θ*, one row, with a tangent.
-    star: *const f64,
-    /// θ* − θ, with a tangent.
-    apart: *mut f64,
-}
-
-impl StepRows {
-    /// Copies θ and ξ of these clients, and θ*, to `room`.
-    ///
-    /// # Safety
-    /// `room` has 3·len + 1 rows, and the padding of those of ξ and θ* is zero.
-    #[inline(always)]
-    unsafe fn new(
-        room: &mut [f64],
-        (d, stride): (usize, usize),
-        lanes: &Lanes<'_, MOST>,
-        tangent: Option<&Tangent<'_>>,
-    ) -> Self {
-        let (star, rows) = room.split_at_mut(stride);
-        let third = rows.len() / 3;
-        let (theta, rows) = rows.split_at_mut(third);
-        let (xi, apart) = rows.split_at_mut(third);
-        if let Some(tangent) = tangent {
-            star[..d].copy_from_slice(tangent.star);
-        }
-        let (theta, xi) = (theta.as_mut_ptr(), xi.as_mut_ptr());
-        for k in 0..lanes.len {
-            // SAFETY: θ and ξ hold d numbers, and a row has room for them.
-            unsafe {
-                copy_row(lanes.start[k], theta.add(k * stride), d);
-                copy_row(lanes.correction[k], xi.add(k * stride), d);
-                // If the previous group diverged, it may have left a NaN in the padding.
-                theta.add(k * stride + d).write_bytes(0, stride - d);
-            }
-        }
-        Self { theta, xi, star: star.as_ptr(), apart: apart.as_mut_ptr() }
-    }
-
-    /// θ* − θ of the first `len`, after a step.
-    ///
-    /// # Safety
-    /// `I` is present; there are as many, with rows of `stride` numbers.
-    #[inline(always)]
-    unsafe fn look<I: Simd>(&self, len: usize, stride: usize) {
-        for k in 0..len {
-            for at in (0..stride).step_by(I::LANES) {
-                // SAFETY: passed on to the caller.
-                unsafe {
-                    let theta = I::load(self.theta.add(k * stride + at));
-                    let apart = I::sub(I::load(self.star.add(at)), theta);
-                    I::store(self.apart.add(k * stride + at), apart);
-                }
-            }
-        }
-    }
-}
-
 /// The records of the clients in lockstep.
 struct HeldRecords {
     /// The first row of each client's records.
@@ -511,111 +436,6 @@ impl HeldRecords {
     #[inline(always)]
     fn pick(&self, k: usize, draw: u64) -> usize {
         ((u128::from(draw) * u128::from(self.counts[k])) >> 64) as usize
-    }
-}
-
-/// How padded rows are passed over.
-trait RowForm {
-    /// Prefetches what [`RowForm::update`] does not of the row of the next step.
-    fn begin(next: *const f64, stride: usize);
-
-    /// xᵀy of two rows.
-    ///
-    /// # Safety
-    /// `I` is present; the rows have `stride` numbers and this form.
-    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64;
-
-    /// θ ← θ − step ((λθ + e x) + ξ) with the first of two rows; the second is that of the next
-    /// step.
-    ///
-    /// # Safety
-    /// As for `dot`.
-    unsafe fn update<I: Simd>(
-        own: (*mut f64, *const f64),
-        rows: [*const f64; 2],
-        factors: (I::V, I::V, I::V),
-        stride: usize,
-    );
-}
-
-/// R registers hold a row.
-struct InRegisters<const R: usize>;
-
-impl<const R: usize> RowForm for InRegisters<R> {
-    #[inline(always)]
-    fn begin(next: *const f64, stride: usize) {
-        prefetch_all(next, 8 * stride);
-    }
-
-    #[inline(always)]
-    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, _stride: usize) -> f64 {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let mut v = I::load_all::<R>(x);
-            let y = I::load_all::<R>(y);
-            for r in 0..R {
-                v[r] = I::mul(v[r], y[r]);
-            }
-            fold_registers::<I, R>(v)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn update<I: Simd>(
-        (theta, xi): (*mut f64, *const f64),
-        [row, _next]: [*const f64; 2],
-        (l2, step, error): (I::V, I::V, I::V),
-        _stride: usize,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            let mut values = I::load_all::<R>(theta);
-            let (row, xi) = (I::load_all::<R>(row), I::load_all::<R>(xi));
-            for (r, values) in values.iter_mut().enumerate() {
-                let field = I::add(I::mul(l2, *values), I::mul(error, row[r]));
-                *values = I::sub(*values, I::mul(step, I::add(field, xi[r])));
-            }
-            for (r, values) in values.into_iter().enumerate() {
-                I::store(theta.add(r * I::LANES), values);
-            }
-        }
-    }
-}
-
-/// W registers hold a strip of a row.
-struct InStrips<const W: usize>;
-
-impl<const W: usize> RowForm for InStrips<W> {
-    /// The update prefetches the next row strip by strip, so that memory is read while it
-    /// computes.
-    #[inline(always)]
-    fn begin(_next: *const f64, _stride: usize) {}
-
-    #[inline(always)]
-    unsafe fn dot<I: Simd>(x: *const f64, y: *const f64, stride: usize) -> f64 {
-        // SAFETY: passed on to the caller.
-        unsafe { strips::dot::<I, W>(x, y, stride) }
-    }
-
-    #[inline(always)]
-    unsafe fn update<I: Simd>(
-        (theta, xi): (*mut f64, *const f64),
-        [row, next]: [*const f64; 2],
-        (l2, step, error): (I::V, I::V, I::V),
-        stride: usize,
-    ) {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            over_strips!(I, W, stride, |at, _r| {
-                if at % LINE == 0 {
-                    prefetch(next.wrapping_add(at));
-                }
-                let values = I::load(theta.add(at));
-                let field = I::add(I::mul(l2, values), I::mul(error, I::load(row.add(at))));
-                let change = I::mul(step, I::add(field, I::load(xi.add(at))));
-                I::store(theta.add(at), I::sub(values, change));
-            });
-        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod dataset;
 mod exact;
 pub mod garnet;
 mod generic;
+mod groups;
 pub mod least_squares;
 pub mod lms;
 pub mod logistic;
@@ -37,12 +38,11 @@ use arrays::{DataFile, Files};
 pub use chain::{Move, Trajectory};
 pub use exact::Exact;
 pub use generic::mean_of_calls;
+pub use groups::{by_distribution, group_clients};
 pub use minimise::{MOST_REFINED, Minimiser};
 pub use record_loss::Given;
 pub use spec::Spec;
 use std::any::Any;
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::OnceLock;
 pub use twin::Twin;
 
@@ -248,32 +248,6 @@ pub struct RecordMetrics {
     pub accuracy: bool,
     /// Whether some of them are held out.
     pub test: bool,
-}
-
-/// Groups clients with equal keys: the first client of each group, and the group of each client.
-pub fn group_clients<K: Hash + Eq>(
-    clients: usize,
-    key: impl Fn(usize) -> K,
-) -> (Vec<usize>, Vec<usize>) {
-    let (mut known, mut first) = (HashMap::new(), Vec::new());
-    let mut group = |client| {
-        *known.entry(key(client)).or_insert_with(|| {
-            first.push(client);
-            first.len() - 1
-        })
-    };
-    let groups = (0..clients).map(&mut group).collect();
-    (first, groups)
-}
-
-/// A value of each distribution of the clients' oracles, computed for its first client, and the
-/// index of each client's value.
-pub fn by_distribution<T>(
-    facts: &dyn Facts,
-    value: impl Fn(usize) -> Option<T>,
-) -> Option<(Vec<T>, Vec<usize>)> {
-    let (first, groups) = group_clients(facts.clients(), |client| facts.distribution(client));
-    Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
 }
 
 /// A problem that can be run: its stochastic oracle.

@@ -1,0 +1,31 @@
+//! Clients that are alike.
+
+use super::Facts;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Groups clients with equal keys: the first client of each group, and the group of each client.
+pub fn group_clients<K: Hash + Eq>(
+    clients: usize,
+    key: impl Fn(usize) -> K,
+) -> (Vec<usize>, Vec<usize>) {
+    let (mut known, mut first) = (HashMap::new(), Vec::new());
+    let mut group = |client| {
+        *known.entry(key(client)).or_insert_with(|| {
+            first.push(client);
+            first.len() - 1
+        })
+    };
+    let groups = (0..clients).map(&mut group).collect();
+    (first, groups)
+}
+
+/// A value of each distribution of the clients' oracles, computed for its first client, and the
+/// index of each client's value.
+pub fn by_distribution<T>(
+    facts: &dyn Facts,
+    value: impl Fn(usize) -> Option<T>,
+) -> Option<(Vec<T>, Vec<usize>)> {
+    let (first, groups) = group_clients(facts.clients(), |client| facts.distribution(client));
+    Some((first.into_iter().map(value).collect::<Option<_>>()?, groups))
+}

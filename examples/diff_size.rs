@@ -4,7 +4,7 @@
 //!
 //! `cargo run --release --locked --example diff_size`
 
-use exactfed::analysis::compare::{
+use exactfed::compare::{
     ChangeVerdict, Options, SCHEMA, Side, SideCell, SideExperiment, SideRuns, compare,
 };
 use exactfed::rng::Stream;

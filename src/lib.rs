@@ -4,7 +4,7 @@
 //! Both are re-exported here module by module, so that `exactfed::` reaches everything.
 //!
 //! The modules of this crate, each of which imports only from those before it: [`stats`];
-//! [`store`]; [`analysis`]; [`chart`]; [`report`]; [`cli`].
+//! [`store`]; [`analysis`]; [`compare`]; [`chart`]; [`report`]; [`cli`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -18,6 +18,7 @@ pub use exactfed_runner::{data, files, manifest, plan, registered, runner, trace
 pub mod analysis;
 pub mod chart;
 pub mod cli;
+pub mod compare;
 pub mod report;
 pub mod stats;
 pub mod store;

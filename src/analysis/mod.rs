@@ -7,7 +7,6 @@
 mod averages;
 pub mod bounds;
 pub mod claims;
-pub mod compare;
 mod costs;
 mod curves;
 mod downsample;
@@ -18,7 +17,7 @@ mod figure;
 pub mod first_order;
 pub mod frontier;
 mod line;
-mod line_figure;
+pub mod line_figure;
 mod looks;
 mod map;
 mod measures;
@@ -39,7 +38,7 @@ pub mod tuned;
 mod tuning;
 mod unplanned;
 #[cfg(test)]
-mod wrong;
+pub mod wrong;
 
 use crate::stats::{Summary, mean};
 use crate::store::provenance::Provenance;
@@ -423,7 +422,7 @@ fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
 }
 
 /// The number of cells that a thread reads one after the other.
-fn cells_per_task(cells: usize) -> usize {
+pub fn cells_per_task(cells: usize) -> usize {
     (cells / 64).clamp(1, 512)
 }
 

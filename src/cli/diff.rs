@@ -2,8 +2,8 @@
 //! chooses the exit code.
 
 use super::{Code, Failure, print};
-use crate::analysis::compare::results::ResultsFolder;
-use crate::analysis::compare::{
+use crate::compare::results::ResultsFolder;
+use crate::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
     record,
 };

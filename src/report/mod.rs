@@ -33,9 +33,10 @@ mod view;
 
 use crate::analysis::family::FAMILIES;
 use crate::analysis::table::FinalsColumns;
-use crate::analysis::{Color, Experiment, Figure, compare, unique};
+use crate::analysis::{Color, Experiment, Figure, unique};
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
+use crate::compare;
 use crate::stats::mean;
 use exactfed_core::sources;
 use exactfed_core::words::count;

@@ -4,7 +4,7 @@
 //! content. A file is listed before it is written, so that the list also has the files of an
 //! interrupted report.
 
-use crate::analysis::compare::record::{FINALS, RECORD};
+use crate::compare::record::{FINALS, RECORD};
 use exactfed_runner::files::{
     Error, error, open_regular, read_regular, read_regular_text, remove_leftovers, write_atomically,
 };

@@ -31,6 +31,7 @@ const LAYERS: &[&[&str]] = &[
     &["stats"],
     &["store"],
     &["analysis"],
+    &["compare"],
     &["chart"],
     &["report"],
     &["cli"],

@@ -1,7 +1,7 @@
 //! Readers of files: what was written comes back, and no bytes are more than a message.
 
 use crate::runner::runner;
-use exactfed::analysis::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
+use exactfed::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
 use exactfed::data;
 use exactfed::problem::arrays::{Array, Column, Contents};
 use exactfed::store::read_table;

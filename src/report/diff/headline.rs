@@ -2,7 +2,7 @@
 //! are as they were.
 
 use super::{clean, percent};
-use crate::analysis::compare::{Change, ChangeVerdict, Comparison};
+use crate::compare::{Change, ChangeVerdict, Comparison};
 use crate::report::finding::ColoredText;
 use exactfed_core::words::{readable, thousands};
 

@@ -1,6 +1,6 @@
 //! A comparison for programs.
 
-use crate::analysis::compare::{Change, ChangeVerdict, ClaimChange, Class, Comparison, SideClaim};
+use crate::compare::{Change, ChangeVerdict, ClaimChange, Class, Comparison, SideClaim};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -14,11 +14,11 @@ use super::claims::{interval, probability};
 use super::finding::ColoredText;
 use super::number_text::short;
 use crate::analysis::Figure;
-use crate::analysis::compare::{
+use crate::chart;
+use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
     SideClaim, Timing,
 };
-use crate::chart;
 use exactfed_core::words;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::short as short_path;

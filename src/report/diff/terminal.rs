@@ -1,7 +1,7 @@
 //! The summary for a terminal: aligned, short, without colours.
 
 use super::{ChangeTable, ChangeText, ClaimChangeText, DiffText};
-use crate::analysis::compare::ChangeVerdict;
+use crate::compare::ChangeVerdict;
 use exactfed_core::words::count;
 use std::fmt::Write;
 

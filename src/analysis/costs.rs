@@ -24,7 +24,7 @@ const MOST_NAMED: usize = 4;
 
 /// A cost as text: `500 communications`.
 pub fn cost_text(at: AtCost) -> String {
-    let (unit, most) = at.limit();
+    let AtCost { unit, most } = at;
     format!("{} {}", number(most, 3), unit.formula())
 }
 

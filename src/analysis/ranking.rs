@@ -138,7 +138,7 @@ impl<'a> Rankings<'a> {
 }
 
 fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>) -> PointKey<'a> {
-    let at = at.map(|at| (at.limit().0, at.limit().1.to_bits()));
+    let at = at.map(|at| (at.unit, at.most.to_bits()));
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
 }
 

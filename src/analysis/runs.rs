@@ -83,7 +83,7 @@ impl CostSample {
 
 /// The last recorded round of a run that costs at most this; `None` if it diverged before.
 fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
-    let (unit, most) = at.limit();
+    let AtCost { unit, most } = at;
     let costs = column(trace, unit, prices);
     let affordable = costs.partition_point(|cost| *cost <= most);
     if affordable < costs.len() || trace.outcome == Outcome::Diverged {
@@ -427,7 +427,7 @@ mod tests {
     /// Three recorded rounds, of which the last costs 7 communications.
     #[test]
     fn a_cost_picks_the_last_round_that_it_pays_for() {
-        let at = AtCost::Communications;
+        let at = |most| AtCost { unit: Quantity::Communications, most };
         let sample = |outcomes: [Outcome; 2], most: f64| {
             let mut needs = TraceNeeds::default();
             needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);

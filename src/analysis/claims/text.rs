@@ -44,6 +44,6 @@ pub fn time_text(at: When) -> String {
         When::Round(round) => format!(" at round {round}"),
         When::Stationary => " over the second half of the rounds".into(),
         When::EveryRound => " at every recorded round".into(),
-        _ => at.cost().map_or(String::new(), |cost| format!(" at {}", cost_text(cost))),
+        When::Cost(cost) => format!(" at {}", cost_text(cost)),
     }
 }

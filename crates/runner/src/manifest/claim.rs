@@ -5,7 +5,7 @@ use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys}
 use super::{AtCost, Quantity, TimeAverage};
 use exactfed_core::flattened::Flattened;
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -260,8 +260,9 @@ pub enum Expected {
 }
 
 /// When a metric is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(transform = When::add_costs)]
 pub enum When {
     /// At the last round.
     #[default]
@@ -272,35 +273,62 @@ pub enum When {
     Stationary,
     /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
-    /// At the last recorded round of each run that costs at most so many communications.
-    Communications(#[schemars(example = 500.0)] f64),
-    /// The same of oracle calls of one client, the slowest of each round, a batch of B counting B.
-    Gradients(#[schemars(example = 10_000.0)] f64),
-    /// The same of local steps of one client.
-    LocalSteps(#[schemars(example = 10_000.0)] f64),
-    /// The same of oracle calls of all clients.
-    OracleCalls(#[schemars(example = 100_000.0)] f64),
-    /// The same of vectors of d numbers sent.
-    VectorsSent(#[schemars(example = 5000.0)] f64),
-    /// The same of bytes sent.
-    Bytes(#[schemars(example = 1e6)] f64),
-    /// The same of simulated seconds, by `[prices]`.
-    Seconds(#[schemars(example = 60.0)] f64),
+    /// At the last recorded round of each run that costs at most this.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Cost(AtCost),
 }
 
 impl When {
     /// The cost at which the metric is measured, if it is at one.
     pub fn cost(self) -> Option<AtCost> {
-        Some(match self {
-            Self::Communications(most) => AtCost::Communications(most),
-            Self::Gradients(most) => AtCost::Gradients(most),
-            Self::LocalSteps(most) => AtCost::LocalSteps(most),
-            Self::OracleCalls(most) => AtCost::OracleCalls(most),
-            Self::VectorsSent(most) => AtCost::VectorsSent(most),
-            Self::Bytes(most) => AtCost::Bytes(most),
-            Self::Seconds(most) => AtCost::Seconds(most),
-            Self::End | Self::Round(_) | Self::Stationary | Self::EveryRound => return None,
-        })
+        match self {
+            Self::Cost(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    fn add_costs(schema: &mut schemars::Schema) {
+        let text = |unit: Quantity| {
+            let unit = unit.formula();
+            format!("At the last recorded round of each run that costs at most so many {unit}.")
+        };
+        if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+            choices.extend(AtCost::choices(text));
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for When {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        const NAMES: [&str; 11] = {
+            let mut names =
+                ["end", "round", "stationary", "every-round", "", "", "", "", "", "", ""];
+            let mut i = 0;
+            while i < AtCost::NAMES.len() {
+                names[4 + i] = AtCost::NAMES[i];
+                i += 1;
+            }
+            names
+        };
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = When;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time")
+            }
+            fn visit_enum<A: EnumAccess<'de>>(self, from: A) -> Result<When, A::Error> {
+                let (name, value) = from.variant::<String>()?;
+                Ok(match name.as_str() {
+                    "end" => value.unit_variant().map(|()| When::End)?,
+                    "round" => When::Round(value.newtype_variant()?),
+                    "stationary" => value.unit_variant().map(|()| When::Stationary)?,
+                    "every-round" => value.unit_variant().map(|()| When::EveryRound)?,
+                    cost => When::Cost(AtCost::read(cost, value)?),
+                })
+            }
+        }
+        from.deserialize_enum("When", &NAMES, Reader)
     }
 }
 

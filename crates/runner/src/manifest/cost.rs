@@ -3,45 +3,104 @@
 
 use super::{Prices, Quantity};
 use exactfed_core::federated::Cost;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, EnumAccess, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt;
 
 /// A cost at which runs are compared: each run at the last recorded round that costs at most
 /// this.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtCost {
-    /// Exchanges between clients and server, above 0.
-    Communications(#[schemars(example = 500.0)] f64),
-    /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
-    Gradients(#[schemars(example = 10_000.0)] f64),
-    /// Local steps of one client, the slowest if they differ.
-    LocalSteps(#[schemars(example = 10_000.0)] f64),
-    /// Oracle evaluations of all clients.
-    OracleCalls(#[schemars(example = 100_000.0)] f64),
-    /// Vectors of d numbers sent in both directions.
-    VectorsSent(#[schemars(example = 5000.0)] f64),
-    /// Bytes sent in both directions, 8 d per vector.
-    Bytes(#[schemars(example = 1e6)] f64),
-    /// Simulated seconds, by `[prices]`.
-    Seconds(#[schemars(example = 60.0)] f64),
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtCost {
+    /// The unit, one of the costs.
+    pub unit: Quantity,
+    /// The most that is paid in it, above 0.
+    pub most: f64,
 }
 
 impl AtCost {
     /// An example for the documentation.
-    pub const EXAMPLE: Self = Self::Communications(500.0);
+    pub const EXAMPLE: Self = Self { unit: Quantity::Communications, most: 500.0 };
 
-    /// The unit, and the most that is paid in it.
-    pub fn limit(self) -> (Quantity, f64) {
-        match self {
-            Self::Communications(most) => (Quantity::Communications, most),
-            Self::Gradients(most) => (Quantity::Gradients, most),
-            Self::LocalSteps(most) => (Quantity::LocalSteps, most),
-            Self::OracleCalls(most) => (Quantity::OracleCalls, most),
-            Self::VectorsSent(most) => (Quantity::VectorsSent, most),
-            Self::Bytes(most) => (Quantity::Bytes, most),
-            Self::Seconds(most) => (Quantity::Seconds, most),
+    /// The units, each with an amount for the documentation.
+    const UNITS: [(Quantity, f64); 7] = [
+        (Quantity::Communications, 500.0),
+        (Quantity::Gradients, 10_000.0),
+        (Quantity::LocalSteps, 10_000.0),
+        (Quantity::OracleCalls, 100_000.0),
+        (Quantity::VectorsSent, 5000.0),
+        (Quantity::Bytes, 1e6),
+        (Quantity::Seconds, 60.0),
+    ];
+
+    /// The names of the units.
+    pub const NAMES: [&str; 7] = {
+        let mut names = [""; 7];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = Self::UNITS[i].0.name();
+            i += 1;
         }
+        names
+    };
+
+    /// Reads the amount in the unit of this name.
+    pub fn read<'de, A: VariantAccess<'de>>(name: &str, most: A) -> Result<Self, A::Error> {
+        let unit = Self::UNITS.iter().find(|(unit, _)| unit.name() == name);
+        let (unit, _) = unit.ok_or_else(|| de::Error::unknown_variant(name, &Self::NAMES))?;
+        Ok(Self { unit: *unit, most: most.newtype_variant()? })
+    }
+
+    /// The choices of a schema, one for each unit.
+    pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
+        Self::UNITS.into_iter().map(move |(unit, example)| {
+            json!({
+                "description": describe(unit),
+                "type": "object",
+                "properties": {
+                    unit.name(): { "type": "number", "format": "double", "examples": [example] }
+                },
+                "required": [unit.name()],
+            })
+        })
+    }
+}
+
+impl Serialize for AtCost {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_newtype_variant("AtCost", 0, self.unit.name(), &self.most)
+    }
+}
+
+impl<'de> Deserialize<'de> for AtCost {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = AtCost;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a cost")
+            }
+            fn visit_enum<A: EnumAccess<'de>>(self, from: A) -> Result<AtCost, A::Error> {
+                let (name, most) = from.variant::<String>()?;
+                AtCost::read(&name, most)
+            }
+        }
+        from.deserialize_enum("AtCost", &Self::NAMES, Reader)
+    }
+}
+
+impl JsonSchema for AtCost {
+    fn schema_name() -> Cow<'static, str> {
+        "AtCost".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let choices: Vec<Value> = Self::choices(|unit| unit.description().into()).collect();
+        schemars::json_schema!({
+            "description": "A cost at which runs are compared: each run at the last recorded round that costs at most this.",
+            "oneOf": choices,
+        })
     }
 }
 

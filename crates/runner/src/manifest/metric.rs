@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! quantities {
     (
-        metrics { $($(#[$doc:meta])* $metric:ident => $name:literal, $column:literal, $formula:literal;)* }
-        others { $($(#[$other_doc:meta])* $other:ident => $other_name:literal, $other_column:literal, $other_formula:literal;)* }
+        metrics { $($(#[doc = $doc:literal])* $metric:ident => $name:literal, $column:literal, $formula:literal;)* }
+        others { $($(#[doc = $other_doc:literal])* $other:ident => $other_name:literal, $other_column:literal, $other_formula:literal;)* }
     ) => {
         /// A metric beyond those that are always recorded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Metric {
-            $($(#[$doc])* $metric,)*
+            $($(#[doc = $doc])* $metric,)*
         }
 
         /// Anything that a figure can have on an axis: what is measured, if it
         /// is recorded, and what it has cost.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Quantity {
-            $($(#[$other_doc])* $other,)*
-            $($(#[$doc])* $metric,)*
+            $($(#[doc = $other_doc])* $other,)*
+            $($(#[doc = $doc])* $metric,)*
         }
 
         impl Metric {
@@ -49,8 +49,16 @@ macro_rules! quantities {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$other,)* $(Self::$metric,)*];
 
+            /// What the reference of manifests says of it.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$other => concat!($($other_doc,)*).trim(),)*
+                    $(Self::$metric => concat!($($doc,)*).trim(),)*
+                }
+            }
+
             /// The name in a manifest.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Self::$other => $other_name,)* $(Self::$metric => $name,)* }
             }
 
@@ -110,7 +118,6 @@ quantities! {
     }
     others {
         /// ‖θ_t − θ*‖².
-        #[default]
         SqError => "sq-error", "sq_error", "‖θ − θ*‖²";
         /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
         Bias => "bias", "bias", "‖E θ − θ*‖";
@@ -131,6 +138,13 @@ quantities! {
         Bytes => "bytes", "bytes_sent", "bytes sent";
         /// Simulated seconds, by `[prices]`.
         Seconds => "seconds", "seconds", "simulated seconds";
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "a macro writes the variants")]
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::SqError
     }
 }
 

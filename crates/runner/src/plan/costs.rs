@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
         metric: Quantity,
         cells: impl Iterator<Item = &'a Cell>,
     ) {
-        let (unit, most) = at.limit();
+        let AtCost { unit, most } = at;
         let name = unit.name();
         if !(most.is_finite() && most > 0.0) {
             let message = format!("`{name}` must be a finite number above 0, not {most}");

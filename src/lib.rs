@@ -3,8 +3,7 @@
 //! The portable core is [`exactfed_core`]; manifests and runs are [`exactfed_runner`].
 //! Both are re-exported here module by module, so that `exactfed::` reaches everything.
 //!
-//! The modules of this crate, each of which imports only from those before it: [`stats`];
-//! [`store`]; [`analysis`]; [`compare`]; [`chart`]; [`report`]; [`cli`].
+//! The modules of this crate, each of which imports only from those before it: [`store`]; [`compare`]; [`chart`]; [`report`]; [`cli`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -13,16 +12,17 @@ pub use cli::main_with;
 pub use exactfed_core::{
     algorithm, definition, federated, kernel, linalg, problem, registry, rng, theory, words,
 };
+pub use exactfed_evidence::{self as analysis, stats};
 pub use exactfed_runner::{data, files, manifest, plan, registered, runner, trace};
 
-pub mod analysis;
 pub mod chart;
 pub mod cli;
 pub mod compare;
 pub mod report;
-pub mod stats;
 pub mod store;
 
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 #[path = "../tests/support/npz.rs"]
 #[allow(dead_code)]
@@ -30,3 +30,7 @@ mod npz;
 #[cfg(test)]
 #[path = "../tests/support/process.rs"]
 mod process;
+#[cfg(test)]
+#[path = "../crates/evidence/src/wrong.rs"]
+#[allow(dead_code)]
+mod wrong;

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::analysis::frontier::are_known;
 use crate::analysis::tuned;
-use crate::store::provenance::Provenance;
-use crate::store::{BatchWriter, Lock, Status, Store, work_for};
+use crate::store::provenance;
+use crate::store::{BatchWriter, Lock, Provenance, Status, Store, work_for};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{Cell, Plan};
@@ -180,7 +180,7 @@ impl<'a> PreparedRun<'a> {
         let place =
             |task: &Task<'_>| (!are_known(task.plan, &store), work_on(&task.missing).nanoseconds);
         waiting.sort_by_cached_key(place);
-        let (by, earlier) = (Provenance::now(), EarlierReplicates::default());
+        let (by, earlier) = (provenance::now(), EarlierReplicates::default());
         let session = Session { store, how, pool, by, interrupt, earlier };
         Ok(Self { session, waiting: waiting.into() })
     }

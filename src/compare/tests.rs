@@ -1,7 +1,7 @@
 //! Pairs whose true change is known, each with the verdict that it must get.
 
 use super::*;
-use crate::analysis::wrong::{self, Mutation};
+use crate::wrong::{self, Mutation};
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::rng::Stream;
 use exactfed_runner::manifest::Source;

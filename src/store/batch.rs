@@ -13,8 +13,8 @@
 use super::checksum::{parse_checked, with_checksum};
 use super::parquet::{self, TraceRows};
 use super::paths::{CELL, PACK, PACK_INDEX, TRACES, file_name, is_cell};
-use super::provenance::Provenance;
-use super::record::{CellRecord, CellSummary, check_folder, check_settings};
+use super::record::{CellRecord, check_folder, check_settings};
+use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
     Error, MOST_READ, TemporaryFolder, error, open_regular, read_plain, sha256,
 };

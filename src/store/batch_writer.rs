@@ -4,8 +4,8 @@
 //! when `add` returns. One of a larger experiment waits for others, but no longer than
 //! [`PATIENCE`], so that a killed process loses little work.
 
-use super::provenance::Provenance;
 use super::{FailedRecord, Store};
+use exactfed_evidence::results::Provenance;
 use exactfed_runner::files::Error;
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::Plan;

@@ -48,7 +48,7 @@ pub fn read_checked<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::provenance::Provenance;
+    use exactfed_evidence::results::Provenance;
 
     #[test]
     fn every_flipped_bit_and_every_cut_is_seen() {

@@ -1,19 +1,12 @@
-//! A cache of columns of numbers beside a cell's results, so that they need not be computed
-//! for every report.
+//! Columns of numbers as the bytes of a file of a cache.
 //!
 //! *Invariant*: the cache changes no page. Columns of another version or another cell, and
 //! columns that are damaged or cannot be written, are computed again without a message. A hash is
 //! no signature, so `verify` compares what is cached with what is computed now ([`CheckedCache`]).
 
-use super::Store;
-use exactfed_runner::files::{MOST_READ, read_plain, refuse_links, sha256, write_atomically};
-use std::collections::BTreeMap;
+use exactfed_evidence::results::Columns;
+use exactfed_runner::files::sha256;
 use std::path::PathBuf;
-
-/// Columns of the same length, by name.
-pub type Columns = BTreeMap<String, Vec<f64>>;
-
-const FILE: &str = "theory.columns";
 
 /// A cached file that was compared with what is computed now.
 pub struct CheckedCache {
@@ -50,41 +43,6 @@ fn difference(cached: &Columns, now: Option<&Columns>, share: f64) -> Option<Str
         let place = (0..now.len()).find(|&i| !equal(cached[i], now[i]))?;
         Some(format!("number {place} of {name} is {:e}, now {:e}", cached[place], now[place]))
     })
-}
-
-impl Store {
-    fn columns_file(&self, experiment: &str, id: &str) -> PathBuf {
-        self.cell_folder(experiment, id).join(FILE)
-    }
-
-    /// The cached columns of a cell, if they are of this version.
-    pub fn columns(&self, experiment: &str, id: &str, version: u32) -> Option<Columns> {
-        decode(&read_plain(&self.columns_file(experiment, id), MOST_READ).ok()?, version, id)
-    }
-
-    /// Compares the cached columns of a cell with those that are computed now, if there are some
-    /// of this version.
-    pub fn check_columns(
-        &self,
-        experiment: &str,
-        id: &str,
-        version: u32,
-        compute: impl FnOnce() -> Option<Columns>,
-    ) -> Option<CheckedCache> {
-        let cached = self.columns(experiment, id, version)?;
-        let file = self.columns_file(experiment, id);
-        Some(CheckedCache::new(file, &cached, compute().as_ref(), 0.0))
-    }
-
-    /// Caches columns beside a cell that has results, if they can be written.
-    pub fn cache_columns(&self, experiment: &str, id: &str, version: u32, columns: &Columns) {
-        let file = self.columns_file(experiment, id);
-        let folder = self.cell_folder(experiment, id);
-        if folder.is_dir() && refuse_links(&self.root, &folder).is_ok() {
-            // Nothing depends on the cache: the folder may be read-only.
-            let _ = write_atomically(&file, &encode(columns, version, id));
-        }
-    }
 }
 
 /// A line (version, cell, rows, names, hash), then the numbers, column by column.

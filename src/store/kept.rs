@@ -1,72 +1,73 @@
-//! Theory that belongs to no cell and takes long, kept beside the results so that a report does not
-//! compute it again.
+//! Cached theory: the exact moments of a cell, beside its results, and what belongs to no cell, in
+//! folders of its own, so that a report does not compute it again.
 //!
-//! *Invariant*: as for [`super::columns`], nothing depends on what is kept. A file is named by the
-//! content of what it was computed from; one that is damaged, or of another version, is computed
-//! again without a message.
+//! *Invariant*: as for [`super::columns`], nothing depends on what is cached. A file states the cell
+//! or the content that its numbers were computed from; one that is damaged, or of another version,
+//! is computed again without a message.
 
 use super::Store;
-use super::columns::{CheckedCache, Columns, decode, encode};
-use exactfed_runner::files::{MOST_READ, create_below, read_plain, write_atomically};
+use super::columns::{CheckedCache, decode, encode};
+use exactfed_evidence::results::{Cacheable, Cached, Columns};
+use exactfed_runner::files::{MOST_READ, create_below, read_plain, refuse_links, write_atomically};
 use std::path::PathBuf;
 
-/// What is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// Frontiers, by the content of the instance and of the search.
-    Frontiers,
-    /// How heterogeneous an instance is, by its content and oracle.
-    Measures,
-}
+/// The file of a cell's moments.
+const MOMENTS: &str = "theory.columns";
 
-impl Kept {
-    /// The folder. No experiment's name begins with a dot.
-    fn folder(self) -> &'static str {
-        match self {
-            Self::Frontiers => ".frontiers",
-            Self::Measures => ".measures",
-        }
-    }
-
-    /// The share by which a number may differ, since products and decompositions of matrices
-    /// differ between processors in their last bits. Of measures, pages show six digits.
-    fn rounding(self) -> f64 {
-        match self {
-            Self::Frontiers => 1e-9,
-            Self::Measures => 1e-6,
-        }
+/// The difference between numbers, relative to the larger, that is rounding: products and
+/// decompositions of matrices differ between processors in their last bits. Of measures, pages show
+/// six digits.
+fn rounding(what: &Cached) -> f64 {
+    match what {
+        Cached::Moments { .. } => 0.0,
+        Cached::Frontier(_) => 1e-9,
+        Cached::Measures(_) => 1e-6,
     }
 }
 
 impl Store {
-    fn kept_file(&self, kind: Kept, key: &str) -> PathBuf {
-        self.root.join(kind.folder()).join(key)
+    /// The folder and the file of what is cached. No experiment's name begins with a dot.
+    fn cache_place(&self, what: &Cached) -> (PathBuf, PathBuf) {
+        let (folder, name) = match what {
+            Cached::Moments { experiment, id } => (self.cell_folder(experiment, id), MOMENTS),
+            Cached::Frontier(key) => (self.root.join(".frontiers"), key.as_str()),
+            Cached::Measures(key) => (self.root.join(".measures"), key.as_str()),
+        };
+        let file = folder.join(name);
+        (folder, file)
     }
 
-    /// The columns that are kept under a key, if they are of this version.
-    pub fn kept(&self, kind: Kept, key: &str, version: u32) -> Option<Columns> {
-        decode(&read_plain(&self.kept_file(kind, key), MOST_READ).ok()?, version, key)
+    /// Cached columns of this version, if there are some.
+    pub(super) fn cached_columns(&self, what: &Cached) -> Option<Columns> {
+        let (_, file) = self.cache_place(what);
+        decode(&read_plain(&file, MOST_READ).ok()?, what.version(), content(what))
     }
 
-    /// Compares the columns that are kept under a key with those that are computed now, if there
-    /// are some of this version.
-    pub fn check_kept(
-        &self,
-        kind: Kept,
-        key: &str,
-        version: u32,
-        compute: impl FnOnce() -> Option<Columns>,
-    ) -> Option<CheckedCache> {
-        let kept = self.kept(kind, key, version)?;
-        let file = self.kept_file(kind, key);
-        Some(CheckedCache::new(file, &kept, compute().as_ref(), kind.rounding()))
-    }
-
-    /// Keeps columns under a key, if they can be written.
-    pub fn keep(&self, kind: Kept, key: &str, version: u32, columns: &Columns) {
-        if create_below(&self.root, &self.root.join(kind.folder())).is_ok() {
-            // Nothing depends on it: the folder may be read-only.
-            let _ = write_atomically(&self.kept_file(kind, key), &encode(columns, version, key));
+    /// Caches columns, if they can be written: moments beside a cell that has results.
+    pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
+        let (folder, file) = self.cache_place(what);
+        let is_ready = match what {
+            Cached::Moments { .. } => folder.is_dir() && refuse_links(&self.root, &folder).is_ok(),
+            Cached::Frontier(_) | Cached::Measures(_) => create_below(&self.root, &folder).is_ok(),
+        };
+        if is_ready {
+            // Nothing depends on the cache: the folder may be read-only.
+            let _ = write_atomically(&file, &encode(columns, what.version(), content(what)));
         }
+    }
+
+    /// Compares what is cached with what is computed now, if something is cached.
+    pub fn check_cached(&self, of: &Cacheable<'_>) -> Option<CheckedCache> {
+        let cached = self.cached_columns(&of.what)?;
+        let (_, file) = self.cache_place(&of.what);
+        Some(CheckedCache::new(file, &cached, (of.compute)().as_ref(), rounding(&of.what)))
+    }
+}
+
+/// The cell or the content of which a file states that its numbers are.
+fn content(what: &Cached) -> &str {
+    match what {
+        Cached::Moments { id, .. } => id,
+        Cached::Frontier(key) | Cached::Measures(key) => key,
     }
 }

@@ -8,9 +8,9 @@
 
 use super::Store;
 use super::checksum::{read_checked, with_checksum};
-use crate::stats::looks::Looks;
-use exactfed_runner::files::{Error, error, sha256, write_synced};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_evidence::results::{PlannedLooks, ShownVerdicts, cells_hash};
+use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::plan::Plan;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -20,44 +20,10 @@ const LOOKS: &str = "looks.toml";
 /// The file of numbers of replicates at which verdicts were shown.
 const SHOWN: &str = "shown.toml";
 
-/// Looks that were planned, before the first, for cells of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedLooks {
-    /// The hash of the cells of the first look.
-    pub cells: String,
-    /// The looks.
-    #[serde(flatten)]
-    pub looks: Looks,
-}
-
-/// Verdicts that a page showed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShownVerdicts {
-    /// The hash of the cells.
-    pub cells: String,
-    /// The replicates of each.
-    pub replicates: u64,
-}
-
 /// The contents of such a file.
 #[derive(Serialize, Deserialize)]
 struct LookEntries<T> {
     entry: Vec<T>,
-}
-
-/// The hash of the cells of a plan, whatever their order; of candidates where settings are tuned,
-/// which do not depend on results.
-pub fn cells_hash(plan: &Plan) -> String {
-    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-    let candidates = groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
-    let mut cells: Vec<&Cell> = candidates.collect();
-    if cells.is_empty() {
-        cells = plan.cells.iter().collect();
-    }
-    let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    sha256(ids.join("\n").as_bytes())[..16].to_owned()
 }
 
 impl Store {

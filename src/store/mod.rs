@@ -26,25 +26,27 @@ mod paths;
 pub mod provenance;
 mod record;
 mod recovery;
+mod results;
 mod table;
 
 pub use batch_writer::BatchWriter;
-pub use columns::{CheckedCache, Columns};
+pub use columns::CheckedCache;
+pub use exactfed_evidence::results::{
+    Cached, CellSummary, Columns, PlannedLooks, Provenance, Results, ShownVerdicts, StoredCell,
+    cells_hash,
+};
 use exactfed_runner::files::{
     Error, check_writable, create_below, error, refuse_links, remove_leftovers,
 };
 use exactfed_runner::panics::lock;
-use exactfed_runner::trace::Trace;
 pub use experiments::{ListedExperiment, StoredExperiment};
-pub use kept::Kept;
 pub use lock::{Lock, locks_of_thread, work_for};
-pub use looks::{PlannedLooks, cells_hash};
 use marker::ResultsMarker;
 pub use marker::SCHEMA;
 use packs::{Packs, RecentRows};
 pub use paths::is_cell;
 use paths::{CELL, MARKER, file_name, subfolders};
-pub use record::{CellSummary, FailedRecord};
+pub use record::FailedRecord;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,14 +73,6 @@ pub enum Status {
     Damaged(String),
     /// The cell could not be run to its end, for this reason.
     Failed(String),
-}
-
-/// A cell as it was stored.
-pub struct StoredCell {
-    /// Its record.
-    pub record: CellSummary,
-    /// One trace per replicate.
-    pub traces: Vec<Trace>,
 }
 
 impl Store {

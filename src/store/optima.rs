@@ -6,8 +6,9 @@
 //! gradient has the norm that was written with it.
 
 use super::Store;
-use super::columns::{CheckedCache, Columns, decode, encode};
+use super::columns::{CheckedCache, decode, encode};
 use exactfed_core::problem::{MOST_REFINED, Minimiser};
+use exactfed_evidence::results::Columns;
 use exactfed_runner::data::MOST_KEPT;
 use exactfed_runner::files::{MOST_READ, create_below, read_plain, write_atomically};
 use exactfed_runner::plan::Plan;
@@ -43,6 +44,11 @@ impl Store {
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read(root?, key)
+    }
+
+    /// The optimum that is kept under a key, if there is one.
+    pub(super) fn optimum(&self, key: &str) -> Option<Minimiser> {
+        read(&self.root, key)
     }
 
     /// Compares the optimum that is kept of an instance with that of the instance, which was built

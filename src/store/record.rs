@@ -1,24 +1,8 @@
-//! Records of cells: the summary that the store returns with the numbers, and the files
-//! `cell.toml` and `failed.toml`.
+//! Records of cells: the files `cell.toml` and `failed.toml`.
 
-use super::provenance::Provenance;
+use exactfed_evidence::results::Provenance;
 use exactfed_runner::plan::cell_id;
 use serde::{Deserialize, Serialize};
-
-/// The record of a cell without its settings.
-#[derive(Clone, Debug)]
-pub struct CellSummary {
-    /// Content id.
-    pub id: String,
-    /// Name of the curve when the cell was stored.
-    pub label: String,
-    /// Digest of the traces.
-    pub digest: String,
-    /// Time that the cell took on one thread, in seconds.
-    pub seconds: f64,
-    /// The program that computed it.
-    pub provenance: Provenance,
-}
 
 /// The contents of `cell.toml`: the summary, the length and the hash of the Parquet file, and
 /// the settings that determine the numbers.

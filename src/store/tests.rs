@@ -3,14 +3,15 @@
 
 use super::export::{ExportFormat, export};
 use super::paths::{CELL, PACK_INDEX, TRACES, is_pack};
-use super::provenance::Provenance;
 use super::*;
 use crate::npz;
 use exactfed_core::problem::arrays::NoFiles;
+use exactfed_evidence::results::Provenance;
 use exactfed_runner::manifest::{Metric, Source, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Prepared, prepare};
 use exactfed_runner::trace;
+use exactfed_runner::trace::Trace;
 use std::time::Duration;
 
 const NAME: &str = "smoke/t";

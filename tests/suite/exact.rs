@@ -71,7 +71,7 @@ fn plan(name: &str, text: &str) -> Plan {
 }
 
 fn theory<'a>(plan: &Plan, cell: &'a Cell) -> CellTheory<'a> {
-    cell_theory(plan, cell, 0).unwrap_or_else(|e| panic!("{e}"))
+    cell_theory(plan, &|_| None, cell, 0).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The numbers of a value that is known.
@@ -252,6 +252,6 @@ fn one_cell_is_found() {
     assert_eq!(several.matches("FedAvg, H = ").count(), 2, "{several}");
     let none = find_cell(&plan, "", &select("FedSGD", None)).unwrap_err();
     assert!(none.starts_with("no cell is selected; there are\n") && none.lines().count() == 4);
-    let gone = cell_theory(&plan, &plan.cells[0], 1).unwrap_err().to_string();
+    let gone = cell_theory(&plan, &|_| None, &plan.cells[0], 1).unwrap_err().to_string();
     assert!(gone.contains("the cell has 1 instance; none has the number 1, from 0"), "{gone}");
 }

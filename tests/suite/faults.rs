@@ -5,7 +5,7 @@
 
 use crate::support::process::{Program, Running};
 use crate::support::{Bench, Finished, LOGISTIC, TINY, array, edited};
-use exactfed::store::provenance::Provenance;
+use exactfed::store::Provenance;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

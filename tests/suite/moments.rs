@@ -2,7 +2,7 @@
 //! the mean over replicates lies within four standard errors of what theory
 //! says, at every recorded round.
 
-use exactfed::analysis::theory::{MomentsCache, Theory};
+use exactfed::analysis::predictions::{MomentsCache, Theory};
 use exactfed::manifest::claim::Prediction;
 use exactfed::manifest::{Metric, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};

@@ -2,9 +2,9 @@
 //! numbers, since anybody can compute a hash.
 
 use super::{Chosen, Findings};
-use crate::analysis::check_measures;
-use crate::analysis::frontier::check_kept;
-use crate::analysis::theory::check_columns;
+use crate::analysis::cacheable_measures;
+use crate::analysis::frontier::cacheable_frontier;
+use crate::analysis::predictions::cacheable_moments;
 use crate::cli::interrupt::Interrupt;
 use crate::store::{CheckedCache, Store};
 use exactfed_runner::manifest::Oracle;
@@ -26,7 +26,7 @@ pub fn check(
     let going_on = || !interrupt.is_requested();
     let moments = cells.par_iter().filter(|_| going_on());
     let mut checked: Vec<CheckedCache> =
-        moments.filter_map(|cell| check_columns(plan, cell, store)).collect();
+        moments.filter_map(|cell| store.check_cached(&cacheable_moments(plan, cell))).collect();
     let mut seen = HashSet::new();
     let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
     let instances = scenarios.filter(|scenario| seen.insert(&*scenario.key));
@@ -34,7 +34,8 @@ pub fn check(
     let mut seen = HashSet::new();
     let oracle = |cell: &Prepared<'_>| cell.cell.identity.oracle == Oracle::Exact;
     let first = cells.iter().filter(|cell| seen.insert((&*cell.scenarios[0].key, oracle(cell))));
-    checked.extend(first.filter(|_| going_on()).filter_map(|cell| check_measures(cell, store)));
+    let first = first.filter(|_| going_on());
+    checked.extend(first.filter_map(|cell| store.check_cached(&cacheable_measures(cell))));
     let frontiers = match chosen.frontiers.is_empty() {
         true => Ok(Vec::new()),
         false => prepare_frontiers(plan),
@@ -43,7 +44,9 @@ pub fn check(
         Ok(all) => {
             let all = all.iter().filter(|one| chosen.frontiers.contains(&one.frontier.id.as_str()));
             let all = all.filter(|_| going_on());
-            checked.extend(all.filter_map(|frontier| check_kept(frontier, store)));
+            checked.extend(
+                all.filter_map(|frontier| store.check_cached(&cacheable_frontier(frontier))),
+            );
         }
         Err(bad) => bad.iter().for_each(|bad| {
             findings.add_wrong(format_args!("{}: {}: {}", plan.experiment, bad.path, bad.message));

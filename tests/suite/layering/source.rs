@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 /// The source folders of the workspace.
-pub const SOURCES: [&str; 4] = ["src", "crates/core/src", "crates/runner/src", "crates/python/src"];
+pub const SOURCES: [&str; 5] =
+    ["src", "crates/core/src", "crates/runner/src", "crates/evidence/src", "crates/python/src"];
 
 /// Every source file of the workspace, by its path below the root. They are read once.
 pub fn files() -> &'static [(PathBuf, Source)] {

@@ -7,6 +7,7 @@ use exactfed::analysis::exact::{
     ArrayAxis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
 };
 use exactfed::cli::Failure;
+use exactfed::store::Store;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -33,7 +34,8 @@ pub fn exact(
     let find = move || -> Result<_, Failure> {
         let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;
         let cell = find_cell(&plan, &cell, &wanted).map_err(Failure::input)?;
-        let CellTheory { cell, name, rounds, values, bounds } = cell_theory(&plan, cell, instance)?;
+        let CellTheory { cell, name, rounds, values, bounds } =
+            cell_theory(&plan, &Store::known_optima(&plan), cell, instance)?;
         Ok((cell.id.clone(), name, rounds, values, bounds))
     };
     let found = interruptible(py, find)?;

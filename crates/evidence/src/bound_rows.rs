@@ -1,0 +1,44 @@
+//! The published bounds for the cells of an experiment that names them: their value at the last
+//! round, or the conditions that fail.
+
+use crate::cells::CellResult;
+use crate::needs;
+use crate::predictions::{Theory, fits, quantity_of};
+use crate::stats::mean;
+use exactfed_core::theory::bounds::Bound;
+use exactfed_runner::plan::{Cell, Plan, selected};
+
+/// A bound for a cell.
+#[derive(Clone, Debug)]
+pub struct BoundRow<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// The bound at the last round.
+    pub bound: Bound,
+    /// The mean at the last round of the quantity that it bounds, where it is recorded.
+    pub measured: Option<f64>,
+}
+
+/// The bounds for each cell, if a figure draws bounds or a claim is tested on one.
+pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<BoundRow<'a>> {
+    if !needs::shows_bounds(plan) {
+        return Vec::new();
+    }
+    let rows = cells.iter().flat_map(|result| {
+        let cell = result.cell;
+        let row = |bound: Bound| {
+            let quantity = quantity_of(&bound);
+            let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
+            BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound }
+        };
+        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds);
+        // Statements that are bounds of single claims are shown where such a claim is about the cell.
+        let claimed = plan.manifest.claim.predictions().filter(|(cells, _)| selected(cell, cells));
+        for (_, by) in claimed.filter(|(_, by)| by.is_bound()) {
+            let found = theory.bound(&cell.id, by, cell.identity.rounds);
+            bounds.extend(found.filter(|found| bounds.iter().all(|b| b.name != found.name)));
+        }
+        bounds.into_iter().map(row)
+    });
+    rows.collect()
+}

@@ -1,0 +1,234 @@
+//! The averages over the rounds of a cell's runs, and the point around which their second moments
+//! are.
+//!
+//! A run stores E (θ − m)(θ − m)ᵀ with m the limit lim E θ where theory knows it, and θ* elsewhere. Around the limit
+//! this is the covariance; around θ* it contains the square of the bias as well. Where the runs store the bias too,
+//! the covariance is E (θ − θ*)(θ − θ*)ᵀ − b bᵀ with b = E θ − θ*.
+//!
+//! The square of a mean of n estimates of b is too large by a part of their variance, so that b bᵀ is estimated by the
+//! products of the estimates of *different* runs on the same instance, (1/(n(n − 1))) Σ_{r≠s} b_r b_sᵀ, which are
+//! independent: nothing is added to the covariance or taken from it, however noisy each estimate is. A run has the part
+//! M_r − (b_r − b̄) b̄ᵀ − b̄ (b_r − b̄)ᵀ of this, to first order, minus these products: intervals contain the noise of the
+//! bias, and where M_r has the same noise it cancels. A single run on an instance has no others: the square of its own
+//! estimate takes their place, and the covariance is too small by the variance of that estimate.
+//!
+//! *Invariant*: second moments around θ* are nowhere called a covariance ([`Centres`], `crate::cells::symbols`).
+
+use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::trace::Trace;
+use std::collections::BTreeSet;
+
+/// The averages of a run.
+pub type Averages = Vec<(TimeAverage, Vec<f64>)>;
+
+/// The point around which second moments are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Centre {
+    /// The mean, exact or measured: they are covariances.
+    #[default]
+    Mean,
+    /// θ* and ξ_c*, since no limit is known.
+    Optimum,
+}
+
+/// The point around which a kind of second moments is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Centres {
+    /// Those of the estimates.
+    pub estimates: Centre,
+    /// Those with control variates, whose mean no run stores.
+    pub variates: Centre,
+}
+
+impl Centres {
+    /// The centre of an average.
+    pub fn of(self, average: TimeAverage) -> Centre {
+        match average {
+            TimeAverage::Bias | TimeAverage::Covariance => self.estimates,
+            _ => self.variates,
+        }
+    }
+}
+
+/// The averages of each of a cell's runs that are `needed` beside the bias and the covariance. Second moments of the
+/// estimates are around the mean where that is known; `on_instance` successive runs are on the same instance.
+pub fn averages(
+    traces: &[Trace],
+    needed: &BTreeSet<TimeAverage>,
+    on_instance: usize,
+) -> (Vec<Averages>, Centres) {
+    let always = [TimeAverage::Bias, TimeAverage::Covariance];
+    let is_needed = |(a, _): &&(TimeAverage, Vec<f64>)| always.contains(a) || needed.contains(a);
+    let own = |t: &Trace| t.averages.iter().filter(is_needed).cloned().collect();
+    let mut all: Vec<Averages> = traces.iter().map(own).collect();
+    // The distance from the limit is recorded wherever the limit is known, and there alone.
+    if traces.iter().all(|t| !t.sq_error_limit.is_empty()) {
+        return (all, Centres::default());
+    }
+    let has_both = |all: &Averages| always.iter().all(|a| vector(all, *a).is_some());
+    let variates = Centre::Optimum;
+    if !all.iter().filter(|all| !all.is_empty()).all(has_both) {
+        return (all, Centres { estimates: Centre::Optimum, variates });
+    }
+    for runs in all.chunks_mut(on_instance.max(1)) {
+        centre(runs);
+    }
+    (all, Centres { estimates: Centre::Mean, variates })
+}
+
+/// Replaces second moments around θ* by those around the mean of some runs on one instance.
+fn centre(runs: &mut [Averages]) {
+    let mut runs: Vec<&mut Averages> = runs.iter_mut().filter(|all| !all.is_empty()).collect();
+    let biases: Vec<Vec<f64>> =
+        runs.iter().filter_map(|all| vector(all, TimeAverage::Bias).map(<[f64]>::to_vec)).collect();
+    let Some(d) = biases.first().map(Vec::len) else { return };
+    let n = biases.len() as f64;
+    let mean: Vec<f64> = (0..d).map(|i| biases.iter().map(|b| b[i]).sum::<f64>() / n).collect();
+    // The mean of b_r b_sᵀ over pairs of different runs, of which one run has none.
+    let product = |i: usize, j: usize| match biases.as_slice() {
+        [one] => one[i] * one[j],
+        all => {
+            let own = all.iter().map(|b| b[i] * b[j]).sum::<f64>();
+            (n * n * mean[i] * mean[j] - own) / (n * (n - 1.0))
+        }
+    };
+    let products: Vec<f64> = (0..d * d).map(|at| product(at / d, at % d)).collect();
+    for (all, b) in runs.iter_mut().zip(&biases) {
+        let moments = all.iter_mut().find(|(a, _)| *a == TimeAverage::Covariance);
+        for (at, x) in moments.into_iter().flat_map(|(_, x)| x.iter_mut().enumerate()) {
+            let (i, j) = (at / d, at % d);
+            *x -= products[at] + (b[i] - mean[i]) * mean[j] + mean[i] * (b[j] - mean[j]);
+        }
+    }
+}
+
+/// An average of a run.
+pub fn vector(all: &Averages, what: TimeAverage) -> Option<&[f64]> {
+    all.iter().find(|(a, _)| *a == what).map(|(_, vector)| &vector[..])
+}
+
+/// The averages of the runs on one instance, averaged: those that all of them have.
+pub fn mean_averages(runs: &[Averages]) -> Averages {
+    let Some((first, others)) = runs.split_first() else { return Averages::new() };
+    let mut sums = first.clone();
+    for other in others {
+        sums.retain_mut(|(name, sum)| match vector(other, *name) {
+            Some(values) => {
+                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                true
+            }
+            None => false,
+        });
+    }
+    if runs.len() > 1 {
+        let n = runs.len() as f64;
+        sums.iter_mut().flat_map(|(_, sum)| sum).for_each(|sum| *sum /= n);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_core::rng::{Purpose, Stream};
+
+    const D: usize = 2;
+
+    /// A run that stores these averages, and a distance from its limit if that is known.
+    fn run(bias: Option<[f64; D]>, square: [f64; D * D], limit: bool) -> Trace {
+        let bias = bias.map(|b| (TimeAverage::Bias, b.to_vec()));
+        let square = (TimeAverage::Covariance, square.to_vec());
+        Trace {
+            averages: bias.into_iter().chain([square]).collect(),
+            sq_error_limit: if limit { vec![0.0] } else { Vec::new() },
+            ..Trace::default()
+        }
+    }
+
+    fn covariances(runs: &[Trace], on_instance: usize) -> (Vec<Vec<f64>>, Centres) {
+        let (all, centres) = averages(runs, &BTreeSet::new(), on_instance);
+        let moments = all.iter().map(|all| vector(all, TimeAverage::Covariance).unwrap().to_vec());
+        (moments.collect(), centres)
+    }
+
+    const SQUARE: [f64; 4] = [5.0, 1.0, 1.0, 6.0];
+
+    #[test]
+    fn what_is_around_the_limit_or_has_no_bias_stays() {
+        let optimum = Centres { estimates: Centre::Optimum, variates: Centre::Optimum };
+        for (bias, limit, expected) in [
+            (Some([1.0, 2.0]), true, Centres::default()),
+            (None, true, Centres::default()),
+            (None, false, optimum),
+        ] {
+            let runs = [run(bias, SQUARE, limit), run(bias, SQUARE, limit)];
+            let (found, centres) = covariances(&runs, usize::MAX);
+            assert_eq!((found, centres), (vec![SQUARE.to_vec(); 2], expected));
+            assert_eq!(centres.of(TimeAverage::CrossCovariance), expected.variates);
+        }
+    }
+
+    /// The mean over runs is that of the squares, minus the products of different runs; the products of one
+    /// instance with another are not among them, and a single run takes its own.
+    #[test]
+    fn the_squared_bias_is_that_of_different_runs_on_an_instance() {
+        let biases = [[1.0, 2.0], [3.0, -1.0], [2.0, 4.0]];
+        let runs = biases.map(|bias| run(Some(bias), SQUARE, false));
+        let mean = |found: &[Vec<f64>], at: usize| {
+            found.iter().map(|x| x[at]).sum::<f64>() / found.len() as f64
+        };
+        let (found, centres) = covariances(&runs, usize::MAX);
+        assert_eq!(centres, Centres { estimates: Centre::Mean, variates: Centre::Optimum });
+        for (at, square) in SQUARE.into_iter().enumerate() {
+            let (i, j) = (at / D, at % D);
+            let pairs = [(0, 1), (0, 2), (1, 2)];
+            let product = |(r, s): (usize, usize)| {
+                0.5 * (biases[r][i] * biases[s][j] + biases[s][i] * biases[r][j])
+            };
+            let expected = square - pairs.map(product).iter().sum::<f64>() / 3.0;
+            assert!((mean(&found, at) - expected).abs() < 1e-14, "{found:?}");
+        }
+        let (by_instance, _) = covariances(&runs[..2], 1);
+        assert_eq!(by_instance, [[4.0, -1.0, -1.0, 2.0], [-4.0, 4.0, 4.0, 5.0]]);
+        // The squares of the means are above the products, so that this would be too small.
+        assert!(mean(&covariances(&runs, 1).0, 0) < mean(&found, 0));
+    }
+
+    /// Of runs of ten independent rounds around a bias three times as large as their deviation, the mean is
+    /// the variance, and its spread that of the runs.
+    #[test]
+    fn the_variance_is_estimated_without_bias() {
+        const ROUNDS: usize = 10;
+        let (samples, n, bias) = (4000, 6, [3.0, 0.0]);
+        let mut means = Vec::new();
+        let mut errors = 0.0;
+        for sample in 0..samples {
+            let one = |replicate: usize| {
+                let mut stream = Stream::new(7, Purpose::Client, 0, sample, replicate as u64);
+                let (mut mean, mut square) = ([0.0; D], [0.0; D * D]);
+                for _ in 0..ROUNDS {
+                    let x = bias.map(|bias| bias + stream.gaussian());
+                    for at in 0..D * D {
+                        square[at] += x[at / D] * x[at % D] / ROUNDS as f64;
+                    }
+                    (0..D).for_each(|i| mean[i] += x[i] / ROUNDS as f64);
+                }
+                run(Some(mean), square, false)
+            };
+            let runs: Vec<Trace> = (0..n).map(one).collect();
+            let traces: Vec<f64> =
+                covariances(&runs, usize::MAX).0.iter().map(|x| x[0] + x[D + 1]).collect();
+            let mean = traces.iter().sum::<f64>() / n as f64;
+            means.push(mean);
+            let squares = traces.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+            errors += squares / (n * (n - 1)) as f64 / samples as f64;
+        }
+        let mean = means.iter().sum::<f64>() / samples as f64;
+        let variance =
+            means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (samples - 1) as f64;
+        // tr Cov = 2; the square of a run's own mean would leave 2 − 2/10, and all of it 2 + 9.
+        assert!((mean - 2.0).abs() < 4.0 * (variance / samples as f64).sqrt(), "{mean}");
+        // The runs' own spread tells the error of their mean.
+        assert!((0.9..1.1).contains(&(errors / variance)), "{errors} of {variance}");
+    }
+}

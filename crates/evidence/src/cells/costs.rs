@@ -1,0 +1,179 @@
+//! At which cost algorithms are compared, in words, and what they have paid there.
+//!
+//! *Invariant*: nothing is said to be compared at equal cost unless the algorithms of every grid
+//! point have paid the same communications and the same oracle calls of a client.
+
+use crate::cells::panels::unique;
+use crate::cells::runs::NoSample;
+use crate::cells::{CellResult, setting_text};
+use crate::stats::mean;
+use exactfed_core::federated::{Schedule, Variates};
+use exactfed_core::words::{joined, number, thousands};
+use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::plan::Cell;
+use std::collections::{BTreeSet, HashMap};
+
+/// The costs that a page states of algorithms that it compares.
+pub const STATED: [Quantity; 2] = [Quantity::Communications, Quantity::Gradients];
+
+/// Groups of algorithms with the same cost that are named one by one.
+const MOST_GROUPS: usize = 6;
+
+/// Cells that are named, of those whose runs end before the cost is reached.
+const MOST_NAMED: usize = 4;
+
+/// A cost as text: `500 communications`.
+pub fn cost_text(at: AtCost) -> String {
+    let AtCost { unit, most } = at;
+    format!("{} {}", number(most, 3), unit.formula())
+}
+
+/// When runs are compared: at the last round, or at a cost.
+pub fn when_text(at: Option<AtCost>) -> String {
+    at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
+}
+
+/// What the runs of a cell have paid, in the mean, of each of the stated costs.
+fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
+    let [communications, gradients] = STATED.map(|unit| cell.sample(unit, at).ok());
+    Some([mean(&communications?), mean(&gradients?)])
+}
+
+/// The smallest and the largest of each of the stated costs.
+type Range = [(f64, f64); 2];
+
+/// The range of both.
+fn wider(one: Range, other: Range) -> Range {
+    [0, 1].map(|i| (one[i].0.min(other[i].0), one[i].1.max(other[i].1)))
+}
+
+fn range_text(range: Range) -> String {
+    let [communications, gradients] = range.map(|(low, high)| {
+        if low == high {
+            number(low, 3)
+        } else {
+            format!("{} to {}", number(low, 3), number(high, 3))
+        }
+    });
+    let [unit, other] = STATED.map(Quantity::formula);
+    format!("{communications} {unit} and {gradients} {other}")
+}
+
+/// What the algorithms that are compared at these grid points have paid, as sentences: one number
+/// or range for all if they have paid the same at each grid point, else those of each algorithm at
+/// the grid points where they have not. Cells whose runs end before the cost is reached are named.
+pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
+    let (mut all, mut unequal, mut differing) = (PaidByLabel::default(), PaidByLabel::default(), 0);
+    for point in points {
+        let known =
+            point.iter().filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)));
+        let known: Vec<(&str, [f64; 2])> = known.collect();
+        known.iter().for_each(|(label, cost)| all.add(label, *cost));
+        if known.iter().any(|(_, cost)| *cost != known[0].1) {
+            differing += 1;
+            known.iter().for_each(|(label, cost)| unequal.add(label, *cost));
+        }
+    }
+    let each = if differing > 0 { unequal.each } else { all.each };
+    let costs = costs_text(&each, (differing, points.len()), at);
+    let cells = points.iter().flat_map(|point| point.iter());
+    let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
+    let (listed, more) = ended.split_at(ended.len().min(MOST_NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    match at {
+        Some(at) if !ended.is_empty() => format!(
+            "{costs}{}Not compared, because runs end before {}: {}{more}.",
+            if costs.is_empty() { "" } else { " " },
+            cost_text(at),
+            listed.join("; ")
+        ),
+        _ => costs,
+    }
+}
+
+/// What the algorithms have paid, in the order of their first cells.
+#[derive(Default)]
+struct PaidByLabel<'a> {
+    each: Vec<(&'a str, Range)>,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> PaidByLabel<'a> {
+    fn add(&mut self, label: &'a str, cost: [f64; 2]) {
+        let cost = cost.map(|x| (x, x));
+        let place = *self.places.entry(label).or_insert(self.each.len());
+        match self.each.get_mut(place) {
+            Some((_, range)) => *range = wider(*range, cost),
+            None => self.each.push((label, cost)),
+        }
+    }
+}
+
+/// What each algorithm has paid at the grid points where the costs differ, which are so many of
+/// all; at all where none differ.
+fn costs_text(
+    each: &[(&str, Range)],
+    (differing, points): (usize, usize),
+    at: Option<AtCost>,
+) -> String {
+    let Some(all) = each.iter().map(|(_, range)| *range).reduce(wider) else {
+        return String::new();
+    };
+    let when = at.map_or("After the last round".into(), |at| format!("At {}", cost_text(at)));
+    if differing == 0 {
+        let whose = if each.len() == 1 { "its runs" } else { "the compared runs" };
+        return format!("{when} {whose} have all cost {}.", range_text(all));
+    }
+    let places = match points {
+        1 => String::new(),
+        all if all == differing => " at every grid point".into(),
+        all => format!(" at {} of {} grid points", thousands(differing), thousands(all)),
+    };
+    let mut groups: Vec<(Range, Vec<&str>)> = Vec::new();
+    for (label, range) in each {
+        match groups.iter_mut().find(|(known, _)| known == range) {
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((*range, vec![label])),
+        }
+    }
+    let named = |(range, labels): &(Range, Vec<&str>)| {
+        let names = match labels.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", joined(first)),
+            all => joined(all),
+        };
+        format!("{names} {}", range_text(*range))
+    };
+    let costs = match groups.len() {
+        ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
+        _ => format!("they are from the lowest to the highest {}", range_text(all)),
+    };
+    format!("{when} costs differ{places}: {costs}.")
+}
+
+/// What the clients of such cells send, as the end of a sentence, where they have control variates
+/// and communicate in every round; empty where they do not.
+pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
+    let vectors = cells.flat_map(|cell| {
+        let clients = cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
+        let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);
+        let kept = |v: Variates| matches!(v, Variates::Kept(_) | Variates::Fresh);
+        let corrected = terms.filter(move |t| kept(t.variates) && t.schedule == Schedule::Every);
+        corrected.map(move |terms| terms.vectors_per_client(clients))
+    });
+    let vectors: BTreeSet<u64> = vectors.collect();
+    match (vectors.contains(&2), vectors.contains(&4)) {
+        (true, false) => {
+            "; two vectors per client and round, θ down and up, from which clients compute their variates"
+        }
+        (false, true) => "; four vectors per client and round, θ and a variate down and up",
+        (true, true) => {
+            "; two vectors per client and round, θ down and up, where clients can compute their variates from them, else four, with a variate down and up"
+        }
+        (false, false) => "",
+    }
+}
+
+/// Whether the runs of a cell end before a cost is reached.
+pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
+    matches!(cell.sample(Quantity::Communications, at), Err(NoSample::Ended))
+}

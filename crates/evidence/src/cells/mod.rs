@@ -1,0 +1,113 @@
+//! The cells of an experiment with their results, as values.
+
+pub mod averages;
+pub mod costs;
+pub mod panels;
+pub mod read;
+pub mod runs;
+pub mod setting_text;
+pub mod symbols;
+pub mod tuned;
+
+use crate::results::Provenance;
+use crate::stats::{Summary, mean};
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::{Schedule, Terms, Variates};
+use exactfed_core::words::count;
+use exactfed_runner::manifest::{AtCost, Oracle, Prices, Quantity};
+use exactfed_runner::plan::{Cell, Identity};
+use runs::{NoSample, Runs};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A cell without results.
+pub struct Missing<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Why its run failed; `None` if it was not run.
+    pub failed: Option<String>,
+}
+
+/// A cell with its results.
+pub struct CellResult<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Its runs.
+    pub runs: Runs,
+    /// Digest of the traces.
+    pub digest: String,
+    /// Commit and version that computed it.
+    pub provenance: Arc<Provenance>,
+    /// Time that it took on one thread, in seconds.
+    pub seconds: f64,
+    /// ‖lim E θ_t − θ*‖², if the manifest needs it and theory can compute it;
+    /// its mean over replicates where each has an instance of its own.
+    pub exact_bias: Option<f64>,
+    /// Prices of the simulated wall clock.
+    pub prices: Prices,
+}
+
+impl CellResult<'_> {
+    /// Whether nothing in the cell is random: neither oracle nor instance, coin nor cohort.
+    pub fn is_deterministic(&self) -> bool {
+        let identity = &self.cell.identity;
+        let whole = |c: &Component| {
+            let Terms { schedule, cohort, variates, .. } = &c.terms;
+            // What is not known may draw.
+            let known = !matches!(variates, Variates::Unknown(_));
+            known && *schedule == Schedule::Every && cohort.is_none()
+        };
+        identity.oracle == Oracle::Exact
+            && identity.instance.is_fixed()
+            && identity.algorithm.components().iter().all(whole)
+    }
+
+    /// The mean of a quantity at the last round; infinite where runs diverged.
+    pub fn final_mean(&self, quantity: Quantity) -> f64 {
+        self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
+    }
+
+    /// A quantity at the last round; `None` if a replicate diverged or it is not recorded.
+    pub fn summary(&self, quantity: Quantity) -> Option<Summary> {
+        self.runs.finals(quantity).map(|sample| Summary::new(&sample))
+    }
+
+    /// A quantity at a cost, or at the last round, one number per replicate.
+    ///
+    /// # Errors
+    /// Why it has no such values.
+    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
+        match at {
+            Some(at) => match &self.runs.at(quantity, at)?.values {
+                values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
+                values => Ok(values.clone()),
+            },
+            None if self.runs.diverged > 0 => Err(NoSample::Diverged),
+            None => self.runs.finals(quantity).ok_or(NoSample::Unrecorded),
+        }
+    }
+
+    /// A quantity along each of the traces in memory; empty where it is not recorded.
+    pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
+        self.runs.columns(quantity, &self.prices)
+    }
+
+    /// A quantity over the replicates at each recorded round, up to the first divergence.
+    pub fn samples(&self, quantity: Quantity) -> Vec<Vec<f64>> {
+        let columns = self.columns(quantity);
+        let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
+        (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+    }
+}
+
+/// What the samples of these cells are of: "10 runs", or "20 instances with 5 runs each".
+pub fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
+    let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
+        return count(0, "run");
+    };
+    let Identity { instances, replicates, .. } = &largest.cell.identity;
+    match instances {
+        1 => count(largest.runs.count, "run"),
+        _ => format!("{instances} instances with {} each", count(*replicates as usize, "run")),
+    }
+}

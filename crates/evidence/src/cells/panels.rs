@@ -1,0 +1,103 @@
+//! The panels of a figure: which cells each of them shows, and its title.
+
+use crate::cells::CellResult;
+use crate::cells::setting_text::pretty;
+use exactfed_runner::plan::{Setting, SettingKey};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+use std::ops::Range;
+
+/// The cells of a panel.
+pub struct Group<'a> {
+    /// The settings that distinguish it.
+    pub title: String,
+    /// The same, each by itself.
+    pub settings: Vec<String>,
+    /// Their values.
+    pub values: Vec<String>,
+    /// Its cells.
+    pub cells: Vec<&'a CellResult<'a>>,
+}
+
+/// The cells grouped by the values of some settings, the first outermost, values in the order of
+/// the cells. A cell without one of the settings belongs to every value of it: FedAvg has no
+/// coupling and is in the panels of each.
+pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
+    let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
+    let places: Vec<HashMap<SettingKey<'_>, usize>> = values.iter().map(|v| placed(v)).collect();
+    // Keyed by the index of each value, so that combinations without a cell do not occur.
+    let mut groups: BTreeMap<Vec<usize>, Vec<&'a CellResult<'a>>> = BTreeMap::new();
+    for cell in cells {
+        let mut keys = vec![Vec::new()];
+        for (name, known) in names.iter().zip(&places) {
+            let indices = places_of(cell, name, known);
+            let longer = |head: &Vec<usize>| -> Vec<Vec<usize>> {
+                indices.clone().map(|i| head.iter().copied().chain([i]).collect()).collect()
+            };
+            keys = keys.iter().flat_map(longer).collect();
+        }
+        keys.into_iter().for_each(|key| groups.entry(key).or_default().push(cell));
+    }
+    let titles: Vec<Vec<String>> =
+        names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
+    let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| {
+        let settings: Vec<String> =
+            chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
+        let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect();
+        Group { title: settings.join(", "), settings, values, cells }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// The values on the x axis and on the y axis of a map.
+pub type Sides<'a> = (Vec<&'a Setting>, Vec<&'a Setting>);
+
+/// The index of each value in a list.
+pub fn placed<'a>(values: &[&'a Setting]) -> HashMap<SettingKey<'a>, usize> {
+    values.iter().enumerate().map(|(i, value)| (value.key(), i)).collect()
+}
+
+/// The index of a cell's value of a setting; those of all values where it has none.
+pub fn places_of(
+    cell: &CellResult<'_>,
+    name: &str,
+    known: &HashMap<SettingKey<'_>, usize>,
+) -> Range<usize> {
+    match cell.cell.settings.get(name).and_then(|value| known.get(&value.key())) {
+        Some(place) => *place..*place + 1,
+        None => 0..known.len(),
+    }
+}
+
+/// The values of a setting in the titles of panels, without what is in brackets where they are
+/// distinguishable without.
+fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
+    let mut heads: HashMap<&str, usize> = HashMap::new();
+    values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
+    let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
+        Some(head) => pretty(name, &Setting::Text(head.to_owned())),
+        None => pretty(name, value),
+    };
+    values.iter().map(one).collect()
+}
+
+/// A text without what is in brackets.
+fn head(value: &Setting) -> Option<&str> {
+    match value {
+        Setting::Text(text) => text.split(" (").next(),
+        Setting::Number(_) => None,
+    }
+}
+
+/// Each of some values once, in their order.
+pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    all.filter(|value| seen.insert(value.clone())).collect()
+}
+
+/// The values of a setting in the order of the cells.
+pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
+    let mut seen = HashSet::new();
+    let values = cells.iter().filter_map(|cell| cell.cell.settings.get(name));
+    values.filter(|value| seen.insert(value.key())).collect()
+}

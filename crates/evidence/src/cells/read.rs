@@ -1,0 +1,124 @@
+//! Reads the results of cells, and builds the instances of their problems.
+
+use crate::cells::runs::{Grouping, Runs, TraceNeeds};
+use crate::cells::{CellResult, Missing};
+use crate::results::{Provenance, Results, StoredCell};
+use exactfed_core::problem::Minimiser;
+use exactfed_core::words::thousands;
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{KnownOptima, Prepared, prepare_knowing};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Those of these cells that have results, with what is needed of their runs, and the others.
+///
+/// # Errors
+/// If results are damaged.
+pub fn read_cells<'a>(
+    plan: &'a Plan,
+    cells: &[&'a Cell],
+    results: &dyn Results,
+    needs: &(dyn Fn(&Cell) -> TraceNeeds + Sync),
+) -> Result<(Vec<CellResult<'a>>, Vec<Missing<'a>>), Error> {
+    // Each task reads several cells in the order of the results, so that cells of one pack are read
+    // together. What is not needed is dropped immediately.
+    let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+    let order = results.reading_order(&plan.experiment, &ids);
+    let prices = plan.manifest.prices.unwrap_or_default();
+    let read = |place: &usize| {
+        let cell: &'a Cell = cells[*place];
+        let stored = results.read(&plan.experiment, &cell.id);
+        let result = stored.map(|stored| {
+            stored.map(|StoredCell { record, traces }| CellResult {
+                cell,
+                runs: Runs::new(traces, Grouping::new(cell), &needs(cell), &prices),
+                digest: record.digest,
+                provenance: Arc::new(record.provenance),
+                seconds: record.seconds,
+                exact_bias: None,
+                prices,
+            })
+        });
+        (*place, result)
+    };
+    let all =
+        order.par_chunks(cells_per_task(order.len())).flat_map_iter(|some| some.iter().map(read));
+    let mut all: Vec<(usize, _)> = all.collect();
+    all.sort_by_key(|(place, _)| *place);
+    let mut known: Vec<Arc<Provenance>> = Vec::new();
+    let planned = cells;
+    let (mut cells, mut missing) = (Vec::new(), Vec::new());
+    for (place, found) in all {
+        match found? {
+            None => {
+                let cell = planned[place];
+                let failed = results.failure(&plan.experiment, &cell.id)?;
+                missing.push(Missing { cell, failed });
+            }
+            Some(mut cell) => {
+                match known.iter().find(|p| **p == cell.provenance) {
+                    Some(one) => cell.provenance = one.clone(),
+                    None => known.push(cell.provenance.clone()),
+                }
+                cells.push(cell);
+            }
+        }
+    }
+    Ok((cells, missing))
+}
+
+/// The number of cells that a thread reads one after the other.
+pub fn cells_per_task(cells: usize) -> usize {
+    (cells / 64).clamp(1, 512)
+}
+
+/// Refuses results of several versions: for the same manifest they may compute other numbers.
+pub fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
+    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    cells.iter().for_each(|c| *versions.entry(&c.provenance.version).or_default() += 1);
+    if versions.len() < 2 {
+        return Ok(());
+    }
+    let cells_by = |(version, count): (&str, usize)| match count {
+        1 => format!("1 cell by {version}"),
+        count => format!("{} cells by {version}", thousands(count)),
+    };
+    let each: Vec<String> = versions.into_iter().map(cells_by).collect();
+    let source = &plan.source;
+    let overrides = source.overrides.iter().map(|o| format!(" --set '{o}'")).collect::<String>();
+    Err(error(
+        Path::new(&plan.experiment),
+        format!(
+            "its cells were computed by several versions of exactfed ({}), which a report does not mix: compute all with one (exactfed run {}{overrides} --force, with the --out of these results)",
+            each.join(", "),
+            source.name
+        ),
+    ))
+}
+
+/// Reasons that a message lists for instances that cannot be built.
+const MOST_REASONS: usize = 3;
+
+/// The optima that earlier runs searched for.
+pub fn optima(results: &dyn Results) -> impl Fn(&str) -> Option<Minimiser> + Sync {
+    |key| results.known_optimum(key)
+}
+
+/// The instances of some cells.
+///
+/// # Errors
+/// If one cannot be built, for instance because a data file is missing.
+pub fn instances<'a>(
+    plan: &Plan,
+    known: KnownOptima<'_>,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    prepare_knowing(&plan.folder(), known, cells).map_err(|bad| {
+        let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
+        let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
+        error(Path::new(&plan.source.name), first.join("; "))
+    })
+}

@@ -1,0 +1,463 @@
+//! The runs of a cell in memory: their final values, and the columns of their traces that a
+//! figure draws or a claim tests. Other columns are dropped, so that the memory of a cell does not
+//! grow with its number of rounds; of the costs at which runs are compared, one value per run stays.
+//!
+//! *Invariant*: which columns are in memory depends on the manifest alone, and their numbers have
+//! the bits that were read.
+
+use crate::cells::averages::{Averages, Centre, Centres, averages, mean_averages, vector};
+use crate::stats::mean;
+use exactfed_core::kernel::dot;
+use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
+use exactfed_runner::plan::{Cell, Identity};
+use exactfed_runner::trace::{Outcome, Trace};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What is needed of a cell's traces beside the final values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceNeeds {
+    /// Quantities round by round.
+    pub along: BTreeSet<Quantity>,
+    /// Averages over rounds, beside the bias and the covariance.
+    pub averages: BTreeSet<TimeAverage>,
+    /// Quantities at costs.
+    pub at: Vec<(AtCost, Quantity)>,
+}
+
+impl TraceNeeds {
+    /// Adds some quantities at a cost.
+    pub fn add_at(&mut self, at: AtCost, quantities: impl IntoIterator<Item = Quantity>) {
+        for quantity in quantities {
+            if !self.at.contains(&(at, quantity)) {
+                self.at.push((at, quantity));
+            }
+        }
+    }
+}
+
+/// Why a quantity has no values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSample {
+    /// A run diverged before.
+    Diverged,
+    /// A run ends before the cost is reached.
+    Ended,
+    /// It is not recorded.
+    Unrecorded,
+}
+
+/// A quantity of a cell's runs at a cost: of each the last recorded round that costs at most this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostSample {
+    /// A sample, infinite where a run diverged before.
+    pub values: Vec<f64>,
+    /// One value per run.
+    pub single: Vec<f64>,
+    /// The recorded round, if it is the same in all runs.
+    pub row: Option<usize>,
+}
+
+impl CostSample {
+    fn new(
+        traces: &[Trace],
+        on_each: usize,
+        (at, quantity): (AtCost, Quantity),
+        prices: &Prices,
+    ) -> Result<Self, NoSample> {
+        let mut rows = Vec::with_capacity(traces.len());
+        for trace in traces {
+            rows.push(row_at(trace, at, prices)?);
+        }
+        let value = |(trace, row): (&Trace, &Option<usize>)| match row {
+            Some(row) => column(trace, quantity, prices).get(*row).copied(),
+            None => Some(f64::INFINITY),
+        };
+        let values = traces.iter().zip(&rows).map(value).collect::<Option<Vec<f64>>>();
+        let first = rows.first().copied().flatten();
+        let row = first.filter(|_| rows.iter().all(|row| *row == first));
+        let single = values.ok_or(NoSample::Unrecorded)?;
+        Ok(Self { values: means(&single, on_each).collect(), single, row })
+    }
+}
+
+/// The last recorded round of a run that costs at most this; `None` if it diverged before.
+fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
+    let AtCost { unit, most } = at;
+    let costs = column(trace, unit, prices);
+    let affordable = costs.partition_point(|cost| *cost <= most);
+    if affordable < costs.len() || trace.outcome == Outcome::Diverged {
+        return Ok(affordable.checked_sub(1).filter(|_| affordable < costs.len()));
+    }
+    let (Some(last), Some(rounds)) = (costs.last(), trace.round.last()) else {
+        return Err(NoSample::Unrecorded);
+    };
+    // A run of another round would still cost at most this, in the mean of its rounds.
+    let next = last + last / (*rounds).max(1) as f64;
+    if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
+}
+
+/// Which runs of a cell belong together.
+#[derive(Clone, Copy, Debug)]
+pub struct Grouping {
+    /// The runs whose mean is one number of a sample: those on one of several instances.
+    on_each: usize,
+    /// The most runs that are on one instance.
+    on_instance: usize,
+}
+
+impl Grouping {
+    /// Every run counts by itself, and all are on the same instance.
+    pub const ONE_INSTANCE: Self = Self { on_each: 1, on_instance: usize::MAX };
+
+    /// The grouping of a cell's runs.
+    pub fn new(cell: &Cell) -> Self {
+        let Identity { instance, instances, replicates, .. } = &cell.identity;
+        match (*instances > 1, instance.is_fixed()) {
+            (true, _) => Self { on_each: *replicates as usize, on_instance: *replicates as usize },
+            (false, true) => Self::ONE_INSTANCE,
+            (false, false) => Self { on_each: 1, on_instance: 1 },
+        }
+    }
+}
+
+/// The runs of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// Runs.
+    pub count: usize,
+    /// Runs that diverged.
+    pub diverged: usize,
+    /// The runs on each instance, of which every sample has the mean: 1 where each run counts by
+    /// itself, because all have one instance, or each its own.
+    on_each: usize,
+    /// The largest ‖θ_0 − θ*‖²; 0 if it is not known.
+    pub start: f64,
+    /// The quantities that all runs have at the end, one bit each in their order; none if a run
+    /// diverged.
+    known: u32,
+    /// Their final values, quantity by quantity, a sample each.
+    ends: Box<[f64]>,
+    /// ‖θ_T − θ*‖² per run, where some diverged.
+    errors: Box<[Option<f64>]>,
+    /// The final values of each run, where samples have means over several.
+    single: Box<[f64]>,
+    averages: (Box<[Averages]>, Centres),
+    /// The quantities at costs that are needed.
+    at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
+    /// One trace per run with the columns that are needed; empty if none is.
+    pub along: Vec<Trace>,
+}
+
+impl Runs {
+    /// Drops from traces what is not needed. Where there are several instances, samples have a number
+    /// per instance: runs on one instance are not independent.
+    pub fn new(
+        traces: Vec<Trace>,
+        Grouping { on_each, on_instance }: Grouping,
+        needs: &TraceNeeds,
+        prices: &Prices,
+    ) -> Self {
+        let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
+        let starts = traces.iter().filter_map(|t| t.sq_error.first());
+        let (mut known, mut ends, mut single) = (0, Vec::new(), Vec::new());
+        for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none() && diverged == 0) {
+            let last = |t: &Trace| column(t, *quantity, prices).last().copied();
+            if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
+                known |= bit(*quantity);
+                ends.extend(means(&values, on_each));
+                single.extend(values.iter().filter(|_| on_each > 1));
+            }
+        }
+        let errors = match diverged {
+            0 => Box::default(),
+            _ => traces.iter().map(Trace::final_error).collect(),
+        };
+        let mut runs = Self {
+            count: traces.len(),
+            diverged,
+            on_each,
+            start: starts.copied().fold(0.0, f64::max),
+            known,
+            ends: ends.into(),
+            errors,
+            single: single.into(),
+            averages: Default::default(),
+            at: Vec::with_capacity(needs.at.len()),
+            along: Vec::new(),
+        };
+        for (at, quantity) in &needs.at {
+            let sample = CostSample::new(&traces, on_each, (*at, *quantity), prices);
+            runs.at.push((*at, *quantity, sample));
+        }
+        if traces.iter().any(|t| !t.averages.is_empty()) {
+            let (each, centres) = averages(&traces, &needs.averages, on_instance);
+            runs.averages = (each.chunks(on_each).map(mean_averages).collect(), centres);
+        }
+        if !needs.along.is_empty() {
+            runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
+        }
+        runs
+    }
+
+    /// ‖θ_T − θ*‖² per run; `None` where it diverged.
+    pub fn errors(&self) -> Vec<Option<f64>> {
+        match self.diverged {
+            0 if self.on_each > 1 => {
+                let all = self.by_instance(Quantity::SqError, None);
+                all.into_iter().flatten().flatten().copied().map(Some).collect()
+            }
+            0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
+            _ => self.errors.to_vec(),
+        }
+    }
+
+    /// The size of samples: the number of instances if there are several, else of runs.
+    pub fn sample_size(&self) -> usize {
+        self.count / self.on_each.max(1)
+    }
+
+    /// A quantity of each run, those on an instance together, at a cost or at the last round; `None`
+    /// if a run diverged or it is not recorded.
+    pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<&[f64]>> {
+        let all = match at {
+            Some(at) => &self.at(quantity, at).ok()?.single[..],
+            None if self.diverged > 0 || quantity.average().is_some() => return None,
+            None => {
+                let bit = bit(quantity);
+                let place = (self.known & (bit - 1)).count_ones() as usize * self.count;
+                let values = if self.on_each > 1 { &self.single } else { &self.ends };
+                (self.known & bit != 0).then(|| &values[place..place + self.count])?
+            }
+        };
+        let finite = all.iter().all(|x| x.is_finite());
+        finite.then(|| all.chunks(self.on_each.max(1)).collect())
+    }
+
+    /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
+    /// recorded.
+    pub fn finals(&self, quantity: Quantity) -> Option<Vec<f64>> {
+        if self.diverged > 0 {
+            return None;
+        }
+        if let Some(average) = quantity.average() {
+            return self.along_mean(quantity, average);
+        }
+        let bit = bit(quantity);
+        let size = self.sample_size();
+        let before = (self.known & (bit - 1)).count_ones() as usize * size;
+        (self.known & bit != 0).then(|| self.ends[before..before + size].to_vec())
+    }
+
+    /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
+    /// recorded. An instance has as many rows as the run on it that diverged first.
+    pub fn columns(&self, quantity: Quantity, prices: &Prices) -> Vec<Cow<'_, [f64]>> {
+        let one = |trace| column(trace, quantity, prices);
+        if self.on_each <= 1 {
+            return self.along.iter().map(one).collect();
+        }
+        let of_instance = |some: &[Trace]| {
+            let all: Vec<Cow<'_, [f64]>> =
+                some.iter().map(|t| column(t, quantity, prices)).collect();
+            let rows = all.iter().map(|column| column.len()).min().unwrap_or(0);
+            let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
+            Cow::Owned((0..rows).map(row).collect())
+        };
+        self.along.chunks(self.on_each).map(of_instance).collect()
+    }
+
+    /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
+    /// at the same place.
+    pub fn rounds(&self, place: usize) -> Option<&[u64]> {
+        self.along.get(place * self.on_each.max(1)).map(|trace| &trace.round[..])
+    }
+
+    /// A quantity at a cost.
+    ///
+    /// # Errors
+    /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
+    pub fn at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
+        let found = self.at.iter().find(|(known, of, _)| *known == at && *of == quantity);
+        found
+            .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
+    }
+
+    /// An average over the rounds, one vector per replicate.
+    pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
+        let (all, _) = &self.averages;
+        if all.is_empty() {
+            return (self.count == 0).then(Vec::new);
+        }
+        all.iter().map(|all| vector(all, what)).collect()
+    }
+
+    /// The point around which an average of second moments is; `None` if it is not recorded.
+    pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
+        let (all, centres) = &self.averages;
+        all.iter().any(|all| vector(all, what).is_some()).then(|| centres.of(what))
+    }
+
+    /// One number per replicate: the bias along the direction of the mean bias, so that the mean
+    /// is the norm of the mean bias; or the trace of the covariance.
+    fn along_mean(&self, quantity: Quantity, average: TimeAverage) -> Option<Vec<f64>> {
+        let sample = self.averages(average)?;
+        let size = sample.first()?.len();
+        let d = libm::sqrt(size as f64) as usize;
+        if quantity == Quantity::Variance {
+            let trace = |x: &&[f64]| (0..d).map(|i| x[i * d + i]).sum();
+            return Some(sample.iter().map(trace).collect());
+        }
+        let n = sample.len() as f64;
+        let mean: Vec<f64> =
+            (0..size).map(|i| sample.iter().map(|x| x[i]).sum::<f64>() / n).collect();
+        let norm = libm::sqrt(dot(&mean, &mean));
+        Some(sample.iter().map(|x| dot(x, &mean) / norm).collect())
+    }
+}
+
+/// The mean of each `size` successive numbers.
+fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
+    values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
+}
+
+fn bit(quantity: Quantity) -> u32 {
+    1 << quantity as u32
+}
+
+/// A trace with these columns alone.
+fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
+    let is_needed = |q: Quantity| needed.contains(&q);
+    let only = |column: Vec<f64>, q: Quantity| if is_needed(q) { column } else { Vec::new() };
+    let further = trace.further.into_iter().filter(|(metric, _)| is_needed(metric.quantity()));
+    Trace {
+        round: trace.round,
+        cost: if Quantity::COSTS.into_iter().any(is_needed) { trace.cost } else { Vec::new() },
+        sq_error: only(trace.sq_error, Quantity::SqError),
+        sq_error_limit: only(trace.sq_error_limit, Quantity::SqErrorLimit),
+        further: further.collect(),
+        theta: Vec::new(),
+        averages: Vec::new(),
+        outcome: trace.outcome,
+    }
+}
+
+/// A quantity along a trace; empty if it is not recorded.
+pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
+    match quantity {
+        Quantity::SqError => (&trace.sq_error[..]).into(),
+        Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
+        other => {
+            let mut further = trace.further.iter();
+            let found = further.find(|(metric, _)| Some(*metric) == other.metric());
+            let cost = || trace.cost.iter().map_while(|cost| other.of_cost(cost, prices)).collect();
+            found.map_or_else(|| Cow::Owned(cost()), |(_, values)| values[..].into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_core::federated::Cost;
+    use exactfed_runner::manifest::Metric;
+
+    fn trace(outcome: Outcome) -> Trace {
+        let cost = |c: u64| Cost { communications: c, local_steps: 5 * c, ..Cost::default() };
+        Trace {
+            round: vec![0, 1, 7],
+            cost: [0, 1, 7].map(cost).to_vec(),
+            sq_error: vec![4.0, 2.0, 0.1 + 0.2],
+            further: vec![(Metric::Lyapunov, vec![9.0, 8.0, 7.0])],
+            theta: vec![1.0; 6],
+            averages: vec![
+                (TimeAverage::Bias, vec![3.0, 4.0]),
+                (TimeAverage::CrossCovariance, vec![1.0; 8]),
+            ],
+            outcome,
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn ends_are_those_of_the_traces() {
+        let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
+        let prices = Prices::default();
+        let runs =
+            Runs::new(traces.clone(), Grouping::ONE_INSTANCE, &TraceNeeds::default(), &prices);
+        assert!(runs.along.is_empty());
+        assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
+        for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
+            let last = |t: &Trace| column(t, *quantity, &prices).last().copied();
+            let all: Option<Vec<f64>> = traces.iter().map(last).collect();
+            assert_eq!(runs.finals(*quantity), all, "{quantity:?}");
+        }
+        assert_eq!(runs.finals(Quantity::Bias), Some(vec![5.0, 5.0]));
+        assert_eq!(runs.averages(TimeAverage::CrossCovariance), None);
+        assert_eq!(runs.errors(), [Some(0.1 + 0.2); 2]);
+    }
+
+    #[test]
+    fn only_needed_columns_stay() {
+        let needs = TraceNeeds {
+            along: [Quantity::Lyapunov].into(),
+            averages: [TimeAverage::CrossCovariance].into(),
+            at: Vec::new(),
+        };
+        let runs = Runs::new(
+            vec![trace(Outcome::Finished)],
+            Grouping::ONE_INSTANCE,
+            &needs,
+            &Prices::default(),
+        );
+        let [trace] = &runs.along[..] else { panic!("one run") };
+        assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
+        assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
+        assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));
+    }
+
+    #[test]
+    fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
+        let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
+        let runs =
+            Runs::new(traces, Grouping::ONE_INSTANCE, &TraceNeeds::default(), &Prices::default());
+        assert_eq!(runs.finals(Quantity::SqError), None);
+        assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
+    }
+
+    /// Three recorded rounds, of which the last costs 7 communications.
+    #[test]
+    fn a_cost_picks_the_last_round_that_it_pays_for() {
+        let at = |most| AtCost { unit: Quantity::Communications, most };
+        let sample = |outcomes: [Outcome; 2], most: f64| {
+            let mut needs = TraceNeeds::default();
+            needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);
+            let runs = Runs::new(
+                outcomes.map(trace).to_vec(),
+                Grouping::ONE_INSTANCE,
+                &needs,
+                &Prices::default(),
+            );
+            assert!(runs.along.is_empty(), "memory does not grow with the rounds");
+            assert_eq!(runs.at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
+            runs.at(Quantity::SqError, at(most)).cloned()
+        };
+        use Outcome::{Diverged, Finished};
+        let row = |values: [f64; 2], row| {
+            Ok(CostSample { values: values.to_vec(), single: values.to_vec(), row })
+        };
+        for (most, value, place) in [(0.5, 4.0, 0), (1.0, 2.0, 1), (6.9, 2.0, 1)] {
+            assert_eq!(sample([Finished; 2], most), row([value; 2], Some(place)), "{most}");
+            assert_eq!(sample([Finished, Diverged], most), row([value; 2], Some(place)), "{most}");
+        }
+        for most in [7.0, 7.9] {
+            assert_eq!(sample([Finished; 2], most), row([0.1 + 0.2; 2], Some(2)), "{most}");
+            let diverged = sample([Finished, Diverged], most);
+            assert_eq!(diverged, row([0.1 + 0.2, f64::INFINITY], None), "{most}");
+        }
+        assert_eq!(
+            sample([Finished; 2], 8.0),
+            Err(NoSample::Ended),
+            "another round was affordable"
+        );
+    }
+}

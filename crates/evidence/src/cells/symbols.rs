@@ -1,0 +1,43 @@
+//! How pages write the quantities of some cells: second moments around θ* have another symbol than
+//! those around the mean.
+
+use crate::cells::CellResult;
+use crate::cells::averages::Centre;
+use exactfed_runner::manifest::{Quantity, TimeAverage};
+
+/// How pages write a quantity of these cells.
+pub fn quantity_symbol<'c>(
+    quantity: Quantity,
+    cells: impl Iterator<Item = &'c CellResult<'c>>,
+) -> String {
+    let average = quantity.average().unwrap_or(TimeAverage::Bias);
+    joined(centres(average, cells), quantity.formula(), quantity.formula_around_optimum())
+}
+
+/// How pages write an average of these cells.
+pub fn average_symbol<'c>(
+    average: TimeAverage,
+    cells: impl Iterator<Item = &'c CellResult<'c>>,
+) -> String {
+    joined(centres(average, cells), average.formula(), average.formula_around_optimum())
+}
+
+/// The points around which an average of these cells is, each once.
+pub fn centres<'c>(
+    average: TimeAverage,
+    cells: impl Iterator<Item = &'c CellResult<'c>>,
+) -> Vec<Centre> {
+    let mut all: Vec<Centre> = cells.filter_map(|cell| cell.runs.centre(average)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn joined(centres: Vec<Centre>, mean: &str, optimum: &str) -> String {
+    match centres.as_slice() {
+        _ if mean == optimum => mean.to_owned(),
+        [Centre::Optimum] => optimum.to_owned(),
+        [_, Centre::Optimum] => format!("{mean}, or {optimum} where no limit is known"),
+        _ => mean.to_owned(),
+    }
+}

@@ -1,0 +1,349 @@
+//! Claims on the cost to bring the mean of a metric down to a target.
+//!
+//! Each recorded round has two hypotheses: that the mean there is above the target, and that it
+//! is at most the target. Limits of the first round at which the mean is at most the target
+//! follow by testing rounds in a fixed order, from the first onwards for the lower limit and from
+//! the last backwards for the upper one, so that the number of rounds costs no power; the upper
+//! limit also tests all rounds together, at half of the level.
+
+use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::sample::{MetricSample, log_ratio};
+use super::text::{selection_text, target_text, with_reason};
+use crate::cells::CellResult;
+use crate::stats::verdict::{Doubt, Evidence, Region};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{Prediction, Reaches, Reaching};
+
+impl Judge<'_> {
+    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
+    /// published bound needs.
+    pub fn reaches(&self, claim: &Reaches) -> Tested {
+        let mut parts = Parts::default();
+        for cell in self.chosen(&claim.of) {
+            let name = self.name(cell, &claim.of, &[]);
+            let limit = match (claim.within, claim.prediction) {
+                (None, Some(by)) => self.cost_of_bound(cell, claim, by),
+                (within, _) => within,
+            };
+            let Some(limit) = limit else {
+                self.add_without_limit(cell, claim, &name, &mut parts);
+                continue;
+            };
+            let curve = CostCurve::new(cell, claim.metric, &claim.reaching);
+            parts.add(name, curve.map(|curve| curve.within(limit)), "it is not recorded");
+        }
+        let most = match (claim.within, claim.prediction) {
+            (Some(within), _) => within.to_string(),
+            (_, Some(by)) => format!("what {} needs", by.words()),
+            _ => String::new(),
+        };
+        let formula = format!(
+            "{} until {} of {} ≤ {} is at most {most}",
+            claim.reaching.cost.formula(),
+            claim.metric.formula(),
+            selection_text(&claim.of),
+            target_text(&claim.reaching)
+        );
+        let scale = EstimateScale::of_cost(claim.reaching.cost);
+        Tested { parts, formula, scale, conditions: Vec::new() }
+    }
+
+    /// Adds a cell for which no bound gives a cost.
+    fn add_without_limit(
+        &self,
+        cell: &CellResult<'_>,
+        claim: &Reaches,
+        name: &str,
+        parts: &mut Parts,
+    ) {
+        let Some(by) = claim.prediction else { return };
+        let bound = self.theory.bound(&cell.cell.id, by, 1);
+        if bound.is_some_and(|bound| bound.value.is_ok()) {
+            let reason = format!("{} never reaches the target", by.words());
+            parts.outside.push(with_reason(name, &reason));
+        } else {
+            self.add_unpredicted(cell, by, name, parts);
+        }
+    }
+
+    /// The cost after which a bound is below the target, at the cell's settings.
+    fn cost_of_bound(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+        let target = target_of(cell, &claim.reaching)?;
+        let below = |round: u64| {
+            let bound = self.theory.bound(&cell.cell.id, by, round)?;
+            bound.value.ok().map(|value| value <= target)
+        };
+        let mut high = 1;
+        while !below(high)? {
+            high *= 2;
+            if high > 1 << 50 {
+                return None;
+            }
+        }
+        let mut low = high / 2;
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if below(middle)? { high = middle } else { low = middle }
+        }
+        // A bound counts rounds; the cost of a round is the same in all of them.
+        let rounds = *cell.runs.along.first()?.round.last()? as f64;
+        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
+        Some(high as f64 * cost / rounds)
+    }
+}
+
+/// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
+/// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell
+/// does not reach the target.
+pub fn slope_of_cost(
+    metric: Quantity,
+    reaching: &Reaching,
+    group: &[(f64, &CellResult<'_>)],
+    weights: &[f64],
+    region: Region,
+) -> Option<Evidence> {
+    let curves = group.iter().map(|(_, cell)| CostCurve::new(cell, metric, reaching));
+    let curves: Vec<CostCurve> = curves.collect::<Option<_>>()?;
+    let logs = curves.iter().map(|curve| Some(libm::log(curve.cost_reached()?)));
+    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
+    let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
+    let n = curves.iter().map(|curve| curve.n).min()?;
+    if !estimate.is_finite() {
+        // A cell that is at the target from the start: its cost has no logarithm.
+        return None;
+    }
+    if curves.iter().all(|curve| curve.fixed) {
+        return Some(Evidence { n, ..Evidence::exact(estimate, region) });
+    }
+    let limits = |level: f64| {
+        let (mut below, mut above) = (0.0, 0.0);
+        for ((curve, w), log) in curves.iter().zip(weights).zip(&logs) {
+            let (low, high) = curve.limits(level);
+            let (down, up) = (w * (log - libm::log(low)), w * (libm::log(high) - log));
+            let (down, up) = if *w > 0.0 { (down, up) } else { (up, down) };
+            below += down * down;
+            above += up * up;
+        }
+        (estimate - below.sqrt(), estimate + above.sqrt())
+    };
+    let (low, high) = region;
+    // The smallest level of a list at which a limit excludes what is tested.
+    let level = |excluded: &dyn Fn((f64, f64)) -> bool| {
+        let excluding = LEVELS.iter().take_while(|level| excluded(limits(**level)));
+        excluding.last().copied().unwrap_or(1.0)
+    };
+    let support = level(&|l| l.0 > low).max(level(&|l| l.1 < high));
+    let beyond = level(&|l| l.1 < low).min(level(&|l| l.0 > high));
+    Some(Evidence {
+        estimate,
+        error: f64::NAN,
+        interval: limits(0.025),
+        support,
+        refute: (2.0 * beyond).min(1.0),
+        region,
+        n,
+        dimensions: 1,
+        doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
+    })
+}
+
+/// Levels at which the limits of a slope of costs are computed.
+const LEVELS: [f64; 16] = [
+    0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.035, 0.025, 0.0125, 6e-3, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6,
+];
+
+/// A recorded round: its cost, and p-values.
+struct RoundCost {
+    /// The mean cost.
+    cost: f64,
+    /// The costs of the replicates.
+    costs: MetricSample,
+    /// The mean of the metric.
+    mean: f64,
+    /// p-value of the hypothesis that the mean is above the target.
+    above: f64,
+    /// p-value of the hypothesis that it is at most the target.
+    at_most: f64,
+}
+
+/// A cell's metric against a target, round by round.
+struct CostCurve {
+    rounds: Vec<RoundCost>,
+    target: f64,
+    n: usize,
+    fixed: bool,
+    doubt: Doubt,
+}
+
+impl CostCurve {
+    /// `None` if the metric or the target is not known.
+    fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+        let target = target_of(cell, reaching)?;
+        // After a run has diverged no mean is finite, and none at most the target.
+        let (costs, metrics) = (cell.samples(reaching.cost), cell.samples(metric));
+        if costs.is_empty() || metrics.is_empty() {
+            return None;
+        }
+        let samples = costs.into_iter().zip(metrics).map(|(costs, metrics)| {
+            let costs = MetricSample::new(cell, reaching.cost, costs);
+            (costs, MetricSample::new(cell, metric, metrics))
+        });
+        Some(Self::from_samples(samples, target, cell.is_deterministic(), cell.runs.count))
+    }
+
+    /// From the costs and the values of the metric at each round.
+    fn from_samples(
+        rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
+        target: f64,
+        fixed: bool,
+        n: usize,
+    ) -> Self {
+        let (goal, mut doubt) = (MetricSample::number(target), Doubt::None);
+        let round = |(costs, metric): (MetricSample, MetricSample)| {
+            let evidence = log_ratio(&metric, &goal, (f64::NEG_INFINITY, 0.0));
+            let (above, at_most) = evidence.map_or((1.0, 1.0), |e| (e.support, e.refute));
+            doubt = doubt.max(evidence.map_or(Doubt::None, |e| e.doubt));
+            RoundCost { cost: costs.mean(), costs, mean: metric.mean(), above, at_most }
+        };
+        Self { rounds: rounds.map(round).collect(), target, n, fixed, doubt }
+    }
+
+    /// The cost of the first round at which the mean is at most the target.
+    fn cost_reached(&self) -> Option<f64> {
+        self.rounds.iter().find(|round| round.mean <= self.target).map(|round| round.cost)
+    }
+
+    /// Limits of the cost of the first such round, each at this one-sided level.
+    fn limits(&self, level: f64) -> (f64, f64) {
+        let never = f64::INFINITY;
+        if self.fixed {
+            let cost = self.cost_reached().unwrap_or(never);
+            return (cost, cost);
+        }
+        let low = self.rounds.iter().find(|round| round.at_most > level);
+        // Half of the level is for the rounds from the last one backwards, half for all.
+        let count = self.rounds.len();
+        let backwards = self.rounds.iter().rev().take_while(|round| round.above <= 0.5 * level);
+        let backwards = Some(count - backwards.count()).filter(|first| *first < count);
+        let among = self.rounds.iter().position(|r| r.above * 2.0 * count as f64 <= level);
+        let first = backwards.into_iter().chain(among).min();
+        let high = first.map_or(never, |row| self.rounds[row].cost);
+        (low.map_or(never, |round| round.cost), high)
+    }
+
+    /// Evidence that the mean is at most the target at a round that costs at most this.
+    fn within(&self, limit: f64) -> Evidence {
+        let affordable = |round: &RoundCost| {
+            let limit = MetricSample::number(limit);
+            let found = log_ratio(&round.costs, &limit, (f64::NEG_INFINITY, 0.0));
+            found.map_or((1.0, 1.0), |e| (e.support, e.refute))
+        };
+        // Half of the level is for the last affordable round, the rest for the others.
+        let paid: Vec<&RoundCost> = self.rounds.iter().filter(|r| r.cost <= limit).collect();
+        let mut support = 1.0_f64;
+        for (i, round) in paid.iter().enumerate() {
+            let factor = match paid.len() {
+                1 => 1.0,
+                many if i + 1 == many => 2.0,
+                many => 2.0 * (many - 1) as f64,
+            };
+            support = support.min(factor * round.above.max(affordable(round).0));
+        }
+        let mut refute = 0.0_f64;
+        for round in &self.rounds {
+            // A round fails if its mean is above the target, or if it costs too much.
+            let fails = match affordable(round).1 {
+                0.0 => 0.0,
+                1.0 => round.at_most,
+                too_dear => 2.0 * round.at_most.min(too_dear),
+            };
+            refute = refute.max(fails);
+        }
+        let estimate = self.cost_reached().unwrap_or(f64::INFINITY);
+        Evidence {
+            estimate,
+            error: if self.fixed { 0.0 } else { f64::NAN },
+            interval: self.limits(0.025),
+            support: support.min(1.0),
+            refute: refute.min(1.0),
+            region: (f64::NEG_INFINITY, limit),
+            n: self.n,
+            dimensions: 1,
+            doubt: self.doubt,
+        }
+    }
+}
+
+/// The target for a cell.
+fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
+    match &reaching.per {
+        None => Some(reaching.target),
+        Some(per) => Some(reaching.target * number(cell, per)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::verdict::{LEVEL, Verdict, verdicts};
+    use exactfed_core::rng::Stream;
+
+    /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
+    /// and one of each round, against a target that the mean meets exactly at a round.
+    fn curve(rng: &mut Stream, n: usize, target: f64) -> CostCurve {
+        let factor = |rng: &mut Stream| libm::exp(0.7 * rng.gaussian() - 0.245);
+        let own: Vec<f64> = (0..n).map(|_| factor(rng)).collect();
+        let sample =
+            |values| MetricSample { values, fixed: false, floor: 0.0, ..MetricSample::number(0.0) };
+        let rows: Vec<(MetricSample, MetricSample)> = (0..30)
+            .map(|row| {
+                let mean = libm::pow(0.9, f64::from(row));
+                let values = own.iter().map(|own| mean * own * factor(rng)).collect();
+                (sample(vec![f64::from(row); n]), sample(values))
+            })
+            .collect();
+        CostCurve::from_samples(rows.into_iter(), target, false, n)
+    }
+
+    /// A false claim, with the target just below the mean at the round that is allowed, is
+    /// supported at most as often as the level says, and a true one refuted; run with
+    /// --nocapture for the table of docs/METHODOLOGY.md.
+    #[test]
+    fn claims_on_costs_have_their_size() {
+        let (mut rng, trials) = (Stream::shared_instance(1), 600);
+        let meets = libm::pow(0.9, 15.0);
+        let most = 0.05 + 4.0 * (0.05_f64 * 0.95 / f64::from(trials)).sqrt();
+        for n in [2, 3, 5, 10, 30, 100] {
+            let mut rate = |target: f64, wrong: Verdict| {
+                let hits = (0..trials).filter(|_| {
+                    let evidence = curve(&mut rng, n, target).within(15.0);
+                    verdicts(&[evidence], LEVEL)[0].verdict == wrong
+                });
+                hits.count() as f64 / f64::from(trials)
+            };
+            let supported = rate(meets * (1.0 - 1e-9), Verdict::Supported);
+            let refuted = rate(meets * (1.0 + 1e-9), Verdict::Refuted);
+            println!("reaches, n = {n}: {supported:.3} supported, {refuted:.3} refuted");
+            assert!(supported <= most && refuted <= most, "n = {n}: {supported} {refuted}");
+        }
+    }
+
+    #[test]
+    fn limits_of_the_first_round_hold_it() {
+        let (mut rng, trials, n) = (Stream::shared_instance(2), 400, 10);
+        let meets = libm::pow(0.9, 15.0) * (1.0 + 1e-9);
+        let covered = (0..trials).filter(|_| {
+            let (low, high) = curve(&mut rng, n, meets).limits(0.025);
+            low <= 15.0 && 15.0 <= high
+        });
+        assert!(covered.count() >= trials * 9 / 10);
+    }
+
+    #[test]
+    fn clear_cases_are_decided() {
+        let mut rng = Stream::shared_instance(3);
+        let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)], LEVEL);
+        let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)], LEVEL);
+        assert_eq!((easy[0].verdict, hard[0].verdict), (Verdict::Supported, Verdict::Refuted));
+    }
+}

@@ -1,0 +1,244 @@
+//! The values of a metric that a claim is about, one per replicate, and the evidence about
+//! ratios and products of their means.
+//!
+//! *Invariant*: a mean that is 0 or infinite enters as what it is; only a sample of a cell
+//! without any randomness has no sampling error.
+
+use crate::cells::CellResult;
+use crate::cells::costs::cost_text;
+use crate::cells::runs::{CostSample, NoSample};
+use crate::stats::distance::{is_resolved, scheffe_radius};
+use crate::stats::log_means::LogMeans;
+use crate::stats::verdict::{Evidence, Region, Unit, widened};
+use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
+use exactfed_runner::manifest::claim::When;
+use exactfed_runner::manifest::{Quantity, TimeAverage};
+
+/// A metric of a cell at one time, one value per replicate.
+pub struct MetricSample {
+    /// The values; infinite for a replicate that had diverged.
+    pub values: Vec<f64>,
+    /// Whether nothing in the cell is random, so that one run is all that there is to know.
+    pub fixed: bool,
+    /// Whether each value is of an instance of its own, the mean of the runs on it.
+    pub of_instances: bool,
+    /// Means below this are rounding and count as 0.
+    pub floor: f64,
+    /// The vectors, one per replicate, of whose mean this is the norm, where their sampling error
+    /// leaves it open whether the mean is 0: `values` then are along a direction that is noise.
+    pub unresolved: Option<Vec<Vec<f64>>>,
+}
+
+impl MetricSample {
+    /// The values of a metric of a cell.
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
+        let floor = match metric {
+            // Norms and a difference of objectives: no squares of what is known to 1e-16.
+            Quantity::Bias | Quantity::Suboptimality | Quantity::CorrectionSum => {
+                ROUNDING_FLOOR.sqrt()
+            }
+            _ => ROUNDING_FLOOR,
+        };
+        let of_instances = cell.cell.identity.instances > 1;
+        let fixed = cell.is_deterministic();
+        let bias = (metric == Quantity::Bias && !fixed && cell.runs.diverged == 0)
+            .then(|| cell.runs.averages(TimeAverage::Bias))
+            .flatten();
+        let vectors = bias.map(|all| all.into_iter().map(<[f64]>::to_vec).collect());
+        let unresolved = vectors.filter(|all: &Vec<_>| !is_resolved(all));
+        Self { values, fixed, of_instances, floor, unresolved }
+    }
+
+    /// A number that is not random.
+    pub fn number(value: f64) -> Self {
+        let (values, floor) = (vec![value], ROUNDING_FLOOR);
+        Self { values, fixed: true, of_instances: false, floor, unresolved: None }
+    }
+
+    /// The mean over replicates, 0 where it is rounding.
+    pub fn mean(&self) -> f64 {
+        match mean(&self.values) {
+            m if m.abs() < self.floor => 0.0,
+            m => m,
+        }
+    }
+
+    /// The mean as a number to which others are compared; `None` unless it is above 0.
+    fn unit(&self) -> Option<Unit> {
+        let estimate = self.mean();
+        let reach = match self.fixed {
+            true => 0.0,
+            false => {
+                let n = self.values.len();
+                let in_errors = scheffe_radius(1, n, OUTSIDE).unwrap_or(f64::INFINITY);
+                in_errors * standard_deviation(&self.values) / libm::sqrt(n as f64)
+            }
+        };
+        let ends = (estimate - reach, estimate + reach);
+        let outside = if self.fixed { 0.0 } else { OUTSIDE };
+        (ends.0 > 0.0 && ends.1.is_finite()).then_some(Unit { estimate, ends, outside })
+    }
+
+    /// Whether the replicates suffice to judge their mean.
+    fn can_be_judged(&self) -> bool {
+        self.fixed || self.values.len() > 1
+    }
+}
+
+/// The probability that a mean to which a norm is compared is outside of its interval.
+const OUTSIDE: f64 = 1e-3;
+
+/// A metric of a cell at one of the times that a claim is about.
+pub struct TimedSample {
+    /// The time, where a claim is about several.
+    pub time: String,
+    /// The recorded round by its row; `None` for the last one, and where runs differ in it.
+    pub row: Option<usize>,
+    /// The values.
+    pub sample: MetricSample,
+}
+
+/// A metric of a cell at each time that a claim is about: infinite where a run had diverged.
+///
+/// # Errors
+/// Why it has no values: it is not recorded, or runs end before the cost is reached.
+pub fn samples(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Result<Vec<TimedSample>, String> {
+    let unrecorded = || format!("{} is not recorded", metric.formula());
+    let Some(cost) = at.cost() else {
+        return samples_at_rounds(cell, metric, at).ok_or_else(unrecorded);
+    };
+    match cell.runs.at(metric, cost) {
+        Ok(CostSample { values, row, .. }) => {
+            let sample = MetricSample::new(cell, metric, values.clone());
+            Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
+        }
+        Err(NoSample::Ended) => Err(format!("its runs end before {}", cost_text(cost))),
+        Err(_) => Err(unrecorded()),
+    }
+}
+
+/// The same where rounds say when; `None` if it is not recorded.
+fn samples_at_rounds(
+    cell: &CellResult<'_>,
+    metric: Quantity,
+    at: When,
+) -> Option<Vec<TimedSample>> {
+    let at_row = |time: String, row: Option<usize>, values: Vec<f64>| TimedSample {
+        time,
+        row,
+        sample: MetricSample::new(cell, metric, values),
+    };
+    let at_end = |values: Vec<f64>| Some(vec![at_row(String::new(), None, values)]);
+    let diverged = || at_end(vec![f64::INFINITY; cell.runs.sample_size()]);
+    let is_average = metric.average().is_some();
+    if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
+        return diverged();
+    }
+    if is_average || at == When::End {
+        return at_end(cell.runs.finals(metric)?);
+    }
+    let columns = cell.columns(metric);
+    // A run that diverged has fewer rows than the others.
+    let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
+    let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;
+    let rounds = cell.runs.rounds(longest)?;
+    let of_row = |row: usize| -> Vec<f64> {
+        columns.iter().map(|c| c.get(row).copied().unwrap_or(f64::INFINITY)).collect()
+    };
+    match at {
+        When::Round(round) => {
+            if cell.runs.diverged == cell.runs.count && rounds[rows - 1] < round {
+                return diverged();
+            }
+            let row = (0..rows).min_by_key(|&i| rounds[i].abs_diff(round))?;
+            Some(vec![at_row(String::new(), Some(row), of_row(row))])
+        }
+        When::EveryRound => {
+            let one = |row| at_row(format!("round {}", rounds[row]), Some(row), of_row(row));
+            Some((1..rows).map(one).collect())
+        }
+        // The end and costs were answered above.
+        _ => at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect()),
+    }
+}
+
+/// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not
+/// defined: both means are infinite, one is no number or negative, or both may be 0.
+pub fn log_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
+    let (x, y) = (a.mean(), b.mean());
+    let n = a.values.len().min(b.values.len());
+    let can_be_judged = a.can_be_judged() && b.can_be_judged();
+    let log = match (x, y) {
+        (x, y) if !(x >= 0.0 && y >= 0.0) || x.is_infinite() && y.is_infinite() => return None,
+        // 0 is as much as 0, whatever the factor, and has no ratio to it.
+        (0.0, 0.0) if can_be_judged => {
+            return Some(Evidence { n, ..Evidence::certain(f64::NAN, true) });
+        }
+        (0.0, 0.0) => 0.0,
+        (x, y) if x == 0.0 || y.is_infinite() => f64::NEG_INFINITY,
+        (x, y) if y == 0.0 || x.is_infinite() => f64::INFINITY,
+        (x, y) => libm::log(x / y),
+    };
+    if !can_be_judged {
+        return Some(Evidence::undecided(log, n));
+    }
+    if a.unresolved.is_some() || b.unresolved.is_some() {
+        return unresolved_ratio(a, b, region);
+    }
+    if log.is_infinite() {
+        return Some(Evidence { n, ..Evidence::exact(log, region) });
+    }
+    log_combination(&[(1.0, a), (-1.0, b)], region)
+}
+
+/// Evidence of the same where one of the two is the norm of a mean that may be 0; `None` where both
+/// are, or the other is 0.
+fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Option<Evidence> {
+    match (&a.unresolved, &b.unresolved) {
+        (Some(vectors), None) => Some(Evidence::from_norm(vectors, &b.unit()?, region)),
+        (None, Some(vectors)) => {
+            let opposite = (-region.1, -region.0);
+            let found = Evidence::from_norm(vectors, &a.unit()?, opposite);
+            let (low, high) = found.interval;
+            let (estimate, interval) = (-found.estimate, (-high, -low));
+            Some(Evidence { estimate, interval, region, ..found })
+        }
+        _ => None,
+    }
+}
+
+/// Evidence that Σ w_j log E x_j lies in a region; `None` where a mean is not finite, or may be 0.
+pub fn log_combination(samples: &[(f64, &MetricSample)], region: Region) -> Option<Evidence> {
+    let means: Vec<f64> = samples.iter().map(|(_, sample)| sample.mean()).collect();
+    if !means.iter().all(|m| *m > 0.0 && m.is_finite()) {
+        return None;
+    }
+    if samples.iter().any(|(_, sample)| sample.unresolved.is_some()) {
+        return None;
+    }
+    let logs = samples.iter().zip(&means).map(|((w, x), m)| (x.fixed, w * libm::log(*m)));
+    let (fixed, random): (Vec<_>, Vec<_>) = logs.partition(|(fixed, _)| *fixed);
+    let offset: f64 = fixed.iter().map(|(_, log)| log).sum();
+    if random.is_empty() {
+        return Some(Evidence::exact(offset, widened(region)));
+    }
+    let of_random = samples.iter().filter(|(_, sample)| !sample.fixed);
+    let points: Vec<(f64, &[f64])> = of_random.map(|(w, x)| (*w, &x.values[..])).collect();
+    let over_instances = points.len() > 1 && samples.iter().any(|(_, x)| x.of_instances);
+    let known = match over_instances {
+        true => LogMeans::over_instances(&points),
+        false => LogMeans::new(&points),
+    };
+    match known {
+        Some(known) => Some(Evidence::from_log_means(&known.shifted(offset), region)),
+        None => {
+            let estimate = offset + random.iter().map(|(_, log)| log).sum::<f64>();
+            let n = points.iter().map(|(_, x)| x.len()).min().unwrap_or(0);
+            Some(Evidence::undecided(estimate, n))
+        }
+    }
+}

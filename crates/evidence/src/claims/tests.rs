@@ -1,0 +1,255 @@
+//! Claims on engines that are right and on engines that are deliberately wrong.
+
+use super::*;
+use crate::cells::runs::{Grouping, Runs};
+use crate::needs::{Needs, claims_need_moments};
+use crate::predictions::MomentsCache;
+use crate::wrong::{self, Mutation};
+use exactfed_runner::manifest::{Prices, Source};
+use exactfed_runner::runner::prepare;
+use std::sync::Arc;
+
+/// What follows the problem and the algorithms in the manifest of these tests.
+const CLAIMS: &str = r#"
+[record]
+every = 4
+averages = ["covariance"]
+metrics = ["lyapunov"]
+
+[[claim.matches]]
+id = "curve"
+statement = "the error is what the exact moments say"
+of = {}
+prediction = "exact-moments"
+margin = 0.5
+at = "every-round"
+
+[[claim.matches]]
+id = "lyapunov"
+statement = "so is the Lyapunov function"
+metric = "lyapunov"
+of = { label = "SCAFFLSA" }
+prediction = "exact-moments"
+margin = 0.3
+at = "stationary"
+
+[[claim.less]]
+id = "below"
+statement = "SCAFFLSA is below FedLSA"
+left = { label = "SCAFFLSA" }
+right = { label = "FedLSA" }
+
+[[claim.slope]]
+id = "rounds"
+statement = "the error falls over rounds"
+metric = "lyapunov"
+of = { label = "SCAFFLSA" }
+over = "step-size"
+value = 1.0
+margin = 0.5
+
+[[claim.reaches]]
+id = "reaches"
+statement = "SCAFFLSA is down soon"
+of = { label = "SCAFFLSA" }
+reaching = { target = 0.05 }
+within = 20
+
+[[claim.reaches]]
+id = "never"
+statement = "FedLSA goes to 0"
+of = { label = "FedLSA" }
+reaching = { target = 1e-9 }
+within = 20
+expected = "refuted"
+reason = "it has a bias"
+"#;
+
+fn plan(step_size: &str) -> Plan {
+    let text = wrong::manifest(300, "8") + CLAIMS;
+    plan_of(text.replace("step-size = 0.1", &format!("step-size = {step_size}")))
+}
+
+fn plan_of(text: String) -> Plan {
+    let source = Source { name: "t.toml".into(), text, ..Source::default() };
+    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap();
+    let needs = Needs::of_claims(plan);
+    let results: Vec<CellResult<'_>> = prepared
+        .iter()
+        .map(|p| CellResult {
+            cell: p.cell,
+            runs: Runs::new(
+                wrong::traces(p, mutation),
+                Grouping::ONE_INSTANCE,
+                &needs.traces(p.cell),
+                &Prices::default(),
+            ),
+            digest: String::new(),
+            provenance: Arc::default(),
+            seconds: 0.0,
+            exact_bias: None,
+            prices: Prices::default(),
+        })
+        .collect();
+    let moments = plan.cells.iter().filter(|cell| claims_need_moments(plan, cell));
+    let moments = moments.map(|cell| cell.id.as_str()).collect();
+    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
+    judge(plan, &results, &theory, &[])
+}
+
+fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
+    claims.iter().map(|claim| (claim.common.id.as_str(), claim.decision.verdict)).collect()
+}
+
+#[test]
+fn a_right_engine_is_supported() {
+    let plan = plan("0.1");
+    let claims = judged(&plan, Mutation::None);
+    use Verdict::*;
+    assert_eq!(
+        verdicts_of(&claims),
+        [
+            ("curve", Supported),
+            ("lyapunov", Supported),
+            ("below", Supported),
+            ("rounds", NotTested),
+            ("reaches", Supported),
+            ("never", Refuted),
+        ]
+    );
+    assert!(claims.iter().all(|c| c.common.id == "rounds" || c.contradiction().is_none()));
+    assert!(claims[3].untested[0].contains("no slope"), "{:?}", claims[3].untested);
+    let curve = &claims[0];
+    assert_eq!((curve.parts.len(), curve.n, curve.decision.together), (30, 300, 5));
+    let Estimate { value, interval } = curve.estimate();
+    assert!(interval.0 < value && value < interval.1);
+    assert!(
+        curve.formula.contains("at every recorded round equals the exact moments"),
+        "{curve:?}"
+    );
+}
+
+#[test]
+fn wrong_engines_are_refuted() {
+    let plan = plan("0.1");
+    for mutation in [Mutation::FlippedSign, Mutation::HalfLearnt, Mutation::StaleAverage] {
+        let claims = judged(&plan, mutation);
+        let failing: Vec<&str> = claims
+            .iter()
+            .filter(|c| c.contradiction() == Some("refuted"))
+            .map(|c| c.common.id.as_str())
+            .collect();
+        assert!(!failing.is_empty(), "{mutation:?}: {:?}", verdicts_of(&claims));
+    }
+}
+
+/// Means of runs that diverged are infinite.
+#[test]
+fn infinite_means_enter_as_what_they_are() {
+    let plan = plan("40.0");
+    let claims = judged(&plan, Mutation::None);
+    let claim = |id: &str| claims.iter().find(|c| c.common.id == id).unwrap();
+    assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");
+    assert!(claim("below").untested[0].contains("both means are infinite"), "{:?}", claim("below"));
+    assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
+    assert_eq!(claim("reaches").estimate().value, f64::INFINITY);
+}
+
+/// Errors around the limit are those around each replicate's own, where it has its own instance.
+#[test]
+fn moments_of_several_instances_are_averaged() {
+    let text = wrong::manifest(400, "4") + LIMIT;
+    let plan = plan_of(text.replace("seed = 5", "seed = 5\ninstance = \"per-replicate\""));
+    assert_eq!(verdicts_of(&judged(&plan, Mutation::None)), [("limit", Verdict::Supported)]);
+}
+
+const LIMIT: &str = r#"
+[record]
+every = 10
+
+[[claim.matches]]
+id = "limit"
+statement = "the error around the limit is what the exact moments say"
+metric = "sq-error-limit"
+of = { label = "FedLSA" }
+prediction = "exact-moments"
+margin = 0.5
+at = "every-round"
+"#;
+
+/// FedAvg with one local step on quadratics, whose bias is 0, so that its estimate is noise.
+const UNBIASED: &str = r#"
+title = "t"
+seed = 1
+replicates = 20
+
+[problem.quadratic]
+dimension = 3
+clients = 2
+spectrum = { from = 1.0, to = 1.0 }
+gradient-heterogeneity = 1.0
+noise = 1.0
+
+[start]
+limit = true
+
+[budget]
+local-steps = 400
+
+[record]
+points = 2
+averages = ["bias"]
+
+[[algorithm.fedavg]]
+label = "FedAvg"
+step-size = 0.1
+local-steps = 1
+
+[[claim.less]]
+id = "small"
+statement = "the bias is small"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 0.01
+
+[[claim.at-least]]
+id = "large"
+statement = "the bias is not small"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 0.01
+
+[[claim.less]]
+id = "far"
+statement = "the bias is below what the noise could hide"
+metric = "bias"
+left = { label = "FedAvg" }
+value = 10.0
+
+[[claim.less]]
+id = "theorem-2"
+statement = "the bias is at most 0"
+metric = "bias"
+left = { label = "FedAvg" }
+prediction = "rr-theorem2"
+"#;
+
+/// The norm of a noisy mean is above 0 whatever the bias is: that is no evidence of a bias.
+#[test]
+fn noise_is_no_evidence_of_a_bias() {
+    for seed in 1..=30 {
+        let plan = plan_of(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
+        let claims = judged(&plan, Mutation::None);
+        let verdict =
+            |id: &str| claims.iter().find(|c| c.common.id == id).unwrap().decision.verdict;
+        assert_ne!(verdict("small"), Verdict::Refuted, "seed {seed}");
+        assert_ne!(verdict("large"), Verdict::Supported, "seed {seed}");
+        assert_eq!(verdict("far"), Verdict::Supported, "seed {seed}");
+        assert_eq!(verdict("theorem-2"), Verdict::NotTested, "seed {seed}");
+    }
+}

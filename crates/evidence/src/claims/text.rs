@@ -1,0 +1,49 @@
+//! Parts of a claim's formula as text, and reasons why cells were not tested.
+
+use crate::cells::costs::cost_text;
+use crate::cells::setting_text;
+use exactfed_runner::manifest::claim::{Reaching, Scalar, Selection, When};
+use exactfed_runner::plan::Setting;
+
+/// A target as text.
+pub fn target_text(reaching: &Reaching) -> String {
+    match &reaching.per {
+        None => number_text(reaching.target),
+        Some(per) => format!("{} {}", number_text(reaching.target), setting_text::symbol(per)),
+    }
+}
+
+/// A number as a manifest may write it: not `0.00000000000000000001`.
+pub fn number_text(x: f64) -> String {
+    if x == 0.0 || (1e-4..1e6).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
+}
+
+/// A cell's name with the reason why it was not tested.
+pub fn with_reason(name: &str, reason: &str) -> String {
+    if name.is_empty() { reason.to_owned() } else { format!("{name}: {reason}") }
+}
+
+/// A selection as text: the label first.
+pub fn selection_text(selection: &Selection) -> String {
+    let mut parts: Vec<String> =
+        selection.0.get("label").map(ToString::to_string).into_iter().collect();
+    for (key, value) in selection.0.iter().filter(|(key, _)| *key != "label") {
+        let setting = match value {
+            Scalar::Number(x) => Setting::Number(*x),
+            text => Setting::Text(text.to_string()),
+        };
+        parts.push(setting_text::pretty(key, &setting));
+    }
+    if parts.is_empty() { "every cell".into() } else { parts.join(", ") }
+}
+
+/// The time of a claim as text; empty for the last round.
+pub fn time_text(at: When) -> String {
+    match at {
+        When::End => String::new(),
+        When::Round(round) => format!(" at round {round}"),
+        When::Stationary => " over the second half of the rounds".into(),
+        When::EveryRound => " at every recorded round".into(),
+        When::Cost(cost) => format!(" at {}", cost_text(cost)),
+    }
+}

@@ -1,0 +1,348 @@
+//! Which curve of a figure each cell belongs to, and the curve's name and style.
+//!
+//! *Invariant*: both are assigned here, once for every set of panels that a page offers. The
+//! drawing, the page's script and the LaTeX files read the assignment and assign nothing
+//! themselves.
+//!
+//! *Invariant*: no two curves of a figure have the same colour and marker, because the
+//! predictions beside them have both and must be distinguishable as well. An algorithm has the
+//! colour of its family in every figure.
+
+use crate::cells::setting_text::{distinguishing_settings, pretty};
+use crate::cells::{CellResult, panels};
+use crate::scene::family::family_of;
+use crate::scene::figure::View;
+use crate::scene::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
+use exactfed_runner::plan::{Cell, Setting, short};
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+/// An algorithm, and the exact values of the settings that the figure does not show.
+type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
+
+/// The curves of some cells in their order, where panels and the x axis show the settings
+/// `known`; and the index of the curve of each cell. `panels` are the indices of the cells of each
+/// panel.
+pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
+    let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
+    let (mut curves, mut curve_of_cell): (Vec<Curve>, Vec<usize>) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let settings = distinguishing_settings(cell, known);
+        let exact = settings.iter().map(|(path, value)| (*path, value.to_string()));
+        let index = *indices.entry((&cell.label, exact.collect())).or_insert(curves.len());
+        if index == curves.len() {
+            let settings = settings.into_iter().map(|(path, value)| CurveSetting {
+                name: short(path).to_owned(),
+                value: value.clone(),
+                text: pretty(path, value),
+            });
+            let family = family_of(cell);
+            let style = Style::solid(Color::of_family(family));
+            curves.push(Curve { settings: settings.collect(), ..Curve::new(&cell.label, style) });
+        }
+        curve_of_cell.push(index);
+    }
+    let mut count: HashMap<String, usize> = HashMap::new();
+    curves.iter().for_each(|curve| *count.entry(curve.name()).or_default() += 1);
+    curves.iter_mut().for_each(|curve| curve.exact = count[&curve.name()] > 1);
+    let fixed = fixed_in_panels(&curves, &curve_of_cell, panels);
+    assign_styles(&mut curves, &fixed);
+    (curves, curve_of_cell)
+}
+
+/// The settings of which no panel has two curves of one algorithm with different values: they
+/// change with the panel, and their shade would say nothing there.
+fn fixed_in_panels(
+    curves: &[Curve],
+    curve_of_cell: &[usize],
+    panels: &[Vec<usize>],
+) -> HashSet<String> {
+    if panels.len() < 2 {
+        return HashSet::new();
+    }
+    let mut fixed: HashSet<String> = curves.iter().flat_map(names_of).collect();
+    for panel in panels {
+        let mut values: HashMap<(&str, &str), &Setting> = HashMap::new();
+        for curve in panel.iter().map(|cell| &curves[curve_of_cell[*cell]]) {
+            for CurveSetting { name, value, .. } in &curve.settings {
+                let known = values.entry((&curve.algorithm, name)).or_insert(value);
+                if *known != value {
+                    fixed.remove(name);
+                }
+            }
+        }
+    }
+    fixed
+}
+
+/// Gives every curve its style. The colour is that of the algorithm's family. Its shade shows the
+/// settings except those that are `fixed` in every panel, the strongest for the largest value, or
+/// the algorithm where a family has several without settings; the dash pattern shows which
+/// algorithm of its family it is. Where colour and marker are taken, the next free marker follows.
+pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
+    let (mut algorithms, mut of_family) = (Vec::new(), HashMap::<usize, Vec<String>>::new());
+    for curve in &*curves {
+        let own = of_family.entry(curve.family).or_default();
+        if !own.contains(&curve.algorithm) {
+            own.push(curve.algorithm.clone());
+        }
+        if !algorithms.contains(&curve.algorithm) {
+            algorithms.push(curve.algorithm.clone());
+        }
+    }
+    let variants = variants(curves, fixed);
+    let mut taken = HashSet::new();
+    for curve in curves {
+        let kin = &of_family[&curve.family];
+        let place = |all: &[String]| all.iter().position(|a| *a == curve.algorithm).unwrap_or(0);
+        let (among_kin, algorithm) = (place(kin), place(&algorithms));
+        let shaded = shaded(curve, fixed);
+        let (variant, count) = match variants.get(&names(&shaded)) {
+            Some(known) => (known.iter().position(|v| *v == shaded), known.len()),
+            None => (None, 0),
+        };
+        let (rank, all) = match variant {
+            Some(variant) if count > 1 => (variant, count),
+            _ => (among_kin, kin.len()),
+        };
+        let own = match all {
+            1 => 0,
+            all => 1 + rank * (SHADES - 1) / (all - 1),
+        };
+        let first = algorithm + 3 * variant.unwrap_or(0);
+        // The next marker, then another shade, and of more than a hundred curves another dash.
+        let look = |n: usize| {
+            let (marker, shade) = ((first + n) % MARKERS, (own + n / MARKERS) % (1 + SHADES));
+            (Color::tone(curve.family, shade), marker, n / (MARKERS * (1 + SHADES)))
+        };
+        let mut looks = (0..DASHES * MARKERS * (1 + SHADES)).map(look);
+        let (color, marker, turn) = looks.find(|l| taken.insert(*l)).unwrap_or(look(0));
+        let dash = Dash::Measured((among_kin + turn) % DASHES);
+        curve.style = Style { color, dash, marker };
+    }
+}
+
+/// The names of a curve's settings.
+fn names_of(curve: &Curve) -> Vec<String> {
+    names(&curve.settings)
+}
+
+fn names(settings: &[CurveSetting]) -> Vec<String> {
+    settings.iter().map(|setting| setting.name.clone()).collect()
+}
+
+/// The settings that a curve's shade shows.
+fn shaded(curve: &Curve, fixed: &HashSet<String>) -> Vec<CurveSetting> {
+    curve.settings.iter().filter(|s| !fixed.contains(&s.name)).cloned().collect()
+}
+
+/// The values of the settings of all curves that are distinguished by the same settings, from
+/// the largest to the smallest, so that a value has one shade whatever the algorithm. Texts keep
+/// their order.
+fn variants(
+    curves: &[Curve],
+    fixed: &HashSet<String>,
+) -> HashMap<Vec<String>, Vec<Vec<CurveSetting>>> {
+    let mut all: HashMap<Vec<String>, Vec<Vec<CurveSetting>>> = HashMap::new();
+    let settings = curves.iter().map(|curve| shaded(curve, fixed));
+    for settings in settings.filter(|settings| !settings.is_empty()) {
+        let known = all.entry(names(&settings)).or_default();
+        if !known.contains(&settings) {
+            known.push(settings);
+        }
+    }
+    let order = |a: &CurveSetting, b: &CurveSetting| match (&a.value, &b.value) {
+        (Setting::Number(a), Setting::Number(b)) => b.total_cmp(a),
+        _ => Ordering::Equal,
+    };
+    let compare = |a: &Vec<CurveSetting>, b: &Vec<CurveSetting>| {
+        let each = a.iter().zip(b).map(|(a, b)| order(a, b));
+        each.fold(Ordering::Equal, Ordering::then)
+    };
+    all.values_mut().for_each(|variants| variants.sort_by(compare));
+    all
+}
+
+/// Every view that a page offers of the cells of a figure: the panels of the manifest first, then
+/// one panel, then a panel for each value of each setting that varies. `on_x_axis` are the
+/// settings that the x axis shows.
+pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
+    let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+    let indices: HashMap<&str, usize> =
+        plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
+    let varied = plain.iter().flat_map(|cell| &*cell.varied);
+    let axes = manifest.iter().chain(varied).map(|name| short(name));
+    let axes = axes.filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
+    let several = |name: &&str| panels::distinct(cells, name).len() > 1;
+    let axes = panels::unique(axes).into_iter().filter(several);
+    let single = axes.map(|name| vec![name.to_owned()]);
+    let mut all: Vec<View> = Vec::new();
+    for panels in [manifest.to_vec(), Vec::new()].into_iter().chain(single) {
+        let brief: Vec<String> = panels.iter().map(|name| short(name).to_owned()).collect();
+        if all.iter().any(|view| view.panels == brief) {
+            continue;
+        }
+        let known: Vec<&str> =
+            panels.iter().map(String::as_str).chain(on_x_axis.iter().copied()).collect();
+        let groups = panels::panels(&panels, cells).into_iter().map(|group| {
+            let inside = group.cells.iter().filter_map(|c| indices.get(c.cell.id.as_str()));
+            (group.title, inside.copied().collect())
+        });
+        let groups: Vec<(String, Vec<usize>)> = groups.collect();
+        let places: Vec<Vec<usize>> = groups.iter().map(|(_, cells)| cells.clone()).collect();
+        let (curves, curve_of_cell) = curves(&plain, &known, &places);
+        all.push(View { panels: brief, groups, curves, curve_of_cell });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::line_figure::LineFigure;
+    use crate::scene::family::FAMILIES;
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::plan::{Plan, shows};
+    use std::path::{Path, PathBuf};
+
+    /// The plans of all published experiments and of those for tests.
+    fn plans() -> Vec<Plan> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let (mut open, mut files): (Vec<PathBuf>, Vec<PathBuf>) = (vec![root], Vec::new());
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else if path.extension().is_some_and(|end| end == "toml") {
+                    files.push(path);
+                }
+            }
+        }
+        let plan = |file: &PathBuf| {
+            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
+            let source = Source { name: name.clone(), text, ..Source::default() };
+            Plan::new(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
+        };
+        files.iter().map(plan).collect()
+    }
+
+    /// The settings that the panels and the x axis of each figure of curves show, in the
+    /// manifest's view, without panels, and with panels for any setting that varies.
+    fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
+        let mut all = Vec::new();
+        for figure in LineFigure::all(&plan.manifest.figure) {
+            let shown = |cell: &&Cell| shows(figure.common, cell);
+            let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
+            let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
+            let on_x_axis: Vec<String> = unnamed.map(str::to_owned).collect();
+            let mut panels = vec![figure.common.panels.clone(), Vec::new()];
+            let varied: HashSet<&str> =
+                cells.iter().flat_map(|c| &*c.varied).map(|n| short(n)).collect();
+            panels.extend(varied.into_iter().map(|name| vec![name.to_owned()]));
+            all.extend(
+                panels.into_iter().map(|p| ([p, on_x_axis.clone()].concat(), cells.clone())),
+            );
+        }
+        all
+    }
+
+    /// The pairs of colour and marker of some curves.
+    fn pairs(curves: &[Curve]) -> HashSet<(Color, usize)> {
+        curves.iter().map(|c| (c.style.color, c.style.marker)).collect()
+    }
+
+    #[test]
+    fn no_two_curves_of_a_published_figure_have_one_style_or_name() {
+        let (mut figures, mut most) = (0, 0);
+        for plan in plans() {
+            for (known, cells) in views_of(&plan) {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let (curves, curve_of_cell) = curves(&cells, &known, &[]);
+                // A figure of more is downsampled before its curves are made.
+                if curves.len() > super::super::downsample::MOST_CURVES {
+                    continue;
+                }
+                let names: HashSet<String> = curves.iter().map(Curve::name).collect();
+                assert_eq!(names.len(), curves.len(), "{}: {names:?}", plan.experiment);
+                assert_eq!(pairs(&curves).len(), curves.len(), "{}: {names:?}", plan.experiment);
+                // Curves stand in the order of their first cells.
+                let first = |curve: usize| curve_of_cell.iter().position(|c| *c == curve);
+                let firsts: Vec<usize> = (0..curves.len()).filter_map(first).collect();
+                assert!(firsts.len() == curves.len() && firsts.is_sorted());
+                for (cell, curve) in cells.iter().zip(&curve_of_cell) {
+                    assert_eq!(cell.label, curves[*curve].algorithm);
+                    // Every registered algorithm has a family of its own.
+                    assert!(curves[*curve].family < FAMILIES - 1, "{}", cell.label);
+                    assert_eq!(curves[*curve].style.color.family(), Some(curves[*curve].family));
+                }
+                (figures, most) = (figures + 1, most.max(curves.len()));
+            }
+        }
+        assert!(figures > 100 && most > 16, "{figures} views, at most {most} curves");
+    }
+
+    /// As many curves as a figure may have, of one algorithm and of many.
+    #[test]
+    fn as_many_curves_as_a_figure_may_have_differ_in_style() {
+        for variants in [1, 3, 8, 9, 25, 100] {
+            let curve = |i: usize| {
+                let (name, text) = ("local-steps".to_owned(), format!("H = {}", i % variants));
+                let value = Setting::Number((i % variants) as f64);
+                let settings = vec![CurveSetting { name, value, text }];
+                let settings = if variants == 1 { Vec::new() } else { settings };
+                let algorithm = format!("algorithm {}", i / variants);
+                let style = Style::solid(Color::of_family(i / variants));
+                Curve { settings, ..Curve::new(&algorithm, style) }
+            };
+            let mut all: Vec<Curve> = (0..100).map(curve).collect();
+            assign_styles(&mut all, &HashSet::new());
+            let looks: HashSet<_> = all.iter().map(|c| c.style).collect();
+            assert_eq!(looks.len(), 100, "{variants} variants");
+            // Up to 96 curves of a family have colours and markers of their own.
+            assert!(pairs(&all).len() >= 96, "{variants} variants");
+        }
+    }
+
+    /// H goes with the panel and γ does not: γ is what shades show.
+    #[test]
+    fn a_setting_that_changes_with_the_panel_takes_no_shade() {
+        let curve = |(h, step): (f64, f64)| {
+            let setting = |name: &str, value| CurveSetting {
+                name: name.into(),
+                value: Setting::Number(value),
+                text: format!("{name} = {value}"),
+            };
+            let settings = vec![setting("local-steps", h), setting("step-size", step)];
+            Curve { settings, ..Curve::new("Scaffold", Style::solid(Color::of_family(2))) }
+        };
+        let shades = |panels: &[Vec<usize>]| {
+            let mut all: Vec<Curve> =
+                [(1.0, 0.1), (1.0, 0.2), (5.0, 0.1), (5.0, 0.2)].into_iter().map(curve).collect();
+            let fixed = fixed_in_panels(&all, &[0, 1, 2, 3], panels);
+            assign_styles(&mut all, &fixed);
+            assert_eq!(pairs(&all).len(), 4);
+            all.iter().map(|c| c.style.color).collect::<Vec<_>>()
+        };
+        let apart = shades(&[vec![0, 1], vec![2, 3]]);
+        assert!(apart[..2] == apart[2..] && apart[0] != apart[1], "{apart:?}");
+        let one = shades(&[vec![0, 1, 2, 3]]);
+        assert_eq!(one.iter().collect::<HashSet<_>>().len(), 4, "{one:?}");
+    }
+
+    /// Settings with the same text are named by their values.
+    #[test]
+    fn curves_with_the_same_text_are_named_by_exact_values() {
+        let curve = |exact| Curve {
+            settings: vec![CurveSetting {
+                name: "noise".into(),
+                value: Setting::Text("markovian (lag 2)".into()),
+                text: "markovian noise".into(),
+            }],
+            exact,
+            ..Curve::new("FedLSA", Style::solid(Color::Neutral))
+        };
+        assert_eq!(curve(false).name(), "FedLSA, markovian noise");
+        assert_eq!(curve(true).name(), "FedLSA, noise markovian (lag 2)");
+    }
+}

@@ -1,0 +1,412 @@
+//! `[[figure.convergence]]`, a curve per cell of a metric over a cost, and `[[figure.scaling]]`, a
+//! final metric over a setting or another quantity.
+
+use crate::cells::costs::compared_costs;
+use crate::cells::symbols::quantity_symbol;
+use crate::cells::{CellResult, setting_text};
+use crate::figures::curves::views;
+use crate::figures::predicted_lines;
+use crate::predictions::Theory;
+use crate::ranking::grid_points;
+use crate::scene::figure::{
+    Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Series, XAxis,
+};
+use crate::scene::line::{Curve, Line, Reference};
+use crate::stats::{mean, quantile, standard_deviation, student_95};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
+use exactfed_runner::plan::{Cell, Setting, selected, short};
+use std::collections::BTreeMap;
+
+/// A figure of lines, as a manifest asks for it.
+pub struct LineFigure<'a> {
+    /// The keys that all figures have.
+    pub common: &'a FigureKeys,
+    /// What the x axis shows.
+    pub x: XAxis,
+    /// What the y axis shows.
+    pub y: Quantity,
+    band: Band,
+    /// The predictions that are drawn with the curves.
+    pub theory: &'a [TheoryKind],
+    scale_x: Scale,
+    slope: Option<f64>,
+}
+
+impl<'a> LineFigure<'a> {
+    /// Those of a manifest: over costs, then over settings.
+    pub fn all(table: &'a FigureTables) -> impl Iterator<Item = Self> {
+        let over_costs = table.convergence.iter().map(|f| Self {
+            common: &f.common,
+            x: XAxis::Rounds(f.x),
+            y: f.y,
+            band: f.band,
+            theory: &f.theory,
+            scale_x: f.scale_x,
+            slope: None,
+        });
+        let over_settings = table.scaling.iter().map(|f| Self {
+            common: &f.common,
+            x: XAxis::Cells(f.x.clone()),
+            y: f.y,
+            band: f.band,
+            theory: &f.theory,
+            scale_x: f.scale_x,
+            slope: f.reference_slope,
+        });
+        over_costs.chain(over_settings)
+    }
+
+    /// The settings that the x axis shows, so that names of curves need not, itself first; and
+    /// those by which the figure's cells are selected and that have one value in all of them.
+    pub fn settings_outside_names<'c>(
+        &self,
+        cells: impl Iterator<Item = &'c Cell> + Clone,
+    ) -> Vec<&str> {
+        let mut settings: Vec<&str> = match &self.x {
+            XAxis::Rounds(_) => Vec::new(),
+            // γH changes with the step size as well.
+            XAxis::Cells(x) if short(x) == "path-length" => vec![x, "step-size"],
+            XAxis::Cells(x) => vec![x],
+        };
+        let is_single = |key: &&String| {
+            let mut values = cells.clone().filter_map(|cell| cell.settings.get(key));
+            let first = values.next();
+            values.all(|value| Some(value) == first)
+        };
+        let selected_by = self.common.only.iter().flat_map(|only| only.0.keys());
+        settings.extend(selected_by.filter(is_single).map(String::as_str));
+        settings
+    }
+
+    /// The figure.
+    pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+        let views = views(
+            &self.common.panels,
+            &self.settings_outside_names(cells.iter().map(|c| c.cell)),
+            cells,
+        );
+        let own = &views[0];
+        let mut panels = Vec::new();
+        for (title, indices) in &own.groups {
+            let mut series: Vec<Series> = Vec::new();
+            match &self.x {
+                XAxis::Rounds(x) => {
+                    for index in indices {
+                        let curve = &own.curves[own.curve_of_cell[*index]];
+                        series.extend(self.over_rounds(*x, cells[*index], curve, theory));
+                    }
+                }
+                XAxis::Cells(x) => {
+                    let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+                    for i in indices {
+                        groups.entry(own.curve_of_cell[*i]).or_default().push(cells[*i]);
+                    }
+                    for (curve, cells) in groups {
+                        series.extend(self.over_cells(x, &cells, &own.curves[curve], theory));
+                    }
+                }
+            }
+            let reference = self.slope.and_then(|slope| reference(&series, slope));
+            series.extend(reference);
+            panels.push(Panel { title: title.clone(), series });
+        }
+        let large = self.large(&own.groups, cells, &panels);
+        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells.iter().copied()));
+        let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
+        let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
+        let labels = CurveValue::last(scale_y);
+        let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
+        let title = format!("{} over {}", plot.y, plot.x);
+        let caption = self.caption(cells, &plot, theory);
+        let exploration = Exploration {
+            x: self.x.clone(),
+            y: self.y,
+            band: self.band,
+            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            views,
+            slopes: self.slope.into_iter().collect(),
+        };
+        let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
+        Figure { large, exploration: Some(exploration), ..figure }
+    }
+
+    /// The panel that is drawn large: that of the manifest; of a few panels that in which the
+    /// algorithms end farthest apart.
+    fn large(
+        &self,
+        groups: &[(String, Vec<usize>)],
+        cells: &[&CellResult<'_>],
+        panels: &[Panel],
+    ) -> Option<usize> {
+        if let Some(wanted) = &self.common.large {
+            let is_wanted = |i: &usize| selected(cells[*i].cell, wanted);
+            return groups.iter().position(|(_, indices)| indices.iter().any(is_wanted));
+        }
+        let few = (3..=MOST_OTHERS + 1).contains(&panels.len());
+        let spreads = panels.iter().map(spread).enumerate().filter(|_| few);
+        spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
+    }
+
+    /// The title of the x axis: the symbol of a setting or of a quantity.
+    fn title_of_x(&self, cells: &[&CellResult<'_>]) -> String {
+        let name = match &self.x {
+            XAxis::Rounds(quantity) => return quantity.formula().to_owned(),
+            XAxis::Cells(name) => name,
+        };
+        let is_setting = cells.iter().any(|c| c.cell.settings.get(name).is_some());
+        match Quantity::named(name).filter(|_| !is_setting) {
+            Some(quantity) => quantity_symbol(quantity, cells.iter().copied()),
+            None => setting_text::symbol(name),
+        }
+    }
+
+    /// A cell round by round: its mean over replicates, up to the first divergence, and the
+    /// predictions for it.
+    fn over_rounds(
+        &self,
+        x: Quantity,
+        cell: &CellResult<'_>,
+        curve: &Curve,
+        theory: &Theory<'_>,
+    ) -> Vec<Series> {
+        let samples = cell.samples(x).into_iter().zip(cell.samples(self.y));
+        let points: Vec<Point> = samples.map(|(xs, ys)| point(mean(&xs), &ys, self.band)).collect();
+        let (count, id) = (points.len(), &cell.cell.id);
+        let mut all = vec![Series {
+            diverged: cell.runs.diverged,
+            cells: vec![id.clone()],
+            rows: (0..count).collect(),
+            ..Series::new(Line::Measured(curve.clone()), points)
+        }];
+        let mut add = |prediction: Prediction, drawn: Vec<(usize, Point)>| {
+            if drawn.len() > 1 {
+                let (rows, points) = drawn.into_iter().unzip();
+                let line = Line::Predicted(curve.clone(), prediction);
+                all.push(Series { cells: vec![id.clone()], rows, ..Series::new(line, points) });
+            }
+        };
+        let columns = cell.columns(x);
+        let x = |row: usize| {
+            mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>())
+        };
+        for kind in self.theory {
+            if *kind == TheoryKind::ExactBias {
+                let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
+                if let Some(bias) = bias.filter(|_| count > 1) {
+                    // The second row, because a logarithmic axis does not show the first.
+                    let level = [0, 1, count - 1].map(|row| (row, Point::bare(x(row), bias)));
+                    add(Prediction::ExactBias, level.to_vec());
+                }
+                continue;
+            }
+            for prediction in predicted_lines::predictions(*kind) {
+                let Some(values) = theory.curve(id, self.y, *prediction) else { continue };
+                let points =
+                    values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
+                add(*prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
+            }
+        }
+        all
+    }
+
+    /// The cells of a curve, a point each: what was measured, and the predictions for them.
+    fn over_cells(
+        &self,
+        x: &str,
+        cells: &[&CellResult<'_>],
+        curve: &Curve,
+        theory: &Theory<'_>,
+    ) -> Vec<Series> {
+        let measured = |cell: &&CellResult<'_>| {
+            let point = point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band);
+            Some((cell.cell.id.clone(), point))
+        };
+        let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
+        let measured = Series {
+            diverged: cells.iter().map(|c| c.runs.diverged).sum(),
+            cells: ids,
+            ..Series::new(Line::Measured(curve.clone()), points)
+        };
+        let series = |prediction: &Prediction| {
+            let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
+                let x = x_value(c, x)?;
+                let y = theory.curve(&c.cell.id, self.y, *prediction)?.pop()?;
+                (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
+            };
+            let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
+            let line = Line::Predicted(curve.clone(), *prediction);
+            (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
+        };
+        let predictions = self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind));
+        std::iter::once(measured).chain(predictions.filter_map(series)).collect()
+    }
+
+    fn caption(&self, cells: &[&CellResult<'_>], plot: &Plot, theory: &Theory<'_>) -> String {
+        if plot.series().all(|s| s.points.is_empty()) {
+            return nothing(cells);
+        }
+        let (y, runs, band) = (&plot.y, crate::cells::sample_in_words(cells), band_name(self.band));
+        let over_rounds = matches!(self.x, XAxis::Rounds(_));
+        let mut caption = match self.y.average() {
+            _ if over_rounds => format!("Mean of {y} over n = {runs}; {band}."),
+            Some(_) => {
+                format!(
+                    "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
+                )
+            }
+            None => format!("Mean of {y} at the last round over n = {runs}; {band}."),
+        };
+        if !over_rounds && self.y.average().is_none() {
+            caption.push_str(&costs_of_points(cells));
+        }
+        if let XAxis::Rounds(x) = self.x
+            && cells.iter().any(|cell| uneven(cell, x))
+        {
+            caption.push_str(
+                " Runs have different costs at the same recorded round; the x axis shows their mean.",
+            );
+        }
+        if self.band != Band::None {
+            caption.push_str(
+                " A band that reaches beyond the panel, or down to 0, is clipped at its edge.",
+            );
+        }
+        let is_zero = |s: &Series| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0);
+        if over_rounds && plot.series().any(is_zero) {
+            caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
+        }
+        if plot.series().any(|s| matches!(s.line, Line::Reference(_))) {
+            caption.push_str(
+                " Grey dots: a reference slope through the first point of the first curve.",
+            );
+        }
+        caption.push_str(&predicted_lines::caption(self.theory, self.y, plot, cells, theory));
+        let with_bias = over_rounds && self.theory.contains(&TheoryKind::ExactBias);
+        if with_bias && cells.iter().all(|cell| cell.exact_bias.is_none()) {
+            caption.push_str(
+                " The exact bias is not known: the field is not linear, or draws are not independent.",
+            );
+        }
+        let (all, diverged) = (cells.len(), cells.iter().filter(|c| c.runs.diverged > 0).count());
+        caption.push_str(&match diverged {
+            0 => String::new(),
+            _ if over_rounds => format!(" Runs diverged in {diverged} of {all} cells (✕): the curve of such a cell ends where the first run diverged."),
+            _ => format!(" {diverged} of {all} cells have runs that diverged and are omitted."),
+        });
+        caption
+    }
+}
+
+/// What the runs behind the points have cost, as the end of a caption: algorithms are compared at
+/// each grid point, and one algorithm with nothing.
+fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
+    let (_, points) = grid_points(cells);
+    let mut points: Vec<&[&CellResult<'_>]> = points.iter().map(|p| &p.cells[..]).collect();
+    if points.is_empty() {
+        points = cells.chunks(1).collect();
+    }
+    let costs = compared_costs(&points, None);
+    if costs.is_empty() { costs } else { format!(" {costs}") }
+}
+
+/// Panels, at most, beside or below one that is large without being asked for.
+const MOST_OTHERS: usize = 4;
+
+/// A reference slope that is nowhere farther from a curve is not drawn: decades, and their share
+/// of those that the slope spans.
+const COINCIDE: (f64, f64) = (0.02, 0.01);
+
+/// How many times higher the highest curve of a panel ends than the lowest.
+fn spread(panel: &Panel) -> f64 {
+    let measured = panel.series.iter().filter(|s| s.line.is_measured());
+    let ends = measured.filter_map(|s| s.points.last()).map(|p| p.y).filter(|y| *y > 0.0);
+    let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(l, h), y| (l.min(y), h.max(y)));
+    if low <= high { high / low } else { 0.0 }
+}
+
+/// The mean of a sample and its band.
+pub fn point(x: f64, sample: &[f64], band: Band) -> Point {
+    let (n, mean, sd) = (sample.len(), mean(sample), standard_deviation(sample));
+    let around = |half: f64| (mean - half, mean + half);
+    // Of a positive mean on the logarithm, so that it stays positive (figures.js does the same).
+    let interval = |half: f64| match mean > 0.0 {
+        true => (mean * libm::exp(-half / mean), mean * libm::exp(half / mean)),
+        false => around(half),
+    };
+    let (low, high) = match band {
+        Band::Std => around(sd),
+        Band::Sem => around(sd / (n as f64).sqrt()),
+        Band::Ci95 => interval(student_95(n) * sd / (n as f64).sqrt()),
+        Band::Quantiles => (quantile(sample, 0.1), quantile(sample, 0.9)),
+        Band::None => (f64::NAN, f64::NAN),
+    };
+    Point { x, y: mean, low, high, n }
+}
+
+/// What a band shows, in words.
+pub fn band_name(band: Band) -> &'static str {
+    match band {
+        Band::Std => "band: mean ± standard deviation",
+        Band::Sem => "band: mean ± standard error",
+        Band::Ci95 => {
+            "band: pointwise 95 % interval of the mean by Student's t on the logarithm (for skewed errors the tables' intervals are wider)"
+        }
+        Band::Quantiles => "band: 10 % to 90 % quantile",
+        Band::None => "no band",
+    }
+}
+
+/// Whether the runs of a cell differ in a quantity at one round.
+fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
+    let columns = cell.columns(quantity);
+    let Some((first, others)) = columns.split_first() else { return false };
+    others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
+}
+
+/// Why a figure is empty, in words.
+fn nothing(cells: &[&CellResult<'_>]) -> String {
+    let diverged = cells.iter().filter(|c| c.runs.diverged > 0).count();
+    let why = match (cells.len(), diverged) {
+        (0, _) => return NO_RESULTS.into(),
+        (all, diverged) if all == diverged => "runs of every cell diverged",
+        _ => "no cell has results for this metric",
+    };
+    format!("The figure is empty: {why}.")
+}
+
+/// Points from left to right, with their cells.
+pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+    points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
+    points.into_iter().unzip()
+}
+
+/// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
+pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
+    match cell.cell.settings.get(name) {
+        Some(Setting::Number(x)) => Some(*x),
+        Some(Setting::Text(_)) => None,
+        None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
+    }
+}
+
+/// A line of this slope through the first point of the first measured curve with two points that
+/// have a place on logarithmic axes, over all that is drawn, so that one sees where curves leave it; `None` where there is no such curve,
+/// only one place across, or a curve on which the line lies.
+fn reference(series: &[Series], slope: f64) -> Option<Series> {
+    let is_placed = |p: &&Point| [p.x, p.y].iter().all(|v| v.is_finite() && *v > 0.0);
+    let placed = |s: &Series| s.points.iter().filter(is_placed).copied().collect::<Vec<_>>();
+    let measured = series.iter().filter(|s| s.line.is_measured()).map(placed);
+    let curves: Vec<Vec<Point>> = measured.filter(|points| points.len() > 1).collect();
+    let from = *curves.first()?.first()?;
+    let all = series.iter().flat_map(placed);
+    let ends = all.fold((from.x, from.x), |(low, high), p| (low.min(p.x), high.max(p.x)));
+    let at = |x: f64| Point::bare(x, from.y * libm::pow(x / from.x, slope));
+    let near = COINCIDE.0 + COINCIDE.1 * (slope * libm::log10(ends.1 / ends.0)).abs();
+    let lies_on =
+        |points: &Vec<Point>| points.iter().all(|p| libm::log10(p.y / at(p.x).y).abs() <= near);
+    let line = Line::Reference(Reference::Slope(slope));
+    let is_drawn = ends.0 < ends.1 && !curves.iter().any(lies_on);
+    is_drawn.then(|| Series::new(line, vec![at(ends.0), at(ends.1)]))
+}

@@ -1,0 +1,102 @@
+//! The predictions in figures of curves: which ones a kind of theory stands for, and what legends
+//! and captions say about them.
+
+use crate::cells::CellResult;
+use crate::predictions::Theory;
+use crate::scene::figure::{Panel, Plot};
+use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
+use exactfed_core::theory::effort::Effort;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::figure::TheoryKind;
+
+/// The predictions that a kind of theory stands for.
+pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {
+    match kind {
+        TheoryKind::ExactBias => &[Prediction::ExactBias],
+        TheoryKind::ExactMoments => &[Prediction::ExactMoments],
+        TheoryKind::FirstOrder => &[Prediction::FirstOrder],
+        TheoryKind::SecondOrder => &[Prediction::SecondOrder],
+        TheoryKind::Closure => &[Prediction::Closure],
+        TheoryKind::Clt => &[Prediction::Clt],
+        TheoryKind::Bounds => &[
+            Prediction::ScafflsaA5,
+            Prediction::ScafflsaB2,
+            Prediction::ScafflsaB5,
+            Prediction::RrProposition4,
+            Prediction::RrTheorem2,
+            Prediction::Book51,
+            Prediction::Contraction,
+            Prediction::ContractionPrinted,
+        ],
+    }
+}
+
+/// The legend of a figure: the curves that have points, the predictions that are drawn beside
+/// them, and a reference line.
+pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<LegendEntry> {
+    let series = || panels.iter().flat_map(|panel| &panel.series);
+    let with_points: Vec<&Line> =
+        series().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
+    let measured = curves.iter().cloned().map(Line::Measured);
+    let reference = series().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
+    let is_drawn = |by: &&Prediction| series().any(|s| s.line.prediction() == Some(**by));
+    let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
+    measured
+        .filter(|line| with_points.contains(&line))
+        .map(LegendEntry::Line)
+        .chain(predicted.map(|by| LegendEntry::Prediction(*by)))
+        .chain(reference.cloned().map(LegendEntry::Line))
+        .collect()
+}
+
+/// What a caption says about the predictions beside a figure's curves.
+pub fn caption(
+    kinds: &[TheoryKind],
+    y: Quantity,
+    plot: &Plot,
+    cells: &[&CellResult<'_>],
+    theory: &Theory<'_>,
+) -> String {
+    let is_drawn = |kind: TheoryKind| {
+        let mut drawn = plot.series().filter_map(|s| s.line.prediction());
+        drawn.any(|by| predictions(kind).contains(&by))
+    };
+    let mut out = String::new();
+    for kind in kinds {
+        out.push_str(match (kind, is_drawn(*kind)) {
+            (TheoryKind::ExactBias, true) => " Dotted: the squared exact bias of the curve of that colour (SCAFFLSA Thm 4.1 on linear problems), where it is not far below the panel.",
+            (TheoryKind::ExactMoments, true) => " Thin dashes with open marks in the colour of their curve: the limit of infinitely many runs, by exact second moments.",
+            (TheoryKind::FirstOrder, true) if y == Quantity::Variance => match plot.y == y.formula() {
+                true => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance.",
+                false => " First order: tr (γ/N) X with A X + X Aᵀ = C, of the covariance; the squared bias that E‖θ − θ*‖² contains is of the next order in γ.",
+            },
+            (TheoryKind::FirstOrder, true) => " First order: (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X] with A X + X Aᵀ = C (RR Thm 4 with the signs that hold; without b_h for Scaffold).",
+            (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
+            (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
+            (TheoryKind::Clt, true) => " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias.",
+            (TheoryKind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
+            (TheoryKind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
+            _ => "",
+        });
+    }
+    for kind in kinds {
+        let without = |c: &&CellResult<'_>| {
+            let mut each = predictions(*kind).iter();
+            each.find_map(|by| theory.too_costly(&c.cell.id, *by))
+        };
+        let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
+        if let Some(most) = costs.iter().copied().reduce(Effort::most) {
+            let kind = match kind {
+                TheoryKind::Bounds => "published bound",
+                kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
+            };
+            let count = costs.len();
+            out.push_str(&format!(
+                " Not computed at this size, for {count} of {} cells: \"{kind}\" ({most}).",
+                cells.len()
+            ));
+        }
+    }
+    out
+}

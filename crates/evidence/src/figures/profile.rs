@@ -1,0 +1,159 @@
+//! Performance profiles (Dolan and Moré 2002): on which share of the instances an algorithm's error
+//! is within a factor of the smallest.
+
+use crate::cells::CellResult;
+use crate::cells::costs::when_text;
+use crate::figures::curves::views;
+use crate::ranking;
+use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
+use crate::scene::line::{LegendEntry, Line};
+use crate::stats::{mean, standard_deviation};
+use exactfed_core::words::count;
+use exactfed_runner::manifest::figure::{FigureKeys, Scale};
+use exactfed_runner::manifest::{AtCost, Quantity};
+
+/// Instances below which a profile shows too few steps to be read.
+const FEWEST: usize = 10;
+/// Panels of a figure at most.
+const MOST_PANELS: usize = 12;
+/// The factor up to which the x axis is linear.
+const LINEAR: f64 = 4.0;
+/// Standard errors of a ratio within which two errors count as equal. Without them two equal
+/// algorithms would each be best on half of the instances.
+const TIE: f64 = 2.0;
+
+/// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
+/// than ten instances or no two algorithms.
+pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
+    let all: Vec<&CellResult<'_>> = cells.iter().collect();
+    let (axes, points) = ranking::grid_points(&all);
+    let several = cells.iter().all(|c| instances_of(c) >= FEWEST);
+    if points.is_empty() || !several || points.len() > MOST_PANELS {
+        return None;
+    }
+    let view = views(&axes, &[], &all).into_iter().next()?;
+    let ratios_of = |places: &Vec<usize>| {
+        let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
+        ratios(&group, by, at)
+    };
+    let ratios: Vec<Vec<Vec<f64>>> =
+        view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
+    // All curves go on to the same factor.
+    let farthest = ratios.iter().map(|of| largest(of)).fold(1.0, f64::max);
+    let panel = |((title, places), ratios): (&(String, Vec<usize>), &Vec<Vec<f64>>)| {
+        let series = places.iter().zip(ratios).map(|(place, ratios)| {
+            let curve = &view.curves[view.curve_of_cell[*place]];
+            Series {
+                cells: vec![all[*place].cell.id.clone()],
+                ..Series::new(Line::Measured(curve.clone()), steps(ratios, farthest))
+            }
+        });
+        Panel { title: title.clone(), series: series.collect() }
+    };
+    let panels = view.groups.iter().zip(&ratios).map(panel).collect();
+    let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
+    let plot = Plot {
+        panels,
+        legend: legend.collect(),
+        x: "factor above the smallest error".into(),
+        y: "share of instances".into(),
+        scale_x: if farthest > LINEAR { Scale::Log } else { Scale::Linear },
+        scale_y: Scale::Linear,
+        labels: CurveValue { at: LabelledPoint::Best, is_ranked: false },
+    };
+    let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
+    let caption = format!(
+        "On which share of {} the error {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
+        count(instances, "instance"),
+        by.formula(),
+        when_text(at),
+    );
+    let common = FigureKeys {
+        title: Some("How often and by how much each algorithm is behind".into()),
+        ..FigureKeys::default()
+    };
+    let figure = Figure::new(&common, String::new(), caption, 4, Body::Plot(plot));
+    Some(Figure { id: "profile".into(), ..figure })
+}
+
+/// The largest finite ratio.
+fn largest(ratios: &[Vec<f64>]) -> f64 {
+    ratios.iter().flatten().copied().filter(|r| r.is_finite()).fold(1.0, f64::max)
+}
+
+/// The number of instances of a cell.
+fn instances_of(cell: &CellResult<'_>) -> usize {
+    cell.cell.identity.instances as usize
+}
+
+/// The ratio of each cell's error to the smallest, by instance; 1 where they are equal within two
+/// standard errors, infinite where a run diverged.
+fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
+    let runs = cells.iter().map(|c| c.runs.by_instance(by, at));
+    let runs: Vec<Option<Vec<&[f64]>>> = runs.collect();
+    let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
+    let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
+    for i in 0..instances {
+        let own: Vec<Option<&[f64]>> = runs.iter().map(|r| r.as_ref()?.get(i).copied()).collect();
+        let best = own.iter().flatten().min_by(|a, b| mean(a).total_cmp(&mean(b))).copied();
+        for (own, ratios) in own.into_iter().zip(&mut ratios) {
+            ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| {
+                let ratio = mean(own) / mean(best);
+                if libm::log(ratio) <= TIE * log_error(own, best) { 1.0 } else { ratio }
+            }));
+        }
+    }
+    ratios
+}
+
+/// The standard error of the logarithm of the ratio of two means over paired runs; 0 of one run.
+fn log_error(a: &[f64], b: &[f64]) -> f64 {
+    let (x, y) = (mean(a), mean(b));
+    let terms: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / x - b / y).collect();
+    match standard_deviation(&terms) / (terms.len() as f64).sqrt() {
+        error if error.is_finite() => error,
+        _ => 0.0,
+    }
+}
+
+/// The share of the ratios up to each of them, as the corners of a line of steps from 1 to `last`.
+fn steps(ratios: &[f64], last: f64) -> Vec<Point> {
+    let mut sorted = ratios.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let share = |count: usize| count as f64 / sorted.len() as f64;
+    let at = |x: f64, y: f64| Point { n: sorted.len(), ..Point::bare(x, y) };
+    let best = sorted.iter().filter(|r| **r <= 1.0).count();
+    let mut points = vec![at(1.0, share(best))];
+    for (i, ratio) in sorted.iter().enumerate().skip(best).filter(|(_, r)| r.is_finite()) {
+        points.extend([at(*ratio, share(i)), at(*ratio, share(i + 1))]);
+    }
+    let end = points.last().map_or(0.0, |p| p.y);
+    points.push(at(last, end));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_by_hand() {
+        let corners = |ratios: &[f64], last| -> Vec<(f64, f64)> {
+            steps(ratios, last).iter().map(|p| (p.x, p.y)).collect()
+        };
+        let expected = [(1.0, 0.5), (2.0, 0.5), (2.0, 0.75), (4.0, 0.75), (4.0, 1.0), (8.0, 1.0)];
+        assert_eq!(corners(&[4.0, 1.0, 2.0, 1.0], 8.0), expected);
+        // A run that diverged is behind by every factor.
+        assert_eq!(corners(&[1.0, f64::INFINITY], 3.0), [(1.0, 0.5), (3.0, 0.5)]);
+    }
+
+    #[test]
+    fn errors_within_their_noise_are_equal() {
+        // Means 2 and 2.2; differences scatter by far more.
+        let (a, b) = ([1.0, 3.0, 2.0, 2.0], [3.2, 1.2, 2.4, 2.0]);
+        assert!(libm::log(mean(&b) / mean(&a)) <= TIE * log_error(&b, &a));
+        // Paired runs of which each is larger by the same factor differ for sure.
+        let twice = a.map(|x| 2.0 * x);
+        assert!(log_error(&twice, &a) < 1e-15);
+    }
+}

@@ -1,0 +1,159 @@
+//! `[[figure.winners]]`: which algorithm has the smallest final mean, over two settings, by
+//! which factor it is ahead of the next, and which are not separated from it.
+
+use crate::cells::CellResult;
+use crate::cells::costs::{compared_costs, is_short, when_text};
+use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
+use crate::cells::runs::NoSample;
+use crate::cells::setting_text::symbol;
+use crate::ranking::{PointRanking, Rankings};
+use crate::scene::family::family_of;
+use crate::scene::figure::{Body, Figure, NO_RESULTS};
+use crate::scene::line::{Color, LegendEntry, SHADES};
+use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
+use exactfed_core::words::count;
+use exactfed_runner::manifest::figure::Winners;
+use std::collections::BTreeMap;
+
+/// The figure.
+pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
+    let labels = label_colors(cells);
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
+    let map = |group: Group<'a>| {
+        let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
+            let outcome = rankings.outcome(&cells, spec.metric, spec.at);
+            let outcome = outcome.unwrap_or(&PointRanking::Diverged);
+            Square { x, y, value: SquareValue::Ranking(ranking(spec, outcome, &cells, &labels)) }
+        });
+        let squares = squares.collect();
+        Map::new(group.title, &sides, squares)
+    };
+    let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
+    let patch =
+        |(name, color): &(String, Color)| LegendEntry::Patch { name: name.clone(), color: *color };
+    let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
+    let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
+    let undecided = |r: &Ranking| {
+        r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
+    };
+    if rankings_of(&maps).any(undecided) {
+        let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
+        legend.push(LegendEntry::Patch { name, color });
+    }
+    let caption = caption(spec, cells, &maps, rankings.compared);
+    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
+    Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
+}
+
+/// The labels of some cells, each with the colour of its family, or with a shade of it where
+/// several labels are of one family.
+fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
+    let of = |c: &&CellResult<'_>| (c.cell.label.clone(), family_of(c.cell));
+    let all = unique(cells.iter().map(of));
+    let color = |(label, family): &(String, usize)| {
+        let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
+        let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
+        let color = match kin.len() {
+            1 => Color::of_family(*family),
+            count => Color::tone(*family, 1 + rank * (SHADES - 1) / (count - 1)),
+        };
+        (label.clone(), color)
+    };
+    all.iter().map(color).collect()
+}
+
+fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
+    maps.iter().flat_map(|map| &map.squares).filter_map(|square| match &square.value {
+        SquareValue::Ranking(ranking) => Some(ranking),
+        SquareValue::Stability(_) => None,
+    })
+}
+
+fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
+    if cells.is_empty() {
+        return NO_RESULTS.into();
+    }
+    let mut caption = format!(
+        "The algorithm with the smallest mean of {} {} (n = {}), and how many times larger the next one's is, with a 95 % interval over paired runs (common noise). Grey: the named algorithms are not separated from the best. Each algorithm is compared with the best of its square. Holm's correction is for the {} of this page, in its table and its maps, at a family-wise level of 5 %; intervals are not corrected.",
+        spec.metric.formula(),
+        when_text(spec.at),
+        crate::cells::sample_in_words(cells),
+        count(compared, "comparison")
+    );
+    let points = compared_cells(spec, cells);
+    let several: Vec<&[&CellResult<'_>]> =
+        points.iter().map(|point| &point[..]).filter(|point| point.len() > 1).collect();
+    let costs = compared_costs(&several, spec.at);
+    caption.push_str(&if costs.is_empty() { costs } else { format!(" {costs}") });
+    let diverged = |c: &&&CellResult<'_>| c.sample(spec.metric, spec.at) == Err(NoSample::Diverged);
+    let diverged = cells.iter().filter(diverged).count();
+    if diverged > 0 {
+        caption.push_str(&format!(
+            " {diverged} of {} cells have runs that diverged and are not ranked.",
+            cells.len()
+        ));
+    }
+    if rankings_of(maps).any(|ranking| ranking.lead == Lead::AboveStart) {
+        caption.push_str(
+            " Above the start: even the smallest mean is larger than the error at the start.",
+        );
+    }
+    caption.push_str(&blank_squares(maps));
+    caption
+}
+
+/// The cells that are compared in each square of a figure's maps.
+pub fn compared_cells<'a>(
+    spec: &Winners,
+    cells: &[&'a CellResult<'a>],
+) -> Vec<Vec<&'a CellResult<'a>>> {
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
+    let groups = panels(&spec.common.panels, cells);
+    groups.iter().flat_map(|group| grid_points(spec, &sides, group).into_values()).collect()
+}
+
+/// The cells at each grid point of a map. A cell without one of the two settings is at every
+/// value of it.
+fn grid_points<'a>(
+    spec: &Winners,
+    (xs, ys): &Sides<'_>,
+    group: &Group<'a>,
+) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
+    let (at_x, at_y) = (placed(xs), placed(ys));
+    let mut points: BTreeMap<(usize, usize), Vec<&CellResult<'_>>> = BTreeMap::new();
+    for cell in &group.cells {
+        for x in places_of(cell, &spec.x, &at_x) {
+            for y in places_of(cell, &spec.y, &at_y) {
+                points.entry((x, y)).or_default().push(cell);
+            }
+        }
+    }
+    points
+}
+
+/// What a square shows: which algorithms rank first, and how far ahead the first is.
+fn ranking(
+    spec: &Winners,
+    outcome: &PointRanking,
+    cells: &[&CellResult<'_>],
+    labels: &[(String, Color)],
+) -> Ranking {
+    let leaders = outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone());
+    let leaders: Vec<String> = leaders.collect();
+    let lead = match outcome {
+        PointRanking::Diverged => Lead::AllDiverged,
+        PointRanking::Ended => Lead::Ended,
+        PointRanking::AboveStart { .. } => Lead::AboveStart,
+        PointRanking::Ranked { rivals, .. } => match rivals.first().map(|rival| rival.ratio) {
+            Some(ratio) => Lead::Ratio(ratio),
+            None if cells.iter().any(|cell| is_short(cell, spec.at)) => Lead::Alone,
+            None if cells.len() > 1 => Lead::OthersDiverged,
+            None => Lead::Alone,
+        },
+    };
+    let color = match leaders.as_slice() {
+        [winner] => labels.iter().find(|(label, _)| label == winner).map(|(_, color)| *color),
+        _ => None,
+    };
+    Ranking { leaders, color: color.unwrap_or(Color::Neutral), lead }
+}

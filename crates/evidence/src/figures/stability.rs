@@ -1,0 +1,111 @@
+//! `[[figure.stability]]`: how many runs diverged, over two settings, with the spectral radii of
+//! the exact recursions of moments.
+//!
+//! *Invariant*: results and theory are shown separately; where they differ the square is
+//! outlined and neither is changed.
+
+use crate::cells::CellResult;
+use crate::cells::panels::{Group, Sides, distinct, panels, placed, unique};
+use crate::cells::setting_text::symbol;
+use crate::predictions::Theory;
+use crate::predictions::radii::{Radii, radii};
+use crate::scene::figure::{Body, Figure, NO_RESULTS};
+use crate::scene::line::{Color, LegendEntry};
+use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::figure;
+use exactfed_runner::plan::SettingKey;
+use exactfed_runner::runner::Prepared;
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// The figure.
+pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    let known: Vec<&Prepared<'_>> =
+        cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
+    let radii: HashMap<&str, Radii> =
+        known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p)?))).collect();
+    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
+    let mut maps = Vec::new();
+    for label in unique(cells.iter().map(|c| &c.cell.label)) {
+        let of_label: Vec<&CellResult<'_>> =
+            cells.iter().copied().filter(|c| c.cell.label == *label).collect();
+        for group in panels(&spec.common.panels, &of_label) {
+            let title = joined(&[label, &group.title]);
+            let squares = squares(spec, &sides, &group, &radii);
+            maps.push(Map::new(title, &sides, squares));
+        }
+    }
+    let patch = |name: &str, color| {
+        let (name, color) = (name.to_owned(), Color::of_family(color));
+        LegendEntry::Patch { name, color }
+    };
+    let squares = || maps.iter().flat_map(|map| &map.squares);
+    let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
+    let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
+    legend.retain(occurs);
+    legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
+    let caption = caption(cells, &maps, radii.len());
+    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
+    Figure::new(&spec.common, "Where runs diverge".into(), caption, 2, body)
+}
+
+/// The squares of a map; a cell without one of the two settings has none.
+fn squares(
+    spec: &figure::Stability,
+    (xs, ys): &Sides<'_>,
+    group: &Group<'_>,
+    radii: &HashMap<&str, Radii>,
+) -> Vec<Square> {
+    let (at_x, at_y) = (placed(xs), placed(ys));
+    let square = |cell: &&CellResult<'_>| {
+        let place = |places: &HashMap<SettingKey<'_>, usize>, name: &str| {
+            places.get(&cell.cell.settings.get(name)?.key()).copied()
+        };
+        let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
+        let (runs, diverged) = (cell.runs.count, cell.runs.diverged);
+        let radii = radii.get(cell.cell.id.as_str());
+        let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));
+        let value = SquareValue::Stability(StabilityValue { runs, diverged, mean, square });
+        Some(Square { x, y, value })
+    };
+    group.cells.iter().filter_map(square).collect()
+}
+
+fn caption(cells: &[&CellResult<'_>], maps: &[Map], known: usize) -> String {
+    if cells.is_empty() {
+        return NO_RESULTS.into();
+    }
+    let n = cells.iter().map(|c| c.runs.count).max().unwrap_or(0);
+    let mut caption = format!(
+        "How many of n = {n} runs diverged, that is, left the range of numbers, within their rounds: the stronger the colour, the more."
+    );
+    if known == 0 {
+        caption.push_str(
+            " No spectral radius is known: the field is not linear, or theory does not follow its moments.",
+        );
+    } else {
+        caption.push_str(" ρ: the spectral radius of one round's exact linear map of the second moments; below it the radius of the map of the mean. The heavy line separates ρ < 1 from ρ ≥ 1.");
+        if known < cells.len() {
+            let without = cells.len() - known;
+            caption.push_str(&format!(" It is not known for {without} of {} cells.", cells.len()));
+        }
+    }
+    let squares = maps.iter().flat_map(|m| &m.squares);
+    let marked: Vec<&StabilityValue> =
+        squares.filter_map(Square::stability).filter(|s| s.differs()).collect();
+    let calm = marked.iter().filter(|s| s.diverged == 0).count();
+    let wild = marked.len() - calm;
+    if calm > 0 {
+        caption.push_str(&format!(
+            " In {calm} of the squares (≠) ρ is not below 1 and no run diverged: runs are finite, and growth may need more rounds to leave the range of numbers; or second moments grow by ever rarer runs while almost every run converges."
+        ));
+    }
+    if wild > 0 {
+        caption.push_str(&format!(
+            " In {wild} of the squares (≠) ρ is below 1 and runs diverged, which exact moments do not explain."
+        ));
+    }
+    caption.push_str(&blank_squares(maps));
+    caption
+}

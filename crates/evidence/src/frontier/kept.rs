@@ -1,0 +1,72 @@
+//! Computed frontiers as columns of numbers, for the cache.
+
+use crate::results::Columns;
+use exactfed_core::theory::frontier::{Method, RangeEnd, Reached};
+
+/// What each column holds of a point; whole numbers are exact below 2⁵³.
+pub fn to_columns(reached: &[Reached]) -> Columns {
+    let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
+        (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
+    };
+    let method = |r: &Reached| Method::ALL.iter().position(|m| *m == r.method).unwrap_or(0) as f64;
+    let edge = |r: &Reached| match r.edge {
+        None => 0.0,
+        Some(RangeEnd::From) => -1.0,
+        Some(RangeEnd::To) => 1.0,
+    };
+    Columns::from([
+        column("method", &method),
+        column("clients", &|r| r.clients as f64),
+        column("target", &|r| r.target),
+        column("local-steps", &|r| r.local_steps as f64),
+        column("step-size", &|r| r.step_size),
+        column("rounds", &|r| r.rounds as f64),
+        column("edge", &edge),
+    ])
+}
+
+pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
+    let column = |name: &str| columns.get(name);
+    let (methods, clients, targets) = (column("method")?, column("clients")?, column("target")?);
+    let (local_steps, step_sizes) = (column("local-steps")?, column("step-size")?);
+    let (rounds, edges) = (column("rounds")?, column("edge")?);
+    let row = |i: usize| {
+        Some(Reached {
+            method: *Method::ALL.get(methods[i] as usize)?,
+            clients: clients[i] as u64,
+            target: targets[i],
+            local_steps: local_steps[i] as u64,
+            step_size: step_sizes[i],
+            rounds: rounds[i] as u64,
+            edge: match edges[i] {
+                e if e < 0.0 => Some(RangeEnd::From),
+                e if e > 0.0 => Some(RangeEnd::To),
+                _ => None,
+            },
+        })
+    };
+    (0..methods.len()).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_come_back_as_they_were() {
+        let point = |method, edge| Reached {
+            method,
+            clients: 10_000,
+            target: 0.1 + 0.2,
+            local_steps: 1 << 20,
+            step_size: 1.0 / 3.0,
+            rounds: 244_137,
+            edge,
+        };
+        let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];
+        let all: Vec<Reached> =
+            Method::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
+        assert_eq!(from_columns(&to_columns(&all)), Some(all));
+        assert_eq!(from_columns(&to_columns(&[])), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,64 @@
+//! What results say: claims with verdicts, figures, rankings, tuning and frontiers, as plain values
+//! that charts draw and pages print.
+//!
+//! *Invariant*: nothing is smoothed, and a page reports what is left out. A curve is the mean over
+//! all replicates and ends where the first of them diverged; a cell with diverged replicates has
+//! no final mean.
+//!
+//! Results are read through the trait [`results::Results`]: nothing here knows files or their formats.
+//!
+//! The modules, each of which imports only from those before it: [`stats`]; [`results`]; [`cells`];
+//! [`predictions`], what is predicted for a cell; [`scene`], what a figure consists of; [`ranking`];
+//! [`figures`]; [`frontier`]; [`claims`]; [`needs`]; [`looks`]; [`tuning`]; [`study`].
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod bound_rows;
+pub mod cells;
+pub mod claims;
+pub mod figures;
+pub mod frontier;
+pub mod looks;
+pub mod needs;
+pub mod predictions;
+pub mod ranking;
+pub mod results;
+pub mod scene;
+pub mod stats;
+pub mod study;
+pub mod table;
+pub mod tuning;
+pub mod unplanned;
+#[cfg(test)]
+mod wrong;
+
+pub use bound_rows as bounds;
+pub use cells::averages::Centre;
+pub use cells::costs::{vectors_sent, when_text};
+pub use cells::panels::unique;
+pub use cells::read::cells_per_task;
+pub use cells::runs::{Grouping, NoSample, Runs, TraceNeeds};
+pub use cells::setting_text::{details, name, pretty};
+pub use cells::symbols::centres;
+pub use cells::{CellResult, Missing, tuned};
+pub use exactfed_runner::manifest::figure::Scale;
+pub use figures::curves::curves;
+pub use figures::line_figure::{self, band_name, x_value};
+pub use looks::{has_cells, judged, judged_once, planned_looks};
+pub use needs::{draws_exact_bias, wants_moments};
+pub use predictions::measures::cacheable_measures;
+pub use predictions::{errata, exact, first_order, problems};
+pub use ranking::{Rival, Separation, Standing, Standings};
+pub use scene::family;
+pub use scene::figure::{
+    Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Series, View, XAxis,
+};
+pub use scene::line::{
+    COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
+    SHADES, Style, THIN_DASHES, words_before,
+};
+pub use scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
+pub use study::{BestSettings, Experiment, analyse, analyse_with};
+pub use tuning::{TunedRow, TuningResult};
+pub use unplanned::UnplannedCells;

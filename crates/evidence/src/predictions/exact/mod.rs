@@ -1,0 +1,176 @@
+//! What theory knows of one cell as plain arrays: for programs that compare algorithms of their own
+//! with it.
+//!
+//! *Invariant*: the values are those that pages show and claims are tested on; nothing is computed
+//! here that [`crate::predictions`], [`crate::predictions::radii`] and [`crate::predictions::problems`] do not compute.
+
+mod kinds;
+mod known;
+
+use crate::cells::read::instances;
+use crate::cells::setting_text::name;
+use crate::predictions::{of_moments, quantity_of};
+use exactfed_core::theory::bounds::Bound;
+use exactfed_core::theory::moments::Moments;
+use exactfed_core::words::count;
+use exactfed_runner::files::{Error, error};
+use exactfed_runner::manifest::claim::{Prediction, Selection};
+use exactfed_runner::plan::{Cell, Plan, selected};
+use exactfed_runner::runner::KnownOptima;
+use exactfed_runner::runner::{Prepared, predict};
+use kinds::ValueSource;
+pub use kinds::{ArrayAxis, KINDS, ValueKind};
+use known::KnownCell;
+use std::path::Path;
+
+/// A value, or why it is not known.
+#[derive(Debug)]
+pub struct TheoryValue {
+    /// What it is.
+    pub kind: &'static ValueKind,
+    /// The lengths of its axes.
+    pub shape: Vec<usize>,
+    /// Its numbers, the last axis fastest. Some may be infinite or NaN, never all of them.
+    pub value: Result<Vec<f64>, String>,
+}
+
+/// A published bound or equality at each recorded round.
+#[derive(Debug)]
+pub struct BoundCurve {
+    /// The bound at the last recorded round: its name, its formula, and its conditions if they
+    /// fail there.
+    pub bound: Bound,
+    /// The name of the bounded quantity.
+    pub quantity: &'static str,
+    /// A number for each recorded round, NaN where its conditions fail.
+    pub values: Vec<f64>,
+}
+
+/// What theory knows of a cell on one of its instances.
+#[derive(Debug)]
+pub struct CellTheory<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Its label with the settings that distinguish it.
+    pub name: String,
+    /// The recorded rounds.
+    pub rounds: Vec<u64>,
+    /// All values, in the order of [`KINDS`].
+    pub values: Vec<TheoryValue>,
+    /// The published bounds that are about its algorithm.
+    pub bounds: Vec<BoundCurve>,
+}
+
+impl CellTheory<'_> {
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&TheoryValue> {
+        self.values.iter().find(|value| value.kind.name == name)
+    }
+}
+
+/// The one cell whose id begins so and that is of a selection.
+///
+/// # Errors
+/// If there is none, or several.
+pub fn find_cell<'a>(plan: &'a Plan, id: &str, wanted: &Selection) -> Result<&'a Cell, String> {
+    const MOST_NAMED: usize = 12;
+    let fits = |cell: &&Cell| cell.id.starts_with(id) && selected(cell, wanted);
+    let found: Vec<&Cell> = plan.cells.iter().filter(fits).collect();
+    let (what, all) = match found.as_slice() {
+        [one] => return Ok(one),
+        [] => ("no cell is selected; there are", plan.cells.iter().collect()),
+        _ => ("several cells are selected; name one of", found),
+    };
+    let lines = all.iter().take(MOST_NAMED).map(|c| format!("\n  {} {}", c.id, name(c)));
+    let more = match all.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!("\n  and {}", count(more, "further cell")),
+    };
+    Err(format!("{what}{}{more}", lines.collect::<String>()))
+}
+
+/// What theory knows of a cell of a plan, on its instance of this number; `known` gives optima that
+/// earlier runs searched for.
+///
+/// # Errors
+/// If the instance cannot be built, or there is none of this number.
+pub fn cell_theory<'a>(
+    plan: &Plan,
+    known: KnownOptima<'_>,
+    cell: &'a Cell,
+    instance: usize,
+) -> Result<CellTheory<'a>, Error> {
+    let prepared = instances(plan, known, &[cell])?.remove(0);
+    let Some(scenario) = prepared.scenarios.get(instance) else {
+        let there = count(prepared.scenarios.len(), "instance");
+        let message = format!("the cell has {there}; none has the number {instance}, from 0");
+        return Err(error(Path::new(&plan.source.name), message));
+    };
+    let alone = [Prepared { scenarios: vec![scenario.clone()], ..prepared }];
+    let known = KnownCell::new(plan, &alone);
+    let rounds = alone[0].recorded.to_vec();
+    let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
+    Ok(CellTheory { cell, name: name(cell), values, bounds: bounds(&known, &rounds), rounds })
+}
+
+fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
+    let length = |axis: &ArrayAxis| match axis {
+        ArrayAxis::Rounds => known.prepared.recorded.len(),
+        ArrayAxis::Clients => known.facts.clients(),
+        ArrayAxis::Entries => known.facts.dim(),
+    };
+    let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
+    let (value, by) = match kind.how {
+        ValueSource::Found(find) => (find(known), None),
+        ValueSource::Moments(quantity) => {
+            // The clients have taken no local steps at round 0.
+            let of =
+                |m: &Moments| vec![of_moments(m, quantity, known.scenario).unwrap_or(f64::NAN)];
+            (known.of_moments(of), None)
+        }
+        ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
+        ValueSource::Constant(quantity, by) => {
+            (curve(quantity, by).map(|all| vec![all[0]]), Some(by))
+        }
+        ValueSource::Vector(what, by) => (known.theory.vector(known.id(), what, by), Some(by)),
+    };
+    let value = value.filter(|all: &Vec<f64>| all.iter().any(|x| x.is_finite()));
+    TheoryValue {
+        kind,
+        shape: kind.axes.iter().map(length).collect(),
+        value: value.ok_or_else(|| reason(known, kind, by)),
+    }
+}
+
+/// Why a value is not known.
+fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
+    let of_moments = match (&known.moments, kind.needs_moments()) {
+        (Err(predict::NoMoments::Costly(cost)), true) => Some(*cost),
+        _ => None,
+    };
+    match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
+        Some(cost) => format!("it is not computed at this size: {cost}"),
+        None if known.is_own() && !kind.is_of_instance() => {
+            "theory knows nothing of the rounds of an algorithm of one's own".into()
+        }
+        None => format!("it is known {}", kind.known),
+    }
+}
+
+fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
+    let at = |round: &u64| {
+        let bounds = known.theory.bounds(known.id(), *round).into_iter();
+        bounds.chain(known.theory.statements(known.id(), *round))
+    };
+    let begin = |bound: Bound| {
+        let quantity = quantity_of(&bound).name();
+        BoundCurve { bound, quantity, values: Vec::with_capacity(rounds.len()) }
+    };
+    let mut curves: Vec<BoundCurve> = rounds.last().into_iter().flat_map(at).map(begin).collect();
+    for round in rounds {
+        for (curve, bound) in curves.iter_mut().zip(at(round)) {
+            curve.values.push(bound.value.unwrap_or(f64::NAN));
+        }
+    }
+    curves
+}

@@ -1,0 +1,90 @@
+//! The exact moments of cells at their recorded rounds, as columns of numbers, and their cache.
+
+use super::of_moments;
+use crate::results::{Cacheable, Cached, Columns, Results};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{Prepared, Scenario, predict};
+
+/// The mean of each quantity that moments give over infinitely many replicates, at each recorded
+/// round; or why there is none.
+pub(super) type ExpectedColumns = Result<Columns, predict::NoMoments>;
+
+/// The exact moments of experiments with more cells than this are not cached: those of a small
+/// cell are computed about as fast as a file is read, and so many files are a burden.
+const MOST_CACHED: usize = 1000;
+
+/// Where exact moments are cached.
+#[derive(Clone, Copy)]
+pub enum MomentsCache<'a> {
+    /// Nowhere.
+    Off,
+    /// In results: they are read and never written.
+    Read(&'a dyn Results),
+    /// In results: they are read, else computed and written.
+    ReadAndWrite(&'a dyn Results),
+}
+
+impl<'a> MomentsCache<'a> {
+    /// The cache for the pages of an experiment.
+    pub fn for_plan(plan: &Plan, results: &'a dyn Results) -> Self {
+        if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(results) }
+    }
+
+    /// The exact moments of a cell.
+    pub(super) fn columns(self, plan: &Plan, prepared: &Prepared<'_>) -> ExpectedColumns {
+        let what = cached_moments(plan, prepared);
+        let cached = match self {
+            Self::Off => None,
+            Self::Read(results) | Self::ReadAndWrite(results) => results.cached(&what),
+        };
+        if let Some(cached) = cached {
+            return Ok(cached);
+        }
+        let columns = mean_columns(prepared)?;
+        if let Self::ReadAndWrite(results) = self {
+            results.cache(&what, &columns);
+        }
+        Ok(columns)
+    }
+}
+
+fn cached_moments(plan: &Plan, prepared: &Prepared<'_>) -> Cached {
+    Cached::Moments { experiment: plan.experiment.clone(), id: prepared.cell.id.clone() }
+}
+
+/// The exact moments of a cell, to check their cache.
+pub fn cacheable_moments<'a>(plan: &Plan, prepared: &'a Prepared<'_>) -> Cacheable<'a> {
+    let compute = || mean_columns(prepared).ok();
+    Cacheable { what: cached_moments(plan, prepared), compute: Box::new(compute) }
+}
+
+/// The quantities that moments of an instance give at every recorded round.
+fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
+    let moments = predict::exact_moments(cell, scenario)?;
+    let column = |q: &Quantity| {
+        let values = moments.iter().map(|m| of_moments(m, *q, scenario));
+        Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
+    };
+    Ok(Quantity::ALL.iter().filter_map(column).collect())
+}
+
+/// The quantities that the moments of a cell give, their mean over instances where each replicate
+/// has one.
+fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
+    predict::check_exact_moments(prepared)?;
+    let Some((last, others)) = prepared.scenarios.split_last() else {
+        return Err(predict::NoMoments::Open);
+    };
+    // One instance at a time, since its moments are one matrix per round.
+    let mut mean = moment_columns(prepared.cell, last)?;
+    for scenario in others {
+        let more = moment_columns(prepared.cell, scenario)?;
+        mean.retain(|name, _| more.contains_key(name));
+        for (name, sums) in &mut mean {
+            sums.iter_mut().zip(&more[name]).for_each(|(sum, x)| *sum += x);
+        }
+    }
+    mean.values_mut().flatten().for_each(|sum| *sum /= prepared.scenarios.len() as f64);
+    Ok(mean)
+}

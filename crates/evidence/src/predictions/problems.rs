@@ -1,0 +1,210 @@
+//! How heterogeneous the problems of an experiment are: ζ₁, ζ₂ (RR A2) and the settings that
+//! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
+//! number of local steps.
+
+use crate::cells::setting_text::pretty;
+use crate::predictions::measures::measures;
+use crate::results::Results;
+use exactfed_core::algorithm::Component;
+use exactfed_core::federated::Schedule;
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::deterministic::{drift, drift_effort};
+use exactfed_core::theory::effort::Effort;
+use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_runner::files::Error;
+use exactfed_runner::manifest::Oracle;
+use exactfed_runner::plan::{Cell, Plan, Setting, short};
+use exactfed_runner::runner::Prepared;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The instances of an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Instances {
+    /// The distinct instances, in the order of the cells.
+    pub rows: Vec<InstanceRow>,
+    /// Whether each replicate has an instance of its own; then the first is shown.
+    pub per_replicate: bool,
+    /// Instances beyond those of the rows.
+    pub further: usize,
+    /// Step sizes and numbers of local steps beyond those of the rows' drifts.
+    pub further_drifts: usize,
+    /// The measures and drifts that are not computed at this size: how many, and the largest
+    /// cost.
+    pub not_computed: Option<(usize, Effort)>,
+}
+
+impl Instances {
+    /// That some are not computed at this size, as a sentence.
+    pub fn not_computed(&self) -> Option<String> {
+        let (count, most) = self.not_computed?;
+        let entries = if count == 1 { "entry" } else { "entries" };
+        Some(format!(
+            "{count} {entries} of the table on heterogeneity, the largest of which would take {most}."
+        ))
+    }
+}
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub struct InstanceRow {
+    /// Settings that distinguish it; empty if it is the only one.
+    pub name: String,
+    /// N and d.
+    pub size: (usize, usize),
+    /// Whether clients have unequal weights.
+    pub weighted: bool,
+    /// Its measures; `None` where they are not computed.
+    pub measures: Option<Measures>,
+    /// A bound on the distance of θ* from the optimum, if it was found by a search.
+    pub optimum_error: Option<f64>,
+    /// γ, H and the average drift at θ*, for those of the algorithms.
+    pub drifts: Vec<(f64, u64, f64)>,
+}
+
+/// Oracle calls beyond which a drift along a field that is not linear is left out, because it is
+/// simulated step by step.
+const MOST_CALLS: u64 = 2_000_000;
+
+/// Instances that are shown, and pairs of step size and number of local steps of all of them.
+const MOST_INSTANCES: usize = 500;
+const MOST_DRIFTS: usize = 500;
+
+/// The instances of a plan, those that are prepared already and the others.
+///
+/// # Errors
+/// If one of the others cannot be built.
+pub fn instances(
+    plan: &Plan,
+    prepared: &[Prepared<'_>],
+    results: &dyn Results,
+) -> Result<Instances, Error> {
+    let per_replicate = !plan.manifest.instance.is_fixed();
+    let (mut groups, further) = groups(plan);
+    let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
+    let unknown = groups.iter().map(|group| group.first);
+    let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains(c.id.as_str())).collect();
+    let more = crate::cells::read::instances(plan, &crate::cells::read::optima(results), &unknown)?;
+    let by_id: HashMap<&str, &Prepared<'_>> =
+        prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
+    let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);
+    let mut budget = CostBudget::default();
+    for group in &mut groups {
+        let Some(first) = by_id.get(group.first.id.as_str()) else { continue };
+        let facts: &dyn Facts = &*first.scenarios[0].instance;
+        let mut walks = std::mem::take(&mut group.walks);
+        walks.retain(|(_, steps)| {
+            let calls = steps.saturating_mul(facts.clients() as u64);
+            *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
+        });
+        further_drifts += walks.len().saturating_sub(room);
+        walks.truncate(room);
+        room -= walks.len();
+        walks.retain(|(_, steps)| budget.allows(drift_effort(facts, *steps)));
+        let measured = budget.allows(Measures::effort(facts));
+        found.push((first, walks, measured));
+    }
+    let rows = found
+        .par_iter()
+        .map(|(first, walks, measured)| row(first, walks, measured.then_some(results)));
+    let rows: Vec<Option<InstanceRow>> = rows.collect();
+    let (rows, not_computed) = (rows.into_iter().flatten().collect(), budget.refused);
+    Ok(Instances { rows, per_replicate, further, further_drifts, not_computed })
+}
+
+/// The cost that the table may still have: all of it together is one computation.
+#[derive(Default)]
+struct CostBudget {
+    products: f64,
+    refused: Option<(usize, Effort)>,
+}
+
+impl CostBudget {
+    /// Whether a computation fits; if it does not, it is counted.
+    fn allows(&mut self, cost: Effort) -> bool {
+        let all = Effort { products: self.products + cost.products, ..cost };
+        if all.fits() {
+            self.products = all.products;
+            return true;
+        }
+        let (count, most) = self.refused.unwrap_or_default();
+        self.refused = Some((count + 1, most.most(all)));
+        false
+    }
+}
+
+/// Cells of one instance: the first of them, and the step sizes and numbers of local steps of
+/// their algorithms.
+struct CellsOfInstance<'a> {
+    first: &'a Cell,
+    walks: Vec<(f64, u64)>,
+    known: HashSet<(u64, u64)>,
+}
+
+/// The first instances of a plan in the order of its cells, and how many more there are.
+fn groups(plan: &Plan) -> (Vec<CellsOfInstance<'_>>, usize) {
+    let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
+    // With and without noise it is one instance, of which the noisy cells show the noise.
+    let shown = |cell: &&Cell| !(cell.identity.oracle == Oracle::Exact && noisy);
+    let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
+    let key = |cell: &&Cell| {
+        let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
+        let text = format!("{} {}", cell.identity.seed, problem.unwrap_or_default());
+        Sha256::digest(text.as_bytes()).into()
+    };
+    let keys: Vec<[u8; 32]> = cells.par_iter().map(key).collect();
+    let mut places = HashMap::new();
+    let mut groups: Vec<CellsOfInstance<'_>> = Vec::new();
+    for (cell, key) in cells.into_iter().zip(keys) {
+        let next = places.len();
+        let place = *places.entry(key).or_insert(next);
+        if place == groups.len() && place < MOST_INSTANCES {
+            groups.push(CellsOfInstance { first: cell, walks: Vec::new(), known: HashSet::new() });
+        }
+        let Some(group) = groups.get_mut(place) else { continue };
+        // The drift is defined for local steps of one length, equally many for every client.
+        let components = cell.identity.algorithm.components().into_iter();
+        let equal =
+            |c: &Component| c.terms.schedule == Schedule::Every && c.terms.local_steps.len() == 1;
+        for component in components.filter(equal) {
+            let walk = (component.terms.step(0), component.terms.most_steps());
+            if group.known.insert((walk.0.to_bits(), walk.1)) {
+                group.walks.push(walk);
+            }
+        }
+    }
+    let further = places.len() - groups.len();
+    (groups, further)
+}
+
+/// The row of an instance, with its measures if they are wanted, which a store may keep; `None` if
+/// an eigenvalue cannot be found.
+fn row(
+    first: &Prepared<'_>,
+    walks: &[(f64, u64)],
+    measured: Option<&dyn Results>,
+) -> Option<InstanceRow> {
+    let facts: &dyn Facts = &*first.scenarios[0].instance;
+    let drift = |(step, steps): &(f64, u64)| (*step, *steps, drift(facts, *step, *steps));
+    Some(InstanceRow {
+        name: name(first),
+        size: (facts.clients(), facts.dim()),
+        optimum_error: facts.optimum_error(),
+        weighted: facts.unequal_shares().is_some(),
+        measures: match measured {
+            Some(results) => Some(measures(first, results)?),
+            None => None,
+        },
+        drifts: walks.par_iter().map(drift).collect(),
+    })
+}
+
+/// The settings of the problem that vary over the grid.
+fn name(p: &Prepared<'_>) -> String {
+    let varied = p.cell.varied.iter().filter(|path| path.starts_with("problem."));
+    let value = |path: &String| Some((short(path).to_owned(), p.cell.settings.get(path)?.clone()));
+    let settings: BTreeMap<String, Setting> = varied.filter_map(value).collect();
+    let parts: Vec<String> = settings.iter().map(|(name, value)| pretty(name, value)).collect();
+    parts.join(", ")
+}

@@ -1,0 +1,31 @@
+//! Spectral radii of the exact recursions of moments.
+
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::moments::{self, ExactMoments};
+use exactfed_runner::runner::{Prepared, Scenario, predict};
+
+/// Spectral radii of a cell: of the mean, where it is known, and of second moments.
+pub type Radii = (Option<f64>, f64);
+
+/// Rounds that finding a radius takes, about; and the products that it may cost.
+const ROUNDS: u64 = 1024;
+const MOST_PRODUCTS: f64 = 4e9;
+
+/// The radii of a cell's recursions, the largest of its instances; `None` where moments
+/// do not close, cost too much, or do not settle.
+pub fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
+    let of_instance = |scenario: &Scenario| -> Option<Radii> {
+        let facts: &dyn Facts = &*scenario.instance;
+        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+        let cost = moments::effort(facts, &scheme, ROUNDS, 0);
+        if cost.products > MOST_PRODUCTS || !cost.fits() {
+            return None;
+        }
+        let found = ExactMoments::new(facts, &scheme)?.stability()?;
+        Some((found.mean, found.square))
+    };
+    let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));
+    let all: Option<Vec<Radii>> =
+        prepared.scenarios.iter().map(|scenario| of_instance(scenario)).collect();
+    all?.into_iter().reduce(largest)
+}

@@ -1,0 +1,347 @@
+//! Which algorithm ranks first at each grid point with several algorithms: one computation for the
+//! table of a page and for its maps.
+//!
+//! *Invariant*: the algorithms of a grid point are compared once. Every comparison of a page, in
+//! the table or in a map, belongs to one family for Holm's correction, so that no two parts of
+//! a page disagree on a grid point.
+//!
+//! *Invariant*: all algorithms that are not separated from the best are named.
+
+use crate::cells::costs::{compared_costs, is_short};
+use crate::cells::panels::{self, Group};
+use crate::cells::runs::NoSample;
+use crate::cells::{CellResult, setting_text};
+use crate::scene::family;
+use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::{AtCost, Quantity, Start};
+use exactfed_runner::plan::short;
+use std::collections::{BTreeSet, HashMap};
+
+/// Family-wise level of all comparisons of a page.
+const LEVEL: f64 = 0.05;
+
+/// Means whose relative difference is at most this are equal but for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The result of a comparison with the best of a grid point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Separation {
+    /// The mean is larger, after Holm's correction.
+    Larger,
+    /// The runs do not decide.
+    Unclear,
+    /// The means are equal but for rounding.
+    Equal,
+}
+
+/// An algorithm that is compared with the best of its grid point.
+#[derive(Clone, Debug)]
+pub struct Rival {
+    /// Index of its cell among those compared.
+    pub cell: usize,
+    /// How many times larger its mean is, over paired runs.
+    pub ratio: Ratio,
+    /// The result.
+    pub separation: Separation,
+}
+
+/// The ranking at a grid point.
+#[derive(Clone, Debug)]
+pub enum PointRanking {
+    /// Runs of every algorithm diverged, so that none has a mean.
+    Diverged,
+    /// The runs of some algorithm end before the cost is reached, and no other has a mean.
+    Ended,
+    /// The smallest mean error is above the error at the start.
+    AboveStart {
+        /// That mean.
+        error: f64,
+    },
+    /// One has the smallest mean.
+    Ranked {
+        /// Index of its cell among those compared.
+        best: usize,
+        /// Its mean.
+        error: f64,
+        /// Its runs.
+        n: usize,
+        /// The others that have a mean, from the smallest to the largest.
+        rivals: Vec<Rival>,
+    },
+}
+
+impl PointRanking {
+    /// The best and those that are not separated from it, as indices among those compared.
+    pub fn leaders(&self) -> Vec<usize> {
+        let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
+        let close = rivals.iter().filter(|rival| rival.separation != Separation::Larger);
+        std::iter::once(*best).chain(close.map(|rival| rival.cell)).collect()
+    }
+}
+
+/// The cells that are compared at a grid point, by which quantity, and at which cost; at the last
+/// round if there is none.
+pub type ComparedPoint<'a> = (Vec<&'a CellResult<'a>>, Quantity, Option<AtCost>);
+
+/// The same as a key: the ids of the cells in their order, and the cost by its bits.
+type PointKey<'a> = (Vec<&'a str>, Quantity, Option<(Quantity, u64)>);
+
+/// The outcomes at all grid points of a page.
+#[derive(Default)]
+pub struct Rankings<'a> {
+    outcomes: HashMap<PointKey<'a>, PointRanking>,
+    /// Comparisons in the family of the correction.
+    pub compared: usize,
+}
+
+impl<'a> Rankings<'a> {
+    /// Compares the algorithms of each of these grid points with the best there.
+    pub fn new(points: impl Iterator<Item = ComparedPoint<'a>>) -> Self {
+        let mut outcomes = HashMap::new();
+        let mut order: Vec<PointKey<'a>> = Vec::new();
+        for (cells, quantity, at) in points {
+            let key = key(&cells, quantity, at);
+            if !outcomes.contains_key(&key) {
+                outcomes.insert(key.clone(), rank(&cells, quantity, at));
+                order.push(key);
+            }
+        }
+        let mut open: Vec<(&PointKey<'a>, usize, f64)> = Vec::new();
+        for key in &order {
+            let PointRanking::Ranked { rivals, .. } = &outcomes[key] else { continue };
+            let unclear = rivals.iter().enumerate();
+            let unclear = unclear.filter(|(_, rival)| rival.separation == Separation::Unclear);
+            open.extend(unclear.map(|(i, rival)| (key, i, rival.ratio.p)));
+        }
+        let p: Vec<f64> = open.iter().map(|(_, _, p)| if p.is_nan() { 1.0 } else { *p }).collect();
+        let compared = open.len();
+        for ((key, i, _), p) in open.into_iter().zip(holm(&p)) {
+            if let Some(PointRanking::Ranked { rivals, .. }) = outcomes.get_mut(key)
+                && p <= LEVEL
+                && rivals[i].ratio.low > 1.0
+            {
+                rivals[i].separation = Separation::Larger;
+            }
+        }
+        Self { outcomes, compared }
+    }
+
+    /// The ranking of these cells, which were among the grid points.
+    pub fn outcome(
+        &self,
+        cells: &[&'a CellResult<'a>],
+        quantity: Quantity,
+        at: Option<AtCost>,
+    ) -> Option<&PointRanking> {
+        self.outcomes.get(&key(cells, quantity, at))
+    }
+}
+
+fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>) -> PointKey<'a> {
+    let at = at.map(|at| (at.unit, at.most.to_bits()));
+    (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
+}
+
+/// The cells of a grid point by their means; comparisons that need a test are left unclear.
+fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
+    let known =
+        cells.iter().enumerate().filter_map(|(i, c)| Some((i, c.sample(quantity, at).ok()?)));
+    let mut all: Vec<(usize, Vec<f64>)> = known.filter(|(_, v)| !mean(v).is_nan()).collect();
+    let several = cells.iter().any(|c| c.cell.identity.instances > 1);
+    // Instances are compared by ratios, so that those with the largest errors do not decide alone.
+    let height = |sample: &[f64]| match several && sample.iter().all(|x| *x > 0.0) {
+        true => sample.iter().map(|x| libm::log(*x)).sum::<f64>(),
+        false => mean(sample),
+    };
+    all.sort_by(|a, b| height(&a.1).total_cmp(&height(&b.1)));
+    let Some(((best, sample), others)) = all.split_first() else {
+        let ended = cells.iter().any(|cell| is_short(cell, at));
+        return if ended { PointRanking::Ended } else { PointRanking::Diverged };
+    };
+    let error = mean(sample);
+    let start = cells.iter().map(|c| c.runs.start).fold(0.0, f64::max);
+    // A run that starts at its destination, at θ* or at the limit of its mean, can only go up.
+    let is_away =
+        start > 0.0 && cells.iter().all(|c| !matches!(*c.cell.identity.start, Start::Limit(_)));
+    if quantity == Quantity::SqError && is_away && error > start {
+        return PointRanking::AboveStart { error };
+    }
+    let rival = |(cell, other): &(usize, Vec<f64>)| {
+        let ratio = match cells[*best].cell.identity.instances {
+            1 => Ratio::of_means(other, sample),
+            _ => Ratio::over_instances(other, sample),
+        };
+        let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
+        Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
+    };
+    let rivals = others.iter().map(rival).collect();
+    PointRanking::Ranked { best: *best, error, n: sample.len(), rivals }
+}
+
+/// The result of a comparison that needs no test: the means are equal, no run differs from
+/// another, or nothing is random, so that one run is `exact`.
+fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
+    let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
+    let larger = mean(other);
+    if larger <= mean(best) * (1.0 + ROUNDING) || larger < ROUNDING_FLOOR {
+        Separation::Equal
+    } else if exact || constant(other) && constant(best) {
+        Separation::Larger
+    } else {
+        Separation::Unclear
+    }
+}
+
+/// The ranking at every grid point with several algorithms.
+pub struct Standings {
+    /// Names of the settings that all algorithms have.
+    pub axes: Vec<String>,
+    /// The quantity by which they are ranked.
+    pub by: Quantity,
+    /// A row for each combination of their values.
+    pub rows: Vec<Standing>,
+    /// The cost at which the algorithms are compared; each after its last round if there is none.
+    pub at: Option<AtCost>,
+    /// What the algorithms have paid, as sentences.
+    pub costs: String,
+    /// Comparisons on the whole page, maps included, in the family of Holm's correction.
+    pub compared: usize,
+}
+
+/// The ranking at a grid point, as a row of the table.
+pub struct Standing {
+    /// The values of the settings that distinguish grid points.
+    pub values: Vec<String>,
+    /// Each of these settings in the notation of the sources.
+    pub settings: Vec<String>,
+    /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated
+    /// from it; none if no algorithm has a mean or all ended above the start.
+    pub leaders: Vec<String>,
+    /// The family of the algorithm with the smallest mean, if one has a mean.
+    pub family: Option<usize>,
+    /// The algorithms that are compared with it.
+    pub rivals: usize,
+    /// The smallest mean; NaN if there is none.
+    pub error: f64,
+    /// The next, and how many times larger its mean is.
+    pub next: Option<(String, Rival)>,
+    /// The size of the sample of the best.
+    pub n: usize,
+    /// What the sample is of: runs, or instances of the problem.
+    pub unit: &'static str,
+    /// Algorithms with runs that diverged, which are not ranked.
+    pub diverged: Vec<String>,
+    /// Algorithms with runs that end before the cost is reached, which are not ranked either.
+    pub ended: Vec<String>,
+}
+
+impl Standing {
+    /// Why nothing is ranked, if there is no mean.
+    pub fn nothing_ranked(&self) -> &'static str {
+        if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
+    }
+
+    /// Why nothing but the best is ranked.
+    pub fn no_others(&self) -> &'static str {
+        match (self.diverged.is_empty(), self.ended.is_empty()) {
+            (_, true) => "all others diverged",
+            (true, false) => "the others’ runs end before",
+            (false, false) => "the others diverged or end before",
+        }
+    }
+}
+
+impl Standings {
+    /// The rows of these grid points, which differ in the settings `axes`.
+    pub fn new<'a>(
+        axes: Vec<String>,
+        points: &[Group<'a>],
+        (by, at): (Quantity, Option<AtCost>),
+        rankings: &Rankings<'a>,
+    ) -> Self {
+        let known: Vec<&str> = axes.iter().map(String::as_str).collect();
+        let name =
+            |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+        let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
+            let outcome = rankings.outcome(cells, by, at)?;
+            let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
+                PointRanking::Diverged | PointRanking::Ended => {
+                    (f64::NAN, cells[0].runs.count, &[])
+                }
+                PointRanking::AboveStart { error } => (*error, cells[0].runs.count, &[]),
+                PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
+            };
+            let leaders = outcome.leaders();
+            let family_of = |place: &usize| family::family_of(cells[*place].cell);
+            let without = |why: NoSample| {
+                let cells = cells.iter();
+                let cells = cells.filter(move |c| c.sample(by, at) == Err(why));
+                cells.map(|cell| name(cell)).collect()
+            };
+            Some(Standing {
+                values: values.clone(),
+                settings: settings.clone(),
+                family: leaders.first().map(family_of),
+                rivals: rivals.len(),
+                leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
+                error,
+                next: rivals.first().map(|rival| (name(cells[rival.cell]), rival.clone())),
+                n,
+                unit: if cells[0].cell.identity.instances > 1 { "instance" } else { "run" },
+                diverged: without(NoSample::Diverged),
+                ended: without(NoSample::Ended),
+            })
+        };
+        let rows = points.iter().filter_map(standing).collect();
+        let cells: Vec<&[&CellResult<'_>]> = points.iter().map(|point| &point.cells[..]).collect();
+        let costs = compared_costs(&cells, at);
+        Self { axes, rows, by, at, costs, compared: rankings.compared }
+    }
+}
+
+/// The settings that all algorithms have, and the grid points of their values with several cells.
+pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
+    let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
+    // A batch of the problem is another setting than that of mini-batch SGD.
+    let table = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+    let all_have = |path: &&&String| {
+        let has_setting = |label: &&str| {
+            let mut own = cells.iter().filter(|c| c.cell.label == **label);
+            own.any(|c| {
+                c.cell.settings.path(short(path)).is_some_and(|own| table(own) == table(path))
+            })
+        };
+        labels.iter().all(has_setting)
+    };
+    let varied: Vec<&String> = panels::unique(cells.iter().flat_map(|c| &*c.cell.varied));
+    let axes = varied.iter().filter(all_have).map(|path| short(path));
+    let axes = panels::unique(axes).into_iter().map(str::to_owned);
+    let axes: Vec<String> = axes.collect();
+    if labels.len() < 2 {
+        return (axes, Vec::new());
+    }
+    let groups = panels::panels(&axes, cells).into_iter();
+    let points = groups.filter(|group| group.cells.len() > 1).collect();
+    (axes, points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_that_need_no_test() {
+        let random = |other: &[f64], best: &[f64]| untested_separation(other, best, false);
+        assert_eq!(random(&[2.0, 2.0], &[2.0, 2.0]), Separation::Equal);
+        assert_eq!(random(&[0.0, 0.0], &[0.0, 0.0]), Separation::Equal);
+        assert_eq!(random(&[2.0, 2.0], &[1.0, 1.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.0], &[0.0, 0.0]), Separation::Larger);
+        assert_eq!(random(&[2.0, 2.5], &[1.0, 1.0]), Separation::Unclear);
+        // One run shows no spread, unless there is none.
+        assert_eq!(random(&[2.0], &[1.0]), Separation::Unclear);
+        assert_eq!(untested_separation(&[2.0], &[1.0], true), Separation::Larger);
+        // Rounding is not larger than rounding.
+        assert_eq!(untested_separation(&[2e-30], &[1e-32], true), Separation::Equal);
+    }
+}

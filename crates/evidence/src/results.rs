@@ -1,0 +1,168 @@
+//! Results of runs as the evidence needs them: [`Results`] is what a store of results implements,
+//! and the values that pass through it.
+
+use crate::stats::looks::Looks;
+use exactfed_core::problem::Minimiser;
+use exactfed_core::theory::moments;
+use exactfed_runner::files::{Error, sha256};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::trace::Trace;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Results of experiments. Evidence reads them through this trait and does no input or output of
+/// its own.
+pub trait Results: Sync {
+    /// The results of a cell; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they are not as they were written.
+    fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error>;
+
+    /// Why the run of a cell failed; `None` if it did not fail.
+    ///
+    /// # Errors
+    /// If the record is not as it was written.
+    fn failure(&self, experiment: &str, id: &str) -> Result<Option<String>, Error>;
+
+    /// The indices of these cells in an order in which they are read fast.
+    fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize>;
+
+    /// Ids of all cells of an experiment that have results, sorted.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn ids(&self, experiment: &str) -> Result<Vec<String>, Error>;
+
+    /// The settings of a cell that has results.
+    ///
+    /// # Errors
+    /// If they are not as they were written.
+    fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error>;
+
+    /// The looks that were planned for cells of an experiment.
+    ///
+    /// # Errors
+    /// If the record is not as it was written.
+    fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error>;
+
+    /// At how many replicates verdicts of an experiment were shown.
+    ///
+    /// # Errors
+    /// If the record is not as it was written.
+    fn shown_verdicts(&self, experiment: &str) -> Result<Vec<ShownVerdicts>, Error>;
+
+    /// The optimum of an instance with this key, if an earlier run searched for it.
+    fn known_optimum(&self, key: &str) -> Option<Minimiser>;
+
+    /// Cached columns of the version of `what`, if there are some.
+    fn cached(&self, what: &Cached) -> Option<Columns>;
+
+    /// Caches columns, if they can be written. Nothing depends on the cache.
+    fn cache(&self, what: &Cached, columns: &Columns);
+}
+
+/// A cell as it was stored.
+pub struct StoredCell {
+    /// Its record.
+    pub record: CellSummary,
+    /// One trace per replicate.
+    pub traces: Vec<Trace>,
+}
+
+/// The record of a cell without its settings.
+#[derive(Clone, Debug)]
+pub struct CellSummary {
+    /// Content id.
+    pub id: String,
+    /// Name of the curve when the cell was stored.
+    pub label: String,
+    /// Digest of the traces.
+    pub digest: String,
+    /// Time that the cell took on one thread, in seconds.
+    pub seconds: f64,
+    /// The program that computed it.
+    pub provenance: Provenance,
+}
+
+/// Who computed a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the program.
+    pub version: String,
+    /// Commit that the program was built from, or "unknown".
+    pub commit: String,
+    /// Whether its sources differed from the commit.
+    pub dirty: bool,
+}
+
+/// Columns of the same length, by name.
+pub type Columns = BTreeMap<String, Vec<f64>>;
+
+/// Theory that takes long and is cached with the results. Nothing depends on what is cached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// The exact moments of a cell.
+    Moments {
+        /// Name of the experiment.
+        experiment: String,
+        /// Content id of the cell.
+        id: String,
+    },
+    /// A frontier, by the content of the instance and of the search.
+    Frontier(String),
+    /// How heterogeneous an instance is, by its content and oracle.
+    Measures(String),
+}
+
+impl Cached {
+    /// The version of the numbers: it rises when the same computation gives others.
+    pub fn version(&self) -> u32 {
+        match self {
+            Self::Moments { .. } => moments::VERSION,
+            Self::Frontier(_) | Self::Measures(_) => 1,
+        }
+    }
+}
+
+/// What is cached and how it is computed, so that a cache can be checked.
+pub struct Cacheable<'a> {
+    /// What is cached.
+    pub what: Cached,
+    /// Computes it anew; `None` if there is nothing to be computed.
+    pub compute: Box<dyn Fn() -> Option<Columns> + 'a>,
+}
+
+/// Looks that were planned, before the first, for cells of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedLooks {
+    /// The hash of the cells of the first look.
+    pub cells: String,
+    /// The looks.
+    #[serde(flatten)]
+    pub looks: Looks,
+}
+
+/// Verdicts that a page showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownVerdicts {
+    /// The hash of the cells.
+    pub cells: String,
+    /// The replicates of each.
+    pub replicates: u64,
+}
+
+/// The hash of the cells of a plan, whatever their order; of candidates where settings are tuned,
+/// which do not depend on results.
+pub fn cells_hash(plan: &Plan) -> String {
+    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+    let candidates = groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
+    let mut cells: Vec<&Cell> = candidates.collect();
+    if cells.is_empty() {
+        cells = plan.cells.iter().collect();
+    }
+    let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    sha256(ids.join("\n").as_bytes())[..16].to_owned()
+}

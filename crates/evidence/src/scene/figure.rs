@@ -1,0 +1,269 @@
+//! A figure as plain values.
+
+use crate::scene::line::{Color, Curve, LegendEntry, Line};
+use crate::scene::map::{Maps, Square};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
+
+/// A figure, ready to be drawn.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Name of its file.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What it shows: the number of runs, the band, the dashes, missing cells.
+    pub caption: String,
+    /// Panels in a row.
+    pub columns: usize,
+    /// The index of the panel that is drawn large, if one is.
+    pub large: Option<usize>,
+    /// What a page needs in order to draw other views; `None` of maps and of figures that do not
+    /// show cells.
+    pub exploration: Option<Exploration>,
+    /// The panels.
+    pub body: Body,
+}
+
+/// The cells of a figure of curves, and the views of them that a page offers.
+#[derive(Clone, Debug)]
+pub struct Exploration {
+    /// What the x axis shows.
+    pub x: XAxis,
+    /// What the y axis shows.
+    pub y: Quantity,
+    /// What the band shows.
+    pub band: Band,
+    /// Ids of the cells, in the order of the manifest.
+    pub cells: Vec<String>,
+    /// The views: the manifest's panels first.
+    pub views: Vec<View>,
+    /// Slopes of the reference lines.
+    pub slopes: Vec<f64>,
+}
+
+/// A figure's cells divided into panels, and the curves that they form there.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Short names of the settings that distinguish panels, outermost first.
+    pub panels: Vec<String>,
+    /// The panels: title, and indices of their cells among the figure's.
+    pub groups: Vec<(String, Vec<usize>)>,
+    /// The curves, in the order of the manifest.
+    pub curves: Vec<Curve>,
+    /// The index of the curve of each of the figure's cells.
+    pub curve_of_cell: Vec<usize>,
+}
+
+/// What the x axis of a figure of curves shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum XAxis {
+    /// A quantity along each cell's rounds: a cell is a curve.
+    Rounds(Quantity),
+    /// A setting, or a quantity at the last round: a cell is a point.
+    Cells(String),
+}
+
+/// The content of a figure.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Curves.
+    Plot(Plot),
+    /// Coloured squares over two settings.
+    Maps(Maps),
+}
+
+/// Panels of curves with common scales.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// The panels, left to right, then down.
+    pub panels: Vec<Panel>,
+    /// What lines mean.
+    pub legend: Vec<LegendEntry>,
+    /// Title of the x axis.
+    pub x: String,
+    /// Title of the y axis.
+    pub y: String,
+    /// Scale of the x axis.
+    pub scale_x: Scale,
+    /// Scale of the y axis.
+    pub scale_y: Scale,
+    /// What the labels of its curves say.
+    pub labels: CurveValue,
+}
+
+/// The value that the label of a curve says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurveValue {
+    /// The point whose value it is.
+    pub at: LabelledPoint,
+    /// Whether the label also says how many times larger it is than the lowest: of errors and
+    /// costs, not of fractions and settings.
+    pub is_ranked: bool,
+}
+
+/// The point of a curve whose value its label says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelledPoint {
+    /// The last one.
+    Last,
+    /// The first one: the smallest target of a frontier.
+    Tightest,
+    /// The first one of a profile: the share of instances on which an algorithm is best.
+    Best,
+    /// The one that tuning selected.
+    Selected,
+}
+
+impl LabelledPoint {
+    /// Its name in the data of a page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Tightest => "tightest",
+            Self::Best => "best",
+            Self::Selected => "selected",
+        }
+    }
+}
+
+impl CurveValue {
+    /// The last value, on an axis with this scale: fractions, of which more is better, are on linear
+    /// axes.
+    pub fn last(scale_y: Scale) -> Self {
+        Self { at: LabelledPoint::Last, is_ranked: scale_y == Scale::Log }
+    }
+}
+
+/// A panel of curves.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// The settings that distinguish it.
+    pub title: String,
+    /// Its lines.
+    pub series: Vec<Series>,
+}
+
+/// A line with its points.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What it shows.
+    pub line: Line,
+    /// Its points, left to right.
+    pub points: Vec<Point>,
+    /// Replicates that diverged: the curve ends where the first of them did.
+    pub diverged: usize,
+    /// Ids of its cells: one for all points, or one for each point.
+    pub cells: Vec<String>,
+    /// Indices of its points among the recorded rounds, where it shows a single cell.
+    pub rows: Vec<usize>,
+}
+
+impl Series {
+    /// A line through points that belong to no cells.
+    pub fn new(line: Line, points: Vec<Point>) -> Self {
+        Self { line, points, diverged: 0, cells: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Whether all its points have the same height.
+    pub fn is_flat(&self) -> bool {
+        self.points.windows(2).all(|pair| pair[0].y == pair[1].y)
+    }
+}
+
+/// A point of a curve, with its band.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Value on the x axis.
+    pub x: f64,
+    /// Value on the y axis.
+    pub y: f64,
+    /// Lower end of the band; NaN without one.
+    pub low: f64,
+    /// Upper end of the band; NaN without one.
+    pub high: f64,
+    /// Replicates.
+    pub n: usize,
+}
+
+impl Point {
+    /// A point without a band that is not measured.
+    pub fn bare(x: f64, y: f64) -> Self {
+        Self { x, y, low: f64::NAN, high: f64::NAN, n: 0 }
+    }
+}
+
+impl Figure {
+    /// A figure with the heading and the columns of the manifest: by default this title, and
+    /// as many panels in a row as there are up to `most`.
+    pub fn new(
+        common: &FigureKeys,
+        title: String,
+        caption: String,
+        most: usize,
+        body: Body,
+    ) -> Self {
+        Self {
+            id: common.id().to_owned(),
+            title: common.title.clone().unwrap_or(title),
+            caption,
+            columns: common.columns.unwrap_or(body.panels().clamp(1, most)),
+            large: None,
+            exploration: None,
+            body,
+        }
+    }
+
+    /// What colours and lines mean.
+    pub fn legend(&self) -> &[LegendEntry] {
+        match &self.body {
+            Body::Plot(plot) => &plot.legend,
+            Body::Maps(maps) => &maps.legend,
+        }
+    }
+
+    /// The colours of its lines and squares.
+    pub fn colors(&self) -> Vec<Color> {
+        match &self.body {
+            Body::Plot(plot) => plot.series().map(|s| s.line.style().color).collect(),
+            Body::Maps(maps) => {
+                maps.maps.iter().flat_map(|m| &m.squares).map(Square::color).collect()
+            }
+        }
+    }
+
+    /// Whether the page's script can draw it: curves of cells, or of exact values.
+    pub fn is_redrawn(&self) -> bool {
+        let Body::Plot(plot) = &self.body else { return false };
+        let exact = |series: &Series| series.points.iter().all(|point| point.n == 0);
+        self.exploration.is_some() || plot.series().all(exact)
+    }
+
+    /// Whether it shows a point or a square.
+    pub fn has_content(&self) -> bool {
+        match &self.body {
+            Body::Plot(plot) => plot.series().any(|s| !s.points.is_empty()),
+            Body::Maps(maps) => maps.maps.iter().any(|m| !m.squares.is_empty()),
+        }
+    }
+}
+
+/// The caption of a figure of cells none of which has results.
+pub const NO_RESULTS: &str = "The figure is empty: no cell has results yet.";
+
+impl Body {
+    /// The number of panels or maps.
+    pub fn panels(&self) -> usize {
+        match self {
+            Self::Plot(plot) => plot.panels.len(),
+            Self::Maps(maps) => maps.maps.len(),
+        }
+    }
+}
+
+impl Plot {
+    /// The lines of all panels.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        self.panels.iter().flat_map(|panel| &panel.series)
+    }
+}

@@ -1,0 +1,341 @@
+//! The lines of a figure: what each of them shows, its name and its style.
+//!
+//! *Invariant*: a name and a style are derived from the typed parts of a line here and nowhere
+//! else. Drawings, the data of a page, LaTeX, CSV and legends read them.
+
+use crate::scene::family::FAMILIES;
+use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::plan::Setting;
+
+/// Shades of a family's colour for the settings of its curves, from strong to light.
+pub const SHADES: usize = 5;
+/// Colours of the palette: of each family its own colour, then its shades.
+pub const COLORS: usize = FAMILIES * (1 + SHADES);
+/// Dash patterns of measured curves.
+pub const DASHES: usize = 4;
+/// Dash patterns of predictions; the last is that of reference lines.
+pub const THIN_DASHES: usize = 14;
+/// Markers.
+pub const MARKERS: usize = 16;
+
+/// A colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Color {
+    /// An index into the palette.
+    Palette(usize),
+    /// The grey of what belongs to no single curve or algorithm.
+    Neutral,
+}
+
+impl Color {
+    /// The colour of a family.
+    pub fn of_family(family: usize) -> Self {
+        Self::tone(family, 0)
+    }
+
+    /// The colour of a family (0) or one of its shades, from the strongest (1) on.
+    pub fn tone(family: usize, tone: usize) -> Self {
+        Self::Palette(family % FAMILIES * (1 + SHADES) + tone % (1 + SHADES))
+    }
+
+    /// The family whose colour it is.
+    pub fn family(self) -> Option<usize> {
+        match self {
+            Self::Palette(index) => Some(index / (1 + SHADES)),
+            Self::Neutral => None,
+        }
+    }
+}
+
+/// A dash pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dash {
+    /// An index into the patterns of measured curves; 0 is solid.
+    Measured(usize),
+    /// An index into the patterns of the thinner lines of predictions and references.
+    Thin(usize),
+}
+
+impl Dash {
+    /// The index into the patterns of its kind.
+    pub fn index(self) -> usize {
+        match self {
+            Self::Measured(index) | Self::Thin(index) => index,
+        }
+    }
+
+    /// Whether it is a pattern of measured curves.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Self::Measured(_))
+    }
+}
+
+/// The style of a line: colour, dash pattern and marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// The colour.
+    pub color: Color,
+    /// The dash pattern.
+    pub dash: Dash,
+    /// An index into the markers; reference lines are drawn without their marker.
+    pub marker: usize,
+}
+
+impl Style {
+    /// A solid line of this colour with the first marker.
+    pub fn solid(color: Color) -> Self {
+        Self { color, dash: Dash::Measured(0), marker: 0 }
+    }
+}
+
+/// A setting that distinguishes a curve from the others of its algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveSetting {
+    /// Its short name.
+    pub name: String,
+    /// Its value.
+    pub value: Setting,
+    /// Name and value in the notation of the sources, such as `H = 10`.
+    pub text: String,
+}
+
+/// A curve: an algorithm under some settings, and the style that both have in a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The algorithm's label, or the name of what is shown instead of an algorithm.
+    pub algorithm: String,
+    /// The family of the algorithm, which its colour shows.
+    pub family: usize,
+    /// The settings that distinguish it from the other curves of the algorithm.
+    pub settings: Vec<CurveSetting>,
+    /// Whether its name has the exact values of the settings, because another curve has the
+    /// same texts.
+    pub exact: bool,
+    /// Its style.
+    pub style: Style,
+}
+
+impl Curve {
+    /// A curve without settings.
+    pub fn new(algorithm: &str, style: Style) -> Self {
+        let (algorithm, family) = (algorithm.to_owned(), style.color.family().unwrap_or_default());
+        Self { algorithm, family, settings: Vec::new(), exact: false, style }
+    }
+
+    /// The name of the curve.
+    pub fn name(&self) -> String {
+        let mut name = self.algorithm.clone();
+        for CurveSetting { name: setting, value, text } in &self.settings {
+            name.push_str(", ");
+            name.push_str(&if self.exact { format!("{setting} {value}") } else { text.clone() });
+        }
+        name
+    }
+}
+
+/// A line that belongs to no curve and is there for comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reference {
+    /// A power law: a straight line of this slope on logarithmic axes.
+    Slope(f64),
+    /// The ratio 1 in the chart of a change.
+    NoChange,
+}
+
+/// What a line shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// The means over the runs of a curve's cells.
+    Measured(Curve),
+    /// Exact values that belong to no cell.
+    Exact(Curve),
+    /// A prediction for the curve, or a published bound ([`Prediction::is_bound`]).
+    Predicted(Curve, Prediction),
+    /// A ring around the point of a curve that tuning selected.
+    Selected(Curve),
+    /// A line for comparison.
+    Reference(Reference),
+}
+
+impl Line {
+    /// Its name in legends and files.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Measured(curve) | Self::Exact(curve) => curve.name(),
+            Self::Predicted(curve, prediction) => {
+                format!("{} {}", words_before(*prediction), curve.name())
+            }
+            Self::Selected(curve) => format!("selected for {}", curve.name()),
+            Self::Reference(Reference::Slope(slope)) => format!("slope {slope}").replace('-', "−"),
+            Self::Reference(Reference::NoChange) => "no change".into(),
+        }
+    }
+
+    /// Its role in drawings and files.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::Measured(_) => "measured",
+            Self::Exact(_) => "exact",
+            Self::Predicted(..) => "theory",
+            Self::Selected(_) => "selected",
+            Self::Reference(_) => "reference",
+        }
+    }
+
+    /// Its style. A prediction has the colour and the marker of its curve.
+    pub fn style(&self) -> Style {
+        match self {
+            Self::Measured(curve) | Self::Exact(curve) | Self::Selected(curve) => curve.style,
+            Self::Predicted(curve, prediction) => Style { dash: dash(*prediction), ..curve.style },
+            Self::Reference(_) => {
+                Style { dash: Dash::Thin(REFERENCE), ..Style::solid(Color::Neutral) }
+            }
+        }
+    }
+
+    /// Whether it is a curve of its own: results of runs, or exact values without any.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Self::Measured(_) | Self::Exact(_))
+    }
+
+    /// The curve that it belongs to.
+    pub fn curve(&self) -> Option<&Curve> {
+        match self {
+            Self::Measured(curve)
+            | Self::Exact(curve)
+            | Self::Predicted(curve, _)
+            | Self::Selected(curve) => Some(curve),
+            Self::Reference(_) => None,
+        }
+    }
+
+    /// The prediction that it shows.
+    pub fn prediction(&self) -> Option<Prediction> {
+        match self {
+            Self::Predicted(_, prediction) => Some(*prediction),
+            _ => None,
+        }
+    }
+}
+
+/// An entry of a legend.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LegendEntry {
+    /// A curve or a reference line.
+    Line(Line),
+    /// A prediction beside any of the curves.
+    Prediction(Prediction),
+    /// The line in a map of stability where a spectral radius passes 1.
+    Threshold,
+    /// The colour of squares of a map.
+    Patch {
+        /// What the squares have in common.
+        name: String,
+        /// Their colour.
+        color: Color,
+    },
+}
+
+impl LegendEntry {
+    /// Its text.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Line(line) => line.name(),
+            Self::Prediction(prediction) => legend_text(*prediction).into(),
+            Self::Threshold => "ρ = 1".into(),
+            Self::Patch { name, .. } => name.clone(),
+        }
+    }
+
+    /// Its style; a patch shows the colour alone.
+    pub fn style(&self) -> Style {
+        match self {
+            Self::Line(line) => line.style(),
+            Self::Prediction(prediction) => {
+                Style { dash: dash(*prediction), ..Style::solid(Color::Neutral) }
+            }
+            Self::Threshold => Style::solid(Color::Neutral),
+            Self::Patch { color, .. } => Style::solid(*color),
+        }
+    }
+
+    /// Whether it shows a measured curve.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Self::Line(line) if line.is_measured())
+    }
+
+    /// Whether it shows a coloured patch instead of a line.
+    pub fn is_patch(&self) -> bool {
+        matches!(self, Self::Patch { .. })
+    }
+}
+
+/// The index of the dash pattern of reference lines: the last of the thin ones.
+const REFERENCE: usize = 13;
+
+/// The dash pattern of a prediction.
+fn dash(prediction: Prediction) -> Dash {
+    Dash::Thin(match prediction {
+        Prediction::ExactBias => 0,
+        Prediction::ExactMoments => 1,
+        Prediction::FirstOrder => 2,
+        Prediction::SecondOrder => 3,
+        Prediction::Closure => 4,
+        Prediction::ScafflsaA5 => 5,
+        Prediction::ScafflsaB2 => 6,
+        Prediction::ScafflsaB5 => 7,
+        Prediction::RrProposition4 => 8,
+        Prediction::RrTheorem2 => 9,
+        Prediction::Book51 => 10,
+        Prediction::Contraction => 11,
+        Prediction::ContractionPrinted => 12,
+        // No figure has contractions beside these.
+        Prediction::Clt => 11,
+        Prediction::PublishedPower => 11,
+        // Claims are tested on these; no figure draws them.
+        Prediction::Stationary
+        | Prediction::FirstOrderPrinted
+        | Prediction::RrCorollary1
+        | Prediction::RrProposition5Printed
+        | Prediction::RrProposition2
+        | Prediction::RrIdentity
+        | Prediction::RrIdentityPrinted
+        | Prediction::RrLemma5
+        | Prediction::RrLemma7
+        | Prediction::SlidesRate
+        | Prediction::Scafflsa26
+        | Prediction::Scafflsa26Printed
+        | Prediction::ScafflsaB4
+        | Prediction::ScafflsaB4Printed
+        | Prediction::BookLemma51
+        | Prediction::Book554
+        | Prediction::Book53 => 11,
+    })
+}
+
+/// The words before the name of a curve in the name of a prediction for it.
+pub fn words_before(prediction: Prediction) -> String {
+    match prediction {
+        Prediction::ExactBias => "exact bias of".into(),
+        Prediction::PublishedPower => "published power for".into(),
+        Prediction::Contraction | Prediction::ContractionPrinted => {
+            format!("{} for", legend_text(prediction))
+        }
+        other => format!("{} for", other.words()),
+    }
+}
+
+/// The name of a prediction in a legend.
+pub fn legend_text(prediction: Prediction) -> &'static str {
+    match prediction {
+        Prediction::ExactBias => "exact bias, squared",
+        Prediction::ExactMoments => "infinite replicates (exact)",
+        Prediction::FirstOrder => "first order",
+        Prediction::SecondOrder => "and the term after it",
+        Prediction::Closure => "closure",
+        Prediction::Clt => "central limit theorem",
+        Prediction::Contraction => "(1 − γμ)ᴴᵗ, RR",
+        Prediction::ContractionPrinted => "(1 − γμ)²ᴴᵗ, SLIDES",
+        other => other.words(),
+    }
+}

@@ -1,0 +1,329 @@
+//! Maps over two settings: what their squares show, as values and as the texts in a square.
+
+use crate::cells::panels::Sides;
+use crate::scene::line::{Color, LegendEntry};
+use crate::stats::Ratio;
+use exactfed_core::words::readable;
+use exactfed_runner::plan::Setting;
+use std::collections::HashMap;
+
+/// The maps of a figure.
+#[derive(Clone, Debug)]
+pub struct Maps {
+    /// The maps, left to right, then down.
+    pub maps: Vec<Map>,
+    /// What colours mean.
+    pub legend: Vec<LegendEntry>,
+    /// Title of the x axis.
+    pub x: String,
+    /// Title of the y axis.
+    pub y: String,
+}
+
+/// A map over two settings.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The settings that distinguish it from the figure's other maps.
+    pub title: String,
+    /// Values of the setting on the x axis.
+    pub x: Vec<String>,
+    /// Values of the setting on the y axis.
+    pub y: Vec<String>,
+    /// The squares that have results.
+    pub squares: Vec<Square>,
+}
+
+/// A square of a map.
+#[derive(Clone, Debug)]
+pub struct Square {
+    /// Index of its value on the x axis.
+    pub x: usize,
+    /// Index of its value on the y axis.
+    pub y: usize,
+    /// What it shows.
+    pub value: SquareValue,
+}
+
+/// What a square shows.
+#[derive(Clone, Debug)]
+pub enum SquareValue {
+    /// Which algorithm ranks first.
+    Ranking(Ranking),
+    /// How many runs diverged.
+    Stability(StabilityValue),
+}
+
+/// Which algorithm ranks first at a grid point.
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    /// The algorithm with the smallest mean, then those that are not separated from it.
+    pub leaders: Vec<String>,
+    /// The colour of the algorithm that ranks first alone.
+    pub color: Color,
+    /// How far ahead the first is.
+    pub lead: Lead,
+}
+
+/// How far the algorithm with the smallest mean is ahead of the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lead {
+    /// Runs of every algorithm diverged.
+    AllDiverged,
+    /// No algorithm whose runs reach the cost has a mean.
+    Ended,
+    /// The smallest mean is above the error at the start.
+    AboveStart,
+    /// The mean of the next is so many times larger; without limits of single runs.
+    Ratio(Ratio),
+    /// Runs of every other algorithm diverged.
+    OthersDiverged,
+    /// There is no other algorithm at this grid point, or none whose runs reach the cost.
+    Alone,
+}
+
+/// Algorithms that a square has room for.
+const MOST_NAMES: usize = 3;
+
+impl Ranking {
+    /// The algorithms that rank first.
+    pub fn winner(&self) -> String {
+        if self.leaders.is_empty() { "none".into() } else { self.leaders.join(" or ") }
+    }
+
+    /// How far ahead the first is, in as many lines as a square takes for it.
+    pub fn detail(&self) -> Vec<String> {
+        match self.lead {
+            Lead::AllDiverged => vec!["all diverged".into()],
+            Lead::Ended => vec!["runs end".into(), "before".into()],
+            Lead::AboveStart => vec!["all end above".into(), "the start".into()],
+            Lead::Ratio(Ratio { estimate, low, high, .. }) => {
+                let limits = (!low.is_nan() && !high.is_nan())
+                    .then(|| format!("[{}, {}]", factor_text(low), factor_text(high)));
+                std::iter::once(format!("×{}", factor_text(estimate))).chain(limits).collect()
+            }
+            Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
+            Lead::Alone => vec!["alone".into()],
+        }
+    }
+
+    /// Whether one algorithm is separated from all others.
+    pub fn is_separated(&self) -> bool {
+        self.leaders.len() == 1 && self.lead != Lead::Alone
+    }
+
+    /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
+    fn is_equal(&self) -> bool {
+        let is_one = |v: f64| (v - 1.0).abs() < 0.015;
+        match self.lead {
+            Lead::Ratio(ratio) => [ratio.estimate, ratio.low, ratio.high].into_iter().all(is_one),
+            _ => false,
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = self.leaders.clone();
+        if lines.len() > MOST_NAMES {
+            let more = lines.len() - (MOST_NAMES - 1);
+            lines.truncate(MOST_NAMES - 1);
+            lines.push(format!("and {more} more"));
+        }
+        if lines.len() < 2 {
+            lines.extend(self.detail());
+        }
+        lines
+    }
+}
+
+/// How many runs of a cell diverged, and what theory predicts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StabilityValue {
+    /// Replicates.
+    pub runs: usize,
+    /// Replicates that diverged.
+    pub diverged: usize,
+    /// Spectral radius of a round's map of the mean, where it is known.
+    pub mean: Option<f64>,
+    /// Spectral radius of a round's map of second moments, where it is known.
+    pub square: Option<f64>,
+}
+
+impl StabilityValue {
+    /// Whether second moments stay bounded, where theory knows.
+    pub fn bounded(&self) -> Option<bool> {
+        self.square.map(|radius| radius < 1.0)
+    }
+
+    /// Whether runs diverged where moments stay bounded, or none where they do not.
+    pub fn differs(&self) -> bool {
+        self.bounded().is_some_and(|bounded| bounded == (self.diverged > 0))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.count()];
+        lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
+        lines.extend(self.mean.map(|mean| format!("ρ of the mean {}", radius_text(mean))));
+        lines
+    }
+
+    /// How many runs diverged, and a mark where theory differs.
+    fn count(&self) -> String {
+        let differs = if self.differs() { " ≠" } else { "" };
+        format!("{} of {}{differs}", self.diverged, self.runs)
+    }
+}
+
+/// A factor with two decimals; with three digits where these are too many or too few.
+fn factor_text(factor: f64) -> String {
+    if (0.1..9.995).contains(&factor) { format!("{factor:.2}") } else { readable(factor, 3) }
+}
+
+/// A spectral radius with three digits; close to 1 with as many as show on which side it is.
+fn radius_text(radius: f64) -> String {
+    match radius {
+        r if r >= 1000.0 => readable(r, 1),
+        r if (r - 1.0).abs() < 5e-4 && (r - 1.0).abs() >= 5e-7 => format!("{r:.6}"),
+        r if r >= 10.0 => format!("{r:.0}"),
+        r => format!("{r:.3}"),
+    }
+}
+
+impl Square {
+    /// The text in it, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        match &self.value {
+            SquareValue::Ranking(ranking) => ranking.lines(),
+            SquareValue::Stability(stability) => stability.lines(),
+        }
+    }
+
+    /// What it can show, each by itself: who ranks first and how far ahead, or how many runs
+    /// diverged and the spectral radii of second moments and of the mean.
+    pub fn shows(&self) -> Vec<String> {
+        match &self.value {
+            SquareValue::Ranking(ranking) => {
+                let detail = ranking.detail().join(" ");
+                match (ranking.leaders.as_slice(), ranking.is_equal()) {
+                    ([], _) => vec![detail, String::new()],
+                    (_, true) => vec![ranking.winner(), String::new()],
+                    (_, false) => vec![ranking.winner(), detail],
+                }
+            }
+            SquareValue::Stability(stability) => {
+                let radius = |name: &str, radius: Option<f64>| match radius {
+                    Some(radius) => format!("{name} {}", radius_text(radius)),
+                    None => "–".to_owned(),
+                };
+                vec![
+                    stability.count(),
+                    radius("ρ", stability.square),
+                    radius("ρ of the mean", stability.mean),
+                ]
+            }
+        }
+    }
+
+    /// Its colour.
+    pub fn color(&self) -> Color {
+        match &self.value {
+            SquareValue::Ranking(ranking) => ranking.color,
+            SquareValue::Stability(stability) => {
+                Color::of_family(usize::from(stability.diverged > 0))
+            }
+        }
+    }
+
+    /// The opacity of its colour, from 0 to 1.
+    pub fn opacity(&self) -> f64 {
+        match &self.value {
+            SquareValue::Stability(StabilityValue { runs, diverged, .. }) if *diverged > 0 => {
+                0.2 + 0.5 * (*diverged as f64 / (*runs).max(1) as f64)
+            }
+            SquareValue::Stability(_) => 0.25,
+            SquareValue::Ranking(ranking) if ranking.is_separated() => 0.55,
+            SquareValue::Ranking(_) => 0.18,
+        }
+    }
+
+    /// What a map of stability shows in it.
+    pub fn stability(&self) -> Option<&StabilityValue> {
+        match &self.value {
+            SquareValue::Stability(stability) => Some(stability),
+            SquareValue::Ranking(_) => None,
+        }
+    }
+
+    /// Whether it is outlined, because runs and theory differ.
+    pub fn is_outlined(&self) -> bool {
+        self.stability().is_some_and(StabilityValue::differs)
+    }
+}
+
+/// A line between two points, in units of squares.
+pub type Edge = ((f64, f64), (f64, f64));
+
+impl Map {
+    /// A map over the values of its two sides.
+    pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
+        let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
+        Self { title, x: names(xs), y: names(ys), squares }
+    }
+
+    /// The sides between squares where second moments stay bounded and squares where they do
+    /// not.
+    pub fn edges(&self) -> Vec<Edge> {
+        let mut squares: HashMap<(usize, usize), &Square> = HashMap::new();
+        for square in &self.squares {
+            squares.entry((square.x, square.y)).or_insert(square);
+        }
+        let bounded = |at: (usize, usize)| squares.get(&at)?.stability()?.bounded();
+        let differ = |a, b| bounded(a).zip(bounded(b)).is_some_and(|(a, b)| a != b);
+        let mut edges = Vec::new();
+        for Square { x, y, .. } in &self.squares {
+            let (left, low) = (*x as f64, *y as f64);
+            if differ((*x, *y), (x + 1, *y)) {
+                edges.push(((left + 1.0, low), (left + 1.0, low + 1.0)));
+            }
+            if differ((*x, *y), (*x, y + 1)) {
+                edges.push(((left, low + 1.0), (left + 1.0, low + 1.0)));
+            }
+        }
+        edges
+    }
+}
+
+/// What a caption says of squares without a cell.
+pub fn blank_squares(maps: &[Map]) -> String {
+    let count: usize =
+        maps.iter().map(|m| (m.x.len() * m.y.len()).saturating_sub(m.squares.len())).sum();
+    match count {
+        0 => String::new(),
+        count => format!(" Blank squares ({count}): no cell, or none with results yet."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_and_radii_have_the_digits_that_say_something() {
+        let factors = [0.004, 0.9, 0.999, 1.126, 11.04, 1234.5].map(factor_text);
+        assert_eq!(factors, ["4.00·10⁻³", "0.90", "1.00", "1.13", "11.0", "1 230"]);
+        let radii = [0.7, 1.0, 1.000_000_1, 1.000_1, 1.2, 172.3, 6012.0].map(radius_text);
+        assert_eq!(radii, ["0.700", "1.000", "1.000", "1.000100", "1.200", "172", "6 000"]);
+    }
+
+    /// A ratio of 1 says nothing about a tie, and where nothing ranks first, one text says so.
+    #[test]
+    fn squares_show_no_text_that_says_nothing() {
+        let ratio = |estimate, low, high| Lead::Ratio(Ratio { estimate, low, high, p: 1.0 });
+        let shows = |leaders: &[&str], lead| {
+            let leaders = leaders.iter().map(|l| (*l).to_owned()).collect();
+            let value = SquareValue::Ranking(Ranking { leaders, color: Color::Neutral, lead });
+            Square { x: 0, y: 0, value }.shows()
+        };
+        assert_eq!(shows(&["A", "B"], ratio(1.0, 0.999, 1.01)), ["A or B", ""]);
+        assert_eq!(shows(&["A", "B"], ratio(1.1, 0.9, 1.3)), ["A or B", "×1.10 [0.90, 1.30]"]);
+        assert_eq!(shows(&[], Lead::AboveStart), ["all end above the start", ""]);
+    }
+}

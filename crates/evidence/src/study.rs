@@ -1,0 +1,222 @@
+//! From results to an analysed experiment.
+
+use crate::bound_rows;
+use crate::cells::read::{instances, one_version, optima};
+use crate::cells::runs::{Grouping, Runs, TraceNeeds};
+use crate::cells::{CellResult, Missing};
+use crate::claims::{self, JudgedClaims};
+use crate::figures::downsample::FigureCells;
+use crate::figures::{figures, profile, squares};
+use crate::frontier::{self, ComputedFrontier};
+use crate::looks::{LooksOfPlan, cell_results};
+use crate::needs::{self, Needs};
+use crate::predictions::{self, MomentsCache, Theory, first_order, problems};
+use crate::ranking::{self, Rankings, Standings};
+use crate::results::Results;
+use crate::scene::figure::Figure;
+use crate::tuning::{self, TuningCells, TuningResult};
+use crate::unplanned::{self, UnplannedCells};
+use exactfed_runner::files::Error;
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::Prepared;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// An experiment with its results.
+pub struct Experiment<'a> {
+    /// The manifest and its cells.
+    pub plan: &'a Plan,
+    /// The cells that have results, in the order of the plan.
+    pub cells: Vec<CellResult<'a>>,
+    /// The cells without results, in the same order.
+    pub missing: Vec<Missing<'a>>,
+    /// The figures that the manifest asks for.
+    pub figures: Vec<Figure>,
+    /// The heterogeneity of the problems.
+    pub problems: problems::Instances,
+    /// The claims of the manifest with their verdicts.
+    pub claims: JudgedClaims<'a>,
+    /// The values of published bounds for the cells.
+    pub bounds: Vec<bound_rows::BoundRow<'a>>,
+    /// Where the first order of measured biases holds.
+    pub first_order: Vec<first_order::FirstOrderRow<'a>>,
+    /// Predictions that are not computed at this size, one sentence each.
+    pub not_computed: Vec<String>,
+    /// Other results of the experiment.
+    pub unplanned: UnplannedCells,
+    /// The ranking of the algorithms at each grid point.
+    pub standings: Standings,
+    /// The settings that are best.
+    pub best: BestSettings<'a>,
+}
+
+/// The settings that were chosen for the least error or cost.
+pub struct BestSettings<'a> {
+    /// What was selected, where settings are tuned.
+    pub tuning: Option<TuningResult>,
+    /// The frontiers of the manifest.
+    pub frontiers: Vec<ComputedFrontier<'a>>,
+}
+
+impl Experiment<'_> {
+    /// What is tuned, in words; empty where nothing is.
+    pub fn tuned_in_words(&self) -> String {
+        self.best.tuning.as_ref().map_or(String::new(), |tuning| tuning.settings.join(" and "))
+    }
+}
+
+/// Cells whose instances are in memory at a time, where every cell needs one number of theory.
+const AT_ONCE: usize = 4096;
+
+/// Reads the results of an experiment and analyses them.
+///
+/// # Errors
+/// If results are damaged, or were computed by several versions of the program.
+pub fn analyse<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Experiment<'a>, Error> {
+    analyse_with(plan, results, frontier::frontiers(plan, results, &|_| ())?)
+}
+
+/// The same with the frontiers of the plan.
+///
+/// # Errors
+/// As [`analyse`].
+pub fn analyse_with<'a>(
+    plan: &'a Plan,
+    results: &dyn Results,
+    frontiers: Vec<ComputedFrontier<'a>>,
+) -> Result<Experiment<'a>, Error> {
+    let needs = Needs::of_plan(plan);
+    let (mut cells, mut missing) = cell_results(plan, results, &needs)?;
+    one_version(plan, &cells)?;
+    let shown = FigureCells::new(&plan.manifest.figure, &cells);
+    follow_chosen(plan, results, &needs, &shown, &mut cells)?;
+    let prepared = needed_instances(plan, results, &needs, &shown, &cells)?;
+    if needs::draws_exact_bias(plan) {
+        biases(plan, results, &prepared, &mut cells)?;
+    }
+    let theory = Theory::new(
+        plan,
+        &prepared,
+        &needs.moments(&shown, &cells),
+        MomentsCache::for_plan(plan, results),
+    );
+    let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
+    let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
+    let places = rows.iter().map(|row| (row.cells.clone(), by, at));
+    let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
+    let standings = Standings::new(axes, &rows, (by, at), &rankings);
+    let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
+    let mut candidates = TuningCells::read(plan, results)?;
+    one_version(plan, &candidates.candidates)?;
+    add_missing(&mut missing, std::mem::take(&mut candidates.missing));
+    tuning::add_figures(plan, &candidates, &mut figures);
+    figures.extend(profile::figure(&cells, by, at));
+    let tuning = TuningResult::new(plan, &cells, &candidates);
+    drop(rankings);
+    drop(rows);
+    let problems = problems::instances(plan, &prepared, results)?;
+    let looks = LooksOfPlan::new(plan, results)?;
+    let claims = claims::judge_look(plan, plan, &cells, &theory, &frontiers, looks.level());
+    let bounds = bound_rows::rows(plan, &cells, &theory);
+    let first_order = first_order::rows(&cells, &theory);
+    let not_computed = not_computed(&theory, &problems);
+    drop(theory);
+    drop(prepared);
+    let claims = looks.judge(plan, results, claims)?;
+    Ok(Experiment {
+        plan,
+        cells,
+        missing,
+        figures,
+        problems,
+        claims,
+        bounds,
+        first_order,
+        not_computed,
+        unplanned: unplanned::find(plan, results)?,
+        standings,
+        best: BestSettings { tuning, frontiers },
+    })
+}
+
+/// The instances of the cells of which theory is needed; of all cells where they are few.
+///
+/// # Errors
+/// If one cannot be built.
+fn needed_instances<'a>(
+    plan: &'a Plan,
+    results: &dyn Results,
+    needs: &Needs<'_>,
+    shown: &FigureCells,
+    cells: &[CellResult<'_>],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    let wanted = needs.theory(shown, cells);
+    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
+    let planned: Vec<&Cell> =
+        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
+    instances(plan, &optima(results), &planned)
+}
+
+/// What is not computed at this size, one sentence each.
+fn not_computed(theory: &Theory<'_>, problems: &problems::Instances) -> Vec<String> {
+    let mut sentences = theory.not_computed();
+    sentences.extend(problems.not_computed());
+    if !sentences.is_empty() {
+        sentences.push(predictions::bounds_of_cost());
+    }
+    sentences
+}
+
+/// Adds cells without results: those of candidates, without which it is not decided what is
+/// selected, and fresh runs of one candidate for all, which may be among the others already.
+fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
+    let known: HashSet<&str> = missing.iter().map(|missing| &*missing.cell.id).collect();
+    let is_new = |further: &Missing<'_>| !known.contains(&*further.cell.id);
+    let further: Vec<Missing<'_>> = further.into_iter().filter(is_new).collect();
+    missing.extend(further);
+}
+
+/// Reads the cells again that were chosen for a figure of more curves than it can draw.
+fn follow_chosen(
+    plan: &Plan,
+    results: &dyn Results,
+    needs: &Needs<'_>,
+    shown: &FigureCells,
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
+    let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
+    let figures = plan.manifest.figure.convergence.iter();
+    for figure in figures.filter(|figure| !needs.draws_all(figure)) {
+        for place in &shown.of(&figure.common).cells {
+            let first = || needs.traces(cells[*place].cell);
+            needs::add_figure(figure, wanted.entry(*place).or_insert_with(first));
+        }
+    }
+    let places: Vec<usize> = wanted.keys().copied().collect();
+    let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
+    for i in results.reading_order(&plan.experiment, &ids) {
+        let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
+        if let Some(stored) = results.read(&plan.experiment, &cell.cell.id)? {
+            let grouping = Grouping::new(cell.cell);
+            cell.runs = Runs::new(stored.traces, grouping, needed, &cell.prices);
+        }
+    }
+    Ok(())
+}
+
+/// Computes the exact biases of all cells; the instances of those that are not prepared already
+/// are built a limited number at a time.
+fn biases(
+    plan: &Plan,
+    results: &dyn Results,
+    prepared: &[Prepared<'_>],
+    cells: &mut [CellResult<'_>],
+) -> Result<(), Error> {
+    let bias = |p: &Prepared<'_>| (p.cell.id.clone(), predictions::exact_bias(p));
+    let mut known: HashMap<String, Option<f64>> = prepared.iter().map(bias).collect();
+    let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
+    for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
+        known.extend(instances(plan, &optima(results), some)?.iter().map(bias));
+    }
+    cells.iter_mut().for_each(|cell| cell.exact_bias = known.get(&cell.cell.id).copied().flatten());
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! The table of the cells' final metrics: which columns it has, and which cells it shows.
+
+use crate::cells::CellResult;
+use crate::cells::panels::unique;
+use crate::study::Experiment;
+use exactfed_runner::manifest::{Metric, Quantity};
+use exactfed_runner::plan::{Cell, Setting, short};
+use std::collections::{BTreeSet, HashMap};
+
+/// The columns of a table of the cells' final metrics.
+pub struct FinalsColumns {
+    /// Names of the settings that vary. A name that is a key of both the problem and an algorithm
+    /// stands after that of its table, as in `algorithm.batch`.
+    pub settings: Vec<String>,
+    /// Whether theory knows an exact bias.
+    pub has_bias: bool,
+    /// Whether errors around the limit are recorded.
+    pub has_limit: bool,
+    /// Further quantities that are recorded of some cell.
+    pub further: Vec<Quantity>,
+}
+
+impl FinalsColumns {
+    /// The columns for an experiment.
+    pub fn new(experiment: &Experiment<'_>) -> Self {
+        let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
+        let paths = || cells.iter().flat_map(|c| c.cell.settings.iter().map(|(path, _)| path));
+        let ambiguous = ambiguous_names(paths());
+        let column = |path: &str| match (table(path), short(path)) {
+            (Some(table), name) if ambiguous.contains(name) => format!("{table}.{name}"),
+            (_, name) => name.to_owned(),
+        };
+        let mut settings = unique(cells.iter().flat_map(|c| &*c.cell.varied).map(|p| column(p)));
+        let own = paths().filter(|path| table(path) == Some("algorithm"));
+        for name in unique(own.map(column)) {
+            let values = unique(cells.iter().map(|c| value(c.cell, &name).map(Setting::key)));
+            // Where another table has the key, a cell without it is as much of a difference.
+            let lacks = usize::from(values.contains(&None) && !name.contains('.'));
+            if !settings.contains(&name) && values.len() - lacks > 1 {
+                settings.push(name);
+            }
+        }
+        let is_known = |q: Quantity| cells.iter().any(|cell| cell.runs.finals(q).is_some());
+        let asked = experiment.plan.manifest.record.metrics.iter().map(|m: &Metric| m.quantity());
+        Self {
+            settings,
+            has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
+            has_limit: is_known(Quantity::SqErrorLimit),
+            further: asked.filter(|q| *q != Quantity::SqErrorLimit && is_known(*q)).collect(),
+        }
+    }
+
+    /// A cell's values of the settings that vary; empty where it has no such one.
+    pub fn values(&self, cell: &Cell) -> Vec<String> {
+        let text = |name: &String| value(cell, name).map(ToString::to_string);
+        self.settings.iter().map(|name| text(name).unwrap_or_default()).collect()
+    }
+}
+
+/// The table whose key this is: `problem` or `algorithm`, if it is a key of one.
+fn table(path: &str) -> Option<&str> {
+    let is_key = path.matches('.').count() == 2;
+    let (table, _) = path.split_once('.').filter(|_| is_key)?;
+    ["algorithm", "problem"].contains(&table).then_some(table)
+}
+
+/// The names that are keys of the problem and of an algorithm: a batch of records and a batch of
+/// oracle calls.
+fn ambiguous_names<'p>(paths: impl Iterator<Item = &'p str>) -> BTreeSet<&'p str> {
+    let mut tables: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for path in paths {
+        tables.entry(short(path)).or_default().extend(table(path));
+    }
+    tables.into_iter().filter(|(_, tables)| tables.len() > 1).map(|(name, _)| name).collect()
+}
+
+/// A cell's value of the setting of a column.
+fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
+    let Some((of, name)) = column.split_once('.') else { return cell.settings.get(column) };
+    let is_it = |(path, _): &(&str, &Setting)| table(path) == Some(of) && short(path) == name;
+    cell.settings.iter().find(is_it).map(|(_, value)| value)
+}
+
+/// At most `most` cells, those with the smallest mean error, in their order. Cells with runs that
+/// diverged have no mean and rank last.
+pub fn best<'c, 'a>(cells: &'c [CellResult<'a>], most: usize) -> Vec<&'c CellResult<'a>> {
+    let mut places: Vec<usize> = (0..cells.len()).collect();
+    if places.len() > most {
+        let errors: Vec<f64> = cells.iter().map(|c| c.final_mean(Quantity::SqError)).collect();
+        places.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
+        places.truncate(most);
+        places.sort_unstable();
+    }
+    places.into_iter().map(|place| &cells[place]).collect()
+}

@@ -1,0 +1,353 @@
+//! What tuning found: the candidates' losses over each tuned setting, what was selected, what fresh
+//! runs of it give, and how much smaller that is than with one value for all algorithms.
+
+use crate::cells::costs::when_text;
+use crate::cells::read::read_cells;
+use crate::cells::runs::TraceNeeds;
+use crate::cells::{CellResult, Missing, panels, setting_text};
+use crate::figures::curves::views;
+use crate::figures::line_figure::{ordered, point, x_value};
+use crate::ranking;
+use crate::results::Results;
+use crate::scene::figure::{
+    Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Series, View,
+};
+use crate::scene::line::{LegendEntry, Line};
+use crate::stats::{Ratio, Summary};
+use exactfed_core::words::count;
+use exactfed_runner::files::Error;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
+use exactfed_runner::manifest::tune::{Tune, TunedSetting};
+use exactfed_runner::plan::{Cell, Plan, Tuning, TuningEdge, TuningGroup, short};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What tuning found.
+#[derive(Default)]
+pub struct TuningResult {
+    /// The quantity by which candidates were compared.
+    pub metric: Quantity,
+    /// The keys of the tuned settings.
+    pub settings: Vec<String>,
+    /// The names of the other settings that vary.
+    pub axes: Vec<String>,
+    /// A row for each algorithm at each point of the grid.
+    pub rows: Vec<TunedRow>,
+}
+
+/// What tuning found for an algorithm at a point of the grid.
+pub struct TunedRow {
+    /// The algorithm's label.
+    pub label: String,
+    /// The values of the other settings that vary; empty where it has none.
+    pub values: Vec<String>,
+    /// The selected value of each tuned setting; none if no candidate can be selected.
+    pub selected: Option<Vec<Option<f64>>>,
+    /// Where the selected one stands at the border of what was tried, in words.
+    pub edges: Vec<String>,
+    /// The mean of the runs by which it was selected.
+    pub tuning_value: f64,
+    /// Fresh runs of what was selected; `None` if they were not run or diverged.
+    pub fresh: Option<Summary>,
+    /// The values that are best for all algorithms together, and how many times larger the fresh
+    /// mean is with them.
+    pub shared: Option<(Vec<Option<f64>>, Ratio)>,
+    /// The number of candidates, and of those of which a run diverged.
+    pub candidates: (usize, usize),
+    /// The fresh runs.
+    pub replicates: u64,
+}
+
+/// The candidates of a plan with their results, and fresh runs of what is best for all.
+pub struct TuningCells<'a> {
+    /// Those by which settings were selected.
+    pub candidates: Vec<CellResult<'a>>,
+    shared: Vec<CellResult<'a>>,
+    /// Those of both that have no results.
+    pub missing: Vec<Missing<'a>>,
+}
+
+impl<'a> TuningCells<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// If results are damaged.
+    pub fn read(plan: &'a Plan, results: &dyn Results) -> Result<Self, Error> {
+        let groups = || plan.tuning.iter().flat_map(|tuning| &tuning.groups);
+        let candidates: Vec<&'a Cell> =
+            groups().flat_map(|g| &g.candidates).map(|c| &c.cell).collect();
+        let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
+        let mut needs = TraceNeeds::default();
+        if let Some(tune) = &plan.manifest.tune {
+            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        }
+        let read = |cells: &[&'a Cell]| read_cells(plan, cells, results, &|_| needs.clone());
+        let (candidates, mut missing) = read(&candidates)?;
+        let (shared, of_shared) = read(&shared)?;
+        missing.extend(of_shared);
+        Ok(Self { candidates, shared, missing })
+    }
+}
+
+impl TuningResult {
+    /// What tuning found, from the fresh runs `cells` of what was selected.
+    pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
+        let (tuning, tune) = (plan.tuning.as_ref()?, plan.manifest.tune.as_ref()?);
+        let all = read.candidates.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
+        let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
+        let axes: Vec<&str> =
+            panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
+        let of = |all: &[CellResult<'_>], id: &str| {
+            let found = all.iter().find(|c| c.cell.id == id)?;
+            found.sample(tune.metric, tune.at).ok()
+        };
+        let row = |group: &TuningGroup| {
+            let first = &group.candidates.first()?.cell;
+            let value = |name: &&str| first.settings.get(name).map(ToString::to_string);
+            let fresh = group.evaluation.as_ref().and_then(|cell| of(cells, &cell.id));
+            let ratio = |cell: &Cell| {
+                let fresh = fresh.as_ref()?;
+                let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
+                let ratio = match cell.identity.instances {
+                    1 => Ratio::of_means(&known, fresh),
+                    _ => Ratio::over_instances(&known, fresh),
+                };
+                Some((values_of(tuning, cell), ratio))
+            };
+            let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
+            let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
+            let ended = ended.then(|| "runs end before the cost".to_owned());
+            let at_edge = !group.edges.is_empty();
+            // The first is the nearest: what is beyond it is refused for the same reason.
+            let refused = group.refused.first().filter(|_| at_edge);
+            let finals = group.winner().and_then(|w| of(&read.candidates, &w.cell.id));
+            let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
+            Some(TunedRow {
+                label: group.label.clone(),
+                values: axes.iter().map(|name| value(name).unwrap_or_default()).collect(),
+                selected: group.winner().map(|winner| winner.values.clone()),
+                edges: group
+                    .edges
+                    .iter()
+                    .map(|edge| edge_in_words(*edge, &keys))
+                    .chain(refused.map(|reason| format!("left out: {reason}")))
+                    .chain(ended)
+                    .collect(),
+                tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
+                fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
+                shared: group.shared.as_ref().and_then(ratio),
+                candidates: (group.candidates.len(), diverged.count()),
+                replicates: evaluated.unwrap_or(0),
+            })
+        };
+        Some(Self {
+            metric: tune.metric,
+            settings: keys.iter().map(|key| (*key).to_owned()).collect(),
+            axes: axes.iter().map(|name| (*name).to_owned()).collect(),
+            rows: tuning.groups.iter().filter_map(row).collect(),
+        })
+    }
+}
+
+/// The values of the tuned settings of a cell.
+fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
+    let of = |key: &String| match cell.settings.get(key) {
+        Some(exactfed_runner::plan::Setting::Number(value)) => Some(*value),
+        _ => None,
+    };
+    tuning.settings.iter().map(|setting| of(&setting.key)).collect()
+}
+
+fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
+    let key = keys[edge.setting()];
+    match edge {
+        TuningEdge::Smallest(_) => format!("smallest {key}"),
+        TuningEdge::Largest(_) => format!("largest {key}"),
+        TuningEdge::Divergence(_) => format!("next larger {key} diverges"),
+    }
+}
+
+/// Adds the figures of the candidates: after the first figure, or before it while it is empty. As
+/// long as there are no fresh runs, the captions of figures that show them count the candidates.
+pub fn add_figures(plan: &Plan, read: &TuningCells<'_>, figures: &mut Vec<Figure>) {
+    let Some(tuning) = &plan.tuning else { return };
+    let taken: Vec<String> = figures.iter().map(|figure| figure.id.clone()).collect();
+    let (known, all) = (read.candidates.len(), candidates(tuning));
+    for figure in figures.iter_mut().filter(|figure| figure.caption == NO_RESULTS) {
+        figure.caption = format!(
+            "The figure is empty: it shows fresh runs of the selected candidates, none of which has results yet. {known} of {} have results.",
+            count(all, "candidate")
+        );
+    }
+    let place = usize::from(figures.first().is_some_and(Figure::has_content));
+    figures.splice(place..place, self::figures(plan, read, &taken));
+}
+
+/// The number of candidates so far.
+fn candidates(tuning: &Tuning) -> usize {
+    tuning.groups.iter().map(|group| group.candidates.len()).sum()
+}
+
+/// Panels, at most, of the figures of candidates.
+const MOST_PANELS: usize = 12;
+
+/// The losses of the candidates over each tuned setting, a figure each; over one of several settings
+/// each point is the best of the others.
+fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
+    let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
+        return Vec::new();
+    };
+    let groups = tuning.groups.iter();
+    let winners: HashSet<&str> = groups.filter_map(|g| Some(&*g.winner()?.cell.id)).collect();
+    let mut figures = Vec::new();
+    for (number, setting) in tuning.settings.iter().enumerate() {
+        let kept = best_over_others(tuning, number);
+        let cells: Vec<&CellResult<'_>> =
+            read.candidates.iter().filter(|c| kept.contains(c.cell.id.as_str())).collect();
+        let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
+        let (mut axes, _) = ranking::grid_points(&cells);
+        axes.retain(|name| !keys.contains(&name.as_str()));
+        while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
+            axes.pop();
+        }
+        let mut figure = losses(&axes, (setting, &keys), tune, &cells, &winners);
+        figure.caption = match (read.candidates.len(), candidates(tuning)) {
+            (0, _) => "The figure is empty: no candidate has results yet.".to_owned(),
+            (known, all) if known < all => format!(
+                "{known} of {all} candidates have results. {}{}",
+                figure.caption,
+                caption(tuning, number)
+            ),
+            _ => figure.caption + &caption(tuning, number),
+        };
+        figure.id = free_id(&setting.key, taken);
+        figures.push(figure);
+    }
+    figures
+}
+
+fn free_id(key: &str, taken: &[String]) -> String {
+    let mut id = format!("tuning-{key}");
+    while taken.contains(&id) {
+        id.push_str("-candidates");
+    }
+    id
+}
+
+fn caption(tuning: &Tuning, number: usize) -> String {
+    let others = match tuning.settings.len() {
+        1 => String::new(),
+        _ => " Each point has the best values of the other tuned settings.".to_owned(),
+    };
+    let values = &tuning.settings[number];
+    let ratio = values.ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times apart"));
+    let more = match values.ratio {
+        Some(_) => "; where the best was at the end of the range, further ones were added",
+        None => "",
+    };
+    format!(
+        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. All algorithms have the same {} candidates{ratio}{more}.",
+        values.values.len()
+    )
+}
+
+/// The ids of the candidates that are the best with their value of a setting, over the values of
+/// the other settings.
+fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
+    let mut best: HashMap<(usize, u64), (f64, &str)> = HashMap::new();
+    for (i, group) in tuning.groups.iter().enumerate() {
+        for candidate in &group.candidates {
+            let (Some(value), Some(loss)) = (candidate.values[number], candidate.loss) else {
+                continue;
+            };
+            let kept = best.entry((i, value.to_bits())).or_insert((loss, &candidate.cell.id));
+            if loss < kept.0 {
+                *kept = (loss, &candidate.cell.id);
+            }
+        }
+    }
+    best.into_values().map(|(_, id)| id).collect()
+}
+
+/// The curves of a panel: the losses of the candidates at these places, and rings around those that
+/// are selected.
+fn loss_curves(
+    view: &View,
+    places: &[usize],
+    key: &str,
+    tune: &Tune,
+    cells: &[&CellResult<'_>],
+    winners: &HashSet<&str>,
+) -> Vec<Series> {
+    let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+    for place in places {
+        of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
+    }
+    let (mut series, mut rings) = (Vec::new(), Vec::new());
+    for (curve, cells) in of_curve {
+        let curve = &view.curves[curve];
+        let at = |cell: &&CellResult<'_>| {
+            let sample = cell.sample(tune.metric, tune.at).ok()?;
+            let point = point(x_value(cell, key)?, &sample, Band::Ci95);
+            Some((cell.cell.id.clone(), point))
+        };
+        let (ids, points) = ordered(cells.iter().filter_map(at).collect());
+        let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+        rings.extend(ringed.map(|(id, point)| Series {
+            cells: vec![id.clone()],
+            ..Series::new(Line::Selected(curve.clone()), vec![*point])
+        }));
+        series.push(Series {
+            diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
+            cells: ids,
+            ..Series::new(Line::Measured(curve.clone()), points)
+        });
+    }
+    series.extend(rings);
+    series
+}
+
+/// The losses of these candidates over a setting, with a ring around those that are selected.
+fn losses(
+    axes: &[String],
+    (setting, keys): (&TunedSetting, &[&str]),
+    tune: &Tune,
+    cells: &[&CellResult<'_>],
+    winners: &HashSet<&str>,
+) -> Figure {
+    // A curve is of the best values of the other tuned settings, which its name does not say.
+    let mut known = vec![setting.key.as_str()];
+    known.extend(keys.iter().filter(|key| **key != setting.key));
+    let view = views(axes, &known, cells).remove(0);
+    let panel = |(title, places): &(String, Vec<usize>)| Panel {
+        title: title.clone(),
+        series: loss_curves(&view, places, &setting.key, tune, cells, winners),
+    };
+    let panels = view.groups.iter().map(panel).collect();
+    let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
+    let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
+    let plot = Plot {
+        panels,
+        legend: legend.collect(),
+        x: setting_text::symbol(&setting.key),
+        y: tune.metric.formula().to_owned(),
+        scale_x: Scale::Log,
+        scale_y,
+        labels: CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(scale_y) },
+    };
+    let caption = format!(
+        "Mean of {} {} over n = {}, with its 95 % interval.",
+        tune.metric.formula(),
+        when_text(tune.at),
+        crate::cells::sample_in_words(cells)
+    );
+    let common = FigureKeys {
+        title: Some(format!(
+            "{} of each candidate, over {}",
+            tune.metric.formula(),
+            setting_text::symbol(&setting.key)
+        )),
+        ..FigureKeys::default()
+    };
+    Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))
+}

@@ -1,0 +1,172 @@
+//! Cells in the results of an experiment that its page leaves out, because they are of runs with
+//! another number of replicates, another seed or other settings.
+
+use crate::looks::{has_cells, planned_looks};
+use crate::results::Results;
+use exactfed_core::words::{count, thousands};
+use exactfed_runner::files::Error;
+use exactfed_runner::plan::Plan;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashSet};
+
+/// The cells in the results of an experiment that are not in its plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnplannedCells {
+    /// The replicates of the page.
+    pub shown: u64,
+    /// Fewer replicates at which verdicts were seen, at a level that knows of no further look.
+    pub seen: BTreeSet<u64>,
+    /// Other numbers of replicates of cells that differ in nothing else from those of the page,
+    /// except those of looks that were planned.
+    pub replicates: BTreeSet<u64>,
+    /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
+    pub seeds: BTreeSet<i64>,
+    /// Cells of other settings.
+    pub others: usize,
+}
+
+/// The cells in the results of an experiment that are not in its plan.
+///
+/// # Errors
+/// If its folder cannot be read.
+pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error> {
+    let name = &plan.experiment;
+    let planned: HashSet<&str> = plan.all_cells().map(|cell| cell.id.as_str()).collect();
+    // An experiment that was never run has no folder.
+    let mut ids = if plan.cells.is_empty() { Vec::new() } else { results.ids(name)? };
+    ids.retain(|id| !planned.contains(id.as_str()));
+    let shown = plan.manifest.replicates;
+    let seen = seen(plan, results)?;
+    let mut found = UnplannedCells { shown, seen, ..UnplannedCells::default() };
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    let seed = i64::try_from(plan.manifest.seed).unwrap_or(i64::MAX);
+    let same: HashSet<String> = plan
+        .cells
+        .par_iter()
+        .map(|cell| RunSettings::new(cell.identity.canonical()).rest)
+        .collect();
+    // A cell whose record is damaged counts as one of other settings.
+    let read = |id: &String| results.settings(name, id).ok().map(RunSettings::new);
+    for run in ids.par_iter().map(read).collect::<Vec<_>>() {
+        match run.filter(|run| same.contains(&run.rest)) {
+            Some(run) if run.seed == seed => {
+                found.replicates.insert(run.replicates);
+            }
+            Some(run) => {
+                found.seeds.insert(run.seed);
+            }
+            None => found.others += 1,
+        }
+    }
+    found.account_for_looks(plan, results)?;
+    Ok(found)
+}
+
+/// The numbers of replicates, fewer than a plan's, at which pages showed verdicts on its cells.
+fn seen(plan: &Plan, results: &dyn Results) -> Result<BTreeSet<u64>, Error> {
+    let mut all = results.shown_verdicts(&plan.experiment)?;
+    all.retain(|shown| {
+        let is_earlier = shown.replicates < plan.manifest.replicates;
+        is_earlier && has_cells(plan, shown.replicates, &shown.cells)
+    });
+    Ok(all.into_iter().map(|shown| shown.replicates).collect())
+}
+
+/// A cell's settings, apart from its seed and its number of replicates.
+struct RunSettings {
+    replicates: u64,
+    seed: i64,
+    rest: String,
+}
+
+impl RunSettings {
+    fn new(mut settings: toml::Table) -> Self {
+        let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
+        let (replicates, seed) = (take("replicates"), take("seed"));
+        let replicates = replicates.and_then(|n| n.try_into().ok()).unwrap_or_default();
+        Self { replicates, seed: seed.unwrap_or_default(), rest: settings.to_string() }
+    }
+}
+
+impl UnplannedCells {
+    /// Looks that were planned are no further sets; those before replicates that were added beyond
+    /// the plan have been seen.
+    fn account_for_looks(&mut self, plan: &Plan, results: &dyn Results) -> Result<(), Error> {
+        if let Some(looks) = planned_looks(plan, results)? {
+            self.replicates.retain(|replicates| looks.until(*replicates).is_none());
+        }
+        for planned in results.planned_looks(&plan.experiment)? {
+            let looks = planned.looks;
+            if looks.until(self.shown).is_none() && has_cells(plan, looks.first, &planned.cells) {
+                let taken = self.replicates.iter().filter(|r| looks.until(**r).is_some());
+                self.seen.extend(taken.filter(|r| **r < self.shown));
+            }
+        }
+        self.replicates.retain(|replicates| !self.seen.contains(replicates));
+        Ok(())
+    }
+
+    /// A warning that replicates were added after verdicts had been seen, and that the same cells
+    /// were run with other numbers of replicates or other seeds; empty if neither is so.
+    pub fn warning(&self) -> String {
+        let warnings = [self.added(), self.other_sets()];
+        let warnings: Vec<String> = warnings.into_iter().filter(|w| !w.is_empty()).collect();
+        warnings.join(" ")
+    }
+
+    /// The warning about added replicates.
+    fn added(&self) -> String {
+        let Some(last) = self.seen.last() else { return String::new() };
+        let seen = listed(self.seen.iter().map(u64::to_string));
+        format!(
+            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); exactfed run --until-decided adds replicates at a level that does.",
+            self.shown
+        )
+    }
+
+    /// The warning about other numbers of replicates and other seeds.
+    fn other_sets(&self) -> String {
+        let replicates = self.replicates.iter().map(u64::to_string);
+        let seeds = self.seeds.iter().map(i64::to_string);
+        let sets = [
+            (replicates.len(), "other numbers of replicates", listed(replicates)),
+            (seeds.len(), "other seeds", listed(seeds)),
+        ];
+        let sets =
+            sets.into_iter().filter(|(number, ..)| *number > 0).map(|(number, what, each)| {
+                format!("{} of these cells with {what} ({each})", count(number, "further set"))
+            });
+        let sets: Vec<String> = sets.collect();
+        if sets.is_empty() {
+            return String::new();
+        }
+        format!(
+            "The results contain {}. Choosing the number of replicates or the seed after seeing verdicts voids their error guarantee (optional stopping).",
+            sets.join(" and ")
+        )
+    }
+
+    /// The number of cells of other settings, as a sentence; empty if there are none.
+    pub fn other_settings(&self) -> String {
+        let cells = match self.others {
+            0 => return String::new(),
+            1 => "1 cell".to_owned(),
+            several => format!("{} cells", thousands(several)),
+        };
+        format!("The results also contain {cells} of other settings, which this page leaves out.")
+    }
+}
+
+/// Values that a sentence lists.
+const LISTED: usize = 40;
+
+fn listed(values: impl ExactSizeIterator<Item = String>) -> String {
+    let more = values.len() > LISTED;
+    let mut all: Vec<String> = values.take(LISTED).collect();
+    if more {
+        all.push("…".into());
+    }
+    all.join(", ")
+}

@@ -1,0 +1,526 @@
+//! The claims of `experiments/`, judged on results that are wrong in the way that the claim is about:
+//! sides exchanged, a setting ignored, an average not taken, control variates or an
+//! extrapolation that do nothing. No supported claim may stay supported under all of them.
+//!
+//! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
+//! without it, those of the small experiments, which are run here.
+
+use crate::analysis::claims::{Judge, JudgedClaim, judge_look, number};
+use crate::analysis::frontier::{self, ComputedFrontier, FrontierCost};
+use crate::analysis::needs::{self, Needs};
+use crate::analysis::predictions::{MomentsCache, Theory, exact_bias};
+use crate::analysis::{CellResult, Grouping, Runs, tuned};
+use crate::stats::verdict::{LEVEL, Verdict};
+use crate::store::Store;
+use exactfed_runner::manifest::claim::{Prediction, Selection};
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::{Metric, Prices, Source};
+use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::{Prepared, prepare};
+use exactfed_runner::trace::Trace;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn judge<'a>(
+    plan: &'a Plan,
+    cells: &[CellResult<'_>],
+    theory: &Theory<'_>,
+    frontiers: &[ComputedFrontier<'_>],
+) -> Vec<JudgedClaim<'a>> {
+    judge_look(plan, plan, cells, theory, frontiers, LEVEL)
+}
+
+/// Local steps of all clients of an experiment up to which it is run here.
+const SMALL: u64 = 4_000_000;
+
+/// The traces of cells, by id.
+type Traces = HashMap<String, Vec<Trace>>;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wrong {
+    /// The results of the two sides are exchanged.
+    Exchanged,
+    /// All values of the setting have the results of the first.
+    Ignored,
+    /// The first value of the setting has the results of the last, and so on.
+    Reversed,
+    /// Results are larger by the setting, relative to its first value.
+    TiltedUp,
+    /// They are smaller by it.
+    TiltedDown,
+    /// Results are twice as large.
+    Doubled,
+    /// Results are half as large.
+    Halved,
+    /// Vectors have the other sign.
+    Negated,
+    /// Clients are not averaged: results are N times as large.
+    TimesClients,
+    /// Results are H times as large.
+    TimesLocalSteps,
+    /// Runs stay where they start.
+    Standing,
+    /// A round does what a quarter of a round should.
+    Slow,
+    /// Control variates and extrapolation do nothing.
+    Plain,
+    /// An algorithm without them has the results of one with them.
+    Corrected,
+    /// There is no noise: errors are the squared exact bias.
+    WithoutNoise,
+    /// Runs go to the fixed point of the virtual environment: their distances from it are those
+    /// from θ*, and the other way round.
+    OtherPoint,
+}
+
+/// A manifest with the results of its cells.
+struct Subject<'a> {
+    plan: &'a Plan,
+    prepared: &'a [Prepared<'a>],
+    theory: &'a Theory<'a>,
+    frontiers: Vec<ComputedFrontier<'a>>,
+    traces: Traces,
+}
+
+impl<'a> Subject<'a> {
+    /// The results of all cells, of which some are replaced.
+    fn cells(&self, replaced: &Traces) -> Vec<CellResult<'a>> {
+        let needs = Needs::of_claims(self.plan);
+        let prices = self.plan.manifest.prices.unwrap_or_default();
+        let known = self.plan.cells.iter().filter_map(|cell| {
+            let traces = replaced.get(&cell.id).or_else(|| self.traces.get(&cell.id))?;
+            let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
+            Some(result(cell, runs, prices))
+        });
+        known.collect()
+    }
+
+    fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
+        let cells = self.cells(replaced);
+        let judged = judge(self.plan, &cells, self.theory, frontiers);
+        judged.iter().map(|claim| claim.decision.verdict).collect()
+    }
+}
+
+fn result(cell: &Cell, runs: Runs, prices: Prices) -> CellResult<'_> {
+    CellResult {
+        cell,
+        runs,
+        digest: String::new(),
+        provenance: Arc::default(),
+        seconds: 0.0,
+        exact_bias: None,
+        prices,
+    }
+}
+
+/// A trace with every measurement, but no cost, times a factor.
+fn scaled(trace: &Trace, factor: f64) -> Trace {
+    let mut trace = trace.clone();
+    let further = trace.further.iter_mut().map(|(_, column)| column);
+    let averages = trace.averages.iter_mut().map(|(_, vector)| vector);
+    let columns = [&mut trace.sq_error, &mut trace.sq_error_limit];
+    let all = columns.into_iter().chain(further).chain(averages).flatten();
+    all.for_each(|x| *x *= factor);
+    trace
+}
+
+/// A trace of which each row has the measurements of an earlier one.
+fn earlier(trace: &Trace, row: impl Fn(usize) -> usize) -> Trace {
+    let mut out = trace.clone();
+    let moved = |column: &[f64]| (0..column.len()).map(|i| column[row(i)]).collect::<Vec<f64>>();
+    out.sq_error = moved(&trace.sq_error);
+    out.sq_error_limit = moved(&trace.sq_error_limit);
+    for ((_, column), (_, from)) in out.further.iter_mut().zip(&trace.further) {
+        *column = moved(from);
+    }
+    out
+}
+
+fn standing(trace: &Trace) -> Trace {
+    let mut out = earlier(trace, |_| 0);
+    let start = trace.sq_error.first().copied().unwrap_or(0.0);
+    for (_, vector) in &mut out.averages {
+        vector.iter_mut().for_each(|x| *x = 0.0);
+        vector.iter_mut().take(1).for_each(|x| *x = libm::sqrt(start));
+    }
+    out
+}
+
+fn slow(trace: &Trace) -> Trace {
+    let before = |i: usize| trace.round.partition_point(|round| 4 * round <= trace.round[i]);
+    earlier(trace, |i| before(i).max(1) - 1)
+}
+
+/// A trace with the distances from θ* and from the virtual environment's fixed point exchanged.
+fn around_other_point(trace: &Trace) -> Trace {
+    let mut out = trace.clone();
+    let mut further = out.further.iter_mut();
+    if let Some((_, column)) = further.find(|(m, _)| *m == Metric::SqErrorVirtual) {
+        std::mem::swap(&mut out.sq_error, column);
+    }
+    out
+}
+
+/// The cells of a claim, and what may be wrong with their results.
+struct Target<'a> {
+    of: &'a Selection,
+    right: Option<&'a Selection>,
+    over: Option<&'a str>,
+    wrong: Vec<Wrong>,
+}
+
+impl<'a> Target<'a> {
+    /// The claims of a manifest that are about cells, in the order of their table.
+    fn all(plan: &'a Plan) -> Vec<Self> {
+        use Wrong::*;
+        let table = &plan.manifest.claim;
+        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected, OtherPoint];
+        let target = |of, right, over, own: &[Wrong]| Self {
+            of,
+            right,
+            over,
+            wrong: own.iter().chain(&scale).copied().collect(),
+        };
+        let sided = |c: &'a exactfed_runner::manifest::claim::Inequality, own| {
+            let right = c.right.as_ref();
+            target(&c.left, right, None, if right.is_some() { &[Exchanged][..] } else { own })
+        };
+        let less = table.less.iter().map(|c| sided(c, &[Doubled]));
+        let at_least = table.at_least.iter().map(|c| match c.prediction {
+            Some(Prediction::ExactBias) => sided(c, &[Halved, WithoutNoise]),
+            _ => sided(c, &[Halved]),
+        });
+        let tilts = [Ignored, Reversed, TiltedUp, TiltedDown];
+        let slopes = table.slope.iter().map(|c| target(&c.of, None, Some(&c.over), &tilts));
+        let matches = table.matches.iter().map(|c| {
+            let own: &[Wrong] = match c.average {
+                Some(_) => &[Doubled, Halved, Negated],
+                None => &[Doubled, Halved],
+            };
+            target(&c.of, c.right.as_ref(), c.over.as_deref(), own)
+        });
+        let reaches = table.reaches.iter().map(|c| target(&c.of, None, None, &[]));
+        less.chain(at_least).chain(slopes).chain(matches).chain(reaches).collect()
+    }
+
+    /// The results of the cells with what is wrong; `None` if that changes nothing.
+    fn replaced(
+        &self,
+        subject: &Subject<'_>,
+        cells: &[CellResult<'_>],
+        wrong: Wrong,
+    ) -> Option<Traces> {
+        let frontiers = &subject.frontiers;
+        let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
+        let own = judge.chosen(self.of);
+        let traces = |id: &str| subject.traces.get(id);
+        let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
+            let changed = own.iter().filter_map(|cell| {
+                let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
+                Some((cell.cell.id.clone(), all.collect()))
+            });
+            changed.collect()
+        };
+        let found = match wrong {
+            Wrong::Doubled => each(&|_, trace| scaled(trace, 2.0)),
+            Wrong::Halved => each(&|_, trace| scaled(trace, 0.5)),
+            Wrong::Negated => each(&|_, trace| scaled(trace, -1.0)),
+            Wrong::Standing => each(&|_, trace| standing(trace)),
+            Wrong::Slow => each(&|_, trace| slow(trace)),
+            Wrong::OtherPoint => each(&|_, trace| around_other_point(trace)),
+            Wrong::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+            Wrong::TimesLocalSteps => {
+                each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
+            }
+            Wrong::TiltedUp | Wrong::TiltedDown => {
+                let over = self.over?;
+                let first = own.iter().find_map(|cell| number(cell, over))?;
+                let power = if wrong == Wrong::TiltedUp { 1.0 } else { -1.0 };
+                each(&|cell, trace| {
+                    let x = number(cell, over).unwrap_or(first);
+                    scaled(trace, libm::pow(x / first, power))
+                })
+            }
+            Wrong::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+            Wrong::Exchanged
+            | Wrong::Ignored
+            | Wrong::Reversed
+            | Wrong::Plain
+            | Wrong::Corrected => {
+                let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
+                self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
+            }
+        };
+        let is_changed = |(id, changed): (&String, &Vec<Trace>)| traces(id) != Some(changed);
+        found.iter().any(is_changed).then_some(found)
+    }
+
+    /// The cells that have the results of others, each with the other: ids.
+    fn sources(
+        &self,
+        judge: &Judge<'_>,
+        cells: &[CellResult<'_>],
+        wrong: Wrong,
+    ) -> Option<Vec<(String, String)>> {
+        let id = |cell: &CellResult<'_>| cell.cell.id.clone();
+        let own = judge.chosen(self.of);
+        Some(match wrong {
+            Wrong::Exchanged => {
+                let pairs = judge.pairs(self.of, self.right?).both;
+                pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
+            }
+            Wrong::Ignored | Wrong::Reversed => {
+                let over = self.over?;
+                let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
+                let mut known = vec![over, "path-length"];
+                known.extend(judge.zipped_with(over));
+                for cell in own {
+                    groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
+                }
+                let source = |group: &[&CellResult<'_>], i: usize| match wrong {
+                    Wrong::Ignored => id(group[0]),
+                    _ => id(group[group.len() - 1 - i]),
+                };
+                let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
+                    (0..group.len()).map(|i| (id(group[i]), source(group, i))).collect()
+                };
+                groups.values().flat_map(of_group).collect()
+            }
+            _ => {
+                let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
+                    Wrong::Plain => is_plain_of(other.cell, cell.cell),
+                    _ => is_plain_of(cell.cell, other.cell),
+                };
+                let other = |cell: &&CellResult<'_>| {
+                    let other = cells.iter().find(|other| is_other(other, cell))?;
+                    Some((id(cell), id(other)))
+                };
+                own.iter().filter_map(other).collect()
+            }
+        })
+    }
+}
+
+/// A trace whose errors are the squared exact bias.
+fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    let mut all = subject.prepared.iter();
+    let prepared = all.find(|prepared| prepared.cell.id == cell.cell.id);
+    if let Some(bias) = prepared.and_then(exact_bias) {
+        trace.sq_error.iter_mut().for_each(|x| *x = bias);
+    }
+    trace
+}
+
+/// N.
+fn clients(subject: &Subject<'_>, cell: &CellResult<'_>) -> f64 {
+    let prepared = subject.prepared.iter().find(|p| p.cell.id == cell.cell.id);
+    prepared.map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
+}
+
+/// Whether a cell is the plain algorithm with the settings of another one.
+fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
+    let (a, b) = (&plain.identity, &of.identity);
+    ["fedavg", "fedlsa"].contains(&a.algorithm.kind())
+        && a.algorithm.kind() != b.algorithm.kind()
+        && a.algorithm.scale() == b.algorithm.scale()
+        && a.algorithm.average() == b.algorithm.average()
+        && (a.seed, a.rounds, a.oracle, a.replicates) == (b.seed, b.rounds, b.oracle, b.replicates)
+        && a.problem == b.problem
+        && a.start == b.start
+}
+
+/// The frontiers with costs times this factor of N and ε, relative to the first target.
+fn tilted<'a>(
+    frontiers: &[ComputedFrontier<'a>],
+    factor: impl Fn(u64, f64) -> f64,
+) -> Vec<ComputedFrontier<'a>> {
+    let change = |frontier: &ComputedFrontier<'a>| {
+        let mut frontier = frontier.clone();
+        for best in &mut frontier.best {
+            let by = factor(best.clients, best.target);
+            best.cost = best.cost.map(|cost| FrontierCost {
+                local_steps: (cost.local_steps as f64 * by).ceil() as u64,
+                step_size: cost.step_size * by,
+                communications: cost.communications * by,
+                gradients: cost.gradients * by,
+                bytes: cost.bytes * by,
+                ..cost
+            });
+        }
+        frontier
+    };
+    frontiers.iter().map(change).collect()
+}
+
+/// The frontiers with the costs of two algorithms exchanged.
+fn exchanged<'a>(
+    frontiers: &[ComputedFrontier<'a>],
+    (a, b): (FrontierAlgorithm, FrontierAlgorithm),
+) -> Vec<ComputedFrontier<'a>> {
+    let mut frontiers = frontiers.to_vec();
+    for best in frontiers.iter_mut().flat_map(|frontier| &mut frontier.best) {
+        best.algorithm = match best.algorithm {
+            own if own == a => b,
+            own if own == b => a,
+            other => other,
+        };
+    }
+    frontiers
+}
+
+/// The frontiers with twice the costs of an algorithm.
+fn doubled<'a>(
+    frontiers: &[ComputedFrontier<'a>],
+    algorithm: FrontierAlgorithm,
+) -> Vec<ComputedFrontier<'a>> {
+    let twice = tilted(frontiers, |_, _| 2.0);
+    let mut frontiers = frontiers.to_vec();
+    for (frontier, twice) in frontiers.iter_mut().zip(&twice) {
+        for (best, twice) in frontier.best.iter_mut().zip(&twice.best) {
+            if best.algorithm == algorithm {
+                best.cost = twice.cost;
+            }
+        }
+    }
+    frontiers
+}
+
+/// A claim, its verdict, and its verdicts under what may be wrong.
+type Row = (String, Verdict, Vec<(String, Verdict)>);
+
+/// The claims of a manifest under everything that may be wrong with them.
+fn rows(subject: &Subject<'_>) -> Vec<Row> {
+    let plan = subject.plan;
+    let cells = subject.cells(&Traces::new());
+    let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
+    let place = |id: &str| judged.iter().position(|c| c.common.id == id).unwrap();
+    let ids: Vec<&str> = plan.manifest.claim.all().iter().map(|(_, keys)| &keys.id[..]).collect();
+    let targets = Target::all(plan);
+    let mut out: Vec<Row> = Vec::new();
+    for (id, target) in ids.iter().zip(&targets) {
+        let place = place(id);
+        let under = |wrong: &Wrong| {
+            let replaced = target.replaced(subject, &cells, *wrong)?;
+            let verdict = subject.verdicts(&replaced, &subject.frontiers)[place];
+            Some((format!("{wrong:?}"), verdict))
+        };
+        let under = target.wrong.iter().filter_map(under).collect();
+        out.push((format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under));
+    }
+    let table = &plan.manifest.claim;
+    let powers = || -> Vec<(&'static str, Vec<ComputedFrontier<'_>>)> {
+        vec![
+            ("ε^½", tilted(&subject.frontiers, |_, target| target.sqrt())),
+            ("ε^-½", tilted(&subject.frontiers, |_, target| 1.0 / target.sqrt())),
+            ("N", tilted(&subject.frontiers, |clients, _| clients as f64)),
+        ]
+    };
+    let slopes = table.frontier_slope.iter().map(|c| (&c.common.id, powers()));
+    let constants = table.frontier_constant.iter().map(|c| (&c.common.id, powers()));
+    let less = table.frontier_less.iter().map(|c| {
+        let both = exchanged(&subject.frontiers, (c.of.algorithm, c.than));
+        let twice = doubled(&subject.frontiers, c.of.algorithm);
+        (&c.common.id, vec![("Exchanged", both), ("Doubled", twice)])
+    });
+    for (id, changes) in slopes.chain(constants).chain(less) {
+        let place = place(id);
+        let verdict = |(name, frontiers): (&str, Vec<ComputedFrontier<'_>>)| {
+            let judged = judge(plan, &cells, subject.theory, &frontiers);
+            (name.to_owned(), judged[place].decision.verdict)
+        };
+        let under = changes.into_iter().map(verdict).collect();
+        out.push((format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under));
+    }
+    out
+}
+
+/// The manifests of `experiments/`, by name.
+fn manifests() -> Vec<(String, Source)> {
+    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            match entry.unwrap().path() {
+                path if path.is_dir() => collect(&path, files),
+                path => files.push(path),
+            }
+        }
+    }
+    let (root, mut files) = (Path::new("experiments"), Vec::new());
+    collect(root, &mut files);
+    files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
+    files.sort();
+    let source = |file: PathBuf| {
+        let experiment = file.strip_prefix(root).unwrap().with_extension("");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let name = file.to_str().unwrap().to_owned();
+        (experiment.to_str().unwrap().to_owned(), Source { name, text, ..Source::default() })
+    };
+    files.into_iter().map(source).collect()
+}
+
+/// The rows of a manifest; `None` if its results are neither stored nor quickly computed.
+fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec<Row>> {
+    let plan = Plan::new(name.to_owned(), source).unwrap_or_else(|e| panic!("{e}"));
+    if plan.manifest.claim.all().is_empty() {
+        return None;
+    }
+    let plan = match stored {
+        Some(store) => tuned::follow(plan, store).unwrap(),
+        None if plan.tuning.is_some() || !plan.manifest.frontier.is_empty() => return None,
+        None => plan,
+    };
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    let of_cell = |cell: &&Cell| {
+        let clients = cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
+        cell.identity.client_steps(clients)
+    };
+    if stored.is_none() && cells.iter().map(of_cell).fold(0, u64::saturating_add) > SMALL {
+        return None;
+    }
+    let prepared = prepare(&plan.folder(), &cells).unwrap();
+    let traces = |prepared: &Prepared<'_>| {
+        let cell = prepared.cell;
+        let traces = match stored {
+            Some(store) => store.read(&plan.experiment, &cell.id).unwrap()?.traces,
+            None => (0..cell.identity.runs()).map(|r| prepared.simulate(r)).collect(),
+        };
+        Some((cell.id.clone(), traces))
+    };
+    let traces: Traces = prepared.par_iter().filter_map(traces).collect();
+    assert_eq!(traces.len(), plan.cells.len(), "{name}: results are missing: run `make reproduce`");
+    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(&plan, cell));
+    let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
+    let cache = stored.map_or(MomentsCache::Off, |store| MomentsCache::Read(store));
+    let theory = Theory::new(&plan, &prepared, &moments, cache);
+    let frontiers = stored.map(|store| frontier::frontiers(&plan, store, &|_| ()).unwrap());
+    let frontiers = frontiers.unwrap_or_default();
+    Some(rows(&Subject { plan: &plan, prepared: &prepared, theory: &theory, frontiers, traces }))
+}
+
+#[test]
+fn no_supported_claim_survives_everything_that_may_be_wrong() {
+    let stored = std::env::var_os("EXACTFED_RESULTS");
+    let stored = stored.map(|folder| Store::open_existing(Path::new(&folder)).unwrap());
+    let (mut judged, mut survivors) = (0, Vec::new());
+    for (name, source) in manifests() {
+        for (claim, verdict, under) in
+            of_manifest(&name, source, stored.as_ref()).into_iter().flatten()
+        {
+            judged += 1;
+            let each = under.iter().map(|(wrong, verdict)| format!("{wrong}: {}", verdict.name()));
+            let each: Vec<String> = each.collect();
+            println!("{claim}: {} | {}", verdict.name(), each.join(", "));
+            let survives = under.iter().all(|(_, verdict)| *verdict == Verdict::Supported);
+            if verdict == Verdict::Supported && survives {
+                survivors.push(claim);
+            }
+        }
+    }
+    println!("{judged} claims");
+    assert!(judged > 0, "no claim was judged");
+    assert!(survivors.is_empty(), "supported whatever is wrong: {survivors:#?}");
+}

@@ -311,8 +311,8 @@ impl<'de> Deserialize<'de> for When {
             }
             names
         };
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct WhenReader;
+        impl<'de> Visitor<'de> for WhenReader {
             type Value = When;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a time")
@@ -328,7 +328,7 @@ impl<'de> Deserialize<'de> for When {
                 })
             }
         }
-        from.deserialize_enum("When", &NAMES, Reader)
+        from.deserialize_enum("When", &NAMES, WhenReader)
     }
 }
 

@@ -16,10 +16,7 @@ mod panel;
 pub mod style;
 pub mod thumbnail;
 
-use crate::analysis::{
-    Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Scale, Square, Style,
-};
-use axis::Axis;
+use crate::analysis::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Square, Style};
 use labels::Label;
 use layout::{PAGE, PanelArea, TITLE, places};
 use panel::Frame;
@@ -34,16 +31,6 @@ const FINE: u32 = 4;
 
 /// Height of a line of the legend.
 const LINE: u32 = 18;
-
-/// Ends of the y axis that the panels of a figure share; `None` of maps.
-pub fn extent(figure: &Figure) -> Option<(f64, f64)> {
-    let Body::Plot(plot) = &figure.body else { return None };
-    let Axis { low, high, .. } = panel::Frames::new(plot).y;
-    Some(match plot.scale_y {
-        Scale::Linear => (low, high),
-        Scale::Log => (libm::pow(10.0, low), libm::pow(10.0, high)),
-    })
-}
 
 /// A font size in plotters' pixels; plotters divides it by 1.24.
 fn font_size(size: u32) -> f64 {

@@ -1,5 +1,6 @@
 //! Properties of every chart.
 
+use super::axis::Axis;
 use super::panel::stretches;
 use super::*;
 use crate::analysis::{

@@ -70,7 +70,7 @@ pub struct Cli {
 enum Subcommands {
     /// Run the missing cells of experiments
     Run(run::Args),
-    /// Write reports from results: HTML, Markdown, LaTeX, and figures as PDF and PNG
+    /// Write reports from results: HTML, Markdown, tables for LaTeX, figures as PDF and PNG
     Report(report::Args),
     /// Run the missing cells of experiments, and show the reports in a browser meanwhile
     Watch(watch::Args),

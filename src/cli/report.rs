@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-With the format latex, each report also contains tables.tex (booktabs), figures/<id>.tex (pgfplots) \
-for \\input, and all.tex, a complete document. With pdf and png, each figure is also a file \
-figures/<id>.pdf, whose text is outlines, and figures/<id>.png, at 300 pixels per inch.
+With the format latex, each report also contains tables.tex, its tables for \\input (booktabs). With \
+pdf and png, each figure is also a file figures/<id>.pdf for \\includegraphics, whose text is \
+outlines, and figures/<id>.png, at 300 pixels per inch.
 
 Example: exactfed report results --out paper --format latex,pdf --figure-width column")]
 pub struct Args {

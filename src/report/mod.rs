@@ -65,7 +65,7 @@ pub enum Format {
     Html,
     /// Pages for a code host.
     Md,
-    /// Tables and figures for a paper.
+    /// Tables for a paper.
     Latex,
     /// Figures, as outlines.
     Pdf,
@@ -156,9 +156,8 @@ impl Writer {
             self.owned.write(&file, series::csv(figure).as_bytes())?;
         }
         if self.formats.contains(&Format::Latex) {
-            for (name, text) in latex::files(experiment, &page) {
-                self.owned.write(&folder.join(name), text.as_bytes())?;
-            }
+            let text = latex::tables(experiment.plan, &page);
+            self.owned.write(&folder.join("tables.tex"), text.as_bytes())?;
         }
         let ids = FIGURE_ENDS
             .iter()

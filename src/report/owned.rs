@@ -151,7 +151,8 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
             if of_experiment && is_folder && name == "figures" {
                 let files = entries(&out.join(&path)).into_iter();
-                let ends = &FIGURE_ENDS[..3]; // PDF and PNG came after the list
+                // PDF and PNG came after the list.
+                let ends = [".svg", ".csv", OBSOLETE_FIGURE];
                 let figures = files.filter(|(file, is_folder)| {
                     !is_folder && ends.iter().any(|end| file.ends_with(end))
                 });
@@ -177,27 +178,29 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
 }
 
 /// The ends of the files of a figure.
-pub const FIGURE_ENDS: [&str; 5] = [".svg", ".csv", ".tex", ".pdf", ".png"];
+pub const FIGURE_ENDS: [&str; 4] = [".svg", ".csv", ".pdf", ".png"];
+/// The end of figures and the name of a document that earlier versions wrote for LaTeX.
+const OBSOLETE_FIGURE: &str = ".tex";
+const OBSOLETE_DOCUMENT: &str = "all.tex";
 
 /// Whether a file has the name of a figure of an experiment.
 pub fn is_figure(name: &str) -> bool {
-    FIGURE_ENDS.iter().any(|end| name.ends_with(end))
+    FIGURE_ENDS.iter().chain([&OBSOLETE_FIGURE]).any(|end| name.ends_with(end))
 }
 
 /// The table of the frontiers of an experiment.
 pub const FRONTIER: &str = "frontier.csv";
 
-/// Whether a file has the name of a table of a page.
+/// Whether a file has the name of a table of a page, or of a file that no version writes any longer.
 pub fn is_table(name: &str) -> bool {
     let table = name.strip_suffix(".csv");
     let fixed =
         |t: &str| ["winners", "bounds", "orders", "tuned"].contains(&t) || t.starts_with("claim-");
-    name == FRONTIER || table.is_some_and(fixed)
+    name == FRONTIER || name == OBSOLETE_DOCUMENT || table.is_some_and(fixed)
 }
 
 /// Whether a file has the name of one in the folder of an experiment's page.
 fn is_page(name: &str) -> bool {
-    let fixed =
-        ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex", "all.tex"];
+    let fixed = ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex"];
     fixed.contains(&name) || [RECORD, FINALS].contains(&name) || is_table(name)
 }

@@ -3,6 +3,8 @@
 use crate::support::process::Program;
 use crate::support::{Bench, DIVERGING};
 
+const FOLDER: &str = "reports/smoke/diverging";
+
 fn reported(change: impl Fn(&str) -> String) -> Bench {
     let bench = Bench::with_smoke(&["diverging"]);
     bench.write(DIVERGING, change(&bench.read(DIVERGING)));
@@ -11,48 +13,45 @@ fn reported(change: impl Fn(&str) -> String) -> Bench {
     bench
 }
 
+/// Only what was asked for is written, and what an earlier version wrote is removed.
 #[test]
-fn latex_of_a_page_with_divergence() {
+fn tables_of_a_page_with_divergence() {
     let bench = reported(str::to_owned);
-    let read = |file: &str| bench.read(&format!("reports/smoke/diverging/{file}"));
-    insta::assert_snapshot!("diverging_tables", read("tables.tex"));
-    insta::assert_snapshot!("diverging_all", read("all.tex"));
-    insta::assert_snapshot!("diverging_figure", read("figures/convergence.tex"));
-}
-
-/// Only what was asked for is written.
-#[test]
-fn formats_are_written_as_asked() {
-    let bench = reported(str::to_owned);
-    let page = |file: &str| bench.path(&format!("reports/smoke/diverging/{file}")).exists();
-    assert!(page("all.tex") && !page("report.md") && !page("report.html"));
+    insta::assert_snapshot!("diverging_tables", bench.read(&format!("{FOLDER}/tables.tex")));
+    let page = |file: &str| bench.path(&format!("{FOLDER}/{file}")).exists();
+    assert!(!page("report.md") && !page("report.html"));
     assert!(!bench.path("reports/index.html").exists());
+
+    let obsolete = ["all.tex", "figures/convergence.tex"];
+    let list = bench.read("reports/.exactfed-reports");
+    let lines = obsolete.map(|file| format!("smoke/diverging/{file}\n"));
+    bench.write("reports/.exactfed-reports", list + &lines.concat());
+    obsolete.iter().for_each(|file| bench.write(&format!("{FOLDER}/{file}"), "of pgfplots"));
+    bench.write(&format!("{FOLDER}/figures/mine.tex"), "mine");
     let text = bench.run(&["report", "--format", "md,html"]).expect(0);
     assert!(page("report.md") && page("report.html"), "{}", text.err);
+    assert!(obsolete.iter().all(|file| !page(file)) && page("figures/mine.tex"));
     bench.run(&["report", "--format", "docx"]).expect(2).warns("latex");
 }
 
 /// A manifest's text cannot become a command, and compiles, where there is a compiler.
 #[test]
-fn all_of_it_compiles() {
+fn tables_compile() {
     let text = r#"title = '\input{x} 5% & #1 {a_b} ~ ^ $x$ <θ̄> ‖²‖ ☃"#;
-    let hostile = |manifest: &str| manifest.replacen("title = \"", &format!("{text}'\n#"), 1);
-    let stability =
-        "\n[[figure.stability]]\n\n[[figure.winners]]\nx = \"step-size\"\ny = \"clients\"\n";
-    let bench = reported(|m| format!("{}{stability}", hostile(m)));
-    let folder = bench.path("reports/smoke/diverging");
-    let all = bench.read("reports/smoke/diverging/all.tex");
-    assert!(!all.contains(r"\input{x}") && all.contains(r"\textbackslash{}input\{x\}"), "{all}");
-    assert!(all.is_ascii(), "{all}");
-    for figure in ["convergence", "stability", "winners"] {
-        assert!(folder.join(format!("figures/{figure}.tex")).exists());
-    }
-    let arguments = ["-interaction=nonstopmode", "-halt-on-error", "all.tex"];
-    match Program::new("pdflatex").args(arguments).folder(&folder).try_start() {
+    let bench = reported(|manifest| manifest.replacen("title = \"", &format!("{text}'\n#"), 1));
+    let tables = bench.read(&format!("{FOLDER}/tables.tex"));
+    assert!(!tables.contains(r"\input{x}"), "{tables}");
+    assert!(tables.contains(r"\textbackslash{}input\{x\}") && tables.is_ascii(), "{tables}");
+    let document = "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage[utf8]{inputenc}\n\
+                    \\usepackage{amsmath,amssymb,booktabs,graphicx}\n\\begin{document}\n\\input{tables}\n\\end{document}\n";
+    bench.write(&format!("{FOLDER}/paper.tex"), document);
+    let arguments = ["-interaction=nonstopmode", "-halt-on-error", "paper.tex"];
+    match Program::new("pdflatex").args(arguments).folder(bench.path(FOLDER)).try_start() {
         Ok(running) => {
             let output = running.finish();
             let text = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && folder.join("all.pdf").exists(), "{text}");
+            let is_written = bench.path(&format!("{FOLDER}/paper.pdf")).exists();
+            assert!(output.status.success() && is_written, "{text}");
         }
         Err(_) => println!("there is no pdflatex here: compiling is skipped"),
     }

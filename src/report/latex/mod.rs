@@ -1,121 +1,112 @@
-//! LaTeX from analysed experiments: tables for `booktabs`, figures for `pgfplots`, and a
-//! document of both that compiles by itself.
+//! The tables of a page for LaTeX with `booktabs`, at most as wide as the text.
 //!
-//! *Invariant*: the files are functions of the results alone, as pages are; all text
-//! goes through `escape::text`.
+//! *Invariant*: the file is a function of the results alone, as pages are; all text goes through
+//! `escape::text`.
 
-mod curves;
 mod escape;
-mod maps;
-mod tables;
 
+use super::amendments::AMENDED;
+use super::claims::ClaimText;
+use super::truncation::TextTable;
 use super::view::Page;
-use crate::analysis::{Body, COLORS, Color, Experiment, Figure, LegendEntry, unique};
-use crate::chart;
-use crate::report::truncation::File;
 use escape::text;
 use exactfed_runner::plan::Plan;
 use std::fmt::Write;
 
-/// The files of an experiment.
-pub fn files(experiment: &Experiment<'_>, page: &Page) -> Vec<File> {
-    let mut all = vec![("tables.tex".to_owned(), tables::tables(experiment.plan, page))];
-    all.extend(experiment.figures.iter().map(|f| (format!("figures/{}.tex", f.id), figure(f))));
-    all.push(("all.tex".to_owned(), document(experiment.plan, page)));
-    all
+/// Rows after which a table is continued as another, so that it fits a page.
+const ROWS: usize = 40;
+/// The same for claims, whose rows have several lines.
+const CLAIMS: usize = 10;
+
+/// All tables of a page.
+pub fn tables(plan: &Plan, page: &Page) -> String {
+    let (name, title) = (&plan.experiment, &plan.manifest.title);
+    let comment = name.replace(char::is_control, " ");
+    let mut out = format!("% {comment}: tables.\n% Needs \\usepackage{{booktabs,graphicx}}.\n");
+    let label = format!("tab:{}", name.replace('/', ":"));
+    if page.tables.finals.rows.is_empty() {
+        out.push_str("No cell has results yet.\n");
+    }
+    // The last column is the cell's id, which only programs use.
+    table(&mut out, &without_last(&page.tables.finals), title, &label);
+    claims(&mut out, &page.claims.list, &format!("{label}:claims"));
+    for (rows, words, end) in [
+        (&page.problems.instances, "How heterogeneous the problems are", "problems"),
+        (&page.tables.bounds, "Published bounds at the last round", "bounds"),
+        (&page.tables.first_order, "How far predictions are from the bias", "orders"),
+    ] {
+        table(&mut out, rows, &format!("{words}. {title}"), &format!("{label}:{end}"));
+    }
+    out
 }
 
-/// Text without line breaks, for a comment.
-fn comment(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+fn without_last(table: &TextTable) -> TextTable {
+    let shorter = |row: &Vec<String>| row[..row.len().saturating_sub(1)].to_vec();
+    let rows = table.rows.iter().map(shorter).collect();
+    TextTable { heads: shorter(&table.heads), rows, ..table.clone() }
 }
 
-/// A name for `\label`: letters, digits and separators.
-fn key(text: &str) -> String {
+/// Whether a cell is a number, an interval, or the lack of one.
+fn numeric(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit() || "-[–".contains(c)) || cell == "diverged"
+}
+
+fn table(out: &mut String, table: &TextTable, caption: &str, label: &str) {
+    let right = |column: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.get(column));
+        cells.filter(|cell| !cell.is_empty()).all(|cell| numeric(cell))
+    };
+    let columns: String =
+        (0..table.heads.len()).map(|c| if right(c) { 'r' } else { 'l' }).collect();
+    let heads: Vec<String> = table.heads.iter().map(|head| cell(head)).collect();
+    for (part, rows) in table.rows.chunks(ROWS).enumerate() {
+        let more = if part == 0 { "" } else { " (continued)" };
+        begin(out, &format!("{}{more}", text(caption)), label, part);
+        out.push_str("\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n");
+        tabular(out, &columns, &heads.join(" & "), rows);
+        out.push_str("}\n\\end{table}\n");
+    }
+}
+
+fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
+    for (part, some) in claims.chunks(CLAIMS).enumerate() {
+        let amended = if some.iter().any(|claim| claim.amended) { AMENDED } else { "" };
+        let caption = format!("Claims and their verdicts. {amended}");
+        begin(out, &text(caption.trim_end()), label, part);
+        let columns = "p{0.46\\linewidth}p{0.18\\linewidth}p{0.24\\linewidth}";
+        let row = |claim: &ClaimText| {
+            let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
+            let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+            let statement = format!("{}{source}", claim.stated.statement);
+            vec![statement, claim.verdict_text.clone(), claim.tested.estimate.clone()]
+        };
+        let rows: Vec<Vec<String>> = some.iter().map(row).collect();
+        tabular(out, columns, "claim & verdict & estimate", &rows);
+        out.push_str("\n\\end{table}\n");
+    }
+}
+
+/// The beginning of a table, or of a later part of one.
+fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-:.".contains(c);
-    text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
-}
-
-/// A figure for `\input`.
-fn figure(figure: &Figure) -> String {
-    let mut out = format!(
-        "% {}\n% Needs \\usepackage{{amssymb,pgfplots}} and \\usepgfplotslibrary{{groupplots}}.\n",
-        comment(&figure.title)
+    let label: String = label.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    let number = if part == 0 { String::new() } else { format!(":{}", part + 1) };
+    let _ = writeln!(
+        out,
+        "\n\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{caption}}}\n\\label{{{label}{number}}}"
     );
-    let legend = figure.legend().iter().map(|entry| entry.style().color);
-    let colors = legend.chain(figure.colors());
-    let colors = colors.map(|color| (color_name(color), chart::style::rgb(color)));
-    for (name, (r, g, b)) in unique(colors) {
-        let _ = writeln!(out, "\\definecolor{{{name}}}{{RGB}}{{{r},{g},{b}}}");
-    }
-    out.push_str(&match &figure.body {
-        _ if !figure.has_content() => nothing(&figure.caption),
-        Body::Plot(_) => curves::draw(figure),
-        Body::Maps(maps) => maps::draw(maps, figure.columns),
-    });
-    out
 }
 
-/// A figure without content shows its caption instead.
-fn nothing(caption: &str) -> String {
-    format!(
-        "\\begin{{tikzpicture}}\n\\node[text width=9cm, align=center, draw=gray, inner sep=1em] {{{}}};\n\\end{{tikzpicture}}\n",
-        text(caption)
-    )
+fn tabular(out: &mut String, columns: &str, heads: &str, rows: &[Vec<String>]) {
+    let _ = writeln!(out, "\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heads} \\\\\n\\midrule");
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
+        let _ = writeln!(out, "{} \\\\", cells.join(" & "));
+    }
+    out.push_str("\\bottomrule\n\\end{tabular}");
 }
 
-/// The name of a colour.
-fn color_name(color: Color) -> String {
-    match color {
-        Color::Palette(index) => format!("ef{}", index % COLORS),
-        Color::Neutral => "dbgrey".into(),
-    }
-}
-
-/// Entries of a legend in a row of so many centimetres.
-fn entries(legend: &[LegendEntry], wide: f64) -> usize {
-    let longest = legend.iter().map(|entry| entry.name().chars().count()).max().unwrap_or(0);
-    let one = 1.2 + 0.16 * longest as f64;
-    ((wide / one) as usize).clamp(1, legend.len().max(1))
-}
-
-/// Everything in one document.
-fn document(plan: &Plan, page: &Page) -> String {
-    let mut out = String::from(concat!(
-        "% Compile in this folder: pdflatex all.tex\n",
-        "\\documentclass{article}\n",
-        "\\usepackage[T1]{fontenc}\n",
-        "\\usepackage[utf8]{inputenc}\n",
-        "\\usepackage[margin=2cm]{geometry}\n",
-        "\\usepackage{amsmath,amssymb,booktabs,graphicx,pgfplots}\n",
-        "\\usepgfplotslibrary{groupplots}\n",
-        "\\pgfplotsset{compat=1.16}\n",
-        "\\newsavebox{\\fitted}\n",
-        "\\newcommand{\\fit}[1]{\\sbox{\\fitted}{#1}%\n",
-        "\\ifdim\\wd\\fitted>\\linewidth\\sbox{\\fitted}{\\resizebox{\\linewidth}{!}{\\usebox{\\fitted}}}\\fi\n",
-        "\\ifdim\\ht\\fitted>0.8\\textheight\\sbox{\\fitted}{\\resizebox{!}{0.8\\textheight}{\\usebox{\\fitted}}}\\fi\n",
-        "\\usebox{\\fitted}}\n",
-        "\\begin{document}\n",
-    ));
-    let source = plan.manifest.source.as_ref().filter(|source| !source.is_empty());
-    let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
-    let _ = writeln!(out, "\\section*{{{}{}}}", text(&plan.manifest.title), text(&source));
-    let notes = ["amended", "warning"].into_iter().filter_map(|key| page.notes[key].as_str());
-    for note in notes.filter(|note| !note.is_empty()) {
-        let _ = writeln!(out, "\\textbf{{{}}}\n", text(note));
-    }
-    for paragraph in &page.finding.paragraphs {
-        let _ = writeln!(out, "{}\n", text(paragraph));
-    }
-    for figure in &page.figures {
-        let _ = writeln!(
-            out,
-            "\\begin{{figure}}[htbp]\n\\centering\n\\fit{{\\input{{figures/{}}}}}\n\\caption{{{}. {}}}\n\\end{{figure}}",
-            figure.id,
-            text(&figure.title),
-            text(&figure.caption),
-        );
-    }
-    out.push_str("\\clearpage\n\\input{tables}\n\\end{document}\n");
-    out
+/// A cell in a group: a bracket after \\ would be read as its argument.
+fn cell(words: &str) -> String {
+    format!("{{{}}}", text(words))
 }

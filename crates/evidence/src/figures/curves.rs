@@ -1,8 +1,7 @@
 //! Which curve of a figure each cell belongs to, and the curve's name and style.
 //!
 //! *Invariant*: both are assigned here, once for every set of panels that a page offers. The
-//! drawing, the page's script and the LaTeX files read the assignment and assign nothing
-//! themselves.
+//! drawing and the page's script read the assignment and assign nothing themselves.
 //!
 //! *Invariant*: no two curves of a figure have the same colour and marker, because the
 //! predictions beside them have both and must be distinguishable as well. An algorithm has the

@@ -1,7 +1,7 @@
 //! The lines of a figure: what each of them shows, its name and its style.
 //!
 //! *Invariant*: a name and a style are derived from the typed parts of a line here and nowhere
-//! else. Drawings, the data of a page, LaTeX, CSV and legends read them.
+//! else. Drawings, the data of a page, CSV and legends read them.
 
 use crate::scene::family::FAMILIES;
 use exactfed_runner::manifest::claim::Prediction;

@@ -4,10 +4,10 @@
 use crate::cells::CellResult;
 use crate::cells::costs::STATED;
 use crate::cells::runs::TraceNeeds;
-use crate::claims::{Against, MeanComparison};
+use crate::claims::{Claim, claims};
 use crate::figures::downsample::{FigureCells, MOST_CURVES};
 use crate::figures::line_figure::LineFigure;
-use exactfed_runner::manifest::claim::{ClaimTables as Claims, Prediction, Selection, When};
+use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::manifest::figure::{Convergence, TheoryKind};
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
@@ -59,7 +59,7 @@ impl<'a> Needs<'a> {
                 needs.add_at(at, STATED.into_iter().chain([figure.metric]));
             }
         }
-        add_claims(&manifest.claim, cell, &mut needs);
+        claims(&manifest.claim).iter().for_each(|claim| claim.add_needs(cell, &mut needs));
         needs
     }
 
@@ -107,35 +107,6 @@ pub fn add_figure(figure: &Convergence, needs: &mut TraceNeeds) {
     needs.along.extend(Quantity::COSTS.into_iter().chain([figure.x, figure.y]));
 }
 
-/// Adds what claims need of a cell.
-fn add_claims(table: &Claims, cell: &Cell, needs: &mut TraceNeeds) {
-    let mut follow = |cells: &Selection, at: When, quantities: &[Quantity]| {
-        let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
-        match at.cost() {
-            _ if at == When::End || !selected(cell, cells) => {}
-            Some(at) => needs.add_at(at, quantities),
-            None => needs.along.extend(quantities),
-        }
-    };
-    for c in MeanComparison::all(table) {
-        follow(c.left, c.at, &[c.metric]);
-        if let Against::Cells(right) = c.against {
-            follow(right, c.at, &[c.metric]);
-        }
-    }
-    for c in &table.slope {
-        match &c.reaching {
-            Some(reaching) => follow(&c.of, When::EveryRound, &[c.metric, reaching.cost]),
-            None => follow(&c.of, c.at, &[c.metric]),
-        }
-    }
-    for c in &table.reaches {
-        follow(&c.of, When::EveryRound, &[c.metric, c.reaching.cost]);
-    }
-    let averages = table.matches.iter().filter(|c| selected(cell, &c.of));
-    needs.averages.extend(averages.filter_map(|c| c.average));
-}
-
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     LineFigure::all(&plan.manifest.figure)
@@ -150,21 +121,32 @@ pub fn every_cell_needs_theory(plan: &Plan) -> bool {
 
 /// Whether a figure draws published bounds or a claim is tested on one.
 pub fn shows_bounds(plan: &Plan) -> bool {
-    let mut claimed = plan.manifest.claim.predictions();
-    draws(plan, TheoryKind::Bounds) || claimed.any(|(_, by)| by.is_bound())
+    let claims = claims(&plan.manifest.claim);
+    let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
+    draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
+}
+
+/// The predictions for a cell that claims are tested on.
+pub fn claimed_predictions(plan: &Plan, cell: &Cell) -> Vec<Prediction> {
+    let claims = claims(&plan.manifest.claim);
+    let about = claims.iter().filter(|claim| is_about(&***claim, cell));
+    about.filter_map(|claim| claim.prediction()).collect()
 }
 
 /// Whether a claim needs theory of a cell.
 pub fn claims_need_theory(plan: &Plan, cell: &Cell) -> bool {
-    plan.manifest.claim.predictions().any(|(cells, _)| selected(cell, cells))
+    !claimed_predictions(plan, cell).is_empty()
 }
 
 /// Whether a claim needs a cell's exact moments round by round.
 pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
-    MeanComparison::all(&plan.manifest.claim).any(|c| {
-        let is_moment = matches!(c.against, Against::Prediction(Prediction::ExactMoments));
-        is_moment && c.metric.average().is_none() && selected(cell, c.left)
-    })
+    let claims = claims(&plan.manifest.claim);
+    claims.iter().any(|claim| claim.needs_moments() && is_about(&**claim, cell))
+}
+
+/// Whether a cell is one of which something is claimed.
+fn is_about(claim: &dyn Claim<'_>, cell: &Cell) -> bool {
+    claim.cells().is_some_and(|cells| selected(cell, cells.of))
 }
 
 /// Whether a figure draws exact biases, so that tables have them too.

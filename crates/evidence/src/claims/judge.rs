@@ -2,6 +2,7 @@
 //! was tested.
 
 use super::conditions::{self, StatementConditions};
+use super::kind::{Claim, ClaimedCells};
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
@@ -9,8 +10,8 @@ use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
-use exactfed_runner::plan::{Plan, Setting, selected, short};
+use exactfed_runner::manifest::claim::{Prediction, Scalar, Selection};
+use exactfed_runner::plan::{Cell, Plan, Setting, selected, short};
 use std::collections::BTreeSet;
 
 /// What claims are judged by.
@@ -126,23 +127,18 @@ impl EstimateScale {
 }
 
 impl<'a> Judge<'a> {
-    /// The same with the conditions of the claim's statements, or nothing tested if some of the
-    /// cells that are meant have no results yet.
-    pub fn complete(
-        &self,
-        common: &ClaimKeys,
-        left: &Selection,
-        right: Option<&Selection>,
-        tested: Tested,
-    ) -> Tested {
-        let mut cells = self.chosen(left);
-        cells.extend(right.map(|right| self.chosen(right)).unwrap_or_default());
-        let conditions = conditions::of_cells(self.theory, &common.statements, &cells);
-        let tested = Tested { conditions, ..tested };
+    /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
+    /// some of the cells that are meant have no results yet.
+    pub fn tested(&self, claim: &dyn Claim<'_>) -> Tested {
+        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
+        let selections: Vec<&Selection> = selections.collect();
+        let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
+        let conditions = conditions::of_cells(self.theory, &claim.keys().statements, &cells);
+        let tested = Tested { conditions, ..claim.test(self) };
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
-        let is_meant = |cell| selected(cell, left) || right.is_some_and(|r| selected(cell, r));
-        match missing.filter(|cell| is_meant(cell)).count() {
+        let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
+        match missing.filter(is_meant).count() {
             0 => tested,
             missing => {
                 let untested = vec![format!("{missing} of its cells have no results yet")];

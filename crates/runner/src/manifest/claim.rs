@@ -205,26 +205,6 @@ pub struct ClaimTables {
 }
 
 impl ClaimTables {
-    /// The predictions that claims are tested on, each with the cells of which it is claimed.
-    pub fn predictions(&self) -> impl Iterator<Item = (&Selection, Prediction)> {
-        // Every kind is named, so that a new one cannot be forgotten here.
-        let Self {
-            less,
-            at_least,
-            matches,
-            reaches,
-            slope: _,
-            frontier_slope: _,
-            frontier_constant: _,
-            frontier_less: _,
-        } = self;
-        let compared = less.iter().chain(at_least).map(|c| (&c.left, c.prediction));
-        let matched = matches.iter().map(|c| (&c.of, c.prediction));
-        let reached = reaches.iter().map(|c| (&c.of, c.prediction));
-        let all = compared.chain(matched).chain(reached);
-        all.filter_map(|(cells, prediction)| Some((cells, prediction?)))
-    }
-
     /// The common keys of all claims, with the claims' paths in the manifest.
     pub fn all(&self) -> Vec<(String, &ClaimKeys)> {
         fn with_paths<'t, T>(

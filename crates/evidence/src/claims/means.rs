@@ -1,80 +1,100 @@
-//! Claims on means: that one is at most, at least or about another, a prediction or a number.
+//! The common form of the claims `less`, `at-least` and `matches`: a mean of some cells and what it
+//! is compared with.
 
-use super::comparison::{Against, MeanComparison};
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::kind::{ClaimedCells, follow};
 use super::sample::{MetricSample, log_ratio, samples};
-use super::text::selection_text;
+use super::text::{number_text, selection_text, time_text};
 use crate::cells::CellResult;
-use crate::cells::setting_text::symbol;
-use crate::cells::symbols::{average_symbol, quantity_symbol};
+use crate::cells::runs::TraceNeeds;
+use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
-use crate::stats::verdict::{Evidence, Region};
+use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::TimeAverage;
-use exactfed_runner::manifest::claim::{Inequality, Matches, Prediction, Selection, When};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{Prediction, Selection, When};
+use exactfed_runner::plan::Cell;
 
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
 
-impl Judge<'_> {
-    /// Tests that a mean is at most a multiple of another.
-    pub fn less(&self, claim: &Inequality) -> Tested {
-        let region = (f64::NEG_INFINITY, libm::log(claim.factor));
-        self.tested(&claim.into(), |c, metric| c.formula(metric, "≤", claim.factor), |_| region)
-    }
+/// What a mean is compared with.
+#[derive(Clone, Copy)]
+pub enum Against<'a> {
+    /// The mean of the same metric over other cells.
+    Cells(&'a Selection),
+    /// What theory predicts for the same cells.
+    Prediction(Prediction),
+    /// A number.
+    Value(f64),
+}
 
-    /// Tests that a mean is at least a multiple of another.
-    pub fn at_least(&self, claim: &Inequality) -> Tested {
-        let region = (libm::log(claim.factor), f64::INFINITY);
-        self.tested(&claim.into(), |c, metric| c.formula(metric, "≥", claim.factor), |_| region)
-    }
+/// A claim that compares the mean of a metric with something.
+#[derive(Clone, Copy)]
+pub struct MeanComparison<'a> {
+    /// The metric.
+    pub metric: Quantity,
+    /// The cells of which it is claimed.
+    pub left: &'a Selection,
+    /// What they are compared with.
+    pub against: Against<'a>,
+    /// The rounds at which they are compared.
+    pub at: When,
+}
 
-    /// Tests that a mean or a vector is another, up to a relative margin that may grow with a
-    /// power of a setting.
-    pub fn matches(&self, claim: &Matches) -> Tested {
-        let growth = claim.over.as_ref().zip(claim.order);
-        let cells = self.chosen(&claim.of);
-        let least = growth.map_or(f64::INFINITY, |(over, _)| {
-            cells.iter().filter_map(|c| number(c, over)).fold(f64::INFINITY, f64::min)
-        });
-        let margin = |cell: &CellResult<'_>| match growth {
-            Some((over, order)) => {
-                let x = number(cell, over).unwrap_or(1.0);
-                claim.margin * libm::pow(x / least.min(x), order)
-            }
-            None => claim.margin,
-        };
-        let percent = 100.0 * claim.margin;
-        let margin_text = match growth {
-            Some((over, order)) => {
-                let symbol = symbol(over);
-                let power = if order == 1.0 { String::new() } else { format!("^({order})") };
-                format!("up to {percent} % at the smallest {symbol}, growing as {symbol}{power}")
-            }
-            None => format!("up to {percent} %"),
-        };
-        if let (Some(average), Some(by)) = (claim.average, claim.prediction) {
-            let parts = self.vectors(&claim.of, average, by, &margin);
-            let formula = format!(
-                "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
-                what = average_symbol(average, cells.iter().copied()),
-                by = by.words(),
-                of = selection_text(&claim.of)
-            );
-            return Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() };
+/// What a mean is compared with: of these three the one that is given.
+pub fn against(
+    right: Option<&Selection>,
+    prediction: Option<Prediction>,
+    value: Option<f64>,
+) -> Against<'_> {
+    let cells = right.map(Against::Cells).or(prediction.map(Against::Prediction));
+    cells.unwrap_or(Against::Value(value.unwrap_or(f64::NAN)))
+}
+
+impl<'a> MeanComparison<'a> {
+    /// Adds what must be read of a cell's traces.
+    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
+        follow(needs, cell, self.left, self.at, &[self.metric]);
+        if let Against::Cells(right) = self.against {
+            follow(needs, cell, right, self.at, &[self.metric]);
         }
-        let formula = |c: &MeanComparison<'_>, metric: &str| {
-            format!("{}, {margin_text}", c.formula(metric, "equals", 1.0))
-        };
-        self.tested(&claim.into(), formula, |cell| {
-            let log = libm::log1p(margin(cell));
-            (-log, log)
-        })
     }
 
+    /// Whether the exact moments of its cells are needed round by round.
+    pub fn needs_moments(&self) -> bool {
+        let is_moment = matches!(self.against, Against::Prediction(Prediction::ExactMoments));
+        is_moment && self.metric.average().is_none()
+    }
+
+    /// The cells that it is about.
+    pub fn cells(&self) -> ClaimedCells<'a> {
+        let right = match self.against {
+            Against::Cells(right) => Some(right),
+            Against::Prediction(_) | Against::Value(_) => None,
+        };
+        ClaimedCells { of: self.left, right }
+    }
+
+    /// The comparison as a formula, with this symbol of the metric.
+    pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
+        let right = match self.against {
+            Against::Cells(right) => format!("that of {}", selection_text(right)),
+            Against::Prediction(by) => by.words().to_owned(),
+            Against::Value(value) => number_text(value),
+        };
+        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
+        // A bias is the norm of a mean already.
+        let mean = if self.metric.average().is_some() { "" } else { "mean " };
+        let left = selection_text(self.left);
+        format!("{mean}{metric} of {left}{} {sign} {factor}{right}", time_text(self.at))
+    }
+}
+
+impl Judge<'_> {
     /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
     /// every cell or pair.
-    fn tested(
+    pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
         formula: impl Fn(&MeanComparison<'_>, &str) -> String,
@@ -173,41 +193,6 @@ impl Judge<'_> {
                 let found = log_ratio(&each.sample, &MetricSample::number(value), region(cell));
                 parts.add(joined(&[&name, &each.time]), found, NO_RATIO);
             }
-        }
-        parts
-    }
-
-    /// A vector that is averaged over rounds against what theory predicts, cell by cell.
-    fn vectors(
-        &self,
-        of: &Selection,
-        average: TimeAverage,
-        by: Prediction,
-        margin: &dyn Fn(&CellResult<'_>) -> f64,
-    ) -> Parts {
-        let mut parts = Parts::default();
-        for cell in self.chosen(of) {
-            let name = self.name(cell, of, &[]);
-            if cell.runs.diverged > 0 {
-                let found =
-                    Evidence { n: cell.runs.count, ..Evidence::certain(f64::INFINITY, false) };
-                parts.add(joined(&[&name, "diverged"]), Some(found), "");
-                continue;
-            }
-            let Some(target) = self.theory.vector(&cell.cell.id, average, by) else {
-                self.add_unpredicted(cell, by, &name, &mut parts);
-                continue;
-            };
-            let sample = cell.runs.averages(average).filter(|sample| !sample.is_empty());
-            let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
-                let margin = margin(cell);
-                if cell.is_deterministic() {
-                    return Evidence::from_exact_vector(sample[0], &target, margin);
-                }
-                let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();
-                Evidence::from_vectors(&sample, &target, margin)
-            });
-            parts.add(name, found, "it is not recorded, or predicted to be 0");
         }
         parts
     }

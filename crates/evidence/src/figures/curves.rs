@@ -230,7 +230,9 @@ mod tests {
     /// manifest's view, without panels, and with panels for any setting that varies.
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
-        for figure in LineFigure::all(&plan.manifest.figure) {
+        let table = &plan.manifest.figure;
+        let over_costs = table.convergence.iter().map(LineFigure::over_costs);
+        for figure in over_costs.chain(table.scaling.iter().map(LineFigure::over_setting)) {
             let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
             let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
@@ -259,7 +261,7 @@ mod tests {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let (curves, curve_of_cell) = curves(&cells, &known, &[]);
                 // A figure of more is downsampled before its curves are made.
-                if curves.len() > super::super::downsample::MOST_CURVES {
+                if curves.len() > crate::figures::sample::MOST_CURVES {
                     continue;
                 }
                 let names: HashSet<String> = curves.iter().map(Curve::name).collect();

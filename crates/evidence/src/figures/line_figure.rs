@@ -2,12 +2,15 @@
 //! final metric over a setting or another quantity.
 
 use crate::cells::costs::compared_costs;
+use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, setting_text};
 use crate::figures::curves::views;
+use crate::figures::kind::DrawnFigure;
 use crate::figures::predicted_lines;
+use crate::figures::sample::{MOST_CURVES, Sample, curves_over_costs, curves_over_setting};
 use crate::predictions::Theory;
-use crate::ranking::grid_points;
+use crate::ranking::{Rankings, grid_points};
 use crate::scene::figure::{
     Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Series, XAxis,
 };
@@ -15,7 +18,9 @@ use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::Prediction;
-use exactfed_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
+use exactfed_runner::manifest::figure::{
+    Band, Convergence, FigureKeys, Scale, Scaling, TheoryKind,
+};
 use exactfed_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 
@@ -34,28 +39,72 @@ pub struct LineFigure<'a> {
     slope: Option<f64>,
 }
 
+impl<'a> DrawnFigure<'a> for LineFigure<'a> {
+    fn keys(&self) -> &'a FigureKeys {
+        self.common
+    }
+
+    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+        match &self.x {
+            XAxis::Rounds(_) => curves_over_costs(self, all),
+            XAxis::Cells(x) => curves_over_setting(self, x, all),
+        }
+    }
+
+    /// A page offers each curve over any cost.
+    fn add_needs(&self, needs: &mut TraceNeeds) {
+        if let XAxis::Rounds(x) = self.x {
+            needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));
+        }
+    }
+
+    fn most_followed(&self) -> Option<usize> {
+        matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES)
+    }
+
+    fn predictions(&self) -> &'a [TheoryKind] {
+        self.theory
+    }
+
+    fn needs_moments(&self) -> bool {
+        self.y.average().is_none() && self.theory.contains(&TheoryKind::ExactMoments)
+    }
+
+    fn draw<'c>(
+        &self,
+        cells: &[&'c CellResult<'c>],
+        theory: &Theory<'_>,
+        _: &Rankings<'c>,
+    ) -> Figure {
+        self.figure(cells, theory)
+    }
+}
+
 impl<'a> LineFigure<'a> {
-    /// Those of a manifest: over costs, then over settings.
-    pub fn all(table: &'a FigureTables) -> impl Iterator<Item = Self> {
-        let over_costs = table.convergence.iter().map(|f| Self {
-            common: &f.common,
-            x: XAxis::Rounds(f.x),
-            y: f.y,
-            band: f.band,
-            theory: &f.theory,
-            scale_x: f.scale_x,
+    /// `[[figure.convergence]]`
+    pub fn over_costs(figure: &'a Convergence) -> Self {
+        Self {
+            common: &figure.common,
+            x: XAxis::Rounds(figure.x),
+            y: figure.y,
+            band: figure.band,
+            theory: &figure.theory,
+            scale_x: figure.scale_x,
             slope: None,
-        });
-        let over_settings = table.scaling.iter().map(|f| Self {
-            common: &f.common,
-            x: XAxis::Cells(f.x.clone()),
-            y: f.y,
-            band: f.band,
-            theory: &f.theory,
-            scale_x: f.scale_x,
-            slope: f.reference_slope,
-        });
-        over_costs.chain(over_settings)
+        }
+    }
+
+    /// `[[figure.scaling]]`
+    pub fn over_setting(figure: &'a Scaling) -> Self {
+        Self {
+            common: &figure.common,
+            x: XAxis::Cells(figure.x.clone()),
+            y: figure.y,
+            band: figure.band,
+            theory: &figure.theory,
+            scale_x: figure.scale_x,
+            slope: figure.reference_slope,
+        }
     }
 
     /// The settings that the x axis shows, so that names of curves need not, itself first; and
@@ -81,7 +130,7 @@ impl<'a> LineFigure<'a> {
     }
 
     /// The figure.
-    pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    fn figure(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
         let views = views(
             &self.common.panels,
             &self.settings_outside_names(cells.iter().map(|c| c.cell)),

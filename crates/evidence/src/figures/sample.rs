@@ -8,11 +8,10 @@ use crate::cells::CellResult;
 use crate::cells::panels::{Group, distinct, panels};
 use crate::figures::curves::curves;
 use crate::figures::line_figure::{LineFigure, x_value};
-use crate::scene::figure::XAxis;
 use exactfed_core::words::thousands;
-use exactfed_runner::manifest::figure::{FigureKeys, FigureTables};
+use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{Cell, Setting, shows};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.
 pub const MOST_CURVES: usize = 100;
@@ -47,36 +46,12 @@ impl Sample {
     }
 }
 
-/// The cells that the figures of a plan show, by the ids of the figures.
-pub struct FigureCells(HashMap<String, Sample>);
-
-impl FigureCells {
-    /// What each figure shows of these cells.
-    pub fn new(table: &FigureTables, cells: &[CellResult<'_>]) -> Self {
-        let id = |common: &FigureKeys| common.id().to_owned();
-        let lines = LineFigure::all(table).map(|figure| match &figure.x {
-            XAxis::Rounds(_) => (id(figure.common), curves_over_costs(&figure, cells)),
-            XAxis::Cells(x) => (id(figure.common), curves_over_setting(&figure, x, cells)),
-        });
-        let winners = table.winners.iter().map(|f| (&f.common, &f.x, &f.y));
-        let stability = table.stability.iter().map(|f| (&f.common, &f.x, &f.y));
-        let over_two = winners.chain(stability);
-        let over_two = over_two.map(|(common, x, y)| (id(common), maps(common, (x, y), cells)));
-        Self(lines.chain(over_two).collect())
-    }
-
-    /// What the figure with these keys shows.
-    pub fn of(&self, common: &FigureKeys) -> &Sample {
-        &self.0[common.id()]
-    }
-}
-
 fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
     cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
 }
 
 /// The cells of a figure over a cost: each is a curve.
-fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
+pub fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
     let cells = shown(figure.common, all);
     if cells.len() <= MOST_CURVES {
         return Sample::new(all, cells);
@@ -97,7 +72,7 @@ fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample 
 }
 
 /// The cells of a figure over a setting: each is a point.
-fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
+pub fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
     let mut cells = shown(figure.common, all);
     let (count, mut notes) = (cells.len(), Vec::new());
     let groups = panels(&figure.common.panels, &cells);
@@ -140,7 +115,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
-fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
+pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
     let cells = shown(common, all);
     let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
     let groups = panels(&common.panels, &cells);

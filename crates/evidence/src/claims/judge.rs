@@ -1,8 +1,7 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
-use super::conditions::{self, StatementConditions};
-use super::kind::{Claim, ClaimedCells};
+use super::conditions::StatementConditions;
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
@@ -11,8 +10,7 @@ use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{Prediction, Scalar, Selection};
-use exactfed_runner::plan::{Cell, Plan, Setting, selected, short};
-use std::collections::BTreeSet;
+use exactfed_runner::plan::{Plan, Setting, selected, short};
 
 /// What claims are judged by.
 pub struct Judge<'a> {
@@ -127,26 +125,6 @@ impl EstimateScale {
 }
 
 impl<'a> Judge<'a> {
-    /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
-    /// some of the cells that are meant have no results yet.
-    pub fn tested(&self, claim: &dyn Claim<'_>) -> Tested {
-        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
-        let selections: Vec<&Selection> = selections.collect();
-        let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
-        let conditions = conditions::of_cells(self.theory, &claim.keys().statements, &cells);
-        let tested = Tested { conditions, ..claim.test(self) };
-        let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
-        let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
-        let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
-        match missing.filter(is_meant).count() {
-            0 => tested,
-            missing => {
-                let untested = vec![format!("{missing} of its cells have no results yet")];
-                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
-            }
-        }
-    }
-
     /// The cells of a selection.
     pub fn chosen(&self, selection: &Selection) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().filter(|c| selected(c.cell, selection)).collect()

@@ -1,14 +1,12 @@
 //! What every kind of claim states about itself. Each kind has a file with its test, what it needs of
 //! the results, and what may be wrong with results that it must not survive.
 
-use super::bounded::Bounded;
 use super::judge::{Judge, Tested};
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, ClaimTables, Prediction, Selection, When};
+use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Selection, When};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::{Cell, selected};
-use std::convert::identity;
 
 /// A claim of a manifest.
 pub trait Claim<'a> {
@@ -57,20 +55,6 @@ impl<'a> ClaimedCells<'a> {
     pub fn selections(self) -> impl Iterator<Item = &'a Selection> {
         [Some(self.of), self.right].into_iter().flatten()
     }
-}
-
-/// The claims of a manifest, kind by kind, in the order of [`ClaimTables::all`].
-pub fn claims(table: &ClaimTables) -> Vec<Box<dyn Claim<'_> + '_>> {
-    let mut all: Vec<Box<dyn Claim<'_> + '_>> = Vec::new();
-    macro_rules! add {
-        ($($kind:ident: $claim:expr),*) => {
-            $(all.extend(table.$kind.iter().map(|claim| Box::new($claim(claim)) as Box<_>));)*
-        };
-    }
-    add!(less: Bounded::most, at_least: Bounded::least);
-    add!(slope: identity, matches: identity, reaches: identity);
-    add!(frontier_slope: identity, frontier_constant: identity, frontier_less: identity);
-    all
 }
 
 /// Adds what measuring quantities of a selection at a time needs of a cell's traces.

@@ -4,7 +4,6 @@
 //! a cell without a prediction, or with a run that diverged, is reported and never counted as
 //! support.
 
-mod bounded;
 mod conditions;
 mod costs;
 mod frontiers;
@@ -13,6 +12,7 @@ mod kind;
 mod looks;
 mod matches;
 mod means;
+mod one_sided;
 mod pairs;
 mod reaches;
 mod sample;
@@ -27,12 +27,15 @@ use crate::predictions::Theory;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
 pub use conditions::StatementConditions;
-use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
-use exactfed_runner::plan::Plan;
+use exactfed_runner::manifest::claim::{ClaimKeys, ClaimTables, Expected, Selection};
+use exactfed_runner::plan::{Cell, Plan, selected};
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
-pub use kind::{Claim, ClaimedCells, Wrong, claims};
+pub use kind::{Claim, ClaimedCells, Wrong};
 pub use looks::{JudgedClaims, TakenLooks};
+use one_sided::OneSided;
+use std::collections::BTreeSet;
+use std::convert::identity;
 
 /// A claim with its verdict.
 #[derive(Clone, Debug)]
@@ -191,6 +194,42 @@ fn judge<'a>(
     frontiers: &[ComputedFrontier<'_>],
 ) -> Vec<JudgedClaim<'a>> {
     judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
+}
+
+/// The claims of a manifest, kind by kind, in the order of [`ClaimTables::all`].
+pub fn claims(table: &ClaimTables) -> Vec<Box<dyn Claim<'_> + '_>> {
+    let mut all: Vec<Box<dyn Claim<'_> + '_>> = Vec::new();
+    macro_rules! add {
+        ($($kind:ident: $claim:expr),*) => {
+            $(all.extend(table.$kind.iter().map(|claim| Box::new($claim(claim)) as Box<_>));)*
+        };
+    }
+    add!(less: OneSided::most, at_least: OneSided::least);
+    add!(slope: identity, matches: identity, reaches: identity);
+    add!(frontier_slope: identity, frontier_constant: identity, frontier_less: identity);
+    all
+}
+
+impl Judge<'_> {
+    /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
+    /// some of the cells that are meant have no results yet.
+    pub fn tested(&self, claim: &dyn Claim<'_>) -> Tested {
+        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
+        let selections: Vec<&Selection> = selections.collect();
+        let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
+        let conditions = conditions::of_cells(self.theory, &claim.keys().statements, &cells);
+        let tested = Tested { conditions, ..claim.test(self) };
+        let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
+        let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
+        let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
+        match missing.filter(is_meant).count() {
+            0 => tested,
+            missing => {
+                let untested = vec![format!("{missing} of its cells have no results yet")];
+                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
+            }
+        }
+    }
 }
 
 /// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing

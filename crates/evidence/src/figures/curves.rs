@@ -206,7 +206,7 @@ mod tests {
 
     /// The plans of all published experiments and of those for tests.
     fn plans() -> Vec<Plan> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         let (mut open, mut files): (Vec<PathBuf>, Vec<PathBuf>) = (vec![root], Vec::new());
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {

@@ -1,14 +1,13 @@
 //! What every kind of figure states about itself. Each kind has a file with its cells, what it needs of
 //! results and theory, and how it is drawn.
 
-use super::line_figure::LineFigure;
 use super::sample::Sample;
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
-use exactfed_runner::manifest::figure::{FigureKeys, FigureTables, TheoryKind};
+use exactfed_runner::manifest::figure::{FigureKeys, TheoryKind};
 
 /// A figure of cells that a manifest asks for.
 pub trait DrawnFigure<'a>: Sync {
@@ -53,14 +52,4 @@ pub trait DrawnFigure<'a>: Sync {
         theory: &Theory<'_>,
         rankings: &Rankings<'c>,
     ) -> Figure;
-}
-
-/// The figures of cells that a manifest asks for, kind by kind.
-pub fn drawn_figures(table: &FigureTables) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
-    let mut all: Vec<Box<dyn DrawnFigure<'_> + '_>> = Vec::new();
-    all.extend(table.convergence.iter().map(|f| Box::new(LineFigure::over_costs(f)) as Box<_>));
-    all.extend(table.scaling.iter().map(|f| Box::new(LineFigure::over_setting(f)) as Box<_>));
-    all.extend(table.winners.iter().map(|f| Box::new(f) as Box<_>));
-    all.extend(table.stability.iter().map(|f| Box::new(f) as Box<_>));
-    all
 }

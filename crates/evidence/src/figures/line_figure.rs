@@ -2,15 +2,12 @@
 //! final metric over a setting or another quantity.
 
 use crate::cells::costs::compared_costs;
-use crate::cells::runs::TraceNeeds;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, setting_text};
 use crate::figures::curves::views;
-use crate::figures::kind::DrawnFigure;
 use crate::figures::predicted_lines;
-use crate::figures::sample::{MOST_CURVES, Sample, curves_over_costs, curves_over_setting};
 use crate::predictions::Theory;
-use crate::ranking::{Rankings, grid_points};
+use crate::ranking::grid_points;
 use crate::scene::figure::{
     Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Series, XAxis,
 };
@@ -37,47 +34,6 @@ pub struct LineFigure<'a> {
     pub theory: &'a [TheoryKind],
     scale_x: Scale,
     slope: Option<f64>,
-}
-
-impl<'a> DrawnFigure<'a> for LineFigure<'a> {
-    fn keys(&self) -> &'a FigureKeys {
-        self.common
-    }
-
-    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
-        match &self.x {
-            XAxis::Rounds(_) => curves_over_costs(self, all),
-            XAxis::Cells(x) => curves_over_setting(self, x, all),
-        }
-    }
-
-    /// A page offers each curve over any cost.
-    fn add_needs(&self, needs: &mut TraceNeeds) {
-        if let XAxis::Rounds(x) = self.x {
-            needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));
-        }
-    }
-
-    fn most_followed(&self) -> Option<usize> {
-        matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES)
-    }
-
-    fn predictions(&self) -> &'a [TheoryKind] {
-        self.theory
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.y.average().is_none() && self.theory.contains(&TheoryKind::ExactMoments)
-    }
-
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        theory: &Theory<'_>,
-        _: &Rankings<'c>,
-    ) -> Figure {
-        self.figure(cells, theory)
-    }
 }
 
 impl<'a> LineFigure<'a> {
@@ -130,7 +86,7 @@ impl<'a> LineFigure<'a> {
     }
 
     /// The figure.
-    fn figure(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+    pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
         let views = views(
             &self.common.panels,
             &self.settings_outside_names(cells.iter().map(|c| c.cell)),

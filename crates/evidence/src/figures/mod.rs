@@ -4,6 +4,7 @@ pub mod curves;
 pub mod frontier;
 pub mod kind;
 pub mod line_figure;
+mod lines;
 pub mod predicted_lines;
 pub mod profile;
 pub mod ranking_map;
@@ -15,8 +16,10 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
+use exactfed_runner::manifest::figure::FigureTables;
 use exactfed_runner::plan::Plan;
-use kind::{DrawnFigure, drawn_figures};
+use kind::DrawnFigure;
+use line_figure::LineFigure;
 use sample::Sample;
 use std::collections::HashMap;
 
@@ -65,4 +68,14 @@ impl<'a> Figures<'a> {
         let drawn = |id: &String| all.remove(id).expect("every figure of a plan has its id");
         plan.figures.iter().map(drawn).collect()
     }
+}
+
+/// The figures of cells that a manifest asks for, kind by kind.
+pub fn drawn_figures(table: &FigureTables) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
+    let mut all: Vec<Box<dyn DrawnFigure<'_> + '_>> = Vec::new();
+    all.extend(table.convergence.iter().map(|f| Box::new(LineFigure::over_costs(f)) as Box<_>));
+    all.extend(table.scaling.iter().map(|f| Box::new(LineFigure::over_setting(f)) as Box<_>));
+    all.extend(table.winners.iter().map(|f| Box::new(f) as Box<_>));
+    all.extend(table.stability.iter().map(|f| Box::new(f) as Box<_>));
+    all
 }

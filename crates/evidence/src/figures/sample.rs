@@ -6,21 +6,19 @@
 
 use crate::cells::CellResult;
 use crate::cells::panels::{Group, distinct, panels};
-use crate::figures::curves::curves;
-use crate::figures::line_figure::{LineFigure, x_value};
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{Cell, Setting, shows};
+use exactfed_runner::plan::{Setting, shows};
 use std::collections::{BTreeSet, HashSet};
 
 /// Curves of a figure.
 pub const MOST_CURVES: usize = 100;
 /// Curves of a figure that has more.
-const FEW_CURVES: usize = 48;
+pub const FEW_CURVES: usize = 48;
 /// Panels of a figure.
-const MOST_PANELS: usize = 32;
+pub const MOST_PANELS: usize = 32;
 /// Points of a figure over a setting: each is a cell.
-const MOST_POINTS: usize = 1000;
+pub const MOST_POINTS: usize = 1000;
 /// Values along a side of a map, and squares of all maps of a figure.
 const MOST_SIDE: usize = 40;
 const MOST_SQUARES: usize = 600;
@@ -34,7 +32,11 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn new<'a>(all: &[CellResult<'_>], some: impl IntoIterator<Item = &'a CellResult<'a>>) -> Self {
+    /// These of all cells.
+    pub fn new<'a>(
+        all: &[CellResult<'_>],
+        some: impl IntoIterator<Item = &'a CellResult<'a>>,
+    ) -> Self {
         let ids: HashSet<&str> = some.into_iter().map(|cell| cell.cell.id.as_str()).collect();
         let is_in = |place: &usize| ids.contains(all[*place].cell.id.as_str());
         Self { cells: (0..all.len()).filter(is_in).collect(), note: String::new() }
@@ -46,72 +48,9 @@ impl Sample {
     }
 }
 
-fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+/// The cells that a figure may show.
+pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
     cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
-}
-
-/// The cells of a figure over a cost: each is a curve.
-pub fn curves_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> Sample {
-    let cells = shown(figure.common, all);
-    if cells.len() <= MOST_CURVES {
-        return Sample::new(all, cells);
-    }
-    let (groups, panels_note) = few_panels(panels(&figure.common.panels, &cells));
-    let each = (FEW_CURVES / groups.len().max(1)).max(2);
-    let last = |cell: &&CellResult<'_>| cell.final_mean(figure.y);
-    let groups = groups.into_iter().map(|group| by_rank(group.cells, each, last));
-    let sample = Sample::new(all, groups.flatten());
-    let mut notes = vec![format!(
-        "{} of {} curves are drawn, spread evenly from the smallest to the largest final mean of {} in each panel (cells whose runs diverged rank last)",
-        sample.cells.len(),
-        thousands(cells.len()),
-        figure.y.formula()
-    )];
-    notes.extend(panels_note);
-    Sample { note: sentence(&notes), ..sample }
-}
-
-/// The cells of a figure over a setting: each is a point.
-pub fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) -> Sample {
-    let mut cells = shown(figure.common, all);
-    let (count, mut notes) = (cells.len(), Vec::new());
-    let groups = panels(&figure.common.panels, &cells);
-    if groups.len() > MOST_PANELS {
-        let (groups, note) = few_panels(groups);
-        notes.extend(note);
-        cells = Sample::new(all, groups.into_iter().flat_map(|group| group.cells)).among(all);
-    }
-    let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
-    let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-    let known = [known, figure.settings_outside_names(plain.iter().copied())].concat();
-    let (names, curve_of_cell) = curves(&plain, &known, &[]);
-    let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
-    cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
-    if curves.len() > MOST_CURVES {
-        let least = |curve: &Vec<&CellResult<'_>>| {
-            curve.iter().map(|cell| cell.final_mean(figure.y)).fold(f64::INFINITY, f64::min)
-        };
-        curves = by_rank(curves, FEW_CURVES, least);
-        notes.push(format!(
-            "{} of {} curves are drawn, spread evenly from the smallest to the largest of their least values",
-            curves.len(),
-            thousands(names.len())
-        ));
-    }
-    if curves.iter().map(Vec::len).sum::<usize>() > MOST_POINTS {
-        let each = (MOST_POINTS / curves.len().max(1)).max(2);
-        let x = |cell: &&CellResult<'_>| x_value(cell, x).unwrap_or(f64::INFINITY);
-        curves = curves.into_iter().map(|curve| by_rank(curve, each, x)).collect();
-        notes.push(format!(
-            "of each curve at most {each} points are drawn, spread evenly from left to right"
-        ));
-    }
-    if notes.is_empty() {
-        return Sample::new(all, cells);
-    }
-    let sample = Sample::new(all, curves.into_iter().flatten());
-    notes.push(format!("the points are {} of {} cells", sample.cells.len(), thousands(count)));
-    Sample { note: sentence(&notes), ..sample }
 }
 
 /// The cells of a figure of maps over the settings `x` and `y`.
@@ -151,7 +90,7 @@ pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<
 }
 
 /// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
-fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
+pub fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
     let count = groups.len();
     let groups = evenly(groups, MOST_PANELS);
     let note = format!("{} of {} panels are drawn", groups.len(), thousands(count));
@@ -160,7 +99,7 @@ fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
 }
 
 /// `most` items at even ranks of a number, the first and the last among them.
-fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
+pub fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
     if all.len() <= most {
         return all;
     }
@@ -170,7 +109,7 @@ fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
 }
 
 /// `most` items of a list, evenly spread, the first and the last among them.
-fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
+pub fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all;
     }
@@ -181,7 +120,7 @@ fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
 }
 
 /// The notes as a sentence after a caption; empty if there are none.
-fn sentence(notes: &[String]) -> String {
+pub fn sentence(notes: &[String]) -> String {
     let mut text = notes.join("; ");
     let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
     text.replace_range(..1, &first);

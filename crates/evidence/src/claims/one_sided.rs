@@ -8,12 +8,12 @@ use exactfed_runner::manifest::claim::{ClaimKeys, Inequality, Prediction};
 use exactfed_runner::plan::Cell;
 
 /// A claim on an upper or a lower bound.
-pub struct Bounded<'a> {
+pub struct OneSided<'a> {
     claim: &'a Inequality,
     is_upper: bool,
 }
 
-impl<'a> Bounded<'a> {
+impl<'a> OneSided<'a> {
     /// `[[claim.less]]`
     pub fn most(claim: &'a Inequality) -> Self {
         Self { claim, is_upper: true }
@@ -31,7 +31,7 @@ impl<'a> Bounded<'a> {
     }
 }
 
-impl<'a> Claim<'a> for Bounded<'a> {
+impl<'a> Claim<'a> for OneSided<'a> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.claim.common
     }

@@ -6,7 +6,7 @@
 //! without it, those of the small experiments, which are run here.
 
 use crate::analysis::claims::{
-    Claim, ClaimedCells, Judge, JudgedClaim, Wrong, claims, judge_look, number,
+    Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
 };
 use crate::analysis::frontier::{self, ComputedFrontier, FrontierCost};
 use crate::analysis::needs::{self, Needs};
@@ -142,7 +142,7 @@ impl Target<'_> {
         &self,
         subject: &Subject<'_>,
         cells: &[CellResult<'_>],
-        wrong: Wrong,
+        wrong: WrongResult,
     ) -> Option<Traces> {
         let frontiers = &subject.frontiers;
         let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
@@ -156,34 +156,34 @@ impl Target<'_> {
             changed.collect()
         };
         let found = match wrong {
-            Wrong::Doubled => each(&|_, trace| scaled(trace, 2.0)),
-            Wrong::Halved => each(&|_, trace| scaled(trace, 0.5)),
-            Wrong::Negated => each(&|_, trace| scaled(trace, -1.0)),
-            Wrong::Standing => each(&|_, trace| standing(trace)),
-            Wrong::Slow => each(&|_, trace| slow(trace)),
-            Wrong::OtherPoint => each(&|_, trace| around_other_point(trace)),
-            Wrong::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
-            Wrong::TimesLocalSteps => {
+            WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
+            WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
+            WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
+            WrongResult::Standing => each(&|_, trace| standing(trace)),
+            WrongResult::Slow => each(&|_, trace| slow(trace)),
+            WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
+            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+            WrongResult::TimesLocalSteps => {
                 each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
             }
-            Wrong::TiltedUp | Wrong::TiltedDown => {
+            WrongResult::TiltedUp | WrongResult::TiltedDown => {
                 let over = self.over?;
                 let first = own.iter().find_map(|cell| number(cell, over))?;
-                let power = if wrong == Wrong::TiltedUp { 1.0 } else { -1.0 };
+                let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
                 each(&|cell, trace| {
                     let x = number(cell, over).unwrap_or(first);
                     scaled(trace, libm::pow(x / first, power))
                 })
             }
-            Wrong::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
-            Wrong::FrontierTilted(..)
-            | Wrong::FrontierExchanged(..)
-            | Wrong::FrontierDoubled(_) => return None,
-            Wrong::Exchanged
-            | Wrong::Ignored
-            | Wrong::Reversed
-            | Wrong::Plain
-            | Wrong::Corrected => {
+            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+            WrongResult::FrontierTilted(..)
+            | WrongResult::FrontierExchanged(..)
+            | WrongResult::FrontierDoubled(_) => return None,
+            WrongResult::Exchanged
+            | WrongResult::Ignored
+            | WrongResult::Reversed
+            | WrongResult::Plain
+            | WrongResult::Corrected => {
                 let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
                 self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
             }
@@ -197,16 +197,16 @@ impl Target<'_> {
         &self,
         judge: &Judge<'_>,
         cells: &[CellResult<'_>],
-        wrong: Wrong,
+        wrong: WrongResult,
     ) -> Option<Vec<(String, String)>> {
         let id = |cell: &CellResult<'_>| cell.cell.id.clone();
         let own = judge.chosen(self.of);
         Some(match wrong {
-            Wrong::Exchanged => {
+            WrongResult::Exchanged => {
                 let pairs = judge.pairs(self.of, self.right?).both;
                 pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
             }
-            Wrong::Ignored | Wrong::Reversed => {
+            WrongResult::Ignored | WrongResult::Reversed => {
                 let over = self.over?;
                 let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
                 let mut known = vec![over, "path-length"];
@@ -215,7 +215,7 @@ impl Target<'_> {
                     groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
                 }
                 let source = |group: &[&CellResult<'_>], i: usize| match wrong {
-                    Wrong::Ignored => id(group[0]),
+                    WrongResult::Ignored => id(group[0]),
                     _ => id(group[group.len() - 1 - i]),
                 };
                 let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
@@ -225,7 +225,7 @@ impl Target<'_> {
             }
             _ => {
                 let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
-                    Wrong::Plain => is_plain_of(other.cell, cell.cell),
+                    WrongResult::Plain => is_plain_of(other.cell, cell.cell),
                     _ => is_plain_of(cell.cell, other.cell),
                 };
                 let other = |cell: &&CellResult<'_>| {
@@ -329,14 +329,14 @@ type Row = (String, Verdict, Vec<(String, Verdict)>);
 /// The frontiers with what is wrong; `None` if it is wrong with cells.
 fn wrong_frontiers<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    wrong: Wrong,
+    wrong: WrongResult,
 ) -> Option<Vec<ComputedFrontier<'a>>> {
     Some(match wrong {
-        Wrong::FrontierTilted(a, b) => {
+        WrongResult::FrontierTilted(a, b) => {
             tilted(frontiers, |clients, target| libm::pow(clients as f64, a) * libm::pow(target, b))
         }
-        Wrong::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
-        Wrong::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
+        WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
+        WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
         _ => return None,
     })
 }
@@ -353,7 +353,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
             let over = claim.over();
             Target { of, right, over }
         });
-        let under = |wrong: Wrong| {
+        let under = |wrong: WrongResult| {
             let verdicts = match &target {
                 Some(target) => {
                     let replaced = target.replaced(subject, &cells, wrong)?;
@@ -366,7 +366,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
             };
             Some((format!("{wrong:?}"), verdicts[place]))
         };
-        let with_cells = target.iter().flat_map(|_| Wrong::WITH_CELLS);
+        let with_cells = target.iter().flat_map(|_| WrongResult::WITH_CELLS);
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
         (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
     };

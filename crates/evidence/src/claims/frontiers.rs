@@ -1,7 +1,7 @@
 //! Claims about frontiers. Their numbers are exact, so that a verdict needs no interval.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
-use super::kind::{Claim, ClaimedCells, Wrong};
+use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::text::number_text;
 use crate::cells::runs::TraceNeeds;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
@@ -16,10 +16,10 @@ const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range 
 const NOT_REACHED: &str = "the target is not reached under the limits of the frontier";
 
 /// Powers of N and ε that make a frontier another.
-const TILTS: [Wrong; 3] = [
-    Wrong::FrontierTilted(0.0, 0.5),
-    Wrong::FrontierTilted(0.0, -0.5),
-    Wrong::FrontierTilted(1.0, 0.0),
+const TILTS: [WrongResult; 3] = [
+    WrongResult::FrontierTilted(0.0, 0.5),
+    WrongResult::FrontierTilted(0.0, -0.5),
+    WrongResult::FrontierTilted(1.0, 0.0),
 ];
 
 /// Evidence of a number without runs.
@@ -131,7 +131,7 @@ impl<'a> Claim<'a> for &'a FrontierSlope {
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         TILTS.to_vec()
     }
 }
@@ -178,7 +178,7 @@ impl<'a> Claim<'a> for &'a FrontierConstant {
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         TILTS.to_vec()
     }
 }
@@ -226,9 +226,9 @@ impl<'a> Claim<'a> for &'a FrontierLess {
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         let own = self.of.algorithm;
-        vec![Wrong::FrontierExchanged(own, self.than), Wrong::FrontierDoubled(own)]
+        vec![WrongResult::FrontierExchanged(own, self.than), WrongResult::FrontierDoubled(own)]
     }
 }
 

@@ -38,7 +38,7 @@ pub trait Claim<'a> {
     }
 
     /// What may be wrong with results that makes it false, apart from what is wrong with any cells.
-    fn wrong(&self) -> Vec<Wrong>;
+    fn wrong(&self) -> Vec<WrongResult>;
 }
 
 /// The cells that a claim is about.
@@ -75,7 +75,7 @@ pub fn follow(
 
 /// What may be wrong with results.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wrong {
+pub enum WrongResult {
     /// The results of the two sides are exchanged.
     Exchanged,
     /// All values of the setting have the results of the first.
@@ -117,7 +117,7 @@ pub enum Wrong {
     FrontierDoubled(FrontierAlgorithm),
 }
 
-impl Wrong {
+impl WrongResult {
     /// What may be wrong with the results of any cells.
     pub const WITH_CELLS: [Self; 7] = [
         Self::TimesClients,

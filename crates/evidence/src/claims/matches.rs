@@ -2,7 +2,7 @@
 //! relative margin.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
-use super::kind::{Claim, ClaimedCells, Wrong};
+use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::{MeanComparison, against};
 use super::text::selection_text;
 use crate::cells::CellResult;
@@ -93,10 +93,10 @@ impl<'a> Claim<'a> for &'a Matches {
         self.over.as_deref()
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         match self.average {
-            Some(_) => vec![Wrong::Doubled, Wrong::Halved, Wrong::Negated],
-            None => vec![Wrong::Doubled, Wrong::Halved],
+            Some(_) => vec![WrongResult::Doubled, WrongResult::Halved, WrongResult::Negated],
+            None => vec![WrongResult::Doubled, WrongResult::Halved],
         }
     }
 }

@@ -31,7 +31,7 @@ use exactfed_runner::manifest::claim::{ClaimKeys, ClaimTables, Expected, Selecti
 use exactfed_runner::plan::{Cell, Plan, selected};
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
-pub use kind::{Claim, ClaimedCells, Wrong};
+pub use kind::{Claim, ClaimedCells, WrongResult};
 pub use looks::{JudgedClaims, TakenLooks};
 use one_sided::OneSided;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! `[[claim.less]]` and `[[claim.at-least]]`: a mean is at most, or at least, a multiple of another.
 
 use super::judge::{Judge, Tested};
-use super::kind::{Claim, ClaimedCells, Wrong};
+use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::{MeanComparison, against};
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Inequality, Prediction};
@@ -63,12 +63,14 @@ impl<'a> Claim<'a> for OneSided<'a> {
         judge.compared(&self.comparison(), formula, |_| region)
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         match (&self.claim.right, self.is_upper, self.claim.prediction) {
-            (Some(_), ..) => vec![Wrong::Exchanged],
-            (None, true, _) => vec![Wrong::Doubled],
-            (None, false, Some(Prediction::ExactBias)) => vec![Wrong::Halved, Wrong::WithoutNoise],
-            (None, false, _) => vec![Wrong::Halved],
+            (Some(_), ..) => vec![WrongResult::Exchanged],
+            (None, true, _) => vec![WrongResult::Doubled],
+            (None, false, Some(Prediction::ExactBias)) => {
+                vec![WrongResult::Halved, WrongResult::WithoutNoise]
+            }
+            (None, false, _) => vec![WrongResult::Halved],
         }
     }
 }

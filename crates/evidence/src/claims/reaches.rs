@@ -3,7 +3,7 @@
 
 use super::costs::{CostCurve, target_of};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
-use super::kind::{Claim, ClaimedCells, Wrong, follow};
+use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
@@ -60,7 +60,7 @@ impl<'a> Claim<'a> for &'a Reaches {
         Tested { parts, formula, scale, conditions: Vec::new() }
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
+    fn wrong(&self) -> Vec<WrongResult> {
         Vec::new()
     }
 }

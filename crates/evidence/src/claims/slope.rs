@@ -2,7 +2,7 @@
 
 use super::costs::slope_of_cost;
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
-use super::kind::{Claim, ClaimedCells, Wrong, follow};
+use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::cells::CellResult;
@@ -71,8 +71,13 @@ impl<'a> Claim<'a> for &'a Slope {
         Some(&self.over)
     }
 
-    fn wrong(&self) -> Vec<Wrong> {
-        vec![Wrong::Ignored, Wrong::Reversed, Wrong::TiltedUp, Wrong::TiltedDown]
+    fn wrong(&self) -> Vec<WrongResult> {
+        vec![
+            WrongResult::Ignored,
+            WrongResult::Reversed,
+            WrongResult::TiltedUp,
+            WrongResult::TiltedDown,
+        ]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Logistic regression on a user's records.
 
-use super::sparse::SparseLogistic;
-use super::{Logistic, Loss};
+use super::sparse::{SparseLogistic, SparseRecords};
+use super::{Logistic, Loss, dense};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::dataset::{ClientRecords, Dataset, Records};
@@ -100,14 +100,15 @@ impl Settings {
             let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
             rows.flatten().map(|(i, x)| signs[i] * x).collect()
         });
-        let given = Given { shares, optimum };
-        let problem = Logistic::with(records.dimension(), self.loss(), held.collect(), given)?;
+        let given = Given { shares, optimum, ..Given::default() };
+        let (d, loss) = (records.dimension(), self.loss());
+        let problem = Logistic::new(loss, dense(d, &loss, &held.collect::<Vec<_>>()), given)?;
         let Some(test) = test else { return Ok(problem) };
         let mut rows = Vec::new();
         for (i, sign) in signs_of(&test, &records)?.into_iter().enumerate() {
             rows.extend(test.row(i).iter().map(|x| sign * x));
         }
-        Ok(problem.with_test(rows))
+        Ok(problem.with_test(dense(d, &loss, &[rows])))
     }
 
     fn sparse(
@@ -120,11 +121,13 @@ impl Settings {
         let signs = records.two_classes()?;
         self.dataset.check_vectors(held.len(), rows.dim())?;
         let held = held.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
-        let given = Given { shares: shares.clone(), optimum };
-        let problem = SparseLogistic::with(self.loss(), held.collect(), given)?;
+        let given = Given { shares: shares.clone(), optimum, ..Given::default() };
+        let loss = self.loss();
+        let problem = SparseLogistic::new(loss, SparseRecords::new(loss, held.collect()), given)?;
         let of_test = test.as_ref().and_then(|test| Some((test, test.sparse()?)));
         let Some((test, rows)) = of_test else { return Ok(problem) };
         let signs = signs_of(test, records)?;
-        Ok(problem.with_test(rows.selected(signs.into_iter().enumerate())))
+        let test = rows.selected(signs.into_iter().enumerate());
+        Ok(problem.with_test(SparseRecords::new(loss, vec![test])))
     }
 }

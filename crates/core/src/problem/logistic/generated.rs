@@ -6,7 +6,7 @@
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
 use super::Loss;
-use super::sparse::SparseLogistic;
+use super::sparse::{SparseLogistic, SparseRecords};
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseRows, dot};
@@ -120,8 +120,9 @@ impl crate::problem::Settings for Settings {
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let given = Given { shares: None, optimum: files.known_optimum() };
-        SparseLogistic::with(loss, (0..self.clients).map(set).collect(), given)
+        let given = Given { optimum: files.known_optimum(), ..Given::default() };
+        let records = SparseRecords::new(loss, (0..self.clients).map(set).collect());
+        SparseLogistic::new(loss, records, given)
     }
 }
 

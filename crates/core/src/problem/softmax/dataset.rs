@@ -1,6 +1,7 @@
 //! Softmax regression on a user's records.
 
-use super::Softmax;
+use super::{ClassRecords, Loss, Softmax};
+use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::dataset::{ClientRecords, Dataset};
 use crate::problem::{Fault, Faults, Given, RecordMetrics};
@@ -63,12 +64,14 @@ impl crate::problem::Settings for Settings {
             (rows, shard.iter().map(|&i| labels[i]).collect())
         });
         let held: Vec<_> = held.collect();
-        let sizes = [records.dimension(), classes, self.batch];
-        let problem =
-            Softmax::new(sizes, self.l2, &held, Given { shares, optimum: files.known_optimum() })?;
+        let d = records.dimension();
+        let given = Given { shares, optimum: files.known_optimum(), ..Given::default() };
+        let tables = |held: &[ClassRecords]| ClassTables::new(d, classes, self.l2, held);
+        let loss = Loss { classes, l2: self.l2, batch: self.batch };
+        let problem = Softmax::new(loss, tables(&held), given)?;
         let Some(test) = test else { return Ok(problem) };
         let labels: Vec<u8> = records.classes_of(&test)?.into_iter().map(|k| k as u8).collect();
         let rows = (0..labels.len()).flat_map(|i| test.row(i)).copied().collect();
-        Ok(problem.with_test((rows, labels)))
+        Ok(problem.with_test(tables(&[(rows, labels)])))
     }
 }

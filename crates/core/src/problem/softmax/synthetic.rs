@@ -15,9 +15,9 @@
 //!
 //! All that a client draws comes from its own stream, so the first clients stay when N grows.
 
-use super::Softmax;
+use super::{Loss, Softmax};
 use crate::kernel::dot;
-use crate::kernel::softmax::MOST_CLASSES;
+use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
 use crate::problem::dataset::ClientWeights;
 use crate::problem::{Extent, Fault, Faults, Given, RecordMetrics, Share};
@@ -143,9 +143,14 @@ impl crate::problem::Settings for Settings {
         });
         let held: Vec<_> = held.collect();
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
-        let sizes = [self.dimension + 1, self.classes, self.batch];
-        let shares = self.weights.shares(&counts);
-        Softmax::new(sizes, self.l2, &held, Given { shares, optimum: files.known_optimum() })
+        let given = Given {
+            shares: self.weights.shares(&counts),
+            optimum: files.known_optimum(),
+            ..Given::default()
+        };
+        let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
+        let loss = Loss { classes: self.classes, l2: self.l2, batch: self.batch };
+        Softmax::new(loss, tables, given)
     }
 }
 

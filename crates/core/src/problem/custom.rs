@@ -1,7 +1,7 @@
 //! Problems that are defined outside of this crate.
 
 use super::arrays::Files;
-use super::{Extent, Fault, Form};
+use super::{Exact, Extent, Fault, Form, Settings, Visitor};
 use crate::definition::{CanonicalValues, Definition, KeyValues, Kinds, SettingValue, interned};
 use serde::{Serialize, Serializer};
 use std::any::Any;
@@ -82,14 +82,42 @@ impl CustomProblemSettings {
     pub fn kind(&self) -> &'static str {
         interned(&self.problem.definition.kind)
     }
+}
 
-    /// Everything that is wrong with the values.
-    pub fn check(&self) -> Vec<Fault> {
+impl Settings for CustomProblemSettings {
+    /// The instances are of a type that only their builder knows.
+    type Instance = Exact;
+
+    fn check(&self) -> Vec<Fault> {
         let mut faults = not_finite(&self.values);
         if faults.is_empty() {
             faults = self.problem.build.check(&self.values);
         }
         faults
+    }
+
+    fn linear(&self) -> bool {
+        self.problem.linear
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.problem.build.extent(&self.values)
+    }
+
+    fn build(&self, _seed: u64, _files: &dyn Files) -> Result<Exact, Fault> {
+        Err(Fault::new("", "this is for built-in problems alone"))
+    }
+
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        let built = self.problem.build.build(&self.values, seed, files, form)?;
+        let visited = visitor.visit_custom(built);
+        visited.ok_or_else(|| Fault::new("", "this is for built-in problems alone"))
     }
 }
 

@@ -566,7 +566,9 @@ pub trait Visitor {
 /// Settings that describe a problem.
 pub trait Settings {
     /// The type of the instances.
-    type Instance: Problem + 'static;
+    type Instance: Problem + 'static
+    where
+        Self: Sized;
     /// Everything that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
     /// Whether the instance depends on the seed; one that is read from a file does not.
@@ -598,7 +600,9 @@ pub trait Settings {
     /// # Errors
     /// A [`Fault`] if the instance has no unique solution, or a file
     /// does not hold what it should.
-    fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>;
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>
+    where
+        Self: Sized;
     /// Builds the instance and calls the visitor with this form of it. Where the contents of a
     /// file decide how an instance is stored, its type may be another than `Instance`.
     ///
@@ -610,7 +614,10 @@ pub trait Settings {
         files: &dyn Files,
         form: Form,
         visitor: V,
-    ) -> Result<V::Out, Fault> {
+    ) -> Result<V::Out, Fault>
+    where
+        Self: Sized,
+    {
         form.visit(self.build(seed, files)?, visitor)
     }
 }

@@ -204,6 +204,32 @@ pub trait Facts: Send + Sync {
     }
 }
 
+/// Facts of a problem that is made of another one and has these in common with it: those of every
+/// such problem, and those that are listed.
+macro_rules! forward_facts {
+    ($self:ident.$inner:tt, { $($listed:tt)* }) => {
+        forward_facts! { $self.$inner:
+            fn clients(&self) -> usize;
+            fn unequal_shares(&self) -> Option<&[f64]>;
+            fn optimum(&self) -> &[f64];
+            fn optimum_error(&self) -> Option<f64>;
+            fn jacobian(&self, client: usize) -> Matrix;
+            fn symmetric(&self) -> bool;
+            fn jacobian_product(&self, of: &[(usize, f64)], t: bool, x: &[f64], out: &mut [f64]);
+            fn product_effort(&self) -> f64;
+            fn draws(&self) -> usize;
+            fn distribution(&self, client: usize) -> usize;
+            $($listed)*
+        }
+    };
+    ($self:ident.$inner:tt: $(fn $name:ident(&$own:ident$(, $arg:ident: $type:ty)*) $(-> $out:ty)?;)*) => {
+        $(fn $name(&$own $(, $arg: $type)*) $(-> $out)? {
+            $own.$inner.$name($($arg),*)
+        })*
+    };
+}
+use forward_facts;
+
 /// Whether the losses of single draws are convex and smooth with one constant (RR A1(b)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DrawSmoothness {

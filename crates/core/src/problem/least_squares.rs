@@ -3,9 +3,10 @@
 
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
+use super::cost::{Held, RecordCost};
 use super::dataset::{ClientRecords, Dataset};
 use super::records::{Given, RecordLoss, RecordProblem};
-use super::{Fault, Faults, RecordMetrics};
+use super::{Fault, Faults, OnRecords, ProblemCost};
 use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
 use crate::linalg::Matrix;
@@ -39,16 +40,13 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: false, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: false, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
+        sizes.cost(exact, &RecordCost::least_squares(features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -12,6 +12,7 @@ pub mod arrays;
 pub mod atoms;
 mod chain;
 pub mod check;
+mod cost;
 pub mod custom;
 pub mod dataset;
 mod exact;
@@ -36,6 +37,8 @@ use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use chain::{Move, Trajectory};
+pub use cost::{ProblemCost, RecordsCost};
+use dataset::Dataset;
 pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
@@ -589,6 +592,16 @@ pub trait Visitor {
     }
 }
 
+/// What settings say of the records whose loss is minimised.
+pub struct OnRecords<'a> {
+    /// The file that holds them; `None` if they are generated.
+    pub dataset: Option<&'a Dataset>,
+    /// Whether they are of classes. Then the field is not affine.
+    pub classes: bool,
+    /// B, the records of an oracle call.
+    pub batch: usize,
+}
+
 /// Settings that describe a problem.
 pub trait Settings {
     /// The type of the instances.
@@ -597,25 +610,38 @@ pub trait Settings {
         Self: Sized;
     /// Everything that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
+    /// What the settings say of records, if a loss of records is minimised.
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        None
+    }
     /// Whether the instance depends on the seed; one that is read from a file does not.
     fn uses_seed(&self) -> bool {
-        true
+        self.on_records().and_then(|of| of.dataset).is_none_or(Dataset::uses_seed)
     }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool {
-        true
+        self.on_records().is_none_or(|of| !of.classes)
     }
     /// Which metrics of records the instance has.
     fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics::default()
+        let metrics = |of: OnRecords<'_>| RecordMetrics {
+            loss: true,
+            accuracy: of.classes,
+            test: of.dataset.is_some_and(|dataset| dataset.test.is_some()),
+        };
+        self.on_records().map(metrics).unwrap_or_default()
     }
     /// The oracle evaluations of one oracle call with noise.
     fn batch(&self) -> u64 {
-        1
+        self.on_records().map_or(1, |of| of.batch as u64)
     }
     /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
+    }
+    /// What the parts of the problem cost, with the exact oracle or with its own.
+    fn cost(&self, _exact: bool) -> ProblemCost {
+        ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)
     }
     /// The files that the settings name.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

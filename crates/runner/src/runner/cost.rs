@@ -5,11 +5,11 @@
 //! docs/SCALE.md compares expected and measured costs.
 
 use super::prepare::wants_twin;
-use super::problem_cost::{ProblemCost, RecordsCost};
-use crate::manifest::{Metric, TimeAverage};
+use crate::manifest::{Metric, Oracle, TimeAverage};
 use crate::plan::Identity;
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
+use exactfed_core::problem::{ProblemCost, RecordsCost};
 
 /// What a cell costs in addition to its rounds, in nanoseconds: it is prepared and written.
 pub const CELL: u64 = 500_000;
@@ -41,7 +41,7 @@ pub struct RunCost {
 impl RunCost {
     /// That of a run of this cell.
     pub fn new(identity: &Identity) -> Self {
-        let problem = ProblemCost::new(identity);
+        let problem = identity.problem.cost(identity.oracle == Oracle::Exact);
         Self { round: round(identity, &problem), row: row(identity, &problem) }
     }
 

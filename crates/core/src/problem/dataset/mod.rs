@@ -6,7 +6,7 @@
 mod read;
 mod storage;
 
-use super::arrays::{Column, DataFile, Files, sanitised};
+use super::arrays::{Column, DataFile, Files, is_libsvm, sanitised};
 use super::{Fault, Faults};
 use crate::kernel::SparseRows;
 use crate::kernel::softmax::MOST_CLASSES;
@@ -252,6 +252,12 @@ impl Dataset {
     pub fn uses_seed(&self) -> bool {
         let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
         drawn || !matches!(self.split, Split::Column(_))
+    }
+
+    /// Whether features are stored sparse, as far as the settings and the file's name say.
+    pub fn is_sparse(&self) -> bool {
+        let by_name = is_libsvm(&self.file.path) && !self.standardise;
+        self.storage.map_or(by_name, |storage| storage == Storage::Sparse)
     }
 
     /// Reads the records, with dense features, and partitions them among clients.

@@ -4,8 +4,9 @@ use super::sparse::{SparseLogistic, SparseRecords};
 use super::{Logistic, Loss, dense};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{DataFile, Files};
+use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
 use crate::problem::dataset::{ClientRecords, Dataset, Records};
-use crate::problem::{Fault, Faults, Form, Given, Minimiser, RecordMetrics, Visitor};
+use crate::problem::{Fault, Faults, Form, Given, Minimiser, OnRecords, ProblemCost, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,24 +43,19 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
+        let sparse = self.dataset.is_sparse();
+        let call = if sparse { sparse_call(features) } else { dense_call(features) };
+        sizes.cost(exact, &RecordCost::logistic(call, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
-    }
-
-    fn linear(&self) -> bool {
-        false
     }
 
     /// With dense features.

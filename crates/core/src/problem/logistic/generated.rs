@@ -11,7 +11,10 @@ use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseRows, dot};
 use crate::problem::arrays::Files;
-use crate::problem::{Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, RecordMetrics, Share};
+use crate::problem::cost::{Held, RecordCost, sparse_call};
+use crate::problem::{
+    Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, OnRecords, ProblemCost, Share,
+};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,16 +92,14 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn linear(&self) -> bool {
-        false
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: false }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let nonzeros = self.nonzeros as u64;
+        let sizes = Held::drawn(self.clients, self.dimension, self.records, self.batch);
+        sizes.cost(exact, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
     }
 
     fn extent(&self) -> Option<Extent> {

@@ -9,8 +9,9 @@ pub mod generated;
 pub mod sparse;
 
 use super::arrays::Files;
+use super::cost::{Held, RecordCost, dense_call};
 use super::records::{Given, RecordLoss, RecordProblem, Storage};
-use super::{Extent, Fault, Faults, RecordMetrics, Share};
+use super::{Extent, Fault, Faults, OnRecords, ProblemCost, Share};
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::records::{Link, RecordTables};
@@ -130,16 +131,14 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn linear(&self) -> bool {
-        false
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: false }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (held, d) = (self.records, self.dimension);
+        let sizes = Held::drawn(self.clients, d, held, self.batch);
+        sizes.cost(exact, &RecordCost::logistic(dense_call(d as u64), d as u64))
     }
 
     fn extent(&self) -> Option<Extent> {

@@ -3,8 +3,9 @@
 use super::{ClassRecords, Loss, Softmax};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
+use crate::problem::cost::{CLASSES, Held, RecordCost};
 use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, Given, RecordMetrics};
+use crate::problem::{Fault, Faults, Given, OnRecords, ProblemCost};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,24 +37,17 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, CLASSES);
+        sizes.cost(exact, &RecordCost::softmax(CLASSES, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
-    }
-
-    fn linear(&self) -> bool {
-        false
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {

@@ -19,8 +19,9 @@ use super::{Loss, Softmax};
 use crate::kernel::dot;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
+use crate::problem::cost::{Held, RecordCost};
 use crate::problem::dataset::ClientWeights;
-use crate::problem::{Extent, Fault, Faults, Given, RecordMetrics, Share};
+use crate::problem::{Extent, Fault, Faults, Given, OnRecords, ProblemCost, Share};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,16 +117,15 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: false }
-    }
-
-    fn linear(&self) -> bool {
-        false
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (classes, features) = (self.classes, self.dimension + 1);
+        let sizes =
+            Held::drawn(self.clients, classes * features, self.typical_records(), self.batch);
+        sizes.cost(exact, &RecordCost::softmax(classes as u64, features as u64))
     }
 
     fn extent(&self) -> Option<Extent> {

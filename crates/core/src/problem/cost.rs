@@ -1,11 +1,8 @@
 //! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
-//! files, determine it. In nanoseconds, fitted to measured times as in `cost`.
+//! files, determine it. In nanoseconds, fitted to measured times.
 
-use crate::data::is_libsvm;
-use crate::manifest::Oracle;
-use crate::plan::Identity;
-use exactfed_core::problem::Spec;
-use exactfed_core::problem::dataset::{Dataset, Storage, TestRecords};
+use super::Extent;
+use super::dataset::{Dataset, TestRecords};
 
 /// N of a problem whose data file determines it.
 const CLIENTS: u64 = 10;
@@ -14,7 +11,7 @@ const FEATURES: u64 = 8;
 /// Numbers of a file that is not there.
 const NUMBERS: u64 = 10_000;
 /// Classes of a file of records.
-const CLASSES: u64 = 10;
+pub const CLASSES: u64 = 10;
 /// What a client's mean field costs in addition to its d² entries.
 const FIELD: u64 = 20;
 
@@ -34,17 +31,20 @@ pub struct ProblemCost {
 
 /// What passes over records cost.
 pub struct RecordsCost {
-    /// Records that clients hold, and those of the test set.
+    /// The number of records that clients hold.
     pub held: u64,
+    /// The number of records of the test set.
     pub test: u64,
-    /// Of one record: its loss, its class and its part of f(θ) − f(θ*).
+    /// The loss of one record.
     pub loss: u64,
+    /// Its class.
     pub class: u64,
+    /// Its part of f(θ) − f(θ*).
     pub suboptimality: u64,
 }
 
 /// What a record costs, in an oracle call and where it is measured.
-struct RecordCost {
+pub struct RecordCost {
     call: u64,
     loss: u64,
     class: u64,
@@ -54,19 +54,19 @@ struct RecordCost {
 
 impl RecordCost {
     /// Of two classes, with so many features that are not 0.
-    fn logistic(call: u64, features: u64) -> Self {
+    pub fn logistic(call: u64, features: u64) -> Self {
         let [loss, class, gradient] = [60, 10, 20].map(|fixed: u64| fixed.saturating_add(features));
         Self { call, loss, class, gradient, suboptimality: loss }
     }
 
     /// Without exponentials.
-    fn least_squares(features: u64) -> Self {
+    pub fn least_squares(features: u64) -> Self {
         let one = 10_u64.saturating_add(features);
         let call = 20_u64.saturating_add(features.saturating_mul(3) / 2);
         Self { call, loss: one, class: one, gradient: one, suboptimality: one }
     }
 
-    fn softmax(classes: u64, features: u64) -> Self {
+    pub fn softmax(classes: u64, features: u64) -> Self {
         let entries = classes.saturating_mul(features);
         let class = entries / 16;
         let loss = classes.saturating_mul(8).saturating_add(class);
@@ -77,12 +77,12 @@ impl RecordCost {
 }
 
 /// What an oracle call on a dense record of two classes costs.
-fn dense_call(features: u64) -> u64 {
+pub fn dense_call(features: u64) -> u64 {
     27_u64.saturating_add(features.saturating_mul(3) / 2)
 }
 
 /// What an oracle call on a sparse record costs.
-fn sparse_call(nonzeros: u64) -> u64 {
+pub fn sparse_call(nonzeros: u64) -> u64 {
     30_u64.saturating_add(nonzeros.saturating_mul(3))
 }
 
@@ -97,14 +97,8 @@ fn of_file(dataset: &Dataset) -> (u64, u64) {
     (records, features + u64::from(dataset.intercept))
 }
 
-/// Whether the features of a file are stored sparsely, as far as its name and settings say.
-fn is_sparse(dataset: &Dataset) -> bool {
-    let by_name = is_libsvm(&dataset.file.path) && !dataset.standardise;
-    dataset.storage.map_or(by_name, |s| s == Storage::Sparse)
-}
-
 /// The sizes of a problem on records.
-struct Held {
+pub struct Held {
     clients: u64,
     dimension: u64,
     held: u64,
@@ -114,7 +108,7 @@ struct Held {
 
 impl Held {
     /// Of a file, with so many numbers of θ for each feature.
-    fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
+    pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
         let (records, features) = of_file(dataset);
         let test = match dataset.test {
             None => 0,
@@ -127,15 +121,17 @@ impl Held {
     }
 
     /// Drawn for each client.
-    fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
+    pub fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
         let (clients, dimension) = (clients as u64, dimension as u64);
         let held = clients.saturating_mul(records as u64);
         Self { clients, dimension, held, test: 0, batch: batch as u64 }
     }
 
-    fn cost(self, identity: &Identity, one: &RecordCost) -> ProblemCost {
+    /// The cost of the problem, with an oracle call on a batch or, if it is `exact`, on all records
+    /// of a client.
+    pub fn cost(self, exact: bool, one: &RecordCost) -> ProblemCost {
         let Self { clients, dimension, held, test, batch } = self;
-        let each = if identity.oracle == Oracle::Exact { held / clients.max(1) } else { batch };
+        let each = if exact { held / clients.max(1) } else { batch };
         let RecordCost { call, loss, class, gradient, suboptimality } = *one;
         ProblemCost {
             clients,
@@ -148,54 +144,18 @@ impl Held {
 }
 
 impl ProblemCost {
-    /// Of the problem of a cell.
-    pub fn new(identity: &Identity) -> Self {
-        match &*identity.problem {
-            Spec::Logistic(of) => {
-                let d = of.dimension as u64;
-                let held = Held::drawn(of.clients, of.dimension, of.records, of.batch);
-                held.cost(identity, &RecordCost::logistic(dense_call(d), d))
-            }
-            Spec::SparseLogistic(of) => {
-                let nonzeros = of.nonzeros as u64;
-                let held = Held::drawn(of.clients, of.dimension, of.records, of.batch);
-                held.cost(identity, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
-            }
-            Spec::LogisticDataset(of) => {
-                let (held, features) = Held::of_file(&of.dataset, of.batch, 1);
-                let sparse = is_sparse(&of.dataset);
-                let call = if sparse { sparse_call(features) } else { dense_call(features) };
-                held.cost(identity, &RecordCost::logistic(call, features))
-            }
-            Spec::LeastSquaresDataset(of) => {
-                let (held, features) = Held::of_file(&of.dataset, of.batch, 1);
-                held.cost(identity, &RecordCost::least_squares(features))
-            }
-            Spec::SoftmaxDataset(of) => {
-                let (held, features) = Held::of_file(&of.dataset, of.batch, CLASSES);
-                held.cost(identity, &RecordCost::softmax(CLASSES, features))
-            }
-            Spec::Synthetic(of) => {
-                let (classes, features) = (of.classes as u64, of.dimension as u64 + 1);
-                let d = of.classes * (of.dimension + 1);
-                let held = Held::drawn(of.clients, d, of.typical_records(), of.batch);
-                held.cost(identity, &RecordCost::softmax(classes, features))
-            }
-            other => Self::without_records(other),
-        }
-    }
-
-    fn without_records(problem: &Spec) -> Self {
-        let extent = problem.extent();
-        let (clients, d) = extent
-            .map_or((CLIENTS, FEATURES), |extent| (extent.clients as u64, extent.dimension as u64));
-        let entries = d.saturating_mul(d);
-        let call = match problem {
-            Spec::Garnet(_) | Spec::Mdp(_) => 8 + d / 4,
-            Spec::Lms(_) => 106,
-            _ => 38_u64.saturating_add(entries.saturating_mul(3)),
-        };
+    /// Of a problem without records, given the nanoseconds of an oracle call as a function of d;
+    /// those of a product with a d × d matrix are [`matrix_call`].
+    pub fn without_records(extent: Option<&Extent>, call: fn(u64) -> u64) -> Self {
+        let size = |extent: &Extent| (extent.clients as u64, extent.dimension as u64);
+        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), size);
+        let entries = dimension.saturating_mul(dimension);
         let field = clients.saturating_mul(entries.saturating_add(FIELD));
-        Self { clients, dimension: d, call, field, records: None }
+        Self { clients, dimension, call: call(dimension), field, records: None }
     }
+}
+
+/// What an oracle call costs that multiplies with a d × d matrix.
+pub fn matrix_call(d: u64) -> u64 {
+    38_u64.saturating_add(d.saturating_mul(d).saturating_mul(3))
 }

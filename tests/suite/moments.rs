@@ -6,6 +6,7 @@ use exactfed::analysis::predictions::{MomentsCache, Theory};
 use exactfed::manifest::claim::Prediction;
 use exactfed::manifest::{Metric, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
+use exactfed::problem;
 use exactfed::runner::{predict, prepare};
 use exactfed::stats::{mean, standard_deviation};
 use exactfed::trace::Trace;
@@ -107,28 +108,16 @@ fn check_with(name: &str, changes: &[&str]) {
 }
 
 #[test]
-fn quadratics() {
-    check("all-quadratic");
-}
-#[test]
-fn least_mean_squares() {
-    check("all-lms");
-}
-#[test]
-fn garnet() {
-    check("all-garnet");
-}
-#[test]
-fn atoms() {
-    check("all-atoms");
-}
-#[test]
-fn mdp() {
-    check("all-mdp");
-}
-#[test]
-fn ridge_regression() {
-    check("all-least-squares-dataset");
+fn every_linear_problem() {
+    let linear = |kind: &&&str| {
+        let plan = plan(&format!("all-{kind}"), &[]);
+        plan.cells.iter().all(|cell| cell.identity.problem.linear())
+    };
+    std::thread::scope(|scope| {
+        for kind in problem::Spec::KINDS.iter().filter(linear) {
+            scope.spawn(move || check(&format!("all-{kind}")));
+        }
+    });
 }
 
 /// Clients that weigh by their records, all of them in every round.

@@ -5,7 +5,7 @@ use super::affine::Affine;
 use super::arrays::{DataFile, Files};
 use super::cost::{Held, RecordCost};
 use super::dataset::{ClientRecords, Dataset};
-use super::records::{Given, RecordLoss, RecordProblem};
+use super::records::{RecordLoss, RecordProblem};
 use super::{Fault, Faults, OnRecords, ProblemCost};
 use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
@@ -54,45 +54,35 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
-        let labels = records.numbers()?;
-        let d = records.dimension();
+        let loaded = self.dataset.load(files, seed, false)?;
+        let ClientRecords { records, held, shares, .. } = &loaded;
+        let (labels, d) = (records.numbers()?, records.dimension());
         let singular = |who: String| {
-            Fault::new(
-                "l2",
-                format!(
-                    "{who} records do not have full rank: a positive λ makes the system regular"
-                ),
-            )
+            let message = format!(
+                "{who} records do not have full rank: a positive λ makes the system regular"
+            );
+            Fault::new("l2", message)
         };
-        let (mut clients, mut sets, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (c, shard) in held.iter().enumerate() {
-            let mut rows = Vec::with_capacity(shard.len() * d);
-            let mut own = Vec::with_capacity(shard.len());
-            let mut matrix = Matrix::identity(d).scaled(self.l2);
-            let mut offset = vec![0.0; d];
-            for &i in shard {
-                let weight = 1.0 / shard.len() as f64;
+        let field = |(c, own): (usize, &Vec<usize>)| {
+            let (mut matrix, mut offset) = (Matrix::identity(d).scaled(self.l2), vec![0.0; d]);
+            let weight = 1.0 / own.len() as f64;
+            for &i in own {
                 matrix.add_outer(weight, records.row(i), records.row(i));
                 axpy(weight * labels[i], records.row(i), &mut offset);
-                rows.extend_from_slice(records.row(i));
-                own.push(labels[i]);
             }
-            let mean = Affine::new(matrix, offset);
-            clients.push(mean.map_err(|_| singular(format!("client {c}'s")))?);
-            sets.push(rows);
-            targets.push(own);
-        }
-        let mean = Affine::weighted_mean(clients.iter(), shares.as_deref());
+            Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))
+        };
+        let fields: Vec<Affine> = held.iter().enumerate().map(field).collect::<Result<_, _>>()?;
+        let mean = Affine::weighted_mean(fields.iter(), shares.as_deref());
         let mean = mean.map_err(|_| singular("the".into()))?;
-        let tables = RecordTables::new(d, self.l2, Link::Linear { targets }, &sets);
-        let loss = Loss { l2: self.l2, batch: self.batch, fields: clients, mean };
-        let problem = LeastSquares::new(loss, tables, Given { shares, ..Given::default() })?;
-        let Some(test) = test else { return Ok(problem) };
-        let targets = test.numbers()?;
-        let rows = (0..targets.len()).flat_map(|i| test.row(i)).copied().collect();
-        let link = Link::Linear { targets: vec![targets] };
-        Ok(problem.with_test(RecordTables::new(d, self.l2, link, &[rows])))
+        let loss = Loss { l2: self.l2, batch: self.batch, fields, mean };
+        loaded.problem(loss, files, |part, sets| {
+            let labels = part.numbers()?;
+            let own = |set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect();
+            let link = Link::Linear { targets: sets.iter().map(own).collect() };
+            let rows: Vec<_> = sets.iter().map(|set| part.rows(set)).collect();
+            Ok(RecordTables::new(d, self.l2, link, &rows))
+        })
     }
 }
 

@@ -10,7 +10,7 @@ pub mod sparse;
 
 use super::arrays::Files;
 use super::cost::{Held, RecordCost, dense_call};
-use super::records::{Given, RecordLoss, RecordProblem, Storage};
+use super::records::{Given, RecordLoss, RecordProblem, RecordSets};
 use super::{Extent, Fault, Faults, OnRecords, ProblemCost, Share};
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
@@ -178,7 +178,7 @@ pub fn dense(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
 }
 
 /// The numbers of a record y x are s = σ(m − y xᵀθ), and δ = −s.
-impl<S: Storage> RecordLoss<S> for Loss {
+impl<S: RecordSets> RecordLoss<S> for Loss {
     /// σ' is at most 1/4.
     const LARGEST_WEIGHT: f64 = 0.25;
     /// |σ''| is at most 1/(6√3).

@@ -6,7 +6,7 @@ use crate::kernel::{
     Cohort, InstructionSet, Proximal, Rows, SparseRow, SparseRows, SparseSteps, Support,
 };
 use crate::linalg::Matrix;
-use crate::problem::records::{RecordLoss, RecordProblem, SetTerm, Storage, batch_noise};
+use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm, batch_noise};
 
 /// An instance on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
@@ -52,7 +52,7 @@ impl SparseRecords {
     }
 }
 
-impl Storage for SparseRecords {
+impl RecordSets for SparseRecords {
     fn features(&self) -> usize {
         self.sets[0].dim()
     }

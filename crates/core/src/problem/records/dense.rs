@@ -1,13 +1,13 @@
 //! Sums over dense records of one product each.
 
-use super::{RecordLoss, SetTerm, Storage};
+use super::{RecordLoss, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, dot, fold_sum, products};
 use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
 
-impl Storage for RecordTables {
+impl RecordSets for RecordTables {
     fn features(&self) -> usize {
         self.rows(0).dim()
     }
@@ -129,7 +129,7 @@ impl Storage for RecordTables {
     }
 }
 
-/// [`Storage::noise_map`] of rows of one product each: the field of a row x is (wᵀ(e, 1)) x with
+/// [`RecordSets::noise_map`] of rows of one product each: the field of a row x is (wᵀ(e, 1)) x with
 /// w = (W x, δ), d + 1 numbers.
 pub fn batch_noise(
     batch: usize,

@@ -3,7 +3,7 @@
 //!
 //! A loss depends on θ through the products of a record x with K rows of θ (K is 1 but for
 //! softmax regression). So a problem is a pair: a [`RecordLoss`] is a function of the products of
-//! one record, and a [`Storage`] sums over records.
+//! one record, and [`RecordSets`] sum over records.
 //!
 //! *Invariant*: d × d matrices are made only by facts that are such matrices, and by the search
 //! for an optimum in few unknowns.
@@ -33,7 +33,7 @@ pub struct SetTerm<'a> {
 /// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
 /// holds set c modulo their number. W is the weight of a record and δ its residual
 /// ([`RecordLoss`]).
-pub trait Storage: Send + Sync + Sized + 'static {
+pub trait RecordSets: Send + Sync + Sized + 'static {
     /// K.
     fn classes(&self) -> usize {
         1
@@ -48,7 +48,7 @@ pub trait Storage: Send + Sync + Sized + 'static {
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
     }
-    /// The multiplications of [`Storage::products`] of all sets.
+    /// The multiplications of [`RecordSets::products`] of all sets.
     fn multiplications(&self) -> usize {
         let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
         records * self.features() * self.classes()
@@ -153,7 +153,7 @@ pub trait Storage: Send + Sync + Sized + 'static {
 
 /// A loss ℓ of a record's K products u, without the penalty, with its residual δ = ∂ℓ/∂u, K
 /// numbers, and its weight W = ∂²ℓ/∂u², K × K.
-pub trait RecordLoss<S: Storage>: Send + Sync + Sized + 'static {
+pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// A bound on the eigenvalues of W.
     const LARGEST_WEIGHT: f64;
     /// The inverse of a bound on the third derivatives, if one is known.
@@ -235,7 +235,7 @@ pub struct RecordProblem<L, S> {
     optimum: Minimiser,
 }
 
-impl<L: RecordLoss<S>, S: Storage> RecordProblem<L, S> {
+impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// The instance in which client c holds record set c modulo their number.
     ///
     /// # Errors
@@ -336,7 +336,7 @@ impl<L: RecordLoss<S>, S: Storage> RecordProblem<L, S> {
     }
 }
 
-impl<L: RecordLoss<S>, S: Storage> Facts for RecordProblem<L, S> {
+impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn clients(&self) -> usize {
         self.clients
     }
@@ -467,7 +467,7 @@ impl<L: RecordLoss<S>, S: Storage> Facts for RecordProblem<L, S> {
     }
 }
 
-impl<L: RecordLoss<S>, S: Storage> Problem for RecordProblem<L, S> {
+impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     type State = ();
 
     #[inline(always)]
@@ -568,7 +568,7 @@ impl<L: RecordLoss<S>, S: Storage> Problem for RecordProblem<L, S> {
 ///
 /// # Errors
 /// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
-fn find_optimum<L: RecordLoss<S>, S: Storage>(
+fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     shares: impl IntoIterator<Item = (usize, f64)>,
     known: Option<&Minimiser>,
@@ -590,7 +590,7 @@ struct MeanLoss<'a, L, S> {
     sets: Vec<(usize, f64, Vec<f64>)>,
 }
 
-impl<'a, L: RecordLoss<S>, S: Storage> MeanLoss<'a, L, S> {
+impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
     fn new(
         problem: &'a RecordProblem<L, S>,
         shares: impl IntoIterator<Item = (usize, f64)>,
@@ -604,7 +604,7 @@ impl<'a, L: RecordLoss<S>, S: Storage> MeanLoss<'a, L, S> {
     }
 }
 
-impl<L: RecordLoss<S>, S: Storage> Objective for MeanLoss<'_, L, S> {
+impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     fn dim(&self) -> usize {
         self.problem.dim()
     }

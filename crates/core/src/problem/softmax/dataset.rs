@@ -4,8 +4,8 @@ use super::{ClassRecords, Loss, Softmax};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{CLASSES, Held, RecordCost};
-use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, Given, OnRecords, ProblemCost};
+use crate::problem::dataset::Dataset;
+use crate::problem::{Fault, Faults, OnRecords, ProblemCost};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,21 +51,15 @@ impl crate::problem::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
-        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
-        let (classes, labels) = records.classes()?;
-        let held = held.iter().map(|shard| {
-            let rows = shard.iter().flat_map(|&i| records.row(i)).copied().collect();
-            (rows, shard.iter().map(|&i| labels[i]).collect())
-        });
-        let held: Vec<_> = held.collect();
-        let d = records.dimension();
-        let given = Given { shares, optimum: files.known_optimum(), ..Given::default() };
-        let tables = |held: &[ClassRecords]| ClassTables::new(d, classes, self.l2, held);
+        let loaded = self.dataset.load(files, seed, false)?;
+        let (records, classes) = (&loaded.records, loaded.records.count_classes()?);
         let loss = Loss { classes, l2: self.l2, batch: self.batch };
-        let problem = Softmax::new(loss, tables(&held), given)?;
-        let Some(test) = test else { return Ok(problem) };
-        let labels: Vec<u8> = records.classes_of(&test)?.into_iter().map(|k| k as u8).collect();
-        let rows = (0..labels.len()).flat_map(|i| test.row(i)).copied().collect();
-        Ok(problem.with_test(tables(&[(rows, labels)])))
+        loaded.problem(loss, files, |part, sets| {
+            let labels = records.classes_of(part)?;
+            let label = |i: &usize| labels[*i] as u8;
+            let set = |own: &Vec<usize>| (part.rows(own), own.iter().map(label).collect());
+            let sets: Vec<ClassRecords> = sets.iter().map(set).collect();
+            Ok(ClassTables::new(records.dimension(), classes, self.l2, &sets))
+        })
     }
 }

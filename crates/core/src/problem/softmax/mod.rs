@@ -8,7 +8,7 @@
 pub mod dataset;
 pub mod synthetic;
 
-use super::records::{RecordLoss, RecordProblem, SetTerm, Storage};
+use super::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::Matrix;
@@ -162,7 +162,7 @@ fn blocks(
     all
 }
 
-impl Storage for ClassTables {
+impl RecordSets for ClassTables {
     fn classes(&self) -> usize {
         self.classes()
     }

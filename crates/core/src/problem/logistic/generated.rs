@@ -155,21 +155,13 @@ impl Settings {
     /// The columns of a record, which rise.
     fn draw_columns(&self, features: &Alias<u32>, rng: &mut Stream) -> Vec<u32> {
         let mut columns = Vec::with_capacity(self.nonzeros);
-        for _ in 0..ATTEMPTS * self.nonzeros {
-            if columns.len() == self.nonzeros {
-                break;
-            }
-            let column = features.pick(rng.bits());
+        let drawn = (0..ATTEMPTS * self.nonzeros).map(|_| features.pick(rng.bits()));
+        for column in drawn.chain(0..self.dimension as u32) {
             if let Err(place) = columns.binary_search(&column) {
                 columns.insert(place, column);
             }
-        }
-        for column in 0..self.dimension as u32 {
             if columns.len() == self.nonzeros {
                 break;
-            }
-            if let Err(place) = columns.binary_search(&column) {
-                columns.insert(place, column);
             }
         }
         columns

@@ -141,7 +141,8 @@ pub fn batch_noise(
     let (d, n) = (rows.dim(), residuals.len() as f64);
     let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
     for (i, (x, residual)) in rows.iter().zip(residuals).enumerate() {
-        let mut w: Vec<f64> = x.iter().map(|x| weight(i) * x).collect();
+        let weight = weight(i);
+        let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();
         w.push(*residual);
         second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
         mean.add_outer(1.0 / n, x, &w);

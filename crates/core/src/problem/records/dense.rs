@@ -34,10 +34,10 @@ impl RecordSets for RecordTables {
         let weights: Vec<f64> = (0..n).map(|i| weight(i, 0, 0) / n as f64).collect();
         Matrix::weighted_gram(self.rows(set), &weights)
     }
-    fn add_pull(&self, set: usize, share: f64, residuals: &[f64], out: &mut [f64]) {
+    fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let n = residuals.len() as f64;
-        let factors: Vec<f64> = residuals.iter().map(|delta| share * (delta / n)).collect();
-        add_rows(self.rows(set), &factors, out);
+        residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
+        add_rows(self.rows(set), &residuals, out);
     }
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
     where
@@ -70,10 +70,10 @@ impl RecordSets for RecordTables {
     }
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
         let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
-        let mut mean = vec![0.0; self.features()];
-        self.add_pull(set, 1.0, &residuals, &mut mean);
-        let pairs = self.rows(set).iter().zip(residuals);
+        let pairs = self.rows(set).iter().zip(&residuals);
         let second = pairs.fold(0.0, |sum, (x, delta)| sum + delta * delta / n * dot(x, x));
+        let mut mean = vec![0.0; self.features()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
         (second - dot(&mean, &mean)) / loss.batch() as f64
     }
     fn noise_map(

@@ -68,10 +68,10 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix;
 
     /// out ← out + share E δ ⊗ x over a set.
-    fn add_pull(&self, set: usize, share: f64, residuals: &[f64], out: &mut [f64]) {
+    fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
         let scale = share / self.records(set) as f64;
-        let factors: Vec<f64> = residuals.iter().map(|delta| scale * delta).collect();
-        self.add_rows(set, &factors, out);
+        residuals.iter_mut().for_each(|delta| *delta *= scale);
+        self.add_rows(set, &residuals, out);
     }
     /// ∇f of a mean over sets at θ into `out`.
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
@@ -80,7 +80,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     {
         out.iter_mut().zip(theta).for_each(|(out, theta)| *out = loss.l2() * theta);
         for SetTerm { set, share, at } in sets {
-            self.add_pull(*set, *share, &loss.residuals(self, *set, at), out);
+            self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
         }
     }
     /// ∇²f of a mean over sets; see [`Objective::hessian`].
@@ -96,17 +96,17 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         let delta = |i: usize, k: usize| residuals[i * classes + k];
         let mut second = self.gram(set, |i, k, l| delta(i, k) * delta(i, l));
         let mut mean = vec![0.0; second.rows()];
-        self.add_pull(set, 1.0, &residuals, &mut mean);
+        self.add_pull(set, 1.0, residuals, &mut mean);
         second.add_outer(-1.0, &mean, &mean);
         second.scaled(1.0 / loss.batch() as f64)
     }
     /// Its trace, without the matrix: tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
         let (residuals, squares) = (loss.residuals(self, set, at), self.squares(set));
-        let mut mean = vec![0.0; self.features() * self.classes()];
-        self.add_pull(set, 1.0, &residuals, &mut mean);
         let records = residuals.chunks_exact(self.classes()).zip(&squares);
         let second = records.fold(0.0, |sum, (delta, x)| sum + x * dot(delta, delta));
+        let mut mean = vec![0.0; self.features() * self.classes()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
         (second / squares.len() as f64 - dot(&mean, &mean)) / loss.batch() as f64
     }
     /// [`Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its

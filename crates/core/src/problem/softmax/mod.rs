@@ -227,7 +227,7 @@ impl RecordSets for ClassTables {
         let second = blocks(self, set, false, |i, k, l| seconds[i][(k, l)]);
         let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
         let (d, mut pull) = (hessian.rows(), vec![0.0; hessian.rows()]);
-        self.add_pull(set, 1.0, &residuals, &mut pull);
+        self.add_pull(set, 1.0, residuals, &mut pull);
         let mean = Matrix::from_fn(d, d + 1, |i, j| if j < d { hessian[(i, j)] } else { pull[i] });
         let mean = mean.times(s).times(&mean.transpose());
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)

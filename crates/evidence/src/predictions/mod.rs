@@ -411,19 +411,7 @@ pub(super) fn of_moments(
     quantity: Quantity,
     scenario: &Scenario,
 ) -> Option<f64> {
-    let value = match quantity {
-        Quantity::SqError => moments.sq_error,
-        Quantity::SqErrorAverage => moments.sq_error_average,
-        Quantity::SqErrorClients => moments.sq_error_clients?,
-        Quantity::Lyapunov => moments.lyapunov?,
-        Quantity::SqErrorLimit => {
-            let (limit, optimum) = (scenario.limit.as_ref()?, scenario.instance.optimum());
-            let d = optimum.len();
-            let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]);
-            let apart: Vec<f64> = apart.collect();
-            dot(&apart, &apart) + trace(moments.covariance.entries(), d)
-        }
-        _ => return None,
-    };
+    let (expected, optimum) = (quantity.info().expected?, scenario.instance.optimum());
+    let value = expected(moments, optimum, scenario.limit.as_deref())?;
     value.is_finite().then_some(value)
 }

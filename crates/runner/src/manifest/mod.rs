@@ -6,12 +6,10 @@
 pub mod amendment;
 pub mod axis;
 pub mod claim;
-mod cost;
 mod deserialize;
 pub mod document;
 pub mod figure;
 pub mod frontier;
-pub mod metric;
 mod pass;
 pub mod read;
 pub mod reference;
@@ -19,10 +17,10 @@ pub mod schema;
 mod source;
 pub mod tune;
 
-pub use cost::AtCost;
+pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::{algorithm, problem};
-pub use metric::{Metric, Quantity, TimeAverage};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
@@ -171,23 +169,6 @@ impl InstanceMode {
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }
-}
-
-/// Prices of the simulated wall clock: seconds = latency × communications + bytes sent by all /
-/// bandwidth + call × oracle calls of the slowest client of each round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct Prices {
-    /// Seconds that a communication takes in addition to sending its bytes, 0 or more.
-    #[schemars(range(min = 0.0), example = 0.05)]
-    pub latency: f64,
-    /// Bytes per second through the server's link, which all clients share; above 0, by
-    /// default without limit.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
-    pub bandwidth: Option<f64>,
-    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B times as long.
-    #[schemars(range(min = 0.0), example = 1e-4)]
-    pub call: f64,
 }
 
 /// At which cost the page ranks the algorithms.

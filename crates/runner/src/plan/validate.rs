@@ -208,11 +208,9 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
 fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
     let (kind, has) = (point.problem.spec.kind(), point.problem.spec.record_metrics());
     let missing = |metric: &Metric| {
-        let (accuracy, test) = match metric {
-            Metric::TrainLoss => (false, false),
-            Metric::TestLoss => (false, true),
-            Metric::Accuracy => (true, false),
-            Metric::TestAccuracy => (true, true),
+        let (accuracy, of) = match metric.measured().0 {
+            MeasuredOn::Loss(of) => (false, of),
+            MeasuredOn::Classes(of) => (true, of),
             _ => return None,
         };
         let name = metric.name();
@@ -224,7 +222,7 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
                 "has `{name}`, but `{kind}` has no classes: its labels are numbers"
             ));
         }
-        (test && !has.test).then(|| {
+        (of == RecordsOf::Test && !has.test).then(|| {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
         })
     };

@@ -1,8 +1,6 @@
-//! What runs pay, as manifests name it: the quantities that are costs, and the costs at which
-//! runs are compared.
+//! The costs at which runs are compared, and prices.
 
-use super::{Prices, Quantity};
-use exactfed_core::federated::Cost;
+use super::{Quantity, QuantityKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,23 +22,12 @@ impl AtCost {
     /// An example for the documentation.
     pub const EXAMPLE: Self = Self { unit: Quantity::Communications, most: 500.0 };
 
-    /// The units, each with an amount for the documentation.
-    const UNITS: [(Quantity, f64); 7] = [
-        (Quantity::Communications, 500.0),
-        (Quantity::Gradients, 10_000.0),
-        (Quantity::LocalSteps, 10_000.0),
-        (Quantity::OracleCalls, 100_000.0),
-        (Quantity::VectorsSent, 5000.0),
-        (Quantity::Bytes, 1e6),
-        (Quantity::Seconds, 60.0),
-    ];
-
     /// The names of the units.
-    pub const NAMES: [&str; 7] = {
-        let mut names = [""; 7];
+    pub const NAMES: [&str; Quantity::COSTS.len()] = {
+        let mut names = [""; Quantity::COSTS.len()];
         let mut i = 0;
         while i < names.len() {
-            names[i] = Self::UNITS[i].0.name();
+            names[i] = Quantity::COSTS[i].name();
             i += 1;
         }
         names
@@ -48,16 +35,20 @@ impl AtCost {
 
     /// Reads the amount in the unit of this name.
     pub fn read<'de, A: VariantAccess<'de>>(name: &str, most: A) -> Result<Self, A::Error> {
-        let unit = Self::UNITS.iter().find(|(unit, _)| unit.name() == name);
-        let (unit, _) = unit.ok_or_else(|| de::Error::unknown_variant(name, &Self::NAMES))?;
+        let unit = Quantity::COSTS.iter().find(|unit| unit.name() == name);
+        let unit = unit.ok_or_else(|| de::Error::unknown_variant(name, &Self::NAMES))?;
         Ok(Self { unit: *unit, most: most.newtype_variant()? })
     }
 
     /// The choices of a schema, one for each unit.
     pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
-        Self::UNITS.into_iter().map(move |(unit, example)| {
+        Quantity::COSTS.iter().map(move |unit| {
+            let example = match unit.info().kind {
+                QuantityKind::Count(_, example) => example,
+                _ => 60.0,
+            };
             json!({
-                "description": describe(unit),
+                "description": describe(*unit),
                 "type": "object",
                 "properties": {
                     unit.name(): { "type": "number", "format": "double", "examples": [example] }
@@ -104,33 +95,28 @@ impl JsonSchema for AtCost {
     }
 }
 
-impl Quantity {
-    /// The costs of a run.
-    pub const COSTS: [Self; 7] = [
-        Self::Communications,
-        Self::LocalSteps,
-        Self::OracleCalls,
-        Self::Gradients,
-        Self::VectorsSent,
-        Self::Bytes,
-        Self::Seconds,
-    ];
+/// Prices of the simulated wall clock: seconds = latency × communications + bytes sent by all /
+/// bandwidth + call × oracle calls of the slowest client of each round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Prices {
+    /// Seconds that a communication takes in addition to sending its bytes, 0 or more.
+    #[schemars(range(min = 0.0), example = 0.05)]
+    pub latency: f64,
+    /// Bytes per second through the server's link, which all clients share; above 0, by
+    /// default without limit.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
+    pub bandwidth: Option<f64>,
+    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B times as long.
+    #[schemars(range(min = 0.0), example = 1e-4)]
+    pub call: f64,
+}
 
-    /// What has been paid in this unit; `None` of a quantity that is measured.
-    pub fn of_cost(self, cost: &Cost, prices: &Prices) -> Option<f64> {
-        Some(match self {
-            Self::Communications => cost.communications as f64,
-            Self::LocalSteps => cost.local_steps as f64,
-            Self::OracleCalls => cost.oracle_calls as f64,
-            Self::Gradients => cost.sequential_calls as f64,
-            Self::VectorsSent => cost.vectors_sent as f64,
-            Self::Bytes => cost.bytes_sent as f64,
-            Self::Seconds => {
-                let bytes = prices.bandwidth.map_or(0.0, |rate| cost.bytes_sent as f64 / rate);
-                let (latency, call) = (prices.latency, prices.call);
-                latency * cost.communications as f64 + bytes + call * cost.sequential_calls as f64
-            }
-            _ => return None,
-        })
+impl Prices {
+    /// The simulated seconds of so many communications, bytes sent by all, and oracle calls of the
+    /// slowest client of each round.
+    pub fn seconds(&self, communications: f64, bytes: f64, calls: f64) -> f64 {
+        let sending = self.bandwidth.map_or(0.0, |bandwidth| bytes / bandwidth);
+        self.latency * communications + sending + self.call * calls
     }
 }

@@ -4,7 +4,7 @@
 
 use exactfed::analysis::predictions::{MomentsCache, Theory};
 use exactfed::manifest::claim::Prediction;
-use exactfed::manifest::{Metric, Source, TimeAverage};
+use exactfed::manifest::{Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem;
 use exactfed::runner::{predict, prepare};
@@ -67,15 +67,10 @@ fn check_with(name: &str, changes: &[&str]) {
             let mut measured =
                 vec![("error", off(&traces, row, |t| t.sq_error[row], exact.sq_error))];
             for (i, (metric, _)) in traces[0].further.iter().enumerate() {
-                let value = match metric {
-                    Metric::SqErrorAverage => {
-                        Some(exact.sq_error_average).filter(|x| x.is_finite())
-                    }
-                    Metric::SqErrorClients => exact.sq_error_clients,
-                    Metric::Lyapunov => exact.lyapunov,
-                    _ => None,
-                };
-                if let Some(value) = value {
+                let (expected, optimum) =
+                    (metric.quantity().info().expected, p.scenario(0).instance.optimum());
+                let value = expected.and_then(|expected| expected(exact, optimum, None));
+                if let Some(value) = value.filter(|x| x.is_finite()) {
                     measured
                         .push((metric.name(), off(&traces, row, |t| t.further[i].1[row], value)));
                 }

@@ -9,7 +9,8 @@ use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
     Source, Spacing, Start,
 };
-use exactfed_core::problem::Fault;
+use crate::quantity::MeasuredOn;
+use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
 use std::collections::{BTreeMap, BTreeSet};

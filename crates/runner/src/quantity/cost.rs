@@ -35,20 +35,20 @@ impl AtCost {
 
     /// Reads the amount in the unit of this name.
     pub fn read<'de, A: VariantAccess<'de>>(name: &str, most: A) -> Result<Self, A::Error> {
-        let unit = Quantity::COSTS.iter().find(|unit| unit.name() == name);
+        let unit = Quantity::COSTS.into_iter().find(|unit| unit.name() == name);
         let unit = unit.ok_or_else(|| de::Error::unknown_variant(name, &Self::NAMES))?;
-        Ok(Self { unit: *unit, most: most.newtype_variant()? })
+        Ok(Self { unit, most: most.newtype_variant()? })
     }
 
     /// The choices of a schema, one for each unit.
     pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
-        Quantity::COSTS.iter().map(move |unit| {
+        Quantity::COSTS.into_iter().map(move |unit| {
             let example = match unit.info().kind {
                 QuantityKind::Count(_, example) => example,
                 _ => 60.0,
             };
             json!({
-                "description": describe(*unit),
+                "description": describe(unit),
                 "type": "object",
                 "properties": {
                     unit.name(): { "type": "number", "format": "double", "examples": [example] }
@@ -67,8 +67,8 @@ impl Serialize for AtCost {
 
 impl<'de> Deserialize<'de> for AtCost {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct CostReader;
+        impl<'de> Visitor<'de> for CostReader {
             type Value = AtCost;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a cost")
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for AtCost {
                 AtCost::read(&name, most)
             }
         }
-        from.deserialize_enum("AtCost", &Self::NAMES, Reader)
+        from.deserialize_enum("AtCost", &Self::NAMES, CostReader)
     }
 }
 

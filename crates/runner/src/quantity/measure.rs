@@ -21,7 +21,8 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn from(&self, other: &[f64]) -> f64 {
+    /// ‖θ_t − other‖².
+    fn distance_to(&self, other: &[f64]) -> f64 {
         squared_distance(self.run.estimate(), other)
     }
 }
@@ -33,14 +34,14 @@ pub fn nothing(_: &Reading<'_>) -> f64 {
 
 /// ‖θ_t − θ'_t‖².
 pub fn coupling(reading: &Reading<'_>) -> f64 {
-    reading.coupled.map_or(f64::NAN, |other| reading.from(other))
+    reading.coupled.map_or(f64::NAN, |other| reading.distance_to(other))
 }
 
 /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖²; at round 0 that of the start.
 pub fn mean_so_far(reading: &Reading<'_>) -> f64 {
     let (optimum, (sum, rounds)) = (reading.facts.optimum(), reading.sum);
     if rounds == 0 {
-        return reading.from(optimum);
+        return reading.distance_to(optimum);
     }
     let mean: Vec<f64> = sum.iter().map(|x| x / rounds as f64).collect();
     squared_distance(&mean, optimum)
@@ -58,7 +59,7 @@ pub fn clients(reading: &Reading<'_>) -> f64 {
 
 /// ‖θ_t − θ̃‖².
 pub fn from_virtual_optimum(reading: &Reading<'_>) -> f64 {
-    reading.facts.virtual_optimum().map_or(f64::NAN, |other| reading.from(other))
+    reading.facts.virtual_optimum().map_or(f64::NAN, |other| reading.distance_to(other))
 }
 
 /// ‖θ_t − θ*‖²_Σφ.
@@ -127,7 +128,7 @@ pub fn lyapunov(reading: &Reading<'_>) -> f64 {
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
         variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
     }
-    let error = if own.apart { clients(reading) } else { reading.from(optimum) };
+    let error = if own.apart { clients(reading) } else { reading.distance_to(optimum) };
     error + variates / n
 }
 

@@ -30,14 +30,14 @@ pub struct QuantityInfo {
     /// Where its values come from.
     pub kind: QuantityKind,
     /// Its expectation from the exact moments of a run, if they give it.
-    pub expected: Option<Expected>,
+    pub expected: Option<ExpectedValue>,
     /// Whether it is a norm or a difference of objectives, and not a square: rounding leaves more
     /// of it.
     pub is_norm: bool,
 }
 
 /// A quantity from exact moments, θ* and the exact limit, if it is known.
-pub type Expected = fn(&Moments, &[f64], Option<&[f64]>) -> Option<f64>;
+pub type ExpectedValue = fn(&Moments, &[f64], Option<&[f64]>) -> Option<f64>;
 
 /// Where the values of a quantity come from.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +113,7 @@ impl QuantityInfo {
         Self { meaning: Some((words, tex)), ..self }
     }
 
-    const fn expected(self, expected: Expected) -> Self {
+    const fn expected(self, expected: ExpectedValue) -> Self {
         Self { expected: Some(expected), ..self }
     }
 
@@ -160,7 +160,7 @@ macro_rules! quantities {
             pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $(Self::$metric,)*];
 
             /// The costs of a run.
-            pub const COSTS: &[Self] = &[$(Self::$cost,)*];
+            pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
 
             /// The row of the table.
             pub const fn info(self) -> QuantityInfo {

@@ -273,8 +273,10 @@ impl When {
             let unit = unit.formula();
             format!("At the last recorded round of each run that costs at most so many {unit}.")
         };
-        if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+        // A variant without a name, which costs are to serde, makes the choice `anyOf`.
+        if let Some(serde_json::Value::Array(mut choices)) = schema.remove("anyOf") {
             choices.extend(AtCost::choices(text));
+            schema.insert("oneOf".into(), choices.into());
         }
     }
 }

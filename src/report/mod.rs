@@ -326,6 +326,35 @@ fn is_html(state: &State<'_, '_>) -> bool {
     state.auto_escape() == &AutoEscape::Html
 }
 
+/// Adds the filters of the templates.
+fn add_filters(env: &mut Environment<'_>) {
+    env.add_filter("md", markdown::escaped);
+    // Text, text of a paragraph and a name, in the language of the page.
+    env.add_filter("shown", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => notation::notation(&notation::unbroken(text)),
+        false => Value::from(markdown::escaped(text)),
+    });
+    env.add_filter("prose", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => notation::notation(&notation::unbroken(text)),
+        false => Value::from(markdown::prose(text)),
+    });
+    env.add_filter("named", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => text.to_owned(),
+        false => markdown::escaped(text),
+    });
+    env.add_filter("count", |number: usize, noun: &str| count(number, noun));
+    env.add_filter("notation", |text: &str| notation::notation(text));
+    env.add_filter("cited", |text: &str| sources::cited(text));
+    env.add_filter("unbroken", |text: &str| notation::unbroken(text));
+    env.add_filter("code", markdown::code);
+    env.add_filter("json", |value: Value| {
+        let text = serde_json::to_string(&value).unwrap_or_default();
+        // Nothing in it ends the script element.
+        Value::from_safe_string(text.replace('<', "\\u003c"))
+    });
+    env.add_filter("fenced", markdown::fenced);
+}
+
 struct Pages(Environment<'static>);
 
 impl Pages {
@@ -334,31 +363,7 @@ impl Pages {
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
-        env.add_filter("md", markdown::escaped);
-        // Text, text of a paragraph and a name, in the language of the page.
-        env.add_filter("shown", |state: &State<'_, '_>, text: &str| match is_html(state) {
-            true => notation::notation(&notation::unbroken(text)),
-            false => Value::from(markdown::escaped(text)),
-        });
-        env.add_filter("prose", |state: &State<'_, '_>, text: &str| match is_html(state) {
-            true => notation::notation(&notation::unbroken(text)),
-            false => Value::from(markdown::prose(text)),
-        });
-        env.add_filter("named", |state: &State<'_, '_>, text: &str| match is_html(state) {
-            true => text.to_owned(),
-            false => markdown::escaped(text),
-        });
-        env.add_filter("count", |number: usize, noun: &str| count(number, noun));
-        env.add_filter("notation", |text: &str| notation::notation(text));
-        env.add_filter("cited", |text: &str| sources::cited(text));
-        env.add_filter("unbroken", |text: &str| notation::unbroken(text));
-        env.add_filter("code", markdown::code);
-        env.add_filter("json", |value: Value| {
-            let text = serde_json::to_string(&value).unwrap_or_default();
-            // Nothing in it ends the script element.
-            Value::from_safe_string(text.replace('<', "\\u003c"))
-        });
-        env.add_filter("fenced", markdown::fenced);
+        add_filters(&mut env);
         let inks = |paper: usize| -> Vec<String> {
             let of_family = |family| style::hex(style::ink(Color::of_family(family))[paper]);
             (0..FAMILIES).map(of_family).collect()

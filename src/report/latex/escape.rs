@@ -239,7 +239,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut seen = 0;
         walk(&root.join("experiments"), "toml", &mut seen);
-        walk(&root.join("src/analysis"), "rs", &mut seen);
+        walk(&root.join("crates/evidence/src"), "rs", &mut seen);
         assert!(seen > 50);
     }
 }

@@ -11,6 +11,7 @@ pub mod document;
 pub mod figure;
 pub mod frontier;
 mod pass;
+mod prediction;
 pub mod read;
 pub mod reference;
 pub mod schema;
@@ -20,7 +21,7 @@ pub mod tune;
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::{algorithm, problem};
-
+pub use prediction::Prediction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;

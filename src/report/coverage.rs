@@ -140,7 +140,7 @@ impl Errata {
     pub fn new(claims: &[ClaimText]) -> Option<Self> {
         claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
         let text = |shown: ShownErratum| {
-            let named = |name: &&str| {
+            let named = |name: &String| {
                 let (page, id) = name.split_once('#')?;
                 let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
                 Some(claim_on(claim, ""))
@@ -149,7 +149,11 @@ impl Errata {
                 [(*what).to_owned(), short(*printed), short(*holds)]
             };
             let rows = shown.numbers.iter().map(row).collect();
-            ErratumText { shown_by: shown.claims.iter().filter_map(named).collect(), rows, shown }
+            ErratumText {
+                shown_by: shown.erratum.claims.iter().filter_map(named).collect(),
+                rows,
+                shown,
+            }
         };
         let all = errata();
         let (count, slips) = (all.len(), all.iter().filter(|erratum| erratum.slip).count());

@@ -3,8 +3,7 @@
 //! says, at every recorded round.
 
 use exactfed::analysis::predictions::{MomentsCache, Theory};
-use exactfed::manifest::claim::Prediction;
-use exactfed::manifest::{Source, TimeAverage};
+use exactfed::manifest::{Prediction, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem;
 use exactfed::runner::{predict, prepare};

@@ -3,8 +3,9 @@
 
 use super::judge::{Judge, Tested};
 use crate::cells::runs::TraceNeeds;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Selection, When};
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection, When};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::{Cell, selected};
 

@@ -11,8 +11,9 @@ use crate::cells::setting_text::symbol;
 use crate::cells::symbols::average_symbol;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::TimeAverage;
-use exactfed_runner::manifest::claim::{ClaimKeys, Matches, Prediction, Selection};
+use exactfed_runner::manifest::claim::{ClaimKeys, Matches, Selection};
 use exactfed_runner::plan::{Cell, selected};
 
 /// The comparison of means that a claim makes, unless it compares vectors.

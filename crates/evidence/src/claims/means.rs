@@ -11,8 +11,9 @@ use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
 use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{Prediction, Selection, When};
+use exactfed_runner::manifest::claim::{Selection, When};
 use exactfed_runner::plan::Cell;
 
 /// Why two means have no ratio.

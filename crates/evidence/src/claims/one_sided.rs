@@ -4,7 +4,8 @@ use super::judge::{Judge, Tested};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::{MeanComparison, against};
 use crate::cells::runs::TraceNeeds;
-use exactfed_runner::manifest::claim::{ClaimKeys, Inequality, Prediction};
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::claim::{ClaimKeys, Inequality};
 use exactfed_runner::plan::Cell;
 
 /// A claim on an upper or a lower bound.

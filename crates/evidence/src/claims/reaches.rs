@@ -7,7 +7,8 @@ use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
-use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Reaches, When};
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::claim::{ClaimKeys, Reaches, When};
 use exactfed_runner::plan::Cell;
 
 impl<'a> Claim<'a> for &'a Reaches {

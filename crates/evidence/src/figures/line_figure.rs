@@ -13,8 +13,8 @@ use crate::scene::figure::{
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::manifest::figure::{
     Band, Convergence, FigureKeys, Scale, Scaling, TheoryKind,
 };

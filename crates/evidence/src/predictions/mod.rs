@@ -1,7 +1,6 @@
 //! Predictions of theory for the cells of an experiment, by cell and by name. They are computed
 //! when they are first asked for.
 
-pub mod errata;
 pub mod exact;
 mod expected;
 pub mod first_order;
@@ -23,7 +22,7 @@ use exactfed_core::theory::expansion::{self, Expansion};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, Scenario, predict};

@@ -1,9 +1,8 @@
 //! `[[claim.<kind>]]`: statements that are tested against the results. Claims
 //! change no number; a report gives a verdict on each.
 
-pub use super::Prediction;
 use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys};
-use super::{AtCost, Quantity, TimeAverage};
+use super::{AtCost, Prediction, Quantity, TimeAverage};
 use exactfed_core::flattened::Flattened;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, EnumAccess, VariantAccess, Visitor};

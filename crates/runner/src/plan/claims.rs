@@ -6,9 +6,10 @@ use super::figures::figure_ids;
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::selection::selected;
 use super::{Cell, Setting, short};
+use crate::manifest::Prediction;
 use crate::manifest::Quantity;
 use crate::manifest::claim::{
-    ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Selection, Slope, When,
+    ClaimKeys, Expected, Inequality, Matches, Reaches, Reaching, Selection, Slope, When,
 };
 use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;

@@ -31,11 +31,11 @@ struct CoveredSource {
 struct CoveredStatement {
     place: &'static str,
     says: &'static str,
-    /// Its conditions.
+    /// What it is about, and its conditions.
     conditions: String,
     claims: Vec<StatementClaim>,
     /// Tests of the program that check it.
-    tests: &'static [&'static str],
+    tests: &'static [String],
     /// Why no claim measures it.
     reason: &'static str,
 }
@@ -101,25 +101,26 @@ impl Coverage {
     /// The statements of all sources; `None` unless a claim names one.
     pub fn new(claims: &[ClaimText]) -> Option<Self> {
         claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
-        let row = |statement: &Statement| {
-            let name = statement.name;
+        let row = |statement: &'static Statement| {
+            let name = statement.name.as_str();
             let on = claims.iter().filter(|c| c.stated.statements.iter().any(|s| s == name));
-            let words: Vec<String> = statement.all_conditions().map(|c| c.words()).collect();
+            let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
             let words = joined(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            let first = statement.first_version;
+            let first = &statement.first_version;
             CoveredStatement {
                 place: statement.place(),
-                says: statement.says,
+                says: &statement.says,
                 conditions: match first.is_empty() {
                     true => words,
                     false => format!("{words} (first version: {first})"),
                 },
                 claims: on.map(|claim| claim_on(claim, name)).collect(),
-                tests: statement.tests,
-                reason: statement.reason,
+                tests: &statement.tests,
+                reason: &statement.reason,
             }
         };
-        let of = |key: &str| statements().filter(move |s| s.source() == key).map(row).collect();
+        let of =
+            |key: &str| statements().iter().filter(move |s| s.source() == key).map(row).collect();
         let sources: Vec<CoveredSource> = SOURCES
             .iter()
             .map(|source| CoveredSource {

@@ -23,7 +23,6 @@ const LAYERS: &[&[&str]] = &[
     &["registry"],
     &["files", "panics"],
     &["data"],
-    &["quantity"],
     &["manifest"],
     &["registered"],
     &["plan"],

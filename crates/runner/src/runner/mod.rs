@@ -11,6 +11,7 @@ mod measure;
 pub mod memory;
 pub mod predict;
 mod prepare;
+mod problem_cost;
 mod sanity;
 mod work;
 

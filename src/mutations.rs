@@ -5,14 +5,16 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
-use crate::analysis::claims::{Judge, JudgedClaim, judge_look, number};
+use crate::analysis::claims::{
+    Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
+};
 use crate::analysis::frontier::{self, ComputedFrontier, FrontierCost};
 use crate::analysis::needs::{self, Needs};
 use crate::analysis::predictions::{MomentsCache, Theory, exact_bias};
 use crate::analysis::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::Store;
-use exactfed_runner::manifest::claim::{Prediction, Selection};
+use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Prices, Source};
 use exactfed_runner::plan::{Cell, Plan};
@@ -37,44 +39,6 @@ const SMALL: u64 = 4_000_000;
 
 /// The traces of cells, by id.
 type Traces = HashMap<String, Vec<Trace>>;
-
-/// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wrong {
-    /// The results of the two sides are exchanged.
-    Exchanged,
-    /// All values of the setting have the results of the first.
-    Ignored,
-    /// The first value of the setting has the results of the last, and so on.
-    Reversed,
-    /// Results are larger by the setting, relative to its first value.
-    TiltedUp,
-    /// They are smaller by it.
-    TiltedDown,
-    /// Results are twice as large.
-    Doubled,
-    /// Results are half as large.
-    Halved,
-    /// Vectors have the other sign.
-    Negated,
-    /// Clients are not averaged: results are N times as large.
-    TimesClients,
-    /// Results are H times as large.
-    TimesLocalSteps,
-    /// Runs stay where they start.
-    Standing,
-    /// A round does what a quarter of a round should.
-    Slow,
-    /// Control variates and extrapolation do nothing.
-    Plain,
-    /// An algorithm without them has the results of one with them.
-    Corrected,
-    /// There is no noise: errors are the squared exact bias.
-    WithoutNoise,
-    /// Runs go to the fixed point of the virtual environment: their distances from it are those
-    /// from θ*, and the other way round.
-    OtherPoint,
-}
 
 /// A manifest with the results of its cells.
 struct Subject<'a> {
@@ -165,54 +129,20 @@ fn around_other_point(trace: &Trace) -> Trace {
     out
 }
 
-/// The cells of a claim, and what may be wrong with their results.
+/// A claim that is about cells.
 struct Target<'a> {
     of: &'a Selection,
     right: Option<&'a Selection>,
     over: Option<&'a str>,
-    wrong: Vec<Wrong>,
 }
 
-impl<'a> Target<'a> {
-    /// The claims of a manifest that are about cells, in the order of their table.
-    fn all(plan: &'a Plan) -> Vec<Self> {
-        use Wrong::*;
-        let table = &plan.manifest.claim;
-        let scale = [TimesClients, TimesLocalSteps, Standing, Slow, Plain, Corrected, OtherPoint];
-        let target = |of, right, over, own: &[Wrong]| Self {
-            of,
-            right,
-            over,
-            wrong: own.iter().chain(&scale).copied().collect(),
-        };
-        let sided = |c: &'a exactfed_runner::manifest::claim::Inequality, own| {
-            let right = c.right.as_ref();
-            target(&c.left, right, None, if right.is_some() { &[Exchanged][..] } else { own })
-        };
-        let less = table.less.iter().map(|c| sided(c, &[Doubled]));
-        let at_least = table.at_least.iter().map(|c| match c.prediction {
-            Some(Prediction::ExactBias) => sided(c, &[Halved, WithoutNoise]),
-            _ => sided(c, &[Halved]),
-        });
-        let tilts = [Ignored, Reversed, TiltedUp, TiltedDown];
-        let slopes = table.slope.iter().map(|c| target(&c.of, None, Some(&c.over), &tilts));
-        let matches = table.matches.iter().map(|c| {
-            let own: &[Wrong] = match c.average {
-                Some(_) => &[Doubled, Halved, Negated],
-                None => &[Doubled, Halved],
-            };
-            target(&c.of, c.right.as_ref(), c.over.as_deref(), own)
-        });
-        let reaches = table.reaches.iter().map(|c| target(&c.of, None, None, &[]));
-        less.chain(at_least).chain(slopes).chain(matches).chain(reaches).collect()
-    }
-
+impl Target<'_> {
     /// The results of the cells with what is wrong; `None` if that changes nothing.
     fn replaced(
         &self,
         subject: &Subject<'_>,
         cells: &[CellResult<'_>],
-        wrong: Wrong,
+        wrong: WrongResult,
     ) -> Option<Traces> {
         let frontiers = &subject.frontiers;
         let judge = Judge { plan: subject.plan, cells, theory: subject.theory, frontiers };
@@ -226,31 +156,34 @@ impl<'a> Target<'a> {
             changed.collect()
         };
         let found = match wrong {
-            Wrong::Doubled => each(&|_, trace| scaled(trace, 2.0)),
-            Wrong::Halved => each(&|_, trace| scaled(trace, 0.5)),
-            Wrong::Negated => each(&|_, trace| scaled(trace, -1.0)),
-            Wrong::Standing => each(&|_, trace| standing(trace)),
-            Wrong::Slow => each(&|_, trace| slow(trace)),
-            Wrong::OtherPoint => each(&|_, trace| around_other_point(trace)),
-            Wrong::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
-            Wrong::TimesLocalSteps => {
+            WrongResult::Doubled => each(&|_, trace| scaled(trace, 2.0)),
+            WrongResult::Halved => each(&|_, trace| scaled(trace, 0.5)),
+            WrongResult::Negated => each(&|_, trace| scaled(trace, -1.0)),
+            WrongResult::Standing => each(&|_, trace| standing(trace)),
+            WrongResult::Slow => each(&|_, trace| slow(trace)),
+            WrongResult::OtherPoint => each(&|_, trace| around_other_point(trace)),
+            WrongResult::TimesClients => each(&|cell, trace| scaled(trace, clients(subject, cell))),
+            WrongResult::TimesLocalSteps => {
                 each(&|cell, trace| scaled(trace, cell.cell.identity.algorithm.scale().1 as f64))
             }
-            Wrong::TiltedUp | Wrong::TiltedDown => {
+            WrongResult::TiltedUp | WrongResult::TiltedDown => {
                 let over = self.over?;
                 let first = own.iter().find_map(|cell| number(cell, over))?;
-                let power = if wrong == Wrong::TiltedUp { 1.0 } else { -1.0 };
+                let power = if wrong == WrongResult::TiltedUp { 1.0 } else { -1.0 };
                 each(&|cell, trace| {
                     let x = number(cell, over).unwrap_or(first);
                     scaled(trace, libm::pow(x / first, power))
                 })
             }
-            Wrong::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
-            Wrong::Exchanged
-            | Wrong::Ignored
-            | Wrong::Reversed
-            | Wrong::Plain
-            | Wrong::Corrected => {
+            WrongResult::WithoutNoise => each(&|cell, trace| without_noise(subject, cell, trace)),
+            WrongResult::FrontierTilted(..)
+            | WrongResult::FrontierExchanged(..)
+            | WrongResult::FrontierDoubled(_) => return None,
+            WrongResult::Exchanged
+            | WrongResult::Ignored
+            | WrongResult::Reversed
+            | WrongResult::Plain
+            | WrongResult::Corrected => {
                 let copy = |(to, from): (String, String)| Some((to, traces(&from)?.clone()));
                 self.sources(&judge, cells, wrong)?.into_iter().filter_map(copy).collect()
             }
@@ -264,16 +197,16 @@ impl<'a> Target<'a> {
         &self,
         judge: &Judge<'_>,
         cells: &[CellResult<'_>],
-        wrong: Wrong,
+        wrong: WrongResult,
     ) -> Option<Vec<(String, String)>> {
         let id = |cell: &CellResult<'_>| cell.cell.id.clone();
         let own = judge.chosen(self.of);
         Some(match wrong {
-            Wrong::Exchanged => {
+            WrongResult::Exchanged => {
                 let pairs = judge.pairs(self.of, self.right?).both;
                 pairs.iter().flat_map(|(a, b)| [(id(a), id(b)), (id(b), id(a))]).collect()
             }
-            Wrong::Ignored | Wrong::Reversed => {
+            WrongResult::Ignored | WrongResult::Reversed => {
                 let over = self.over?;
                 let mut groups: BTreeMap<String, Vec<&CellResult<'_>>> = BTreeMap::new();
                 let mut known = vec![over, "path-length"];
@@ -282,7 +215,7 @@ impl<'a> Target<'a> {
                     groups.entry(judge.name(cell, self.of, &known)).or_default().push(cell);
                 }
                 let source = |group: &[&CellResult<'_>], i: usize| match wrong {
-                    Wrong::Ignored => id(group[0]),
+                    WrongResult::Ignored => id(group[0]),
                     _ => id(group[group.len() - 1 - i]),
                 };
                 let of_group = |group: &Vec<&CellResult<'_>>| -> Vec<(String, String)> {
@@ -292,7 +225,7 @@ impl<'a> Target<'a> {
             }
             _ => {
                 let is_other = |other: &CellResult<'_>, cell: &CellResult<'_>| match wrong {
-                    Wrong::Plain => is_plain_of(other.cell, cell.cell),
+                    WrongResult::Plain => is_plain_of(other.cell, cell.cell),
                     _ => is_plain_of(cell.cell, other.cell),
                 };
                 let other = |cell: &&CellResult<'_>| {
@@ -393,50 +326,51 @@ fn doubled<'a>(
 /// A claim, its verdict, and its verdicts under what may be wrong.
 type Row = (String, Verdict, Vec<(String, Verdict)>);
 
+/// The frontiers with what is wrong; `None` if it is wrong with cells.
+fn wrong_frontiers<'a>(
+    frontiers: &[ComputedFrontier<'a>],
+    wrong: WrongResult,
+) -> Option<Vec<ComputedFrontier<'a>>> {
+    Some(match wrong {
+        WrongResult::FrontierTilted(a, b) => {
+            tilted(frontiers, |clients, target| libm::pow(clients as f64, a) * libm::pow(target, b))
+        }
+        WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
+        WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
+        _ => return None,
+    })
+}
+
 /// The claims of a manifest under everything that may be wrong with them.
 fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
     let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
-    let place = |id: &str| judged.iter().position(|c| c.common.id == id).unwrap();
-    let ids: Vec<&str> = plan.manifest.claim.all().iter().map(|(_, keys)| &keys.id[..]).collect();
-    let targets = Target::all(plan);
-    let mut out: Vec<Row> = Vec::new();
-    for (id, target) in ids.iter().zip(&targets) {
-        let place = place(id);
-        let under = |wrong: &Wrong| {
-            let replaced = target.replaced(subject, &cells, *wrong)?;
-            let verdict = subject.verdicts(&replaced, &subject.frontiers)[place];
-            Some((format!("{wrong:?}"), verdict))
+    let row = |claim: &dyn Claim<'_>| {
+        let id = &claim.keys().id;
+        let place = judged.iter().position(|judged| judged.common.id == *id).unwrap();
+        let target = claim.cells().map(|ClaimedCells { of, right }| {
+            let over = claim.over();
+            Target { of, right, over }
+        });
+        let under = |wrong: WrongResult| {
+            let verdicts = match &target {
+                Some(target) => {
+                    let replaced = target.replaced(subject, &cells, wrong)?;
+                    subject.verdicts(&replaced, &subject.frontiers)
+                }
+                None => {
+                    let wrong = wrong_frontiers(&subject.frontiers, wrong)?;
+                    subject.verdicts(&Traces::new(), &wrong)
+                }
+            };
+            Some((format!("{wrong:?}"), verdicts[place]))
         };
-        let under = target.wrong.iter().filter_map(under).collect();
-        out.push((format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under));
-    }
-    let table = &plan.manifest.claim;
-    let powers = || -> Vec<(&'static str, Vec<ComputedFrontier<'_>>)> {
-        vec![
-            ("ε^½", tilted(&subject.frontiers, |_, target| target.sqrt())),
-            ("ε^-½", tilted(&subject.frontiers, |_, target| 1.0 / target.sqrt())),
-            ("N", tilted(&subject.frontiers, |clients, _| clients as f64)),
-        ]
+        let with_cells = target.iter().flat_map(|_| WrongResult::WITH_CELLS);
+        let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
+        (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
     };
-    let slopes = table.frontier_slope.iter().map(|c| (&c.common.id, powers()));
-    let constants = table.frontier_constant.iter().map(|c| (&c.common.id, powers()));
-    let less = table.frontier_less.iter().map(|c| {
-        let both = exchanged(&subject.frontiers, (c.of.algorithm, c.than));
-        let twice = doubled(&subject.frontiers, c.of.algorithm);
-        (&c.common.id, vec![("Exchanged", both), ("Doubled", twice)])
-    });
-    for (id, changes) in slopes.chain(constants).chain(less) {
-        let place = place(id);
-        let verdict = |(name, frontiers): (&str, Vec<ComputedFrontier<'_>>)| {
-            let judged = judge(plan, &cells, subject.theory, &frontiers);
-            (name.to_owned(), judged[place].decision.verdict)
-        };
-        let under = changes.into_iter().map(verdict).collect();
-        out.push((format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under));
-    }
-    out
+    claims(&plan.manifest.claim).iter().map(|claim| row(&**claim)).collect()
 }
 
 /// The manifests of `experiments/`, by name.

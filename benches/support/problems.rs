@@ -4,6 +4,7 @@
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
+use exactfed::kernel::softmax::ClassTables;
 use exactfed::kernel::{Cohort, LocalSteps, Members};
 use exactfed::problem::arrays::NoFiles;
 use exactfed::problem::garnet::{self, Heterogeneity};
@@ -11,7 +12,7 @@ use exactfed::problem::lms::{self, Lms};
 use exactfed::problem::logistic::sparse::SparseLogistic;
 use exactfed::problem::logistic::{self, Logistic, generated};
 use exactfed::problem::quadratic::{self, Quadratic};
-use exactfed::problem::softmax::Softmax;
+use exactfed::problem::softmax::{self, Softmax};
 use exactfed::problem::spectrum::Spectrum;
 use exactfed::problem::td::{Noise, Td};
 use exactfed::problem::{Given, Problem, Settings as _};
@@ -75,7 +76,9 @@ pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
         (rows, (0..250).map(|_| rng.index(10) as u8).collect())
     };
     let records: Vec<_> = (0..clients).map(|_| client()).collect();
-    Softmax::new([features, 10, batch], 0.01, &records, Given::default())
+    let (classes, l2) = (10, 0.01);
+    let tables = ClassTables::new(features, classes, l2, &records);
+    Softmax::new(softmax::Loss { classes, l2, batch }, tables, Given::default())
         .expect("it has an optimum")
 }
 

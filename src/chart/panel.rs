@@ -6,7 +6,7 @@ use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, escape, font, font_size, inner};
 use crate::analysis::{Line, Panel, Plot, Point, Scale, Series};
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
 use std::fmt::Write;
 

@@ -7,7 +7,7 @@ use crate::analysis::{
     Color, Curve, CurveSetting, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Scale, Series,
     Style,
 };
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
 fn at(x: f64, y: f64) -> Point {

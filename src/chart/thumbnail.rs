@@ -198,7 +198,7 @@ mod tests {
     use crate::analysis::{
         Curve, CurveValue, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique,
     };
-    use exactfed_runner::manifest::claim::Prediction;
+    use exactfed_runner::manifest::Prediction;
 
     #[test]
     fn a_simplified_line_stays_within_the_tolerance_and_keeps_its_ends() {

@@ -12,8 +12,8 @@ use crate::analysis::{
     Scale, Series, Style,
 };
 use crate::stats::{mean, standard_deviation, student_95};
+use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::Band;
-use exactfed_runner::manifest::metric::Quantity;
 use exactfed_runner::trace::Trace;
 use std::collections::BTreeMap;
 

@@ -107,7 +107,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         },
         remarks: remarks(claim),
         conditions: (claim.conditions.iter())
-            .map(|found| (found.statement.name, found.summary(), found.sentence()))
+            .map(|found| (found.statement.name.as_str(), found.summary(), found.sentence()))
             .collect(),
         parts: parts(claim, files),
         chart: interval_chart::svg(claim.estimate(), claim.region(), claim.scale, number_of(claim)),

@@ -3,9 +3,9 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::analysis::errata::{ShownErratum, compared, errata};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
+use exactfed_core::theory::errata::{Erratum, Gravity, Numbers, SourceErrata, errata};
 use exactfed_core::words::joined;
 use serde::Serialize;
 
@@ -31,11 +31,11 @@ struct CoveredSource {
 struct CoveredStatement {
     place: &'static str,
     says: &'static str,
-    /// Its conditions.
+    /// What it is about, and its conditions.
     conditions: String,
     claims: Vec<StatementClaim>,
     /// Tests of the program that check it.
-    tests: &'static [&'static str],
+    tests: &'static [String],
     /// Why no claim measures it.
     reason: &'static str,
 }
@@ -57,7 +57,7 @@ struct StatementClaim {
 #[derive(Serialize)]
 struct ErratumText {
     #[serde(flatten)]
-    shown: ShownErratum,
+    erratum: &'static Erratum,
     /// Number, as printed, as it holds.
     rows: Vec<[String; 3]>,
     /// The claims that show it, with their verdicts.
@@ -71,6 +71,7 @@ struct ErrataOfSource {
     name: String,
     /// Which text of it was compared.
     compared: &'static str,
+    /// Those on which results depend first.
     errata: Vec<ErratumText>,
 }
 
@@ -100,25 +101,26 @@ impl Coverage {
     /// The statements of all sources; `None` unless a claim names one.
     pub fn new(claims: &[ClaimText]) -> Option<Self> {
         claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
-        let row = |statement: &Statement| {
-            let name = statement.name;
+        let row = |statement: &'static Statement| {
+            let name = statement.name.as_str();
             let on = claims.iter().filter(|c| c.stated.statements.iter().any(|s| s == name));
-            let words: Vec<String> = statement.all_conditions().map(|c| c.words()).collect();
+            let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
             let words = joined(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            let first = statement.first_version;
+            let first = &statement.first_version;
             CoveredStatement {
                 place: statement.place(),
-                says: statement.says,
+                says: &statement.says,
                 conditions: match first.is_empty() {
                     true => words,
                     false => format!("{words} (first version: {first})"),
                 },
                 claims: on.map(|claim| claim_on(claim, name)).collect(),
-                tests: statement.tests,
-                reason: statement.reason,
+                tests: &statement.tests,
+                reason: &statement.reason,
             }
         };
-        let of = |key: &str| statements().filter(move |s| s.source() == key).map(row).collect();
+        let of =
+            |key: &str| statements().iter().filter(move |s| s.source() == key).map(row).collect();
         let sources: Vec<CoveredSource> = SOURCES
             .iter()
             .map(|source| CoveredSource {
@@ -139,33 +141,33 @@ impl Errata {
     /// statement of a source.
     pub fn new(claims: &[ClaimText]) -> Option<Self> {
         claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
-        let text = |shown: ShownErratum| {
-            let named = |name: &&str| {
+        let text = |erratum: &'static Erratum| {
+            let named = |name: &String| {
                 let (page, id) = name.split_once('#')?;
                 let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
                 Some(claim_on(claim, ""))
             };
-            let row = |(what, printed, holds): &(&str, f64, f64)| {
-                [(*what).to_owned(), short(*printed), short(*holds)]
-            };
-            let rows = shown.numbers.iter().map(row).collect();
-            ErratumText { shown_by: shown.claims.iter().filter_map(named).collect(), rows, shown }
-        };
-        let all = errata();
-        let (count, slips) = (all.len(), all.iter().filter(|erratum| erratum.slip).count());
-        let mut texts: Vec<ErratumText> = all.into_iter().map(text).collect();
-        let sources = SOURCES.iter().map(|source| {
-            let (own, others) =
-                texts.drain(..).partition(|text: &ErratumText| text.shown.source == source.key);
-            texts = others;
-            ErrataOfSource {
-                key: source.key,
-                name: source.authors_and_year(),
-                compared: compared(source.key),
-                errata: own,
+            let rows = erratum.counterexamples.iter().filter_map(|example| {
+                let Numbers { printed, holds } = example.numbers()?;
+                Some([example.what.clone(), short(printed), short(holds)])
+            });
+            ErratumText {
+                erratum,
+                rows: rows.collect(),
+                shown_by: erratum.claims.iter().filter_map(named).collect(),
             }
-        });
-        let sources = sources.filter(|source| !source.errata.is_empty()).collect();
+        };
+        let of_source = |source: &'static SourceErrata| {
+            let mut errata: Vec<ErratumText> = source.errata.iter().map(text).collect();
+            errata.sort_by_key(|text| text.erratum.gravity);
+            let publication = SOURCES.iter().find(|known| known.key == source.source)?;
+            let (key, name) = (publication.key, publication.authors_and_year());
+            Some(ErrataOfSource { key, name, compared: &source.compared, errata })
+        };
+        let sources: Vec<ErrataOfSource> = errata().iter().filter_map(of_source).collect();
+        let texts = || sources.iter().flat_map(|source| &source.errata);
+        let is_slip = |text: &&ErratumText| text.erratum.gravity == Gravity::Slip;
+        let (count, slips) = (texts().count(), texts().filter(is_slip).count());
         Some(Self { sources, count, slips })
     }
 }

@@ -96,10 +96,10 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
 /// The algorithms of an experiment.
 pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     let cells = &experiment.plan.cells;
-    fn kind_of(cell: &Cell) -> (&str, bool) {
+    let kind_of = |cell: &Cell| {
         let coin = cell.settings.get("communication-probability").is_some();
         (cell.identity.algorithm.kind(), coin)
-    }
+    };
     let formula = |(kind, coin)| {
         let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
         let labels = unique(own.map(|cell| cell.label.as_str()));
@@ -109,81 +109,6 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
         Some(Formula::new(&labels.join("; "), &format!("{words}{vectors}"), &tex))
     };
     unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
-}
-
-/// The meaning of a quantity, and its formula.
-fn meaning(quantity: Quantity) -> Option<(&'static str, &'static str)> {
-    Some(match quantity {
-        Quantity::SqError => (
-            "squared distance of the server's estimate from the optimum",
-            r"\lVert \theta_t - \theta^* \rVert^2",
-        ),
-        Quantity::SqErrorLimit => (
-            "squared distance from the fixed point of the mean, which is its limit where it converges",
-            r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
-        ),
-        Quantity::SqErrorAverage => (
-            "squared distance of the average of the estimates so far",
-            r"\lVert \bar\theta_t - \theta^* \rVert^2",
-        ),
-        Quantity::SqErrorClients => (
-            "mean squared distance of the clients",
-            r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2",
-        ),
-        Quantity::SqErrorVirtual => (
-            "squared distance from the fixed point of the virtual chain",
-            r"\lVert \theta_t - \tilde\theta \rVert^2",
-        ),
-        Quantity::SqErrorFeatures => (
-            "squared distance in the mean covariance of the features",
-            r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
-        ),
-        Quantity::Suboptimality => ("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)"),
-        Quantity::SqGradient => {
-            ("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2")
-        }
-        Quantity::Lyapunov => (
-            "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
-            r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
-        ),
-        Quantity::SqCoupling => (
-            "squared distance of two runs with the same noise",
-            r"\lVert \theta_t - \theta'_t \rVert^2",
-        ),
-        Quantity::CorrectionSum => (
-            "norm of the sum of the variates: 0 but for rounding",
-            r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert",
-        ),
-        Quantity::Bias => ("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert"),
-        Quantity::Variance => (
-            "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
-            r"\operatorname{tr} \operatorname{Cov} \theta",
-        ),
-        _ => return meaning_of_records(quantity),
-    })
-}
-
-/// The meaning of a loss or an accuracy.
-fn meaning_of_records(quantity: Quantity) -> Option<(&'static str, &'static str)> {
-    Some(match quantity {
-        Quantity::TrainLoss => (
-            "mean loss of the clients' records without the penalty, weighted as clients are",
-            r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
-        ),
-        Quantity::TestLoss => (
-            "mean loss of the records of the test set without the penalty",
-            r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
-        ),
-        Quantity::Accuracy => (
-            "fraction of the clients' records whose class is predicted, weighted as clients are",
-            r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
-        ),
-        Quantity::TestAccuracy => (
-            "fraction of the records of the test set whose class is predicted",
-            r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
-        ),
-        _ => return None,
-    })
 }
 
 /// The quantities that an experiment's figures show or that it records.
@@ -199,7 +124,8 @@ fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<Formula> {
     let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
     let optimum = quantity.formula_around_optimum();
     let is_moment = optimum != quantity.formula() && around.contains(&Centre::Optimum);
-    let around_mean = meaning(quantity).filter(|_| !is_moment || around.contains(&Centre::Mean));
+    let around_mean =
+        quantity.info().meaning.filter(|_| !is_moment || around.contains(&Centre::Mean));
     let own = around_mean.map(|(words, tex)| Formula::new(quantity.formula(), words, &[tex]));
     let (words, tex) = AROUND_OPTIMUM;
     let moment = is_moment.then(|| Formula::new(optimum, words, &[tex]));
@@ -227,12 +153,9 @@ mod tests {
             }
         }
         for quantity in Quantity::ALL {
-            let cost = quantity.average().is_none()
-                && quantity.metric().is_none()
-                && *quantity != Quantity::SqError;
-            match meaning(*quantity) {
+            match quantity.info().meaning {
                 Some((_, tex)) => assert!(mathml(tex).starts_with("<math"), "{tex}"),
-                None => assert!(cost, "{} has no formula", quantity.name()),
+                None => assert!(Quantity::COSTS.contains(quantity), "{}", quantity.name()),
             }
         }
     }

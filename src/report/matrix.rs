@@ -239,13 +239,19 @@ fn words(standing: &Standing) -> String {
         }
     };
     words.push_str(&format!("; {}", count(standing.n, &format!("paired {}", standing.unit))));
-    if !standing.diverged.is_empty() && !standing.leaders.is_empty() {
-        words.push_str(&format!("; diverged: {}", standing.diverged.join(", ")));
-    }
-    if !standing.ended.is_empty() && !standing.leaders.is_empty() {
-        words.push_str(&format!("; runs end before: {}", standing.ended.join(", ")));
+    if !standing.leaders.is_empty() {
+        words.push_str(&not_compared(standing));
     }
     words + "."
+}
+
+/// The algorithms that are not compared at a grid point, and why.
+pub fn not_compared(standing: &Standing) -> String {
+    [("diverged", &standing.diverged), ("runs end before", &standing.ended)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(why, names)| format!("; {why}: {}", names.join(", ")))
+        .collect()
 }
 
 fn times(rival: &Rival) -> String {

@@ -49,7 +49,7 @@ use exactfed_runner::plan::Plan;
 pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, context};
+use minijinja::{AutoEscape, Environment, State, context};
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
@@ -295,42 +295,65 @@ const INDEX: &str = include_str!("../../templates/index.js");
 const FIGURES: &str = concat!(
     include_str!("../../templates/figures.js"),
     include_str!("../../templates/plots.js"),
-    include_str!("../../templates/maps.js")
+    include_str!("../../templates/maps.js"),
+    "\n",
+    include_str!("../../templates/tables.js")
 );
 
-/// The templates of pages, by name.
-const TEMPLATES: [(&str, &str); 30] = [
-    ("parts.md", include_str!("../../templates/parts.md")),
-    ("report.md", include_str!("../../templates/report.md")),
-    ("report.css", include_str!("../../templates/report.css")),
-    ("report.html", include_str!("../../templates/report.html")),
-    ("index.md", include_str!("../../templates/index.md")),
-    ("index.html", include_str!("../../templates/index.html")),
-    ("index.css", include_str!("../../templates/index.css")),
-    ("gallery.html", include_str!("../../templates/gallery.html")),
-    ("gallery.md", include_str!("../../templates/gallery.md")),
-    ("smoke.md", include_str!("../../templates/smoke.md")),
-    ("smoke.html", include_str!("../../templates/smoke.html")),
-    ("which-algorithm.md", include_str!("../../templates/which-algorithm.md")),
-    ("which-algorithm.html", include_str!("../../templates/which-algorithm.html")),
-    ("guide.css", include_str!("../../templates/guide.css")),
-    ("claims.md", include_str!("../../templates/claims.md")),
-    ("claims.html", include_str!("../../templates/claims.html")),
-    ("coverage.md", include_str!("../../templates/coverage.md")),
-    ("coverage.html", include_str!("../../templates/coverage.html")),
-    ("errata.md", include_str!("../../templates/errata.md")),
-    ("errata.html", include_str!("../../templates/errata.html")),
-    ("disagreements.md", include_str!("../../templates/disagreements.md")),
-    ("disagreements.html", include_str!("../../templates/disagreements.html")),
-    ("notebook.html", include_str!("../../templates/notebook.html")),
-    ("diff.md", include_str!("../../templates/diff.md")),
-    ("diff.html", include_str!("../../templates/diff.html")),
-    ("diff.css", include_str!("../../templates/diff.css")),
-    ("style.css", include_str!("../../templates/style.css")),
-    ("figure.css", include_str!("../../templates/figure.css")),
-    ("figure.html", include_str!("../../templates/figure.html")),
-    ("parts.html", include_str!("../../templates/parts.html")),
+/// Files of `templates/` with their texts.
+macro_rules! templates {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../templates/", $name)))),*]
+    };
+}
+
+/// The pages that are written as HTML and as Markdown: one tree of blocks each, whose macros are
+/// those of `parts.html` or `parts.md`.
+const TREES: [(&str, &str); 7] = templates![
+    "report.page" "index.page" "smoke.page" "claims.page" "disagreements.page" "coverage.page"
+    "errata.page"
 ];
+
+/// The other templates.
+const TEMPLATES: [(&str, &str); 14] = templates![
+    "parts.md" "parts.html" "style.css" "figure.css" "figure.html" "report.css" "index.css"
+    "guide.css" "which-algorithm.md" "which-algorithm.html" "notebook.html" "diff.md" "diff.html"
+    "diff.css"
+];
+
+/// Whether a template writes HTML.
+fn is_html(state: &State<'_, '_>) -> bool {
+    state.auto_escape() == &AutoEscape::Html
+}
+
+/// Adds the filters of the templates.
+fn add_filters(env: &mut Environment<'_>) {
+    env.add_filter("md", markdown::escaped);
+    // Text, text of a paragraph and a name, in the language of the page.
+    env.add_filter("shown", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => notation::notation(&notation::unbroken(text)),
+        false => Value::from(markdown::escaped(text)),
+    });
+    env.add_filter("prose", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => notation::notation(&notation::unbroken(text)),
+        false => Value::from(markdown::prose(text)),
+    });
+    env.add_filter("named", |state: &State<'_, '_>, text: &str| match is_html(state) {
+        true => text.to_owned(),
+        false => markdown::escaped(text),
+    });
+    env.add_filter("count", |number: usize, noun: &str| count(number, noun));
+    env.add_filter("notation", |text: &str| notation::notation(text));
+    env.add_filter("cited", |text: &str| sources::cited(text));
+    env.add_filter("unbroken", |text: &str| notation::unbroken(text));
+    env.add_filter("code", markdown::code);
+    env.add_filter("json", |value: Value| {
+        let text = serde_json::to_string(&value).unwrap_or_default();
+        // Nothing in it ends the script element.
+        Value::from_safe_string(text.replace('<', "\\u003c"))
+    });
+    env.add_filter("fenced", markdown::fenced);
+}
 
 struct Pages(Environment<'static>);
 
@@ -340,19 +363,7 @@ impl Pages {
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
         env.set_syntax(syntax.build().expect("the default delimiters are valid"));
-        env.add_filter("md", markdown::escaped);
-        env.add_filter("count", |number: usize, noun: &str| count(number, noun));
-        env.add_filter("notation", |text: &str| notation::notation(text));
-        env.add_filter("cited", |text: &str| sources::cited(text));
-        env.add_filter("unbroken", |text: &str| notation::unbroken(text));
-        env.add_filter("prose", markdown::prose);
-        env.add_filter("code", markdown::code);
-        env.add_filter("json", |value: Value| {
-            let text = serde_json::to_string(&value).unwrap_or_default();
-            // Nothing in it ends the script element.
-            Value::from_safe_string(text.replace('<', "\\u003c"))
-        });
-        env.add_filter("fenced", markdown::fenced);
+        add_filters(&mut env);
         let inks = |paper: usize| -> Vec<String> {
             let of_family = |family| style::hex(style::ink(Color::of_family(family))[paper]);
             (0..FAMILIES).map(of_family).collect()
@@ -372,10 +383,15 @@ impl Pages {
         let (light, dark) = (palette(0, &style::PALETTE), palette(1, &style::DARK_PALETTE));
         env.add_global("palette", context! { light, dark });
         // Scripts are plain text and not templates.
-        env.add_global("tables_js", Value::from_safe_string(TABLES.into()));
-        env.add_global("index_js", Value::from_safe_string(INDEX.into()));
-        env.add_global("guide_js", Value::from_safe_string(GUIDE.into()));
-        env.add_global("figures_js", Value::from_safe_string(FIGURES.into()));
+        let [report, tables, index, guide] =
+            [FIGURES, TABLES, INDEX, GUIDE].map(|js| Value::from_safe_string(js.into()));
+        env.add_global("js", context! { report, tables, index, guide });
+        for (tree, text) in TREES {
+            for end in ["html", "md"] {
+                let name = tree.replace("page", end);
+                env.add_template_owned(name, text).expect("the templates are part of the program");
+            }
+        }
         for (name, text) in TEMPLATES {
             env.add_template(name, text).expect("the templates are part of the program");
         }
@@ -383,6 +399,8 @@ impl Pages {
     }
 
     fn render(&self, name: &str, values: Value) -> Result<String, Error> {
+        let parts = if name.ends_with(".html") { "parts.html" } else { "parts.md" };
+        let values = context! { parts, ..values };
         let rendered = self.0.get_template(name).and_then(|t| t.render(values));
         rendered.map_err(|e| error(Path::new(name), e))
     }

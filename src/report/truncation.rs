@@ -52,8 +52,17 @@ impl TextTable {
         table.rows.iter().for_each(|row| text.push_str(&line(row)));
         rows.for_each(|row| text.push_str(&line(&row)));
         files.push((file.clone(), text));
-        let note = format!("The first {} of {} rows; all are in", thousands(most), thousands(all));
-        Self { note, file, ..table }
+        table.of_rows(all, &file)
+    }
+
+    /// The table with a note, unless it has all of so many rows, that this file has all.
+    pub fn of_rows(self, all: usize, file: &str) -> Self {
+        if self.rows.len() == all {
+            return self;
+        }
+        let (shown, all) = (thousands(self.rows.len()), thousands(all));
+        let note = format!("The first {shown} of {all} rows; all are in");
+        Self { note, file: file.to_owned(), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use super::number_text::{bracket, interval, short};
 use super::series::quoted;
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::{Experiment, TunedRow, TuningResult};
-use exactfed_core::words::{count, thousands};
+use exactfed_core::words::count;
 use serde::Serialize;
 
 /// The section on tuning.
@@ -61,12 +61,8 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
         cells
     };
     files.push(("tuned.csv".into(), csv(found)));
-    let mut table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row));
-    if found.rows.len() > MOST_ROWS {
-        let (shown, all) = (thousands(MOST_ROWS), thousands(found.rows.len()));
-        table.note = format!("The first {shown} of {all} rows; all are in");
-        table.file = "tuned.csv".into();
-    }
+    let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
+        .of_rows(found.rows.len(), "tuned.csv");
     Some(PageTuning { sentences: sentences(experiment, found, several), table })
 }
 

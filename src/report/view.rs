@@ -5,7 +5,7 @@ use super::claims::{self, ClaimText};
 use super::finding::Finding;
 use super::formula;
 use super::looks;
-use super::matrix::RankingMatrix;
+use super::matrix::{RankingMatrix, not_compared};
 use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::tuning;
@@ -302,15 +302,7 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => [standing.no_others().into(), "–".into()],
         });
-        let diverged = match standing.diverged.len() {
-            0 => String::new(),
-            _ => format!("; diverged: {}", standing.diverged.join(", ")),
-        };
-        let ended = match standing.ended.len() {
-            0 => String::new(),
-            _ => format!("; runs end before: {}", standing.ended.join(", ")),
-        };
-        cells.push(format!("{}{diverged}{ended}", standing.n));
+        cells.push(format!("{}{}", standing.n, not_compared(standing)));
         cells
     };
     TextTable::first(&heads, standings.rows.iter().map(row), (MOST_ROWS, "winners"), files)

@@ -3,7 +3,7 @@
 //! *Invariant*: two cells of an experiment differ in the kind of their problem or algorithm,
 //! in their seed or in one of these columns. So a group-by over all of them mixes no cells.
 
-use exactfed_runner::plan::{Setting, leaves, short};
+use exactfed_runner::plan::{Setting, short};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;
@@ -47,23 +47,33 @@ pub type Leaves = BTreeMap<String, Value>;
 
 /// The leaves of a cell: the settings whose hash is its id, and defaults that its manifest
 /// names as values of an axis.
-pub fn cell_leaves<'a>(
+pub fn leaves<'a>(
     table: &toml::Table,
     defaults: impl IntoIterator<Item = (&'a str, &'a Setting)>,
 ) -> Leaves {
-    let leaf = |value: &Value| match value {
-        Value::Table(_) => Value::Boolean(true),
-        Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
-        single => single.clone(),
-    };
-    let own = leaves(table).into_iter();
-    let mut all: Leaves = own.map(|(path, value)| (without_kind(&path), leaf(value))).collect();
+    let mut all = Leaves::new();
+    for (key, value) in table {
+        add(&mut all, key, value);
+    }
     for (path, setting) in defaults {
         all.entry(without_kind(path)).or_insert_with(|| from_setting(setting));
     }
     // These have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
+}
+
+fn add(all: &mut Leaves, path: &str, value: &Value) {
+    let leaf = match value {
+        Value::Table(inner) if !inner.is_empty() => {
+            inner.iter().for_each(|(key, value)| add(all, &format!("{path}.{key}"), value));
+            return;
+        }
+        Value::Table(_) => Value::Boolean(true),
+        Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
+        single => single.clone(),
+    };
+    all.insert(without_kind(path), leaf);
 }
 
 fn without_kind(path: &str) -> String {
@@ -209,7 +219,7 @@ mod tests {
             "seed = 1\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 1\nkinds = [1, 2]",
             "seed = 2\nrounds = 4\n[algorithm.fedlsa]\nstep-size = 0.5\np = 0.5\nlazy = true",
         ];
-        let cells = cells.map(|text| cell_leaves(&table(text), []));
+        let cells = cells.map(|text| leaves(&table(text), []));
         cells.iter().for_each(|cell| survey.add(cell.clone()));
         let axes = SettingColumn::all(&[survey], &[]);
         let found: Vec<(&str, DataType)> =
@@ -226,7 +236,7 @@ mod tests {
         assert_eq!(p(0).null_count(), 2);
         assert_eq!(p(1).f64().unwrap().get(1), Some(1.0));
         let default = ("algorithm.fedavg.p", &Setting::Number(2.0));
-        let with_default = cell_leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), [default]);
+        let with_default = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), [default]);
         assert_eq!(with_default["algorithm.p"], Value::Integer(2));
     }
 }

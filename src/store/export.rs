@@ -5,7 +5,7 @@
 //! cell, replicate and round. At no time is more in memory than one cell, or one pack, and one
 //! group of rows.
 
-use super::axes::{Leaves, SettingColumn, SettingValues, cell_leaves};
+use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::parquet::COSTS;
 use super::{CellSummary, Status, Store};
 use exactfed_core::words::inert;
@@ -170,7 +170,7 @@ impl<'a> ExportedRows<'a> {
 pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<DataFrame> {
     let settings = |cell: &Cell| {
         let own = cell.identity.canonical();
-        let mut all = cell_leaves(&own, defaults(cell, &own));
+        let mut all = leaves(&own, defaults(cell, &own));
         // A column of its own has it.
         all.remove("rounds");
         all
@@ -193,8 +193,8 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     let cells = &plan.cells;
     let mut columns = vec![
         text(cells, "cell", |cell| cell.id.clone()),
-        text(cells, "problem", |cell| cell.identity.problem.kind().to_owned()),
-        text(cells, "algorithm", |cell| cell.identity.algorithm.kind().to_owned()),
+        text(cells, "problem", |cell| cell.identity.problem.kind()),
+        text(cells, "algorithm", |cell| cell.identity.algorithm.kind()),
         text(cells, "label", |cell| cell.label.clone()),
         text(cells, "state", status),
         Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),
@@ -250,7 +250,7 @@ impl<'a> ExportedExperiment<'a> {
 
     /// The settings of one of its cells.
     fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        cell_leaves(
+        leaves(
             settings,
             self.last_run.get(id).into_iter().flat_map(|cell| defaults(cell, settings)),
         )

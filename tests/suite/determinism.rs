@@ -1,6 +1,7 @@
 //! The same bits at any thread count, in any shard split, alone or in a grid.
 
 use crate::support::{Bench, GARNET, LOGISTIC};
+use exactfed::problem::Spec;
 
 fn digests(bench: &Bench, arguments: &[&str]) -> Vec<String> {
     let out = format!("out-{}", arguments.join("").replace(['/', '='], "-"));
@@ -81,18 +82,8 @@ fn digests_are_what_they_were() {
 /// say *results change*.
 #[test]
 fn digests_of_every_pair_are_what_they_were() {
-    let bench = Bench::of_smoke(&[
-        "all-atoms",
-        "all-garnet",
-        "all-least-squares-dataset",
-        "all-lms",
-        "all-logistic",
-        "all-logistic-dataset",
-        "all-mdp",
-        "all-quadratic",
-        "all-softmax-dataset",
-        "all-sparse-logistic",
-        "all-synthetic",
-    ]);
+    let mut names: Vec<String> = Spec::KINDS.iter().map(|kind| format!("all-{kind}")).collect();
+    names.sort();
+    let bench = Bench::of_smoke(&names.iter().map(String::as_str).collect::<Vec<_>>());
     insta::assert_snapshot!("pair_digests", bench.run(&["digest"]).expect(0).out);
 }

@@ -3,8 +3,9 @@
 use crate::support::{Bench, edited, smoke};
 use exactfed::analysis::exact::{CellTheory, KINDS, cell_theory, find_cell};
 use exactfed::analysis::{Body, analyse};
+use exactfed::manifest::Prediction;
 use exactfed::manifest::Source;
-use exactfed::manifest::claim::{Prediction, Scalar, Selection};
+use exactfed::manifest::claim::{Scalar, Selection};
 use exactfed::plan::{Cell, Plan};
 use exactfed::runner::prepare;
 use exactfed::stats::{mean, standard_deviation};

@@ -23,6 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["registry"],
     &["files", "panics"],
     &["data"],
+    &["quantity"],
     &["manifest"],
     &["registered"],
     &["plan"],

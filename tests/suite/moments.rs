@@ -3,9 +3,9 @@
 //! says, at every recorded round.
 
 use exactfed::analysis::predictions::{MomentsCache, Theory};
-use exactfed::manifest::claim::Prediction;
-use exactfed::manifest::{Metric, Source, TimeAverage};
+use exactfed::manifest::{Prediction, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
+use exactfed::problem;
 use exactfed::runner::{predict, prepare};
 use exactfed::stats::{mean, standard_deviation};
 use exactfed::trace::Trace;
@@ -66,15 +66,10 @@ fn check_with(name: &str, changes: &[&str]) {
             let mut measured =
                 vec![("error", off(&traces, row, |t| t.sq_error[row], exact.sq_error))];
             for (i, (metric, _)) in traces[0].further.iter().enumerate() {
-                let value = match metric {
-                    Metric::SqErrorAverage => {
-                        Some(exact.sq_error_average).filter(|x| x.is_finite())
-                    }
-                    Metric::SqErrorClients => exact.sq_error_clients,
-                    Metric::Lyapunov => exact.lyapunov,
-                    _ => None,
-                };
-                if let Some(value) = value {
+                let (expected, optimum) =
+                    (metric.quantity().info().expected, p.scenario(0).instance.optimum());
+                let value = expected.and_then(|expected| expected(exact, optimum, None));
+                if let Some(value) = value.filter(|x| x.is_finite()) {
                     measured
                         .push((metric.name(), off(&traces, row, |t| t.further[i].1[row], value)));
                 }
@@ -107,28 +102,16 @@ fn check_with(name: &str, changes: &[&str]) {
 }
 
 #[test]
-fn quadratics() {
-    check("all-quadratic");
-}
-#[test]
-fn least_mean_squares() {
-    check("all-lms");
-}
-#[test]
-fn garnet() {
-    check("all-garnet");
-}
-#[test]
-fn atoms() {
-    check("all-atoms");
-}
-#[test]
-fn mdp() {
-    check("all-mdp");
-}
-#[test]
-fn ridge_regression() {
-    check("all-least-squares-dataset");
+fn every_linear_problem() {
+    let linear = |kind: &&&str| {
+        let plan = plan(&format!("all-{kind}"), &[]);
+        plan.cells.iter().all(|cell| cell.identity.problem.linear())
+    };
+    std::thread::scope(|scope| {
+        for kind in problem::Spec::KINDS.iter().filter(linear) {
+            scope.spawn(move || check(&format!("all-{kind}")));
+        }
+    });
 }
 
 /// Clients that weigh by their records, all of them in every round.

@@ -244,8 +244,10 @@ fn documents_use_the_words_of_the_glossary() {
 #[test]
 fn templates_use_the_words_of_the_glossary() {
     let rejected = rejected(&glossary());
-    let [pages, texts] = ["html", "md"].map(|end| files_with(&root().join("templates"), end));
-    assert!(pages.len() > 4 && texts.len() > 3, "the templates were found");
+    let [mut pages, trees, texts] =
+        ["html", "page", "md"].map(|end| files_with(&root().join("templates"), end));
+    assert!(pages.len() > 4 && trees.len() > 4 && texts.len() > 2, "the templates were found");
+    pages.extend(trees);
     let mut found = Vec::new();
     for page in pages {
         found.extend(find(&name(&page), &html(&template(&read(&page))), &rejected));

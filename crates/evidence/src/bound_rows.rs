@@ -6,7 +6,7 @@ use crate::needs;
 use crate::predictions::{Theory, fits, quantity_of};
 use crate::stats::mean;
 use exactfed_core::theory::bounds::Bound;
-use exactfed_runner::plan::{Cell, Plan, selected};
+use exactfed_runner::plan::{Cell, Plan};
 
 /// A bound for a cell.
 #[derive(Clone, Debug)]
@@ -33,8 +33,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
         };
         let mut bounds = theory.bounds(&cell.id, cell.identity.rounds);
         // Statements that are bounds of single claims are shown where such a claim is about the cell.
-        let claimed = plan.manifest.claim.predictions().filter(|(cells, _)| selected(cell, cells));
-        for (_, by) in claimed.filter(|(_, by)| by.is_bound()) {
+        for by in needs::claimed_predictions(plan, cell).into_iter().filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);
             bounds.extend(found.filter(|found| bounds.iter().all(|b| b.name != found.name)));
         }

@@ -48,7 +48,7 @@ pub use figures::line_figure::{self, band_name, x_value};
 pub use looks::{has_cells, judged, judged_once, planned_looks};
 pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::measures::cacheable_measures;
-pub use predictions::{errata, exact, first_order, problems};
+pub use predictions::{exact, first_order, problems};
 pub use ranking::{Rival, Separation, Standing, Standings};
 pub use scene::family;
 pub use scene::figure::{

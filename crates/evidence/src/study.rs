@@ -5,8 +5,7 @@ use crate::cells::read::{instances, one_version, optima};
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
 use crate::claims::{self, JudgedClaims};
-use crate::figures::downsample::FigureCells;
-use crate::figures::{figures, profile, squares};
+use crate::figures::{Figures, profile};
 use crate::frontier::{self, ComputedFrontier};
 use crate::looks::{LooksOfPlan, cell_results};
 use crate::needs::{self, Needs};
@@ -87,7 +86,7 @@ pub fn analyse_with<'a>(
     let needs = Needs::of_plan(plan);
     let (mut cells, mut missing) = cell_results(plan, results, &needs)?;
     one_version(plan, &cells)?;
-    let shown = FigureCells::new(&plan.manifest.figure, &cells);
+    let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
     let prepared = needed_instances(plan, results, &needs, &shown, &cells)?;
     if needs::draws_exact_bias(plan) {
@@ -102,9 +101,9 @@ pub fn analyse_with<'a>(
     let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
     let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
-    let rankings = Rankings::new(places.chain(squares(plan, &cells, &shown)));
+    let rankings = Rankings::new(places.chain(shown.compared(&cells)));
     let standings = Standings::new(axes, &rows, (by, at), &rankings);
-    let mut figures = figures(plan, &cells, &shown, &theory, &rankings, &frontiers);
+    let mut figures = shown.draw(plan, &cells, &theory, &rankings, &frontiers);
     let mut candidates = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;
     add_missing(&mut missing, std::mem::take(&mut candidates.missing));
@@ -146,7 +145,7 @@ fn needed_instances<'a>(
     plan: &'a Plan,
     results: &dyn Results,
     needs: &Needs<'_>,
-    shown: &FigureCells,
+    shown: &Figures<'_>,
     cells: &[CellResult<'_>],
 ) -> Result<Vec<Prepared<'a>>, Error> {
     let wanted = needs.theory(shown, cells);
@@ -180,15 +179,14 @@ fn follow_chosen(
     plan: &Plan,
     results: &dyn Results,
     needs: &Needs<'_>,
-    shown: &FigureCells,
+    shown: &Figures<'_>,
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
     let mut wanted: BTreeMap<usize, TraceNeeds> = BTreeMap::new();
-    let figures = plan.manifest.figure.convergence.iter();
-    for figure in figures.filter(|figure| !needs.draws_all(figure)) {
-        for place in &shown.of(&figure.common).cells {
+    for (figure, places) in shown.iter().filter(|(figure, _)| !needs::draws_all(*figure, plan)) {
+        for place in places {
             let first = || needs.traces(cells[*place].cell);
-            needs::add_figure(figure, wanted.entry(*place).or_insert_with(first));
+            figure.add_needs(wanted.entry(*place).or_insert_with(first));
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();

@@ -1,7 +1,8 @@
 //! Manifests, and the runs that they describe, in memory.
 //!
 //! The modules, each of which imports only from those before it: [`files`] and [`panics`];
-//! [`data`], data files as plain values; [`manifest`], the types that a user writes;
+//! [`data`], data files as plain values; [`quantity`], what is measured and what runs cost;
+//! [`manifest`], the types that a user writes;
 //! [`registered`], what the process adds to them; [`plan`], the cells of a manifest; [`trace`], the numbers of a run; [`runner`].
 //!
 //! Neither a terminal nor a table library is needed: the crate builds for any target.
@@ -14,6 +15,7 @@ pub mod files;
 pub mod manifest;
 pub mod panics;
 pub mod plan;
+pub mod quantity;
 pub mod registered;
 pub mod runner;
 pub mod trace;

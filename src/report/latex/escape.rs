@@ -3,6 +3,7 @@
 //! *Invariant*: the output is ASCII, except for accented Latin letters, which every engine knows,
 //! and no character of a manifest acts as a command.
 
+use crate::report::notation::numbers;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -68,18 +69,13 @@ enum Piece {
     Math(String),
 }
 
-/// Text for LaTeX. Numbers like `1.23e-4` become powers of ten; a letter of the table
-/// may have an index after `_`, as in θ_c.
+/// Text for LaTeX, with numbers as on the other pages; a letter of the table may have an index
+/// after `_`, as in θ_c.
 pub fn text(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
+    let chars: Vec<char> = numbers(text).chars().collect();
     let mut pieces: Vec<Piece> = Vec::new();
     let mut i = 0;
     while i < chars.len() {
-        if let Some((number, after)) = scientific(&chars, i) {
-            pieces.push(Piece::Math(number));
-            i = after;
-            continue;
-        }
         let c = chars[i];
         let after_symbol = matches!(pieces.last(), Some(Piece::Math(_)));
         if let Some((_, accent)) = ACCENTS.iter().find(|(from, _)| *from == c) {
@@ -165,33 +161,6 @@ fn flush(math: &mut String, out: &mut String) {
     }
 }
 
-/// `-1.23e-4` from `from` on, as a power of ten, and where it ends.
-fn scientific(chars: &[char], from: usize) -> Option<(String, usize)> {
-    let word = |c: &char| c.is_ascii_alphanumeric() || *c == '.';
-    if from > 0 && word(&chars[from - 1]) {
-        return None;
-    }
-    let digits = |at: usize| chars[at..].iter().take_while(|c| c.is_ascii_digit()).count();
-    let signed = |at: usize| at + usize::from(matches!(chars.get(at), Some('-')));
-    let mut end = signed(from);
-    let whole = digits(end);
-    end += whole;
-    if chars.get(end) == Some(&'.') {
-        end += 1 + digits(end + 1);
-    }
-    if whole == 0 || chars.get(end) != Some(&'e') {
-        return None;
-    }
-    let exponent = end + 1;
-    let start = signed(exponent);
-    let last = start + digits(start.min(chars.len()));
-    if last == start || chars.get(last).is_some_and(word) {
-        return None;
-    }
-    let part = |a: usize, b: usize| chars[a..b].iter().collect::<String>();
-    Some((format!(r"{} \times 10^{{{}}}", part(from, end), part(exponent, last)), last))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,7 +192,7 @@ mod tests {
         );
         assert_eq!(
             text("[1.23e-4, -2e10]"),
-            r"[\ensuremath{1.23 \times 10^{-4}}, \ensuremath{-2 \times 10^{10}}]"
+            r"[1.23\ensuremath{\cdot}10\ensuremath{^{-4}}, \ensuremath{-}2\ensuremath{\cdot}10\ensuremath{^{10}}]"
         );
         assert_eq!(text("0e5a5c 1e b1e5 1e-"), "0e5a5c 1e b1e5 1e-");
     }
@@ -270,7 +239,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut seen = 0;
         walk(&root.join("experiments"), "toml", &mut seen);
-        walk(&root.join("src/analysis"), "rs", &mut seen);
+        walk(&root.join("crates/evidence/src"), "rs", &mut seen);
         assert!(seen > 50);
     }
 }

@@ -1,9 +1,7 @@
-//! Affine mean fields, Ā θ − b̄, and covariances of sums over draws: what several
-//! problems share.
+//! Affine mean fields, Ā θ − b̄, and covariances of affine fields: what several problems share.
 
 use super::Facts;
-use crate::kernel::outer::add_rows;
-use crate::kernel::{Rows, axpy, difference, dot};
+use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
 
 /// The mean field of a client, or of all.
@@ -88,44 +86,4 @@ pub fn rank_one_noise<'a>(
         second.add_outer(p * dot(&w, &s.apply(&w)), phi, phi);
     }
     second.plus(-1.0, &mean_part(facts, client, s))
-}
-
-/// The covariance of the mean of a batch of records drawn with replacement: the field of row x
-/// is δ x, with one δ per row in `errors`.
-pub fn batch_covariance(batch: usize, rows: Rows<'_>, errors: &[f64]) -> Matrix {
-    let n = rows.len() as f64;
-    let squares: Vec<f64> = errors.iter().map(|delta| delta * delta / n).collect();
-    let shares: Vec<f64> = errors.iter().map(|delta| delta / n).collect();
-    let mut second = Matrix::weighted_gram(rows, &squares);
-    let mut mean = vec![0.0; rows.dim()];
-    add_rows(rows, &shares, &mut mean);
-    second.add_outer(-1.0, &mean, &mean);
-    second.scaled(1.0 / batch as f64)
-}
-
-/// Its trace, without the matrix.
-pub fn batch_trace(batch: usize, rows: Rows<'_>, errors: &[f64]) -> f64 {
-    let n = rows.len() as f64;
-    let shares: Vec<f64> = errors.iter().map(|delta| delta / n).collect();
-    let mut mean = vec![0.0; rows.dim()];
-    add_rows(rows, &shares, &mut mean);
-    let squares = rows.iter().zip(errors).map(|(x, delta)| delta * delta / n * dot(x, x));
-    (squares.fold(0.0, |sum, square| sum + square) - dot(&mean, &mean)) / batch as f64
-}
-
-/// The same for fields that are affine in e, as a map of s: each record's field is
-/// (wᵀ(e, 1)) x, given as x and w (d + 1 numbers).
-pub fn batch_noise<'a>(
-    batch: usize,
-    s: &Matrix,
-    records: impl ExactSizeIterator<Item = (&'a [f64], Vec<f64>)>,
-) -> Matrix {
-    let (d, n) = (s.rows() - 1, records.len() as f64);
-    let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-    for (x, w) in records {
-        second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
-        mean.add_outer(1.0 / n, x, &w);
-    }
-    let mean = mean.times(s).times(&mean.transpose());
-    second.plus(-1.0, &mean).scaled(1.0 / batch as f64)
 }

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A file that a manifest names: its path, and the hash of its bytes once they are read.
@@ -31,6 +32,17 @@ pub struct FileSize {
     pub lines: u64,
     /// The numbers of all records together, about.
     pub numbers: u64,
+}
+
+/// The end of a file's name, in lower case.
+pub fn extension(path: &str) -> String {
+    let extension = Path::new(path).extension().and_then(|e| e.to_str());
+    extension.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
+pub fn is_libsvm(path: &str) -> bool {
+    ["libsvm", "svm", "txt"].contains(&extension(path).as_str())
 }
 
 impl<'de> Deserialize<'de> for DataFile {

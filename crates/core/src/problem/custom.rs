@@ -1,10 +1,11 @@
 //! Problems that are defined outside of this crate.
 
 use super::arrays::Files;
-use super::{Extent, Fault, Form};
-use crate::definition::{Definition, KeyValues, SettingValue};
+use super::{Exact, Extent, Fault, Form, Settings, Visitor};
+use crate::definition::{CanonicalValues, Definition, KeyValues, Kinds, SettingValue, interned};
 use serde::{Serialize, Serializer};
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,6 +52,16 @@ impl fmt::Debug for CustomProblem {
     }
 }
 
+thread_local! {
+    /// The problems that this thread knows while it reads a manifest.
+    pub static KNOWN: RefCell<Kinds<CustomProblem>> = RefCell::default();
+}
+
+/// The problem of this kind that this thread knows.
+pub fn known(kind: &str) -> Option<Arc<CustomProblem>> {
+    KNOWN.with_borrow(|kinds| kinds.get(kind).cloned())
+}
+
 /// The settings of a `[problem.<kind>]`, and the problem.
 #[derive(Clone, Debug)]
 pub struct CustomProblemSettings {
@@ -68,35 +79,62 @@ impl PartialEq for CustomProblemSettings {
 
 impl CustomProblemSettings {
     /// The name of its kind in a manifest.
-    pub fn kind(&self) -> &str {
-        &self.problem.definition.kind
+    pub fn kind(&self) -> &'static str {
+        interned(&self.problem.definition.kind)
     }
+}
 
-    /// Everything that is wrong with the values.
-    pub fn check(&self) -> Vec<Fault> {
+impl Settings for CustomProblemSettings {
+    /// The instances are of a type that only their builder knows.
+    type Instance = Exact;
+
+    fn check(&self) -> Vec<Fault> {
         let mut faults = not_finite(&self.values);
         if faults.is_empty() {
             faults = self.problem.build.check(&self.values);
         }
         faults
     }
+
+    fn linear(&self) -> bool {
+        self.problem.linear
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.problem.build.extent(&self.values)
+    }
+
+    fn build(&self, _seed: u64, _files: &dyn Files) -> Result<Exact, Fault> {
+        Err(Fault::new("", "this is for built-in problems alone"))
+    }
+
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: Form,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        let built = self.problem.build.build(&self.values, seed, files, form)?;
+        let visited = visitor.visit_custom(built);
+        visited.ok_or_else(|| Fault::new("", "this is for built-in problems alone"))
+    }
 }
 
 /// The values that are no finite numbers.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
-    let fault = |(key, value): (&str, &SettingValue)| match value {
+    let fault = |(key, value): (&'static str, &SettingValue)| match value {
         SettingValue::Number(x) if !x.is_finite() => {
-            let message = format!("must be a finite number, not {x}");
-            Some(Fault::new(key.to_owned(), message))
+            Some(Fault::new(key, format!("must be a finite number, not {x}")))
         }
         _ => None,
     };
     values.iter().filter_map(fault).collect()
 }
 
-/// As a table of one kind.
 impl Serialize for CustomProblemSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map([(self.kind(), self.problem.definition.canonical(None, &self.values))])
+        let Self { problem, values } = self;
+        CanonicalValues { definition: &problem.definition, local_steps: None, values }.serialize(to)
     }
 }

@@ -6,8 +6,8 @@
 //! each client has one trajectory.
 
 use super::arrays::Files;
-use super::td::{Environment, NoSolution, Noise, Td};
-use super::{Extent, Fault, Faults, Share};
+use super::td::{self, Environment, NoSolution, Noise, Td};
+use super::{Extent, Fault, Faults, ProblemCost, Share};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -136,6 +136,10 @@ impl super::Settings for Settings {
             Heterogeneity::Independent {} | Heterogeneity::TwoKernels {} => {}
         }
         faults.0
+    }
+
+    fn cost(&self, _exact: bool) -> ProblemCost {
+        td::cost(self.extent().as_ref())
     }
 
     fn extent(&self) -> Option<Extent> {

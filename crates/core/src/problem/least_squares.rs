@@ -1,16 +1,15 @@
 //! Ridge regression on a user's records: f_c(θ) = ½ E (xᵀθ − y)² + λ/2 ‖θ‖²
 //! over client c's records. The oracle draws a batch with replacement.
 
-use super::affine::{Affine, batch_covariance, batch_noise, batch_trace, half_square};
+use super::affine::Affine;
 use super::arrays::{DataFile, Files};
-use super::dataset::{ClientRecords, Dataset, Records};
-use super::{
-    DrawSmoothness, Facts, Fault, Faults, Problem, RecordMetrics, RecordSizes, RecordsOf, generic,
-};
+use super::cost::{Held, RecordCost};
+use super::dataset::{ClientRecords, Dataset};
+use super::records::{RecordLoss, RecordProblem};
+use super::{Fault, Faults, OnRecords, ProblemCost};
+use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
-use crate::kernel::{Cohort, CohortSteps, InstructionSet, axpy, dot};
 use crate::linalg::Matrix;
-use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,16 +40,13 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: false, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: false, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
+        sizes.cost(exact, &RecordCost::least_squares(features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -58,174 +54,75 @@ impl super::Settings for Settings {
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
-        let labels = records.numbers()?;
-        let d = records.dimension();
+        let loaded = self.dataset.load(files, seed, false)?;
+        let ClientRecords { records, held, shares, .. } = &loaded;
+        let (labels, d) = (records.numbers()?, records.dimension());
         let singular = |who: String| {
-            Fault::new(
-                "l2",
-                format!(
-                    "{who} records do not have full rank: a positive λ makes the system regular"
-                ),
-            )
+            let message = format!(
+                "{who} records do not have full rank: a positive λ makes the system regular"
+            );
+            Fault::new("l2", message)
         };
-        let (mut clients, mut sets, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (c, shard) in held.iter().enumerate() {
-            let mut rows = Vec::with_capacity(shard.len() * d);
-            let mut own = Vec::with_capacity(shard.len());
-            let mut matrix = Matrix::identity(d).scaled(self.l2);
-            let mut offset = vec![0.0; d];
-            for &i in shard {
-                let weight = 1.0 / shard.len() as f64;
+        let field = |(c, own): (usize, &Vec<usize>)| {
+            let (mut matrix, mut offset) = (Matrix::identity(d).scaled(self.l2), vec![0.0; d]);
+            let weight = 1.0 / own.len() as f64;
+            for &i in own {
                 matrix.add_outer(weight, records.row(i), records.row(i));
                 axpy(weight * labels[i], records.row(i), &mut offset);
-                rows.extend_from_slice(records.row(i));
-                own.push(labels[i]);
             }
-            let mean = Affine::new(matrix, offset);
-            clients.push(mean.map_err(|_| singular(format!("client {c}'s")))?);
-            sets.push(rows);
-            targets.push(own);
-        }
-        let mean = Affine::weighted_mean(clients.iter(), shares.as_deref());
-        let mean = mean.map_err(|_| singular("the".into()))?;
-        let of_test = |test: Records| {
-            let targets = test.numbers()?;
-            let rows = (0..targets.len()).flat_map(|i| test.row(i)).copied().collect();
-            let link = Link::Linear { targets: vec![targets] };
-            Ok(RecordTables::new(d, self.l2, link, &[rows]))
+            Affine::new(matrix, offset).map_err(|_| singular(format!("client {c}'s")))
         };
-        let test = test.map(of_test).transpose()?;
-        let tables = RecordTables::new(d, self.l2, Link::Linear { targets }, &sets);
-        Ok(LeastSquares { batch: self.batch, l2: self.l2, tables, clients, shares, test, mean })
+        let fields: Vec<Affine> = held.iter().enumerate().map(field).collect::<Result<_, _>>()?;
+        let mean = Affine::weighted_mean(fields.iter(), shares.as_deref());
+        let mean = mean.map_err(|_| singular("the".into()))?;
+        let loss = Loss { l2: self.l2, batch: self.batch, fields, mean };
+        loaded.problem(loss, files, |part, sets| {
+            let labels = part.numbers()?;
+            let own = |set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect();
+            let link = Link::Linear { targets: sets.iter().map(own).collect() };
+            let rows: Vec<_> = sets.iter().map(|set| part.rows(set)).collect();
+            Ok(RecordTables::new(d, self.l2, link, &rows))
+        })
     }
 }
 
 /// An instance.
-pub struct LeastSquares {
-    batch: usize,
+pub type LeastSquares = RecordProblem<Loss, RecordTables>;
+
+/// The loss ½ (xᵀθ − y)², and the mean fields, which are affine.
+pub struct Loss {
     /// λ.
     l2: f64,
-    tables: RecordTables,
-    /// E xxᵀ + λI and E y x of each client.
-    clients: Vec<Affine>,
-    shares: Option<Vec<f64>>,
-    /// The records of the test set, if there is one.
-    test: Option<RecordTables>,
+    batch: usize,
+    /// E xxᵀ + λI and E y x of each set.
+    fields: Vec<Affine>,
+    /// The mean of the clients' fields.
     mean: Affine,
 }
 
-/// The mean of half the squares of these errors.
-fn mean_loss(errors: &[f64]) -> f64 {
-    errors.iter().fold(0.0, |sum, error| sum + 0.5 * error * error) / errors.len() as f64
-}
+/// The number of a record is the residual xᵀθ − y.
+impl RecordLoss<RecordTables> for Loss {
+    const LARGEST_WEIGHT: f64 = 1.0;
 
-impl Facts for LeastSquares {
-    fn clients(&self) -> usize {
-        self.clients.len()
+    fn l2(&self) -> f64 {
+        self.l2
     }
-    fn unequal_shares(&self) -> Option<&[f64]> {
-        self.shares.as_deref()
+    fn batch(&self) -> usize {
+        self.batch
     }
-    fn optimum(&self) -> &[f64] {
-        &self.mean.optimum
+    fn affine(&self) -> Option<(&[Affine], &Affine)> {
+        Some((&self.fields, &self.mean))
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].optimum
+    fn at(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
+        records.errors(set, theta)
     }
-    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        self.clients[client].evaluate(theta, field);
+    fn residuals(&self, _: &RecordTables, _set: usize, at: &[f64]) -> Vec<f64> {
+        at.to_vec()
     }
-    fn jacobian(&self, client: usize) -> Matrix {
-        self.clients[client].matrix.clone()
+    fn weight(&self, _at: &[f64], _i: usize, _k: usize, _l: usize) -> f64 {
+        1.0
     }
-    fn symmetric(&self) -> bool {
-        true
-    }
-    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-        for (client, weight) in weights {
-            self.clients[*client].matrix.add_product(*weight, false, x, out);
-        }
-    }
-    fn product_effort(&self) -> f64 {
-        (self.clients.len() * self.dim() * self.dim()) as f64
-    }
-    fn noise_trace(&self, client: usize) -> f64 {
-        let errors = self.tables.errors(client, self.optimum());
-        batch_trace(self.batch, self.tables.rows(client), &errors)
-    }
-    fn noise_covariance(&self, client: usize) -> Matrix {
-        let errors = self.tables.errors(client, self.optimum());
-        batch_covariance(self.batch, self.tables.rows(client), &errors)
-    }
-    /// λ adds no noise.
-    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let errors = self.tables.errors(client, self.optimum());
-        let records = self.tables.rows(client).iter().zip(errors).map(|(x, error)| {
-            let mut w = x.to_vec();
-            w.push(error);
-            (x, w)
-        });
-        Some(batch_noise(self.batch, s, records))
-    }
-    fn draws(&self) -> usize {
-        self.held_records().map_or(1, |held| held.largest)
-    }
-    fn linear(&self) -> bool {
-        true
-    }
-    fn draw_smoothness(&self) -> DrawSmoothness {
-        let rows = (0..self.clients.len()).flat_map(|c| self.tables.rows(c).iter());
-        let longest = rows.map(|x| dot(x, x)).fold(0.0, f64::max);
-        DrawSmoothness::AtMost(self.l2 + longest)
-    }
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        let client = |sum, c: usize| sum + self.share(c) * mean_loss(&self.tables.errors(c, theta));
-        match of {
-            RecordsOf::Clients => Some((0..self.clients.len()).fold(0.0, client)),
-            RecordsOf::Test => Some(mean_loss(&self.test.as_ref()?.errors(0, theta))),
-        }
-    }
-    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        Some(half_square(&self.mean.matrix, theta, self.optimum()))
-    }
-}
-
-impl Problem for LeastSquares {
-    type State = ();
-
-    #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        self.tables.field(client, theta, self.batch, |records| rng.index(records), field);
-    }
-
-    fn advance(&self, cohort: Cohort<'_, ()>) {
-        let rest = match self.batch {
-            1 => self.tables.advance_on(InstructionSet::best(), cohort, None),
-            _ => Some(cohort),
-        };
-        if let Some(cohort) = rest {
-            generic::advance(self, cohort);
-        }
-    }
-
-    fn held_records(&self) -> Option<RecordSizes> {
-        let counts = (0..self.clients.len()).map(|client| self.tables.records(client));
-        Some(RecordSizes::of(self.dim(), counts))
-    }
-
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
-        generic::advance_records_together(self, (&self.tables, self.batch), runs);
+    fn losses(&self, records: &RecordTables, set: usize, theta: &[f64]) -> f64 {
+        records.errors(set, theta).iter().fold(0.0, |sum, error| sum + 0.5 * error * error)
     }
 }

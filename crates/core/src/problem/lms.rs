@@ -5,7 +5,7 @@
 use super::affine::half_square;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
-use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem, ProblemCost};
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
@@ -61,6 +61,10 @@ impl super::Settings for Settings {
         faults.non_negative("model-spread", self.model_spread);
         faults.non_negative("noise", self.noise);
         faults.0
+    }
+
+    fn cost(&self, _exact: bool) -> ProblemCost {
+        ProblemCost::without_records(self.extent().as_ref(), |_| 106)
     }
 
     fn extent(&self) -> Option<Extent> {

@@ -3,8 +3,8 @@
 use super::arrays::{DataFile, Files, NpzArrays};
 use super::atoms::{ROUNDING, probabilities, single};
 use super::chain::Chain;
-use super::td::{Environment, NoSolution, Noise, Td};
-use super::{Fault, Faults};
+use super::td::{self, Environment, NoSolution, Noise, Td};
+use super::{Fault, Faults, ProblemCost};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use schemars::JsonSchema;
@@ -36,6 +36,10 @@ impl super::Settings for Settings {
 
     fn uses_seed(&self) -> bool {
         false
+    }
+
+    fn cost(&self, _exact: bool) -> ProblemCost {
+        td::cost(self.extent().as_ref())
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -12,6 +12,7 @@ pub mod arrays;
 pub mod atoms;
 mod chain;
 pub mod check;
+mod cost;
 pub mod custom;
 pub mod dataset;
 mod exact;
@@ -24,7 +25,7 @@ pub mod logistic;
 pub mod mdp;
 mod minimise;
 pub mod quadratic;
-mod record_loss;
+mod records;
 pub mod softmax;
 mod spec;
 pub mod spectrum;
@@ -36,14 +37,15 @@ use crate::linalg::Matrix;
 use crate::rng::Stream;
 use arrays::{DataFile, Files};
 pub use chain::{Move, Trajectory};
+pub use cost::{ProblemCost, RecordsCost};
+use dataset::Dataset;
 pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
 pub use minimise::{MOST_REFINED, Minimiser};
-pub use record_loss::Given;
+pub use records::{Given, RecordProblem};
 pub use spec::Spec;
 use std::any::Any;
-use std::borrow::Cow;
 use std::sync::OnceLock;
 pub use twin::Twin;
 
@@ -204,6 +206,32 @@ pub trait Facts: Send + Sync {
         None
     }
 }
+
+/// Facts of a problem that is made of another one and has these in common with it: those of every
+/// such problem, and those that are listed.
+macro_rules! forward_facts {
+    ($self:ident.$inner:tt, { $($listed:tt)* }) => {
+        forward_facts! { $self.$inner:
+            fn clients(&self) -> usize;
+            fn unequal_shares(&self) -> Option<&[f64]>;
+            fn optimum(&self) -> &[f64];
+            fn optimum_error(&self) -> Option<f64>;
+            fn jacobian(&self, client: usize) -> Matrix;
+            fn symmetric(&self) -> bool;
+            fn jacobian_product(&self, of: &[(usize, f64)], t: bool, x: &[f64], out: &mut [f64]);
+            fn product_effort(&self) -> f64;
+            fn draws(&self) -> usize;
+            fn distribution(&self, client: usize) -> usize;
+            $($listed)*
+        }
+    };
+    ($self:ident.$inner:tt: $(fn $name:ident(&$own:ident$(, $arg:ident: $type:ty)*) $(-> $out:ty)?;)*) => {
+        $(fn $name(&$own $(, $arg: $type)*) $(-> $out)? {
+            $own.$inner.$name($($arg),*)
+        })*
+    };
+}
+use forward_facts;
 
 /// Whether the losses of single draws are convex and smooth with one constant (RR A1(b)).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -395,15 +423,15 @@ impl RecordSizes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Key within the settings' table.
-    pub key: Cow<'static, str>,
+    pub key: &'static str,
     /// What is wrong and what is allowed.
     pub message: String,
 }
 
 impl Fault {
     /// A fault of `key`.
-    pub fn new(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { key: key.into(), message: message.into() }
+    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { key, message: message.into() }
     }
 }
 
@@ -422,7 +450,7 @@ impl Faults {
     /// Adds a fault of `key` unless `holds`.
     pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(Fault::new(key, message()));
+            self.0.push(Fault { key, message: message() });
         }
     }
 
@@ -564,31 +592,56 @@ pub trait Visitor {
     }
 }
 
+/// What settings say of the records whose loss is minimised.
+pub struct OnRecords<'a> {
+    /// The file that holds them; `None` if they are generated.
+    pub dataset: Option<&'a Dataset>,
+    /// Whether they are of classes. Then the field is not affine.
+    pub classes: bool,
+    /// B, the records of an oracle call.
+    pub batch: usize,
+}
+
 /// Settings that describe a problem.
 pub trait Settings {
     /// The type of the instances.
-    type Instance: Problem + 'static;
+    type Instance: Problem + 'static
+    where
+        Self: Sized;
     /// Everything that is wrong with the settings themselves.
     fn check(&self) -> Vec<Fault>;
+    /// What the settings say of records, if a loss of records is minimised.
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        None
+    }
     /// Whether the instance depends on the seed; one that is read from a file does not.
     fn uses_seed(&self) -> bool {
-        true
+        self.on_records().and_then(|of| of.dataset).is_none_or(Dataset::uses_seed)
     }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool {
-        true
+        self.on_records().is_none_or(|of| !of.classes)
     }
     /// Which metrics of records the instance has.
     fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics::default()
+        let metrics = |of: OnRecords<'_>| RecordMetrics {
+            loss: true,
+            accuracy: of.classes,
+            test: of.dataset.is_some_and(|dataset| dataset.test.is_some()),
+        };
+        self.on_records().map(metrics).unwrap_or_default()
     }
     /// The oracle evaluations of one oracle call with noise.
     fn batch(&self) -> u64 {
-        1
+        self.on_records().map_or(1, |of| of.batch as u64)
     }
     /// The size of the instance; `None` if it depends on a file.
     fn extent(&self) -> Option<Extent> {
         None
+    }
+    /// What the parts of the problem cost, with the exact oracle or with its own.
+    fn cost(&self, _exact: bool) -> ProblemCost {
+        ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)
     }
     /// The files that the settings name.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
@@ -599,7 +652,9 @@ pub trait Settings {
     /// # Errors
     /// A [`Fault`] if the instance has no unique solution, or a file
     /// does not hold what it should.
-    fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>;
+    fn build(&self, seed: u64, files: &dyn Files) -> Result<Self::Instance, Fault>
+    where
+        Self: Sized;
     /// Builds the instance and calls the visitor with this form of it. Where the contents of a
     /// file decide how an instance is stored, its type may be another than `Instance`.
     ///
@@ -611,7 +666,10 @@ pub trait Settings {
         files: &dyn Files,
         form: Form,
         visitor: V,
-    ) -> Result<V::Out, Fault> {
+    ) -> Result<V::Out, Fault>
+    where
+        Self: Sized,
+    {
         form.visit(self.build(seed, files)?, visitor)
     }
 }

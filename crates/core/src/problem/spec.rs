@@ -1,100 +1,87 @@
 //! The registry of problems, and what a manifest says of one.
 
-use super::arrays::{DataFile, Files};
+use super::arrays::Files;
 use super::{
-    Extent, Fault, Form, RecordMetrics, Settings, Visitor, atoms, custom, garnet, least_squares,
-    lms, logistic, mdp, quadratic, softmax,
+    Fault, Form, Settings, Visitor, atoms, custom, garnet, least_squares, lms, logistic, mdp,
+    quadratic, softmax,
 };
+use crate::definition::KeysSeed;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, EnumAccess, Error as _, VariantAccess};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// The registry: to add a problem, add its file and a line below.
 macro_rules! problems {
     ($($variant:ident($kind:literal, $settings:ty),)*) => {
         /// A problem as a manifest describes it: `[problem.<kind>]`.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Spec {
             $(#[doc = concat!("`[problem.", $kind, "]`")] #[serde(rename = $kind)] $variant($settings),)*
-            /// A problem that is defined outside of this crate, which is read by its definition.
-            #[serde(untagged, skip_deserializing)]
-            #[schemars(skip, !untagged)]
+            /// A problem that is defined outside of this crate.
+            #[schemars(skip)]
             Custom(custom::CustomProblemSettings),
         }
 
+        impl Serialize for Spec {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, settings),)*
+                    Self::Custom(settings) => to.serialize_newtype_variant("Spec", 0, settings.kind(), settings),
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for Spec {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let kinds = custom::KNOWN.with_borrow(|known| known.names_with(Self::KINDS));
+                from.deserialize_enum("Spec", kinds, SpecVisitor)
+            }
+        }
+
+        struct SpecVisitor;
+
+        impl<'de> de::Visitor<'de> for SpecVisitor {
+            type Value = Spec;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a problem")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Spec, A::Error> {
+                let (kind, content) = data.variant::<String>()?;
+                match kind.as_str() {
+                    $($kind => content.newtype_variant::<$settings>().map(Spec::$variant),)*
+                    other => match custom::known(other) {
+                        Some(problem) => {
+                            let keys = KeysSeed { definition: &problem.definition, local_steps: false };
+                            let (_, values) = content.newtype_variant_seed(keys)?;
+                            Ok(Spec::Custom(custom::CustomProblemSettings { problem, values }))
+                        }
+                        None => Err(A::Error::unknown_variant(other, Spec::KINDS)),
+                    },
+                }
+            }
+        }
+
         impl Spec {
+            /// The kinds of all problems.
+            pub const KINDS: &[&str] = &[$($kind,)*];
+
             /// The name of the problem's kind in a manifest.
-            pub fn kind(&self) -> &str {
+            pub fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $kind,)*
                     Self::Custom(settings) => settings.kind(),
                 }
             }
 
-            /// Everything that is wrong with the settings themselves.
-            pub fn check(&self) -> Vec<Fault> {
-                match self {
-                    $(Self::$variant(settings) => settings.check(),)*
-                    Self::Custom(settings) => settings.check(),
-                }
-            }
-
-            /// The kinds of all problems.
-            pub const KINDS: &[&str] = &[$($kind,)*];
-
-            /// Whether the instance depends on the seed.
-            pub fn uses_seed(&self) -> bool {
-                match self {
-                    $(Self::$variant(settings) => settings.uses_seed(),)*
-                    Self::Custom(_) => true,
-                }
-            }
-
-            /// Whether every F_c is affine in θ.
-            pub fn linear(&self) -> bool {
-                match self {
-                    $(Self::$variant(settings) => settings.linear(),)*
-                    Self::Custom(settings) => settings.problem.linear,
-                }
-            }
-
-            /// Which metrics of records the instance has.
-            pub fn record_metrics(&self) -> RecordMetrics {
-                match self {
-                    $(Self::$variant(settings) => settings.record_metrics(),)*
-                    Self::Custom(_) => RecordMetrics::default(),
-                }
-            }
-
-            /// The oracle evaluations of one oracle call with noise.
-            pub fn batch(&self) -> u64 {
-                match self {
-                    $(Self::$variant(settings) => settings.batch(),)*
-                    Self::Custom(_) => 1,
-                }
-            }
-
-            /// The size of the instance; `None` if it depends on a file.
-            pub fn extent(&self) -> Option<Extent> {
-                match self {
-                    $(Self::$variant(settings) => settings.extent(),)*
-                    Self::Custom(settings) => settings.problem.build.extent(&settings.values),
-                }
-            }
-
-            /// The files that the settings name, by key.
-            pub fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
-                match self {
-                    $(Self::$variant(settings) => settings.files(),)*
-                    Self::Custom(_) => Vec::new(),
-                }
-            }
-
             /// Builds the instance and calls the visitor with it.
             ///
             /// # Errors
-            /// A [`Fault`] if the instance has no unique solution, a file does not hold what it
-            /// should, or the form does not exist.
+            /// As for [`Settings::visit`].
             pub fn build<V: Visitor>(
                 &self,
                 seed: u64,
@@ -104,11 +91,28 @@ macro_rules! problems {
             ) -> Result<V::Out, Fault> {
                 match self {
                     $(Self::$variant(settings) => settings.visit(seed, files, form, visitor),)*
-                    Self::Custom(custom::CustomProblemSettings { problem, values }) => {
-                        let built = problem.build.build(values, seed, files, form)?;
-                        let visited = visitor.visit_custom(built);
-                        visited.ok_or_else(|| Fault::new("", "this is for built-in problems alone"))
-                    }
+                    Self::Custom(settings) => settings.visit(seed, files, form, visitor),
+                }
+            }
+        }
+
+        /// A problem is described by its settings.
+        impl Deref for Spec {
+            type Target = dyn Settings;
+
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    $(Self::$variant(settings) => settings,)*
+                    Self::Custom(settings) => settings,
+                }
+            }
+        }
+
+        impl DerefMut for Spec {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self {
+                    $(Self::$variant(settings) => settings,)*
+                    Self::Custom(settings) => settings,
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use super::affine::{Affine, rank_one_noise};
 use super::chain::{Chain, Move, Trajectory};
-use super::{Facts, Faults, Problem, once};
+use super::{Extent, Facts, Faults, Problem, ProblemCost, once};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
 use crate::linalg::{Matrix, Singular};
@@ -66,6 +66,11 @@ fn one() -> f64 {
 
 fn is_one(calls: &f64) -> bool {
     *calls == one()
+}
+
+/// What the parts of a problem on chains cost.
+pub fn cost(extent: Option<&Extent>) -> ProblemCost {
+    ProblemCost::without_records(extent, |d| 8 + d / 4)
 }
 
 /// One client's environment: a state kernel under the policy, and rewards.

@@ -3,7 +3,7 @@
 //! the effect of the field's curvature, without the noise that both share.
 
 use super::affine::Affine;
-use super::{Facts, Problem, generic, group_clients};
+use super::{Facts, Problem, forward_facts, generic, group_clients};
 use crate::kernel::{Cohort, axpy};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -35,65 +35,22 @@ impl<P: Problem> Twin<P> {
 }
 
 impl<P: Problem> Facts for Twin<P> {
-    fn clients(&self) -> usize {
-        self.problem.clients()
-    }
-    fn unequal_shares(&self) -> Option<&[f64]> {
-        self.problem.unequal_shares()
-    }
-    fn optimum(&self) -> &[f64] {
-        self.problem.optimum()
-    }
-    fn optimum_error(&self) -> Option<f64> {
-        self.problem.optimum_error()
-    }
+    forward_facts!(self.problem, {
+        fn noise_covariance(&self, client: usize) -> Matrix;
+        fn noise_trace(&self, client: usize) -> f64;
+        fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix>;
+        fn independent(&self) -> bool;
+        fn batch(&self) -> u64;
+    });
+
     fn local_optimum(&self, client: usize) -> &[f64] {
         &self.fields[self.field_of[client]].optimum
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         self.fields[self.field_of[client]].evaluate(theta, field);
     }
-    fn jacobian(&self, client: usize) -> Matrix {
-        self.problem.jacobian(client)
-    }
-    fn symmetric(&self) -> bool {
-        self.problem.symmetric()
-    }
-    fn jacobian_product(
-        &self,
-        weights: &[(usize, f64)],
-        transposed: bool,
-        x: &[f64],
-        out: &mut [f64],
-    ) {
-        self.problem.jacobian_product(weights, transposed, x, out);
-    }
-    fn product_effort(&self) -> f64 {
-        self.problem.product_effort()
-    }
-    fn noise_covariance(&self, client: usize) -> Matrix {
-        self.problem.noise_covariance(client)
-    }
-    fn noise_trace(&self, client: usize) -> f64 {
-        self.problem.noise_trace(client)
-    }
-    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        self.problem.noise_map(client, s)
-    }
-    fn draws(&self) -> usize {
-        self.problem.draws()
-    }
-    fn distribution(&self, client: usize) -> usize {
-        self.problem.distribution(client)
-    }
     fn linear(&self) -> bool {
         true
-    }
-    fn independent(&self) -> bool {
-        self.problem.independent()
-    }
-    fn batch(&self) -> u64 {
-        self.problem.batch()
     }
 }
 

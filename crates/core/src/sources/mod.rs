@@ -1,16 +1,14 @@
-//! The publications that manifests and pages name by a short key, with what cites them in full.
+//! The publications that manifests and pages name by a short key, with what cites them in full, and
+//! what they state, in one TOML file per source.
 //!
 //! *Invariant*: the entries are those of the section *Sources* in docs/GLOSSARY.md (a test of
 //! `report::view` compares them).
 
-mod book;
-mod rr;
-mod scafflsa;
-mod slides;
 mod statement;
 
 use serde::Serialize;
 pub use statement::{Condition, StatedAlgorithm, Statement};
+use std::sync::LazyLock;
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -184,15 +182,23 @@ pub fn cited(source: &str) -> String {
     out
 }
 
-/// The statements of all publications, source by source.
-pub fn statements() -> impl Iterator<Item = &'static Statement> {
-    let all = [rr::STATEMENTS, scafflsa::STATEMENTS, slides::STATEMENTS, book::STATEMENTS];
-    all.into_iter().flatten()
+/// The statements of all publications, source by source, each in the order of its publication.
+pub fn statements() -> &'static [Statement] {
+    static STATEMENTS: LazyLock<Vec<Statement>> = LazyLock::new(|| {
+        let files = [
+            include_str!("rr.toml"),
+            include_str!("scafflsa.toml"),
+            include_str!("slides.toml"),
+            include_str!("book.toml"),
+        ];
+        files.into_iter().flat_map(statement::read).collect()
+    });
+    &STATEMENTS
 }
 
 /// The statement with this name.
 pub fn statement(name: &str) -> Option<&'static Statement> {
-    statements().find(|statement| statement.name == name)
+    statements().iter().find(|statement| statement.name == name)
 }
 
 #[cfg(test)]
@@ -248,7 +254,7 @@ mod tests {
         for statement in statements() {
             let known = SOURCES.iter().any(|source| source.key == statement.source());
             assert!(known && !statement.place().is_empty(), "{}", statement.name);
-            assert!(names.insert(statement.name), "{} twice", statement.name);
+            assert!(names.insert(&statement.name), "{} twice", statement.name);
             assert!(
                 statement.says.ends_with('.') || statement.says.ends_with(')'),
                 "{statement:?}"

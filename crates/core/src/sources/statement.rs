@@ -3,29 +3,81 @@
 //!
 //! *Invariant*: an entry that no experiment measures names tests, or says why there is none.
 
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
 /// A statement of a publication.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// Its name in manifests: the key of the publication and the place, `RR Theorem 1`.
-    pub name: &'static str,
+    pub name: String,
     /// What is stated, in a sentence.
-    pub says: &'static str,
-    /// What it is about: the algorithm, and which of its iterates.
-    pub subject: &'static [Condition],
-    /// The conditions under which it is stated.
-    pub conditions: &'static [Condition],
+    pub says: String,
+    /// What it is about, the algorithm and which of its iterates, and the conditions under which it
+    /// is stated.
+    pub conditions: Vec<Condition>,
     /// What the first version of the publication asks of the step size, where versions differ.
-    pub first_version: &'static str,
+    pub first_version: String,
     /// Tests of the program that check it: paths in the repository with the names of functions.
-    pub tests: &'static [&'static str],
+    pub tests: Vec<String>,
     /// Why no claim measures it; empty if claims do.
-    pub reason: &'static str,
+    pub reason: String,
+}
+
+/// A file of statements.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatementFile {
+    subjects: BTreeMap<String, Vec<Condition>>,
+    conditions: BTreeMap<String, Vec<Condition>>,
+    statements: Vec<StatementRow>,
+}
+
+/// A statement as its file has it, where `subject` and `conditions` name lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct StatementRow {
+    name: String,
+    says: String,
+    subject: Option<String>,
+    conditions: Option<String>,
+    #[serde(default)]
+    first_version: String,
+    #[serde(default)]
+    tests: Vec<String>,
+    #[serde(default)]
+    reason: String,
+}
+
+/// The statements of a file, in its order.
+///
+/// # Panics
+/// If the file is no such table, or a statement names a list that the file does not have.
+pub(super) fn read(text: &str) -> Vec<Statement> {
+    let StatementFile { subjects, conditions, statements } =
+        toml::from_str(text).unwrap_or_else(|error| panic!("a file of statements: {error}"));
+    let list = |lists: &BTreeMap<String, Vec<Condition>>, name: Option<String>| {
+        let known =
+            |name: String| lists.get(&name).unwrap_or_else(|| panic!("no list {name}")).clone();
+        name.map_or_else(Vec::new, known)
+    };
+    let statement = |row: StatementRow| Statement {
+        conditions: [list(&subjects, row.subject), list(&conditions, row.conditions)].concat(),
+        name: row.name,
+        says: row.says,
+        first_version: row.first_version,
+        tests: row.tests,
+        reason: row.reason,
+    };
+    statements.into_iter().map(statement).collect()
 }
 
 /// An algorithm that statements are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StatedAlgorithm {
     /// FedAvg, FedLSA on a linear field.
+    #[serde(rename = "fedavg")]
     FedAvg,
     /// Scaffold with a fixed number of local steps, SCAFFLSA under H2 on a linear field.
     Scaffold,
@@ -45,11 +97,18 @@ pub enum StatedAlgorithm {
 
 /// A condition that may be checked from what is known of an instance and a run. γ is the step
 /// size, H the number of local steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// The algorithm is one of the first; or one of the second in a claim that compares it with one
-    /// of the first.
-    Algorithm(&'static [StatedAlgorithm], &'static [StatedAlgorithm]),
+    /// The algorithm is one of these, or compared with one of these in a claim.
+    #[serde(rename_all = "kebab-case")]
+    Algorithm {
+        /// The algorithms that the statement is about.
+        any_of: Vec<StatedAlgorithm>,
+        /// Those that a claim may compare with them.
+        #[serde(default)]
+        compared_with: Vec<StatedAlgorithm>,
+    },
     /// The step size does not fall from round to round.
     ConstantStepSize,
     /// The estimate is the last iterate. Statements on the bias do not need it: the mean of the
@@ -62,12 +121,12 @@ pub enum Condition {
     /// The gradient of every draw is cocoercive (RR A1(b)): E‖F_c(θ; Z) − F_c(θ'; Z)‖² ≤
     /// L⟨θ − θ', F̄_c(θ) − F̄_c(θ')⟩ with a finite L. Every draw's loss is convex.
     ConvexDraws,
-    /// γ L ≤ this, L as in [`Condition::ConvexDraws`].
+    /// γ L ≤ 1/this, L as in [`Condition::ConvexDraws`].
     StepTimesSmoothness(f64),
     /// γ H μ ≤ 1, μ the least strong convexity of the f_c.
     PathTimesConvexity,
-    /// γ H ≤ this.
-    Path(f64),
+    /// γ H ≤ 1.
+    Path,
     /// γ H L ≤ 1.
     PathTimesSmoothness,
     /// Gradients are exact.
@@ -98,47 +157,17 @@ pub enum Condition {
     /// 1/N, and the server takes their mean.
     AllClients,
     /// What the program cannot check, in words.
-    Unknown(&'static str),
+    Unknown(String),
 }
 
 impl Statement {
-    /// A statement that claims of experiments measure.
-    pub(super) const fn new(
-        subject: &'static [Condition],
-        name: &'static str,
-        says: &'static str,
-        conditions: &'static [Condition],
-    ) -> Self {
-        Self { name, says, subject, conditions, first_version: "", tests: &[], reason: "" }
-    }
-
-    /// The same with what the first version asks of the step size.
-    pub(super) const fn first_version(self, first_version: &'static str) -> Self {
-        Self { first_version, ..self }
-    }
-
-    /// The same with tests of the program that check it.
-    pub(super) const fn tested(self, tests: &'static [&'static str]) -> Self {
-        Self { tests, ..self }
-    }
-
-    /// The same with the reason why no claim measures it.
-    pub(super) const fn unmeasured(self, reason: &'static str) -> Self {
-        Self { reason, ..self }
-    }
-
-    /// What it is about, and the conditions under which it is stated.
-    pub fn all_conditions(&self) -> impl Iterator<Item = Condition> {
-        self.subject.iter().chain(self.conditions).copied()
-    }
-
     /// The key of the publication.
-    pub fn source(&self) -> &'static str {
+    pub fn source(&self) -> &str {
         self.name.split(' ').next().unwrap_or_default()
     }
 
     /// The place in the publication.
-    pub fn place(&self) -> &'static str {
+    pub fn place(&self) -> &str {
         self.name.split_once(' ').map_or("", |(_, place)| place)
     }
 }
@@ -161,14 +190,10 @@ impl StatedAlgorithm {
 
 impl Condition {
     /// How pages write it.
-    pub fn words(self) -> String {
-        let fraction = |bound: f64| match (1.0 / bound).round() {
-            1.0 => String::from("1"),
-            inverse => format!("1/{inverse}"),
-        };
+    pub fn words(&self) -> String {
         match self {
-            Self::Algorithm(of, _) => {
-                let names: Vec<&str> = of.iter().map(|algorithm| algorithm.name()).collect();
+            Self::Algorithm { any_of, .. } => {
+                let names: Vec<&str> = any_of.iter().map(|algorithm| algorithm.name()).collect();
                 format!("the algorithm is {}", names.join(" or "))
             }
             Self::ConstantStepSize => "the step size is constant".into(),
@@ -176,9 +201,10 @@ impl Condition {
             Self::AveragedIterates => "iterates are averaged".into(),
             Self::StronglyConvex => "every f_c is strongly convex".into(),
             Self::ConvexDraws => "every draw's loss is convex and smooth".into(),
-            Self::StepTimesSmoothness(most) => format!("γL ≤ {}", fraction(most)),
+            Self::StepTimesSmoothness(1.0) => "γL ≤ 1".into(),
+            Self::StepTimesSmoothness(inverse) => format!("γL ≤ 1/{inverse}"),
             Self::PathTimesConvexity => "γμH ≤ 1".into(),
-            Self::Path(most) => format!("γH ≤ {}", fraction(most)),
+            Self::Path => "γH ≤ 1".into(),
             Self::PathTimesSmoothness => "γHL ≤ 1".into(),
             Self::WithoutNoise => "gradients are exact".into(),
             Self::Linear => "fields are affine".into(),
@@ -193,18 +219,7 @@ impl Condition {
             Self::Stable => "η ≤ 2/L and ηa ≤ 1/2".into(),
             Self::FewLocalSteps => "H ≤ min(a/(32ηC_A²), 1/η, 1/(ηa)) and ηC_A ≤ 1".into(),
             Self::AllClients => "every client takes part with the same number of local steps and weight, and the server takes the mean".into(),
-            Self::Unknown(words) => words.into(),
+            Self::Unknown(words) => words.clone(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn conditions_have_words() {
-        assert_eq!(Condition::StepTimesSmoothness(1.0 / 45.0).words(), "γL ≤ 1/45");
-        assert_eq!(Condition::Path(1.0).words(), "γH ≤ 1");
     }
 }

@@ -35,9 +35,9 @@ pub struct RunConditions<'a> {
 
 impl RunConditions<'_> {
     /// Whether a condition on the run alone holds; `None` for one that is on the instance too.
-    pub fn answer(&self, condition: Condition) -> Option<ConditionAnswer> {
+    pub fn answer(&self, condition: &Condition) -> Option<ConditionAnswer> {
         Some(match condition {
-            Condition::Algorithm(of, beside) => {
+            Condition::Algorithm { any_of: of, compared_with: beside } => {
                 let is_comparison = self.compared.iter().any(|other| of.contains(other));
                 ConditionAnswer::holds(
                     of.contains(&self.algorithm)
@@ -47,14 +47,14 @@ impl RunConditions<'_> {
             Condition::ConstantStepSize => ConditionAnswer::holds(self.constant),
             Condition::LastIterate => ConditionAnswer::holds(!self.averaged),
             Condition::AveragedIterates => ConditionAnswer::holds(self.averaged),
-            Condition::Path(most) => ConditionAnswer::at_most(self.path(), most * (1.0 + ROUNDING)),
+            Condition::Path => ConditionAnswer::at_most(self.path(), 1.0 + ROUNDING),
             Condition::WithoutNoise => ConditionAnswer::holds(self.exact),
             Condition::OneLocalStep => ConditionAnswer::holds(self.local_steps == 1.0),
             Condition::SeveralLocalSteps => ConditionAnswer::holds(self.local_steps > 1.0),
             Condition::Normalised => {
                 ConditionAnswer::holds(self.normalised || self.local_steps == 1.0)
             }
-            Condition::Unknown(what) => ConditionAnswer::Unknown(what),
+            Condition::Unknown(_) => ConditionAnswer::Unknown(""),
             _ => return None,
         })
     }
@@ -79,7 +79,7 @@ pub enum ConditionAnswer {
         /// What it may be.
         need: f64,
     },
-    /// What would have to be known to check it.
+    /// What would have to be known to check it; empty if the condition itself says so.
     Unknown(&'static str),
 }
 
@@ -112,18 +112,19 @@ const NO_SMOOTHNESS: &str = "the smoothness of the draws is not known";
 
 impl Checked<'_> {
     /// Whether a condition holds.
-    pub fn answer(&self, condition: Condition) -> ConditionAnswer {
+    pub fn answer(&self, condition: &Condition) -> ConditionAnswer {
         self.try_answer(condition).unwrap_or_else(ConditionAnswer::Unknown)
     }
 
-    fn try_answer(&self, condition: Condition) -> Result<ConditionAnswer, &'static str> {
+    fn try_answer(&self, condition: &Condition) -> Result<ConditionAnswer, &'static str> {
         let RunConditions { step_size, exact, cohort, equal, .. } = self.run;
         let (facts, path) = (self.facts, self.run.path());
         Ok(match condition {
             Condition::StronglyConvex => ConditionAnswer::holds(self.convexity()? > 0.0),
             Condition::ConvexDraws => self.convex_draws()?,
-            Condition::StepTimesSmoothness(most) => {
-                ConditionAnswer::at_most(step_size * self.smoothness()?, most * (1.0 + ROUNDING))
+            Condition::StepTimesSmoothness(inverse) => {
+                let most = 1.0 / inverse * (1.0 + ROUNDING);
+                ConditionAnswer::at_most(step_size * self.smoothness()?, most)
             }
             Condition::PathTimesConvexity => {
                 ConditionAnswer::at_most(path * self.convexity()?, 1.0 + ROUNDING)
@@ -256,7 +257,7 @@ mod tests {
     ) -> Vec<ConditionAnswer> {
         let constants = Constants::new(facts);
         let checked = Checked { facts, constants: constants.as_ref(), run };
-        of.iter().map(|condition| checked.answer(*condition)).collect()
+        of.iter().map(|condition| checked.answer(condition)).collect()
     }
 
     #[test]
@@ -266,8 +267,8 @@ mod tests {
         let of = [StronglyConvex, ConvexDraws, Quadratic, Homogeneous, ZeroGradients, WithoutNoise];
         use ConditionAnswer::*;
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met, Unmet, Met, Unmet]);
-        let of = [StepTimesSmoothness(0.25), PathTimesConvexity, PathTimesSmoothness, Path(0.4)];
-        assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met, Met]);
+        let of = [StepTimesSmoothness(4.0), PathTimesConvexity, PathTimesSmoothness];
+        assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met]);
         let found = answers(&facts, run(0.2, 4.0), &of);
         assert!(
             matches!(found[0], Exceeded { have, need } if (have - 0.4).abs() < 1e-9 && need < 0.26)
@@ -277,7 +278,7 @@ mod tests {
         let multiplicative_form = quadratic::MultiplicativeForm::TwoPoint;
         let convex =
             sample::build(&quadratic::Settings { multiplicative_form, ..multiplied.clone() }, 1);
-        let of = [ConvexDraws, StepTimesSmoothness(0.5)];
+        let of = [ConvexDraws, StepTimesSmoothness(2.0)];
         assert_eq!(answers(&convex, run(0.2, 1.0), &of), [Met, Met]);
         assert!(matches!(answers(&convex, run(0.21, 1.0), &of)[1], Exceeded { .. }));
         let facts = sample::build(&multiplied, 1);
@@ -307,7 +308,11 @@ mod tests {
         let facts = sample::build(&sample::isotropic(3, 2, 2.0), 1);
         let algorithm = StatedAlgorithm::Scaffold;
         const THEIRS: &[StatedAlgorithm] = &[StatedAlgorithm::Scaffold];
-        let of = [Algorithm(OURS, &[]), Algorithm(OURS, THEIRS), Algorithm(THEIRS, &[])];
+        let stated = |any_of: &[StatedAlgorithm], compared_with: &[StatedAlgorithm]| Algorithm {
+            any_of: any_of.into(),
+            compared_with: compared_with.into(),
+        };
+        let of = [stated(OURS, &[]), stated(OURS, THEIRS), stated(THEIRS, &[])];
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Unmet]);
         let both = [OURS, THEIRS].concat();
         let alone = RunConditions { algorithm, compared: THEIRS, ..run(0.1, 4.0) };

@@ -102,14 +102,14 @@ fn of_statement(
             found.entry(place).or_default().add(answer);
         }
     }
-    let details = found.iter().filter_map(|(place, found)| found.text(conditions[*place]));
+    let details = found.iter().filter_map(|(place, found)| found.text(&conditions[*place]));
     StatementConditions { statement, inside, outside, unknown, details: details.collect() }
 }
 
 /// The conditions of a statement; those of BOOK alone allow that only some clients take part.
 fn conditions(statement: &Statement) -> Vec<Condition> {
     let everyone = (statement.source() != "BOOK").then_some(Condition::AllClients);
-    statement.all_conditions().chain(everyone).collect()
+    statement.conditions.iter().cloned().chain(everyone).collect()
 }
 
 fn answers(
@@ -123,7 +123,7 @@ fn answers(
     let run = of_run(&identity.algorithm, exact, compared);
     let without_instance = |why| {
         let unknown = ConditionAnswer::Unknown(why);
-        of.iter().map(|condition| run.answer(*condition).unwrap_or(unknown)).collect()
+        of.iter().map(|condition| run.answer(condition).unwrap_or(unknown)).collect()
     };
     let Some(prepared) = theory.prepared(&cell.cell.id) else {
         return without_instance("its instance is not known");
@@ -133,7 +133,7 @@ fn answers(
     };
     let constants = theory.constants(prepared);
     let checked = Checked { facts: &*scenario.instance, constants: constants.as_deref(), run };
-    of.iter().map(|condition| checked.answer(*condition)).collect()
+    of.iter().map(|condition| checked.answer(condition)).collect()
 }
 
 fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunConditions<'a> {
@@ -174,11 +174,11 @@ impl Found {
         }
     }
 
-    fn text(&self, condition: Condition) -> Option<String> {
+    fn text(&self, condition: &Condition) -> Option<String> {
         let words = condition.words();
         match (self.failing, self.unknown, self.most) {
             (0, 0, _) => None,
-            (0, cells, _) if self.why == words => {
+            (0, cells, _) if self.why.is_empty() => {
                 Some(format!("“{words}” is not checked in {}", count(cells, "cell")))
             }
             (0, cells, _) => Some(format!(

@@ -1,4 +1,4 @@
-//! Claims on the cost to bring the mean of a metric down to a target.
+//! The cost to bring the mean of a metric down to a target.
 //!
 //! Each recorded round has two hypotheses: that the mean there is above the target, and that it
 //! is at most the target. Limits of the first round at which the mean is at most the target
@@ -6,91 +6,12 @@
 //! the last backwards for the upper one, so that the number of rounds costs no power; the upper
 //! limit also tests all rounds together, at half of the level.
 
-use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::judge::number;
 use super::sample::{MetricSample, log_ratio};
-use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{Prediction, Reaches, Reaching};
-
-impl Judge<'_> {
-    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
-    /// published bound needs.
-    pub fn reaches(&self, claim: &Reaches) -> Tested {
-        let mut parts = Parts::default();
-        for cell in self.chosen(&claim.of) {
-            let name = self.name(cell, &claim.of, &[]);
-            let limit = match (claim.within, claim.prediction) {
-                (None, Some(by)) => self.cost_of_bound(cell, claim, by),
-                (within, _) => within,
-            };
-            let Some(limit) = limit else {
-                self.add_without_limit(cell, claim, &name, &mut parts);
-                continue;
-            };
-            let curve = CostCurve::new(cell, claim.metric, &claim.reaching);
-            parts.add(name, curve.map(|curve| curve.within(limit)), "it is not recorded");
-        }
-        let most = match (claim.within, claim.prediction) {
-            (Some(within), _) => within.to_string(),
-            (_, Some(by)) => format!("what {} needs", by.words()),
-            _ => String::new(),
-        };
-        let formula = format!(
-            "{} until {} of {} ≤ {} is at most {most}",
-            claim.reaching.cost.formula(),
-            claim.metric.formula(),
-            selection_text(&claim.of),
-            target_text(&claim.reaching)
-        );
-        let scale = EstimateScale::of_cost(claim.reaching.cost);
-        Tested { parts, formula, scale, conditions: Vec::new() }
-    }
-
-    /// Adds a cell for which no bound gives a cost.
-    fn add_without_limit(
-        &self,
-        cell: &CellResult<'_>,
-        claim: &Reaches,
-        name: &str,
-        parts: &mut Parts,
-    ) {
-        let Some(by) = claim.prediction else { return };
-        let bound = self.theory.bound(&cell.cell.id, by, 1);
-        if bound.is_some_and(|bound| bound.value.is_ok()) {
-            let reason = format!("{} never reaches the target", by.words());
-            parts.outside.push(with_reason(name, &reason));
-        } else {
-            self.add_unpredicted(cell, by, name, parts);
-        }
-    }
-
-    /// The cost after which a bound is below the target, at the cell's settings.
-    fn cost_of_bound(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
-        let target = target_of(cell, &claim.reaching)?;
-        let below = |round: u64| {
-            let bound = self.theory.bound(&cell.cell.id, by, round)?;
-            bound.value.ok().map(|value| value <= target)
-        };
-        let mut high = 1;
-        while !below(high)? {
-            high *= 2;
-            if high > 1 << 50 {
-                return None;
-            }
-        }
-        let mut low = high / 2;
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if below(middle)? { high = middle } else { low = middle }
-        }
-        // A bound counts rounds; the cost of a round is the same in all of them.
-        let rounds = *cell.runs.along.first()?.round.last()? as f64;
-        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
-        Some(high as f64 * cost / rounds)
-    }
-}
+use exactfed_runner::manifest::claim::Reaching;
 
 /// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
 /// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell
@@ -167,7 +88,7 @@ struct RoundCost {
 }
 
 /// A cell's metric against a target, round by round.
-struct CostCurve {
+pub struct CostCurve {
     rounds: Vec<RoundCost>,
     target: f64,
     n: usize,
@@ -177,7 +98,7 @@ struct CostCurve {
 
 impl CostCurve {
     /// `None` if the metric or the target is not known.
-    fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
+    pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
         // After a run has diverged no mean is finite, and none at most the target.
         let (costs, metrics) = (cell.samples(reaching.cost), cell.samples(metric));
@@ -232,7 +153,7 @@ impl CostCurve {
     }
 
     /// Evidence that the mean is at most the target at a round that costs at most this.
-    fn within(&self, limit: f64) -> Evidence {
+    pub fn within(&self, limit: f64) -> Evidence {
         let affordable = |round: &RoundCost| {
             let limit = MetricSample::number(limit);
             let found = log_ratio(&round.costs, &limit, (f64::NEG_INFINITY, 0.0));
@@ -275,7 +196,7 @@ impl CostCurve {
 }
 
 /// The target for a cell.
-fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
+pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
     match &reaching.per {
         None => Some(reaching.target),
         Some(per) => Some(reaching.target * number(cell, per)?),

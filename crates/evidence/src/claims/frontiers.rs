@@ -1,16 +1,26 @@
 //! Claims about frontiers. Their numbers are exact, so that a verdict needs no interval.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::text::number_text;
+use crate::cells::runs::TraceNeeds;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::{Evidence, Region, slope_weights, widened};
 use exactfed_core::words::{joined, readable, thousands};
-use exactfed_runner::manifest::claim::{FrontierConstant, FrontierLess, FrontierSlope};
+use exactfed_runner::manifest::claim::{ClaimKeys, FrontierConstant, FrontierLess, FrontierSlope};
 use exactfed_runner::manifest::frontier::FrontierPoints;
+use exactfed_runner::plan::Cell;
 
 /// Why a point is not used.
 const AT_AN_EDGE: &str = "γ or H is at the end of its range, and a wider range might give less";
 const NOT_REACHED: &str = "the target is not reached under the limits of the frontier";
+
+/// Powers of N and ε that make a frontier another.
+const TILTS: [WrongResult; 3] = [
+    WrongResult::FrontierTilted(0.0, 0.5),
+    WrongResult::FrontierTilted(0.0, -0.5),
+    WrongResult::FrontierTilted(1.0, 0.0),
+];
 
 /// Evidence of a number without runs.
 fn exact(estimate: f64, region: Region) -> Evidence {
@@ -75,13 +85,25 @@ impl<'a> Judge<'a> {
         }
         usable
     }
+}
+
+impl<'a> Claim<'a> for &'a FrontierSlope {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
+
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests that the slope of a frontier over the target is a number, for each N.
-    pub fn frontier_slope(&self, claim: &FrontierSlope) -> Tested {
+    fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
-        if let Some(frontier) = self.frontier(&claim.frontier) {
-            let points = Self::usable(frontier, &claim.of, &mut parts);
-            let region = (claim.value - claim.margin, claim.value + claim.margin);
+        if let Some(frontier) = judge.frontier(&self.frontier) {
+            let points = Judge::usable(frontier, &self.of, &mut parts);
+            let region = (self.value - self.margin, self.value + self.margin);
             for clients in &frontier.clients {
                 let own: Vec<_> = points.iter().filter(|(b, _)| b.clients == *clients).collect();
                 if own.is_empty() {
@@ -89,7 +111,7 @@ impl<'a> Judge<'a> {
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
                 let value = |(_, cost): &&(&FrontierPoint, FrontierCost)| {
-                    Some(libm::log(cost.quantity(claim.quantity, frontier.prices.as_ref())?))
+                    Some(libm::log(cost.quantity(self.quantity, frontier.prices.as_ref())?))
                 };
                 let values: Option<Vec<f64>> = own.iter().map(value).collect();
                 let slope = values.filter(|values| values.len() > 1).map(|values| {
@@ -101,30 +123,46 @@ impl<'a> Judge<'a> {
         }
         let formula = format!(
             "slope of log({}) over log(ε) of {} is {} ± {}",
-            claim.quantity.words(),
-            points_text(&claim.of),
-            claim.value,
-            claim.margin
+            self.quantity.words(),
+            points_text(&self.of),
+            self.value,
+            self.margin
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
+    fn wrong(&self) -> Vec<WrongResult> {
+        TILTS.to_vec()
+    }
+}
+
+impl<'a> Claim<'a> for &'a FrontierConstant {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
+
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
+
     /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
-    pub fn frontier_constant(&self, claim: &FrontierConstant) -> Tested {
+    fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
-        if let Some(frontier) = self.frontier(&claim.frontier) {
+        if let Some(frontier) = judge.frontier(&self.frontier) {
             let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
                 let logarithm = libm::log(frontier.problem.radius / best.target);
-                let powers = libm::pow(best.clients as f64, claim.clients_power)
-                    * libm::pow(best.target, claim.target_power)
-                    * libm::pow(logarithm, claim.logarithm_power);
-                Some(powers * cost.quantity(claim.quantity, frontier.prices.as_ref())?)
+                let powers = libm::pow(best.clients as f64, self.clients_power)
+                    * libm::pow(best.target, self.target_power)
+                    * libm::pow(logarithm, self.logarithm_power);
+                Some(powers * cost.quantity(self.quantity, frontier.prices.as_ref())?)
             };
-            let points = Self::usable(frontier, &claim.of, &mut parts);
+            let points = Judge::usable(frontier, &self.of, &mut parts);
             let values: Vec<f64> = points.iter().filter_map(scaled).collect();
             let ends =
                 values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
-            let ratio = (values.len() > 1).then(|| exact(ends.1 / ends.0, (1.0, claim.factor)));
+            let ratio = (values.len() > 1).then(|| exact(ends.1 / ends.0, (1.0, self.factor)));
             parts.add(String::new(), ratio, "there are not two points");
             if values.len() > 1 {
                 range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
@@ -132,28 +170,44 @@ impl<'a> Judge<'a> {
         }
         let formula = format!(
             "{}{} of {}{range}: the largest is at most {} times the smallest",
-            claim.quantity.words(),
-            powers_text(claim),
-            points_text(&claim.of),
-            claim.factor
+            self.quantity.words(),
+            powers_text(self),
+            points_text(&self.of),
+            self.factor
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
 
+    fn wrong(&self) -> Vec<WrongResult> {
+        TILTS.to_vec()
+    }
+}
+
+impl<'a> Claim<'a> for &'a FrontierLess {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
+
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
+
     /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
-    pub fn frontier_less(&self, claim: &FrontierLess) -> Tested {
+    fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
-        let region = widened((f64::NEG_INFINITY, libm::log(claim.factor)));
-        if let Some(frontier) = self.frontier(&claim.frontier) {
+        let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
+        if let Some(frontier) = judge.frontier(&self.frontier) {
             let value =
-                |cost: &FrontierCost| cost.quantity(claim.quantity, frontier.prices.as_ref());
-            for (best, cost) in Self::usable(frontier, &claim.of, &mut parts) {
+                |cost: &FrontierCost| cost.quantity(self.quantity, frontier.prices.as_ref());
+            for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
                 let is_same =
                     |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                let other = frontier.points(claim.than).find(is_same);
+                let other = frontier.points(self.than).find(is_same);
                 let name = place(best);
                 let Some(other) = other.and_then(|other| other.cost) else {
-                    parts.outside.push(format!("{name}: {} does not reach it", label(claim.than)));
+                    parts.outside.push(format!("{name}: {} does not reach it", label(self.than)));
                     continue;
                 };
                 let ratio = value(&cost).zip(value(&other));
@@ -162,14 +216,19 @@ impl<'a> Judge<'a> {
             }
         }
         let factor =
-            if claim.factor == 1.0 { String::new() } else { format!("{} × ", claim.factor) };
+            if self.factor == 1.0 { String::new() } else { format!("{} × ", self.factor) };
         let formula = format!(
             "{} of {} ≤ {factor}that of {}",
-            claim.quantity.words(),
-            points_text(&claim.of),
-            label(claim.than)
+            self.quantity.words(),
+            points_text(&self.of),
+            label(self.than)
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+    }
+
+    fn wrong(&self) -> Vec<WrongResult> {
+        let own = self.of.algorithm;
+        vec![WrongResult::FrontierExchanged(own, self.than), WrongResult::FrontierDoubled(own)]
     }
 }
 

@@ -1,17 +1,17 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
-use super::conditions::{self, StatementConditions};
+use super::conditions::StatementConditions;
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, Prediction, Scalar, Selection};
+use exactfed_runner::manifest::claim::{Scalar, Selection};
 use exactfed_runner::plan::{Plan, Setting, selected, short};
-use std::collections::BTreeSet;
 
 /// What claims are judged by.
 pub struct Judge<'a> {
@@ -126,31 +126,6 @@ impl EstimateScale {
 }
 
 impl<'a> Judge<'a> {
-    /// The same with the conditions of the claim's statements, or nothing tested if some of the
-    /// cells that are meant have no results yet.
-    pub fn complete(
-        &self,
-        common: &ClaimKeys,
-        left: &Selection,
-        right: Option<&Selection>,
-        tested: Tested,
-    ) -> Tested {
-        let mut cells = self.chosen(left);
-        cells.extend(right.map(|right| self.chosen(right)).unwrap_or_default());
-        let conditions = conditions::of_cells(self.theory, &common.statements, &cells);
-        let tested = Tested { conditions, ..tested };
-        let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
-        let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
-        let is_meant = |cell| selected(cell, left) || right.is_some_and(|r| selected(cell, r));
-        match missing.filter(|cell| is_meant(cell)).count() {
-            0 => tested,
-            missing => {
-                let untested = vec![format!("{missing} of its cells have no results yet")];
-                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
-            }
-        }
-    }
-
     /// The cells of a selection.
     pub fn chosen(&self, selection: &Selection) -> Vec<&'a CellResult<'a>> {
         self.cells.iter().filter(|c| selected(c.cell, selection)).collect()

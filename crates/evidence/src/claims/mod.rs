@@ -4,16 +4,19 @@
 //! a cell without a prediction, or with a run that diverged, is reported and never counted as
 //! support.
 
-mod comparison;
 mod conditions;
 mod costs;
 mod frontiers;
 mod judge;
+mod kind;
 mod looks;
+mod matches;
+mod means;
+mod one_sided;
 mod pairs;
-mod ratios;
+mod reaches;
 mod sample;
-mod slopes;
+mod slope;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -23,13 +26,16 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
-pub use comparison::{Against, MeanComparison};
 pub use conditions::StatementConditions;
-use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
-use exactfed_runner::plan::Plan;
+use exactfed_runner::manifest::claim::{ClaimKeys, ClaimTables, Expected, Selection};
+use exactfed_runner::plan::{Cell, Plan, selected};
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
+pub use kind::{Claim, ClaimedCells, WrongResult};
 pub use looks::{JudgedClaims, TakenLooks};
+use one_sided::OneSided;
+use std::collections::BTreeSet;
+use std::convert::identity;
 
 /// A claim with its verdict.
 #[derive(Clone, Debug)]
@@ -165,19 +171,15 @@ pub fn judge_look<'a>(
     level: f64,
 ) -> Vec<JudgedClaim<'a>> {
     let judge = Judge { plan, cells, theory, frontiers };
-    let tested = judge.test_all();
-    let stated = stated.manifest.claim.all();
-    assert!(
-        stated.iter().map(|(_, keys)| &keys.id).eq(tested.iter().map(|(keys, _)| &keys.id)),
-        "claims are tested in the order of `ClaimTables::all`"
-    );
-    let evidence: Vec<Option<Evidence>> = tested.iter().map(|(_, t)| t.parts.evidence()).collect();
+    let table = claims(&plan.manifest.claim);
+    let tested: Vec<Tested> = table.iter().map(|claim| judge.tested(&**claim)).collect();
+    let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
     let mut found = verdicts(&family, level).into_iter();
-    let tested = tested.into_iter().map(|(_, tested)| tested);
-    let judged = stated.into_iter().zip(tested).zip(evidence).map(|(((_, keys), t), evidence)| {
+    let stated = claims(&stated.manifest.claim);
+    let judged = stated.iter().zip(tested).zip(evidence).map(|((claim, tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        Some(judged(keys, t, evidence, (family.len(), level)))
+        Some(judged(claim.keys(), tested, evidence, (family.len(), level)))
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
@@ -194,52 +196,39 @@ fn judge<'a>(
     judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
 }
 
-impl Judge<'_> {
-    /// Tests every claim, kind by kind, in the order of [`ClaimTables::all`].
-    ///
-    /// [`ClaimTables::all`]: exactfed_runner::manifest::claim::ClaimTables::all
-    fn test_all(&self) -> Vec<(&ClaimKeys, Tested)> {
-        let table = &self.plan.manifest.claim;
-        let mut all = Vec::new();
-        let of_frontiers = |keys: &ClaimKeys, tested| {
-            let conditions = conditions::of_cells(self.theory, &keys.statements, &[]);
-            Tested { conditions, ..tested }
+/// The claims of a manifest, kind by kind, in the order of [`ClaimTables::all`].
+pub fn claims(table: &ClaimTables) -> Vec<Box<dyn Claim<'_> + '_>> {
+    let mut all: Vec<Box<dyn Claim<'_> + '_>> = Vec::new();
+    macro_rules! add {
+        ($($kind:ident: $claim:expr),*) => {
+            $(all.extend(table.$kind.iter().map(|claim| Box::new($claim(claim)) as Box<_>));)*
         };
-        let complete = |keys, left, right, tested| self.complete(keys, left, right, tested);
-        for c in &table.less {
-            all.push((&c.common, complete(&c.common, &c.left, c.right.as_ref(), self.less(c))));
+    }
+    add!(less: OneSided::most, at_least: OneSided::least);
+    add!(slope: identity, matches: identity, reaches: identity);
+    add!(frontier_slope: identity, frontier_constant: identity, frontier_less: identity);
+    all
+}
+
+impl Judge<'_> {
+    /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
+    /// some of the cells that are meant have no results yet.
+    pub fn tested(&self, claim: &dyn Claim<'_>) -> Tested {
+        let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
+        let selections: Vec<&Selection> = selections.collect();
+        let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
+        let conditions = conditions::of_cells(self.theory, &claim.keys().statements, &cells);
+        let tested = Tested { conditions, ..claim.test(self) };
+        let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
+        let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
+        let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
+        match missing.filter(is_meant).count() {
+            0 => tested,
+            missing => {
+                let untested = vec![format!("{missing} of its cells have no results yet")];
+                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
+            }
         }
-        for c in &table.at_least {
-            all.push((&c.common, complete(&c.common, &c.left, c.right.as_ref(), self.at_least(c))));
-        }
-        for c in &table.slope {
-            all.push((&c.common, complete(&c.common, &c.of, None, self.slope(c))));
-        }
-        for c in &table.matches {
-            all.push((&c.common, complete(&c.common, &c.of, c.right.as_ref(), self.matches(c))));
-        }
-        for c in &table.reaches {
-            all.push((&c.common, complete(&c.common, &c.of, None, self.reaches(c))));
-        }
-        all.extend(
-            table
-                .frontier_slope
-                .iter()
-                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_slope(c)))),
-        );
-        all.extend(
-            table
-                .frontier_constant
-                .iter()
-                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_constant(c)))),
-        );
-        all.extend(
-            table
-                .frontier_less
-                .iter()
-                .map(|c| (&c.common, of_frontiers(&c.common, self.frontier_less(c)))),
-        );
-        all
     }
 }
 

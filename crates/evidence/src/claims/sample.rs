@@ -32,13 +32,8 @@ pub struct MetricSample {
 impl MetricSample {
     /// The values of a metric of a cell.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, values: Vec<f64>) -> Self {
-        let floor = match metric {
-            // Norms and a difference of objectives: no squares of what is known to 1e-16.
-            Quantity::Bias | Quantity::Suboptimality | Quantity::CorrectionSum => {
-                ROUNDING_FLOOR.sqrt()
-            }
-            _ => ROUNDING_FLOOR,
-        };
+        let is_norm = metric.info().is_norm;
+        let floor = if is_norm { ROUNDING_FLOOR.sqrt() } else { ROUNDING_FLOOR };
         let of_instances = cell.cell.identity.instances > 1;
         let fixed = cell.is_deterministic();
         let bias = (metric == Quantity::Bias && !fixed && cell.runs.diverged == 0)

@@ -206,7 +206,7 @@ mod tests {
 
     /// The plans of all published experiments and of those for tests.
     fn plans() -> Vec<Plan> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         let (mut open, mut files): (Vec<PathBuf>, Vec<PathBuf>) = (vec![root], Vec::new());
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -230,7 +230,9 @@ mod tests {
     /// manifest's view, without panels, and with panels for any setting that varies.
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
-        for figure in LineFigure::all(&plan.manifest.figure) {
+        let table = &plan.manifest.figure;
+        let over_costs = table.convergence.iter().map(LineFigure::over_costs);
+        for figure in over_costs.chain(table.scaling.iter().map(LineFigure::over_setting)) {
             let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
             let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
@@ -259,7 +261,7 @@ mod tests {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let (curves, curve_of_cell) = curves(&cells, &known, &[]);
                 // A figure of more is downsampled before its curves are made.
-                if curves.len() > super::super::downsample::MOST_CURVES {
+                if curves.len() > crate::figures::sample::MOST_CURVES {
                     continue;
                 }
                 let names: HashSet<String> = curves.iter().map(Curve::name).collect();

@@ -9,7 +9,7 @@ use crate::scene::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{readable, thousands};
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::figure::Scale;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::FrontierFigure;

@@ -13,9 +13,11 @@ use crate::scene::figure::{
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::Prediction;
-use exactfed_runner::manifest::figure::{Band, FigureKeys, FigureTables, Scale, TheoryKind};
+use exactfed_runner::manifest::figure::{
+    Band, Convergence, FigureKeys, Scale, Scaling, TheoryKind,
+};
 use exactfed_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 
@@ -35,27 +37,30 @@ pub struct LineFigure<'a> {
 }
 
 impl<'a> LineFigure<'a> {
-    /// Those of a manifest: over costs, then over settings.
-    pub fn all(table: &'a FigureTables) -> impl Iterator<Item = Self> {
-        let over_costs = table.convergence.iter().map(|f| Self {
-            common: &f.common,
-            x: XAxis::Rounds(f.x),
-            y: f.y,
-            band: f.band,
-            theory: &f.theory,
-            scale_x: f.scale_x,
+    /// `[[figure.convergence]]`
+    pub fn over_costs(figure: &'a Convergence) -> Self {
+        Self {
+            common: &figure.common,
+            x: XAxis::Rounds(figure.x),
+            y: figure.y,
+            band: figure.band,
+            theory: &figure.theory,
+            scale_x: figure.scale_x,
             slope: None,
-        });
-        let over_settings = table.scaling.iter().map(|f| Self {
-            common: &f.common,
-            x: XAxis::Cells(f.x.clone()),
-            y: f.y,
-            band: f.band,
-            theory: &f.theory,
-            scale_x: f.scale_x,
-            slope: f.reference_slope,
-        });
-        over_costs.chain(over_settings)
+        }
+    }
+
+    /// `[[figure.scaling]]`
+    pub fn over_setting(figure: &'a Scaling) -> Self {
+        Self {
+            common: &figure.common,
+            x: XAxis::Cells(figure.x.clone()),
+            y: figure.y,
+            band: figure.band,
+            theory: &figure.theory,
+            scale_x: figure.scale_x,
+            slope: figure.reference_slope,
+        }
     }
 
     /// The settings that the x axis shows, so that names of curves need not, itself first; and

@@ -1,12 +1,14 @@
 //! The figures of a manifest, as values that charts draw.
 
 pub mod curves;
-pub mod downsample;
 pub mod frontier;
+pub mod kind;
 pub mod line_figure;
+mod lines;
 pub mod predicted_lines;
 pub mod profile;
 pub mod ranking_map;
+pub mod sample;
 pub mod stability;
 
 use crate::cells::CellResult;
@@ -14,49 +16,66 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
-use downsample::FigureCells;
-use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::manifest::figure::FigureTables;
 use exactfed_runner::plan::Plan;
+use kind::DrawnFigure;
 use line_figure::LineFigure;
+use sample::Sample;
 use std::collections::HashMap;
 
-/// The cells of each square of the ranking maps, by which quantity and at which cost they are
-/// compared.
-pub fn squares<'a>(
-    plan: &'a Plan,
-    cells: &'a [CellResult<'a>],
-    shown: &'a FigureCells,
-) -> impl Iterator<Item = ComparedPoint<'a>> {
-    plan.manifest.figure.winners.iter().flat_map(|figure| {
-        let chosen = shown.of(&figure.common).among(cells);
-        let places = ranking_map::compared_cells(figure, &chosen);
-        places.into_iter().map(|cells| (cells, figure.metric, figure.at))
-    })
+/// The figures of cells that a manifest asks for, each with the cells that it draws.
+pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, Sample)>);
+
+impl<'a> Figures<'a> {
+    /// Chooses the cells of each.
+    pub fn new(plan: &'a Plan, cells: &[CellResult<'_>]) -> Self {
+        let all = drawn_figures(&plan.manifest.figure).into_iter();
+        let sampled = all.map(|figure| {
+            let sample = figure.sample(cells);
+            (figure, sample)
+        });
+        Self(sampled.collect())
+    }
+
+    /// Each figure, with the indices of the cells that it draws.
+    pub fn iter(&self) -> impl Iterator<Item = (&dyn DrawnFigure<'a>, &[usize])> {
+        self.0.iter().map(|(figure, sample)| (&**figure, &sample.cells[..]))
+    }
+
+    /// The cells that figures compare with one another, by which quantity and at which cost.
+    pub fn compared<'c>(
+        &self,
+        cells: &'c [CellResult<'c>],
+    ) -> impl Iterator<Item = ComparedPoint<'c>> {
+        self.0.iter().flat_map(|(figure, sample)| figure.compared(&sample.among(cells)))
+    }
+
+    /// All figures that the manifest of a plan asks for, in its order.
+    pub fn draw<'c>(
+        &self,
+        plan: &Plan,
+        cells: &'c [CellResult<'c>],
+        theory: &Theory<'_>,
+        rankings: &Rankings<'c>,
+        frontiers: &[ComputedFrontier<'_>],
+    ) -> Vec<Figure> {
+        let drawn = self.0.iter().map(|(figure, sample)| {
+            let figure = figure.draw(&sample.among(cells), theory, rankings);
+            Figure { caption: figure.caption.clone() + &sample.note, ..figure }
+        });
+        let all = drawn.chain(frontiers.iter().flat_map(frontier::figures));
+        let mut all: HashMap<String, Figure> = all.map(|f| (f.id.clone(), f)).collect();
+        let drawn = |id: &String| all.remove(id).expect("every figure of a plan has its id");
+        plan.figures.iter().map(drawn).collect()
+    }
 }
 
-/// The figures that a manifest asks for, in its order.
-pub fn figures<'a>(
-    plan: &Plan,
-    cells: &'a [CellResult<'a>],
-    shown: &FigureCells,
-    theory: &Theory<'_>,
-    rankings: &Rankings<'a>,
-    frontiers: &[ComputedFrontier<'_>],
-) -> Vec<Figure> {
-    let table = &plan.manifest.figure;
-    let noted = |common: &FigureKeys, draw: &dyn Fn(&[&'a CellResult<'a>]) -> Figure| {
-        let chosen = shown.of(common);
-        let figure = draw(&chosen.among(cells));
-        Figure { caption: figure.caption.clone() + &chosen.note, ..figure }
-    };
-    let lines = LineFigure::all(table).map(|f| noted(f.common, &|c| f.draw(c, theory)));
-    let winners = table.winners.iter();
-    let winners = winners.map(|f| noted(&f.common, &|c| ranking_map::figure(f, c, rankings)));
-    let stability = table.stability.iter();
-    let stability = stability.map(|f| noted(&f.common, &|c| stability::figure(f, c, theory)));
-    let of_frontiers = frontiers.iter().flat_map(frontier::figures);
-    let all = lines.chain(winners).chain(stability).chain(of_frontiers);
-    let mut all: HashMap<String, Figure> = all.map(|figure| (figure.id.clone(), figure)).collect();
-    let drawn = |id: &String| all.remove(id).expect("every figure of a plan is drawn under its id");
-    plan.figures.iter().map(drawn).collect()
+/// The figures of cells that a manifest asks for, kind by kind.
+pub fn drawn_figures(table: &FigureTables) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
+    let mut all: Vec<Box<dyn DrawnFigure<'_> + '_>> = Vec::new();
+    all.extend(table.convergence.iter().map(|f| Box::new(LineFigure::over_costs(f)) as Box<_>));
+    all.extend(table.scaling.iter().map(|f| Box::new(LineFigure::over_setting(f)) as Box<_>));
+    all.extend(table.winners.iter().map(|f| Box::new(f) as Box<_>));
+    all.extend(table.stability.iter().map(|f| Box::new(f) as Box<_>));
+    all
 }

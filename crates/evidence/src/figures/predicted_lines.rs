@@ -6,8 +6,8 @@ use crate::predictions::Theory;
 use crate::scene::figure::{Panel, Plot};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::effort::Effort;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::manifest::figure::TheoryKind;
 
 /// The predictions that a kind of theory stands for.

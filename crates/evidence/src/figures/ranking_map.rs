@@ -2,21 +2,25 @@
 //! which factor it is ahead of the next, and which are not separated from it.
 
 use crate::cells::CellResult;
-use crate::cells::costs::{compared_costs, is_short, when_text};
+use crate::cells::costs::{STATED, compared_costs, is_short, when_text};
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use crate::cells::runs::NoSample;
+use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::ranking::{PointRanking, Rankings};
+use crate::figures::kind::DrawnFigure;
+use crate::figures::sample::{Sample, maps};
+use crate::predictions::Theory;
+use crate::ranking::{ComparedPoint, PointRanking, Rankings};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry, SHADES};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::figure::Winners;
+use exactfed_runner::manifest::figure::{FigureKeys, Winners};
 use std::collections::BTreeMap;
 
 /// The figure.
-pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
+fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
     let labels = label_colors(cells);
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
@@ -43,6 +47,36 @@ pub fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Ranki
     let caption = caption(spec, cells, &maps, rankings.compared);
     let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
     Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
+}
+
+impl<'a> DrawnFigure<'a> for &'a Winners {
+    fn keys(&self) -> &'a FigureKeys {
+        &self.common
+    }
+
+    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+        maps(&self.common, (&self.x, &self.y), all)
+    }
+
+    fn add_needs(&self, needs: &mut TraceNeeds) {
+        if let Some(at) = self.at {
+            needs.add_at(at, STATED.into_iter().chain([self.metric]));
+        }
+    }
+
+    fn compared<'c>(&self, cells: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
+        let places = compared_cells(self, cells).into_iter();
+        places.map(|cells| (cells, self.metric, self.at)).collect()
+    }
+
+    fn draw<'c>(
+        &self,
+        cells: &[&'c CellResult<'c>],
+        _: &Theory<'_>,
+        rankings: &Rankings<'c>,
+    ) -> Figure {
+        figure(self, cells, rankings)
+    }
 }
 
 /// The labels of some cells, each with the colour of its family, or with a shade of it where
@@ -103,7 +137,7 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
 }
 
 /// The cells that are compared in each square of a figure's maps.
-pub fn compared_cells<'a>(
+fn compared_cells<'a>(
     spec: &Winners,
     cells: &[&'a CellResult<'a>],
 ) -> Vec<Vec<&'a CellResult<'a>>> {

@@ -6,21 +6,25 @@
 
 use crate::cells::CellResult;
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, unique};
+use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
+use crate::figures::kind::DrawnFigure;
+use crate::figures::sample::{Sample, maps};
 use crate::predictions::Theory;
 use crate::predictions::radii::{Radii, radii};
+use crate::ranking::Rankings;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::figure;
+use exactfed_runner::manifest::figure::{self, FigureKeys};
 use exactfed_runner::plan::SettingKey;
 use exactfed_runner::runner::Prepared;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// The figure.
-pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
@@ -48,6 +52,31 @@ pub fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theo
     let caption = caption(cells, &maps, radii.len());
     let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
     Figure::new(&spec.common, "Where runs diverge".into(), caption, 2, body)
+}
+
+impl<'a> DrawnFigure<'a> for &'a figure::Stability {
+    fn keys(&self) -> &'a FigureKeys {
+        &self.common
+    }
+
+    fn sample(&self, all: &[CellResult<'_>]) -> Sample {
+        maps(&self.common, (&self.x, &self.y), all)
+    }
+
+    fn add_needs(&self, _: &mut TraceNeeds) {}
+
+    fn needs_theory(&self) -> bool {
+        true
+    }
+
+    fn draw<'c>(
+        &self,
+        cells: &[&'c CellResult<'c>],
+        theory: &Theory<'_>,
+        _: &Rankings<'c>,
+    ) -> Figure {
+        figure(self, cells, theory)
+    }
 }
 
 /// The squares of a map; a cell without one of the two settings has none.

@@ -199,8 +199,7 @@ impl FrontierCost {
 
     /// Seconds of the simulated wall clock.
     pub fn seconds(&self, prices: &Prices) -> f64 {
-        let sending = prices.bandwidth.map_or(0.0, |bandwidth| self.bytes / bandwidth);
-        prices.latency * self.communications + sending + prices.call * self.gradients
+        prices.seconds(self.communications, self.bytes, self.gradients)
     }
 
     /// A quantity of it; `None` of seconds without prices.

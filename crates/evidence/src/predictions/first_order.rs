@@ -5,8 +5,8 @@ use crate::cells::CellResult;
 use crate::predictions::Theory;
 use crate::stats::ROUNDING_FLOOR;
 use exactfed_core::kernel::{axpy, dot};
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::TimeAverage;
-use exactfed_runner::manifest::claim::Prediction;
 use exactfed_runner::plan::Cell;
 
 /// A cell whose bias was measured.

@@ -1,7 +1,6 @@
 //! Predictions of theory for the cells of an experiment, by cell and by name. They are computed
 //! when they are first asked for.
 
-pub mod errata;
 pub mod exact;
 mod expected;
 pub mod first_order;
@@ -23,7 +22,7 @@ use exactfed_core::theory::expansion::{self, Expansion};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, Scenario, predict};
@@ -411,19 +410,7 @@ pub(super) fn of_moments(
     quantity: Quantity,
     scenario: &Scenario,
 ) -> Option<f64> {
-    let value = match quantity {
-        Quantity::SqError => moments.sq_error,
-        Quantity::SqErrorAverage => moments.sq_error_average,
-        Quantity::SqErrorClients => moments.sq_error_clients?,
-        Quantity::Lyapunov => moments.lyapunov?,
-        Quantity::SqErrorLimit => {
-            let (limit, optimum) = (scenario.limit.as_ref()?, scenario.instance.optimum());
-            let d = optimum.len();
-            let apart = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]);
-            let apart: Vec<f64> = apart.collect();
-            dot(&apart, &apart) + trace(moments.covariance.entries(), d)
-        }
-        _ => return None,
-    };
+    let (expected, optimum) = (quantity.info().expected?, scenario.instance.optimum());
+    let value = expected(moments, optimum, scenario.limit.as_deref())?;
     value.is_finite().then_some(value)
 }

@@ -2,7 +2,7 @@
 
 use super::Theory;
 use exactfed_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::runner::Prepared;
 use std::collections::{BTreeMap, HashMap};
 

@@ -4,7 +4,7 @@
 //! else. Drawings, the data of a page, CSV and legends read them.
 
 use crate::scene::family::FAMILIES;
-use exactfed_runner::manifest::claim::Prediction;
+use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
 /// Shades of a family's colour for the settings of its curves, from strong to light.

@@ -12,7 +12,7 @@ mod npz;
 
 use crate::files::{self, sha256};
 use crate::panics::lock;
-use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files};
+use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files, extension, is_libsvm};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -150,17 +150,6 @@ fn size(path: &str, bytes: &[u8]) -> FileSize {
         // Of f64 each, as numpy writes them; compressed ones are more.
         _ => FileSize { lines: 0, numbers: bytes.len() as u64 / 8 },
     }
-}
-
-/// The end of a file's name, in lower case.
-fn extension(path: &str) -> String {
-    let extension = Path::new(path).extension().and_then(|e| e.to_str());
-    extension.unwrap_or_default().to_ascii_lowercase()
-}
-
-/// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
-pub fn is_libsvm(path: &str) -> bool {
-    ["libsvm", "svm", "txt"].contains(&extension(path).as_str())
 }
 
 fn bytes_of(whole: &Path) -> Result<Vec<u8>, String> {

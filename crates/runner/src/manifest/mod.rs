@@ -6,23 +6,22 @@
 pub mod amendment;
 pub mod axis;
 pub mod claim;
-mod cost;
+mod deserialize;
 pub mod document;
 pub mod figure;
 pub mod frontier;
-pub mod kinds;
-pub mod metric;
+mod pass;
+mod prediction;
 pub mod read;
 pub mod reference;
 pub mod schema;
 mod source;
 pub mod tune;
 
-pub use cost::AtCost;
+pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
-use exactfed_core::problem;
-use kinds::AlgorithmTables;
-pub use metric::{Metric, Quantity, TimeAverage};
+use exactfed_core::{algorithm, problem};
+pub use prediction::Prediction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
@@ -92,9 +91,7 @@ pub struct Manifest {
     #[schemars(example = EXAMPLE_PYTHON)]
     pub python: Vec<String>,
     /// `[problem.<kind>]`.
-    #[serde(skip)]
-    #[schemars(!skip, with = "problem::Spec")]
-    problem: Option<problem::Spec>,
+    pub problem: problem::Spec,
     /// The start θ_0 of all runs.
     pub start: Option<Start>,
     /// The length of a run.
@@ -109,9 +106,8 @@ pub struct Manifest {
     /// At which cost the page ranks the algorithms; by default each after its last round.
     pub compare: Option<Compare>,
     /// `[[algorithm.<kind>]]`.
-    #[serde(skip)]
-    #[schemars(!skip, default)]
-    pub algorithm: AlgorithmTables,
+    #[serde(default)]
+    pub algorithm: algorithm::AlgorithmTables,
     /// `[[frontier]]`.
     #[serde(default)]
     pub frontier: Vec<frontier::Frontier>,
@@ -127,11 +123,6 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The problem at the first value of every axis.
-    pub fn problem(&self) -> &problem::Spec {
-        self.problem.as_ref().expect("the schema requires a problem")
-    }
-
     /// The cost at which the page ranks the algorithms, if it is not after the last round.
     pub fn ranked_at(&self) -> Option<AtCost> {
         let tuned = self.tune.as_ref().and_then(|tune| tune.at);
@@ -179,23 +170,6 @@ impl InstanceMode {
     pub fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }
-}
-
-/// Prices of the simulated wall clock: seconds = latency × communications + bytes sent by all /
-/// bandwidth + call × oracle calls of the slowest client of each round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct Prices {
-    /// Seconds that a communication takes in addition to sending its bytes, 0 or more.
-    #[schemars(range(min = 0.0), example = 0.05)]
-    pub latency: f64,
-    /// Bytes per second through the server's link, which all clients share; above 0, by
-    /// default without limit.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
-    pub bandwidth: Option<f64>,
-    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B times as long.
-    #[schemars(range(min = 0.0), example = 1e-4)]
-    pub call: f64,
 }
 
 /// At which cost the page ranks the algorithms.

@@ -6,9 +6,10 @@ use super::figures::figure_ids;
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::selection::selected;
 use super::{Cell, Setting, short};
+use crate::manifest::Prediction;
 use crate::manifest::Quantity;
 use crate::manifest::claim::{
-    ClaimKeys, Expected, Inequality, Matches, Prediction, Reaches, Reaching, Selection, Slope, When,
+    ClaimKeys, Expected, Inequality, Matches, Reaches, Reaching, Selection, Slope, When,
 };
 use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;
@@ -150,10 +151,10 @@ impl Checker<'_> {
             self.require(!twice, &format!("{path}.statements.{i}"), message());
             if statement(name).is_none() {
                 let source = name.split(' ').next().unwrap_or_default();
-                let of_source = statements().filter(|known| known.source() == source);
-                let mut known: Vec<&str> = of_source.map(|known| known.name).collect();
+                let of_source = statements().iter().filter(|known| known.source() == source);
+                let mut known: Vec<&str> = of_source.map(|known| known.name.as_str()).collect();
                 if known.is_empty() {
-                    known = statements().map(|known| known.name).collect();
+                    known = statements().iter().map(|known| known.name.as_str()).collect();
                 }
                 let message = format!("no statement is called \"{name}\"");
                 let place = format!("{path}.statements.{i}");

@@ -202,22 +202,6 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
     }
 }
 
-/// The settings of a table by their dotted paths, in the order of the table: what is no table, and
-/// tables without settings of their own.
-pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
-    fn below<'v>(path: &str, value: &'v toml::Value, all: &mut Vec<(String, &'v toml::Value)>) {
-        match value {
-            toml::Value::Table(inner) if !inner.is_empty() => {
-                inner.iter().for_each(|(key, value)| below(&format!("{path}.{key}"), value, all));
-            }
-            leaf => all.push((path.to_owned(), leaf)),
-        }
-    }
-    let mut all = Vec::new();
-    table.iter().for_each(|(key, value)| below(key, value, &mut all));
-    all
-}
-
 fn rank(path: &str) -> usize {
     let top = path.split('.').next().unwrap_or_default();
     ["algorithm", "problem"].iter().position(|t| *t == top).unwrap_or(2)

@@ -5,12 +5,12 @@ use super::settings::SpecParts;
 use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
-use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
     Source, Spacing, Start,
 };
-use exactfed_core::problem::Fault;
+use crate::quantity::MeasuredOn;
+use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,11 +209,9 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
 fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
     let (kind, has) = (point.problem.spec.kind(), point.problem.spec.record_metrics());
     let missing = |metric: &Metric| {
-        let (accuracy, test) = match metric {
-            Metric::TrainLoss => (false, false),
-            Metric::TestLoss => (false, true),
-            Metric::Accuracy => (true, false),
-            Metric::TestAccuracy => (true, true),
+        let (accuracy, of) = match metric.measured().0 {
+            MeasuredOn::Loss(of) => (false, of),
+            MeasuredOn::Classes(of) => (true, of),
             _ => return None,
         };
         let name = metric.name();
@@ -225,7 +223,7 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
                 "has `{name}`, but `{kind}` has no classes: its labels are numbers"
             ));
         }
-        (test && !has.test).then(|| {
+        (of == RecordsOf::Test && !has.test).then(|| {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
         })
     };
@@ -270,7 +268,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
         }
         [(first, _), (second, _), ..] => {
             let message = format!("and `{first}` exclude each other: write one of them");
-            return Some(Fault::new(*second, message));
+            return Some(Fault::new(second, message));
         }
     };
     if length == 0 {
@@ -346,10 +344,11 @@ pub fn with_hints_for_overrides(
 pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut checker = Checker::new(root, manifest, &[]);
-    for AlgorithmEntry { path, spec } in manifest.algorithm.entries() {
+    for (kind, number, spec) in manifest.algorithm.entries() {
+        let path = format!("algorithm.{kind}.{number}");
         if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
             let message = format!("`{other}` has the label \"{}\" too", spec.label());
-            checker.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+            checker.note(&path, message, |d| d.hinting(Some("give one of them a `label`".into())));
         }
     }
     checker.found

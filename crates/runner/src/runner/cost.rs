@@ -5,11 +5,12 @@
 //! docs/SCALE.md compares expected and measured costs.
 
 use super::prepare::wants_twin;
-use super::problem_cost::{ProblemCost, RecordsCost};
-use crate::manifest::{Metric, TimeAverage};
+use crate::manifest::Oracle;
 use crate::plan::Identity;
+use crate::quantity::{MeasuredOn, Metric, TimeAverage};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
+use exactfed_core::problem::{ProblemCost, RecordsCost, RecordsOf};
 
 /// What a cell costs in addition to its rounds, in nanoseconds: it is prepared and written.
 pub const CELL: u64 = 500_000;
@@ -41,7 +42,7 @@ pub struct RunCost {
 impl RunCost {
     /// That of a run of this cell.
     pub fn new(identity: &Identity) -> Self {
-        let problem = ProblemCost::new(identity);
+        let problem = identity.problem.cost(identity.oracle == Oracle::Exact);
         Self { round: round(identity, &problem), row: row(identity, &problem) }
     }
 
@@ -107,29 +108,22 @@ fn row(identity: &Identity, problem: &ProblemCost) -> u64 {
 /// What a metric costs at a recorded round.
 fn measured(metric: Metric, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
-    let all_clients = problem.clients.saturating_mul(d);
-    let held = |each: fn(&RecordsCost) -> u64| match &problem.records {
-        Some(records) => records.held.saturating_mul(each(records)),
-        None => 0,
+    let pass = |of: RecordsOf, each: fn(&RecordsCost) -> u64| {
+        let cost = |records: &RecordsCost| match of {
+            RecordsOf::Clients => records.held.saturating_mul(each(records)),
+            RecordsOf::Test => records.test.saturating_mul(each(records)),
+        };
+        problem.records.as_ref().map_or(0, cost)
     };
-    let of_test = |each: fn(&RecordsCost) -> u64| match &problem.records {
-        Some(records) => records.test.saturating_mul(each(records)),
-        None => 0,
-    };
-    match metric {
-        Metric::SqErrorLimit
-        | Metric::SqErrorAverage
-        | Metric::SqErrorVirtual
-        | Metric::SqCoupling => d,
-        Metric::SqErrorClients | Metric::Lyapunov | Metric::CorrectionSum => all_clients,
-        Metric::SqErrorFeatures => d.saturating_mul(d),
-        Metric::SqGradient => problem.field,
-        Metric::Suboptimality if problem.records.is_none() => problem.field,
-        Metric::Suboptimality => held(|one| one.suboptimality),
-        Metric::TrainLoss => held(|one| one.loss),
-        Metric::Accuracy => held(|one| one.class),
-        Metric::TestLoss => of_test(|one| one.loss),
-        Metric::TestAccuracy => of_test(|one| one.class),
+    match metric.measured().0 {
+        MeasuredOn::Limit | MeasuredOn::Estimate | MeasuredOn::VirtualOptimum => d,
+        MeasuredOn::Clients | MeasuredOn::Variates => problem.clients.saturating_mul(d),
+        MeasuredOn::Features => d.saturating_mul(d),
+        MeasuredOn::Field => problem.field,
+        MeasuredOn::Objective if problem.records.is_none() => problem.field,
+        MeasuredOn::Objective => pass(RecordsOf::Clients, |one| one.suboptimality),
+        MeasuredOn::Loss(of) => pass(of, |one| one.loss),
+        MeasuredOn::Classes(of) => pass(of, |one| one.class),
     }
 }
 

@@ -11,7 +11,6 @@ mod measure;
 pub mod memory;
 pub mod predict;
 mod prepare;
-mod problem_cost;
 mod sanity;
 mod work;
 

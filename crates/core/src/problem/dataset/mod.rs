@@ -6,7 +6,8 @@
 mod read;
 mod storage;
 
-use super::arrays::{Column, DataFile, Files, sanitised};
+use super::arrays::{Column, DataFile, Files, is_libsvm, sanitised};
+use super::records::{Given, RecordLoss, RecordProblem, RecordSets};
 use super::{Fault, Faults};
 use crate::kernel::SparseRows;
 use crate::kernel::softmax::MOST_CLASSES;
@@ -162,6 +163,26 @@ pub struct ClientRecords {
     pub shares: Option<Vec<f64>>,
 }
 
+impl ClientRecords {
+    /// The problem of this loss on the records and on those of the test set; `store` makes the sets
+    /// of indices of some records a storage.
+    ///
+    /// # Errors
+    /// Those of `store`, and a [`Fault`] of `l2` if no optimum is found.
+    pub(super) fn problem<L: RecordLoss<S>, S: RecordSets>(
+        &self,
+        loss: L,
+        files: &dyn Files,
+        store: impl Fn(&Records, &[Vec<usize>]) -> Result<S, Fault>,
+    ) -> Result<RecordProblem<L, S>, Fault> {
+        let (shares, optimum) = (self.shares.clone(), files.known_optimum());
+        let given = Given { shares, optimum, ..Given::default() };
+        let problem = RecordProblem::new(loss, store(&self.records, &self.held)?, given)?;
+        let Some(test) = &self.test else { return Ok(problem) };
+        Ok(problem.with_test(store(test, &[(0..test.count()).collect()])?))
+    }
+}
+
 /// The default name of the label column.
 fn label() -> String {
     "label".into()
@@ -254,29 +275,26 @@ impl Dataset {
         drawn || !matches!(self.split, Split::Column(_))
     }
 
-    /// Reads the records, with dense features, and partitions them among clients.
+    /// Whether features are stored sparse, as far as the settings and the file's name say.
+    pub fn is_sparse(&self) -> bool {
+        let by_name = is_libsvm(&self.file.path) && !self.standardise;
+        self.storage.map_or(by_name, |storage| storage == Storage::Sparse)
+    }
+
+    /// Reads the records and those of the test set, and partitions the former among clients. Their
+    /// features are dense or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, a client without records,
-    /// labels that are not classes where they must be, or sparse features in the settings.
-    pub fn load(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
-        self.dealt(self.open(files, seed)?, seed)
-    }
-
-    /// The same with dense or sparse features, as [`Dataset::storage`] says.
-    ///
-    /// # Errors
-    /// The same, but sparse features are none.
-    pub fn load_stored(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
-        self.dealt(self.open_stored(files, seed)?, seed)
-    }
-
-    /// Records and those of the test set, the former partitioned among clients.
-    fn dealt(
+    /// labels that are not classes where they must be, or sparse features in the settings where
+    /// they must be dense.
+    pub fn load(
         &self,
-        (records, test): (Records, Option<Records>),
+        files: &dyn Files,
         seed: u64,
+        takes_sparse: bool,
     ) -> Result<ClientRecords, Fault> {
+        let (records, test) = self.open(files, seed, takes_sparse)?;
         self.check_test_clients(&records, test.as_ref())?;
         let held = self.partition(&records, seed)?;
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
@@ -320,7 +338,7 @@ impl Dataset {
             Split::Iid => equal_parts(rng.distinct(n, n)),
             Split::ByLabel => {
                 let mut order = rng.distinct(n, n);
-                let ranks = records.ranks(&records.labels);
+                let ranks = ranks(&records.labels);
                 order.sort_by_key(|&i| ranks[i]);
                 equal_parts(order)
             }
@@ -344,7 +362,7 @@ impl Dataset {
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
                 Some(groups) => {
-                    let ranks = records.ranks(groups);
+                    let ranks = ranks(groups);
                     let mut parts = vec![Vec::new(); number_of_classes(&ranks)];
                     ranks.iter().enumerate().for_each(|(i, &k)| parts[k].push(i));
                     parts
@@ -381,6 +399,35 @@ fn distinct_texts(column: &Column) -> BTreeSet<String> {
     (0..column.len()).map(|row| column.text(row)).collect()
 }
 
+/// The rank of each value among the distinct values of a column, from 0.
+fn ranks(column: &Column) -> Vec<usize> {
+    ranks_among(column, column).into_iter().flatten().collect()
+}
+
+/// The rank of each value among the distinct values of `all`, from 0; `None` if it is none of them.
+fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
+    fn among<T: PartialEq + PartialOrd>(all: &[T], values: &[T]) -> Vec<Option<usize>> {
+        let rank = |value: &T| all.partition_point(|x| x < value);
+        let found = |value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value));
+        values.iter().map(found).collect()
+    }
+    match (all, values) {
+        (Column::Numbers(all), Column::Numbers(values)) => {
+            let mut all = all.clone();
+            all.sort_by(f64::total_cmp);
+            all.dedup();
+            among(&all, values)
+        }
+        (Column::Text(all), Column::Text(values)) => {
+            let mut all = all.clone();
+            all.sort();
+            all.dedup();
+            among(&all, values)
+        }
+        _ => vec![None; values.len()],
+    }
+}
+
 fn number_of_classes(ranks: &[usize]) -> usize {
     ranks.iter().max().map_or(0, |largest| largest + 1)
 }
@@ -406,6 +453,11 @@ impl Records {
         &self.features[i * self.d..][..self.d]
     }
 
+    /// The features of records that are stored dense, one after the other.
+    pub fn rows(&self, indices: &[usize]) -> Vec<f64> {
+        indices.iter().flat_map(|&i| self.row(i)).copied().collect()
+    }
+
     /// The indices of each client's records: of each class, shares drawn from a symmetric
     /// Dirichlet distribution.
     fn dirichlet_parts(
@@ -414,7 +466,7 @@ impl Records {
         alpha: f64,
         rng: &mut Stream,
     ) -> Result<Vec<Vec<usize>>, Fault> {
-        let ranks = self.ranks(&self.labels);
+        let ranks = ranks(&self.labels);
         let classes = number_of_classes(&ranks);
         if classes > MOST_CLASSES {
             let message = format!("needs classes, but there are {classes} different labels");
@@ -437,58 +489,40 @@ impl Records {
         Ok(parts)
     }
 
-    /// The rank of each row's value among the distinct values, from 0.
-    fn ranks(&self, column: &Column) -> Vec<usize> {
-        match column {
-            Column::Numbers(values) => {
-                let mut all = values.clone();
-                all.sort_by(f64::total_cmp);
-                all.dedup();
-                values.iter().map(|v| all.partition_point(|x| x < v)).collect()
-            }
-            Column::Text(values) => {
-                let mut all: Vec<&String> = values.iter().collect();
-                all.sort();
-                all.dedup();
-                values.iter().map(|v| all.partition_point(|x| *x < v)).collect()
-            }
-        }
-    }
-
-    /// The class of each record of a test set: the rank of its label among the labels of these
-    /// records.
+    /// The class of each record of a part of the file, these or the test set: the rank of its label
+    /// among the labels of these records.
     ///
     /// # Errors
     /// If these records lack one of its labels.
-    pub fn classes_of(&self, test: &Self) -> Result<Vec<usize>, Fault> {
-        let class = |row: usize| {
-            let known = match (&self.labels, &test.labels) {
-                (Column::Numbers(own), Column::Numbers(other)) => {
-                    own.iter().position(|label| *label == other[row])
-                }
-                (Column::Text(own), Column::Text(other)) => {
-                    own.iter().position(|label| *label == other[row])
-                }
-                _ => None,
-            };
-            known.ok_or_else(|| {
-                let (file, label) = (&self.file, sanitised(&test.labels.text(row)));
+    pub fn classes_of(&self, part: &Self) -> Result<Vec<usize>, Fault> {
+        let classes = ranks_among(&self.labels, &part.labels).into_iter().enumerate();
+        let class = |(row, class): (usize, Option<usize>)| {
+            class.ok_or_else(|| {
+                let (file, label) = (&self.file, sanitised(&part.labels.text(row)));
                 let message = format!(
                     "{file}: only records of the test set have the label \"{label}\"; no client could learn it"
                 );
                 Fault::new("dataset.test", message)
             })
         };
-        let ranks = self.ranks(&self.labels);
-        (0..test.count()).map(|row| Ok(ranks[class(row)?])).collect()
+        classes.map(class).collect()
     }
 
-    /// −1 for the smaller of two labels, +1 for the greater.
+    /// −1 or +1 for each record of a part of the file, as its class is the first of two or not.
     ///
     /// # Errors
-    /// If there are not exactly two.
-    pub fn two_classes(&self) -> Result<Vec<f64>, Fault> {
-        let ranks = self.ranks(&self.labels);
+    /// As for [`Records::classes_of`].
+    pub fn signs_of(&self, part: &Self) -> Result<Vec<f64>, Fault> {
+        let classes = self.classes_of(part)?.into_iter();
+        Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+    }
+
+    /// An error unless there are exactly two classes.
+    ///
+    /// # Errors
+    /// The labels that there are.
+    pub fn check_two_classes(&self) -> Result<(), Fault> {
+        let ranks = ranks(&self.labels);
         let classes = number_of_classes(&ranks);
         if classes != 2 {
             let mut seen: Vec<String> = Vec::new();
@@ -509,23 +543,21 @@ impl Records {
                 ),
             ));
         }
-        Ok(ranks.into_iter().map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
+        Ok(())
     }
 
-    /// The number of classes and the class of each row; classes are numbered from 0 in the order
-    /// of their labels.
+    /// The number of classes, which are numbered from 0 in the order of their labels.
     ///
     /// # Errors
     /// If there are fewer than two, or more than 100.
-    pub fn classes(&self) -> Result<(usize, Vec<u8>), Fault> {
-        let ranks = self.ranks(&self.labels);
-        let classes = number_of_classes(&ranks);
+    pub fn count_classes(&self) -> Result<usize, Fault> {
+        let classes = number_of_classes(&ranks(&self.labels));
         if !(2..=MOST_CLASSES).contains(&classes) {
             let labels = count(classes, "distinct label");
             let message = format!("{} has {labels}; 2 to {MOST_CLASSES} are needed", self.file);
             return Err(Fault::new("dataset.label", message));
         }
-        Ok((classes, ranks.into_iter().map(|class| class as u8).collect()))
+        Ok(classes)
     }
 
     /// The labels as numbers.

@@ -1,6 +1,7 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
 use super::{Dataset, Records, Split, Storage, TestRecords, is_label};
+use crate::kernel::SparseRows;
 use crate::problem::arrays::{Array, Column, Contents, Files, sanitised};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
@@ -15,37 +16,44 @@ impl Dataset {
         Fault::new("dataset.file", format!("{}: {message}", self.file.path))
     }
 
-    /// Reads the records that clients hold, and those of the test set, with dense features.
+    /// Reads the records that clients hold, and those of the test set: with features that are dense
+    /// or, where the problem `takes_sparse` ones, as [`Dataset::storage`] says.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, or sparse features in the
-    /// settings.
+    /// settings where they must be dense.
     pub(super) fn open(
         &self,
         files: &dyn Files,
         seed: u64,
+        takes_sparse: bool,
     ) -> Result<(Records, Option<Records>), Fault> {
-        if self.storage == Some(Storage::Sparse) {
+        let wants_sparse = self.storage == Some(Storage::Sparse);
+        if wants_sparse && !takes_sparse {
             let message = "this problem has no sparse features; only `logistic-dataset` has them";
             return Err(Fault::new("dataset.storage", message));
         }
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
-        self.prepared(self.read_dense(&contents)?, seed)
-    }
-
-    /// The records of a file as it holds them, with dense features.
-    pub(super) fn read_dense(&self, contents: &Contents) -> Result<Records, Fault> {
-        let records = match contents {
+        let mut records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
-            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
-                self.check_dense(features)?;
-                Records { features: features.to_dense(), ..self.read_sparse(contents, features)? }
-            }
             Contents::Arrays(arrays) => self.read_arrays(arrays)?,
+            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+                let storage = self.storage.unwrap_or_else(|| self.default_storage(features));
+                let (dense, sparse) = if takes_sparse && storage == Storage::Sparse {
+                    (Vec::new(), Some(features.clone()))
+                } else {
+                    self.check_dense(features)?;
+                    (features.to_dense(), None)
+                };
+                Records { features: dense, sparse, ..self.read_labels(&contents, features.dim())? }
+            }
         };
-        self.check_shape(&records)?;
-        self.check_finite(&records)?;
-        Ok(records)
+        self.check_records(&records)?;
+        if wants_sparse && records.sparse.is_none() {
+            let dense = std::mem::take(&mut records.features);
+            records.sparse = Some(SparseRows::from_dense(records.d, &dense));
+        }
+        self.prepared(records, seed)
     }
 
     /// The records that clients hold, and those of the test set, with features ready for use.
@@ -178,16 +186,30 @@ impl Dataset {
         Ok(())
     }
 
-    fn check_shape(&self, records: &Records) -> Result<(), Fault> {
+    /// An error if there is no feature, or no record, or a number is not finite: it could be neither
+    /// compared nor averaged.
+    fn check_records(&self, records: &Records) -> Result<(), Fault> {
         if records.d == 0 {
             return Err(self.fault("there is no feature"));
         }
-        self.check_dimension(records.d)?;
-        self.check_lengths(records, records.features.len() / records.d)
+        let count = match &records.sparse {
+            Some(rows) => rows.len(),
+            None => {
+                self.check_dimension(records.d)?;
+                records.features.len() / records.d
+            }
+        };
+        self.check_lengths(records, count)?;
+        self.check_finite_labels(records)?;
+        let Some(((row, column), value)) = records.find(|x| !x.is_finite()) else { return Ok(()) };
+        let name = records.column_name(column);
+        Err(self.fault(format!(
+            "feature [row, column] = [{row}, {column}], counted from 0, is {value}{name}; every number must be finite, and nothing is filled in"
+        )))
     }
 
     /// An error unless every column has as many values as there are rows, one or more.
-    pub(super) fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
+    fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
         let columns = [
             ("labels", Some(&records.labels)),
             ("split's values", records.groups.as_ref()),
@@ -205,33 +227,9 @@ impl Dataset {
         Ok(())
     }
 
-    /// An error if a number is not finite: it could be neither compared nor averaged.
-    fn check_finite(&self, records: &Records) -> Result<(), Fault> {
-        self.check_finite_labels(records)?;
-        let features = &records.features;
-        match features.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(entry) => {
-                let place = (entry / records.d, entry % records.d);
-                Err(self.infinite(records, place, features[entry]))
-            }
-        }
-    }
-
     /// An error if the square of a feature is not finite, as second derivatives of losses have to be.
     fn check_squares(&self, records: &Records) -> Result<(), Fault> {
-        let too_large = |x: &f64| !(x * x).is_finite();
-        let found = match &records.sparse {
-            Some(rows) => {
-                let entry = rows.values().iter().position(too_large);
-                entry.map(|entry| (rows.place(entry), rows.values()[entry]))
-            }
-            None => {
-                let entry = records.features.iter().position(too_large);
-                let place = |entry| (entry / records.d, entry % records.d);
-                entry.map(|entry| (place(entry), records.features[entry]))
-            }
-        };
+        let found = records.find(|x| !(x * x).is_finite());
         let Some(((row, column), value)) = found else { return Ok(()) };
         let name = records.column_name(column);
         Err(self.fault(format!(
@@ -239,20 +237,7 @@ impl Dataset {
         )))
     }
 
-    /// The fault of a feature that is not finite.
-    pub(super) fn infinite(
-        &self,
-        records: &Records,
-        (row, column): (usize, usize),
-        value: f64,
-    ) -> Fault {
-        let name = records.column_name(column);
-        self.fault(format!(
-            "feature [row, column] = [{row}, {column}], counted from 0, is {value}{name}; every number must be finite, and nothing is filled in"
-        ))
-    }
-
-    pub(super) fn check_finite_labels(&self, records: &Records) -> Result<(), Fault> {
+    fn check_finite_labels(&self, records: &Records) -> Result<(), Fault> {
         let columns =
             [("label", Some(&records.labels)), ("split's value", records.groups.as_ref())];
         for (name, column) in columns {
@@ -409,6 +394,17 @@ where
 }
 
 impl Records {
+    /// The place and the value of the first feature like this.
+    fn find(&self, wanted: impl Fn(&f64) -> bool) -> Option<((usize, usize), f64)> {
+        let values = self.sparse.as_ref().map_or(&*self.features, SparseRows::values);
+        let entry = values.iter().position(wanted)?;
+        let place = match &self.sparse {
+            Some(rows) => rows.place(entry),
+            None => (entry / self.d, entry % self.d),
+        };
+        Some((place, values[entry]))
+    }
+
     /// Where a feature is, if columns have names.
     fn column_name(&self, column: usize) -> String {
         let name = self.names.get(column);

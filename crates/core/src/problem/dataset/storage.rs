@@ -2,7 +2,7 @@
 
 use super::{Dataset, Records, Storage};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Column, Contents, Files};
+use crate::problem::arrays::{Column, Contents};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 
 /// The most features that are always dense by default.
@@ -17,82 +17,27 @@ const MOST_BYTES_OF_RUN: u128 = 16_000_000_000;
 const VECTORS: u128 = 3;
 
 impl Dataset {
-    /// Reads the records that clients hold, and those of the test set, with sparse or dense
-    /// features as [`Dataset::storage`] says.
-    ///
-    /// # Errors
-    /// A file that cannot be read or does not hold what it should.
-    pub(super) fn open_stored(
-        &self,
-        files: &dyn Files,
-        seed: u64,
-    ) -> Result<(Records, Option<Records>), Fault> {
-        let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
-        let features = match &*contents {
-            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
-                Some(features)
-            }
-            Contents::Arrays(_) | Contents::Table(_) => None,
-        };
-        let records = match (features, self.storage) {
-            (Some(features), storage)
-                if storage.unwrap_or_else(|| self.default_storage(features)) == Storage::Sparse =>
-            {
-                let records = self.read_sparse(&contents, features)?;
-                self.check_sparse(&records, features)?;
-                Records { sparse: Some(features.clone()), ..records }
-            }
-            (None, Some(Storage::Sparse)) => {
-                let mut records = self.read_dense(&contents)?;
-                let dense = std::mem::take(&mut records.features);
-                Records { sparse: Some(SparseRows::from_dense(records.d, &dense)), ..records }
-            }
-            _ => self.read_dense(&contents)?,
-        };
-        self.prepared(records, seed)
-    }
-
-    fn default_storage(&self, features: &SparseRows) -> Storage {
+    /// How a file's sparse rows are stored unless the settings say it.
+    pub(super) fn default_storage(&self, features: &SparseRows) -> Storage {
         let (d, n) = (features.dim(), features.len());
         let rare = features.values().len() as u128 * (RARE as u128) < n as u128 * d as u128;
         if rare && d > FEW && !self.standardise { Storage::Sparse } else { Storage::Dense }
     }
 
-    /// The records of a file of sparse rows, without their features.
-    pub(super) fn read_sparse(
-        &self,
-        contents: &Contents,
-        features: &SparseRows,
-    ) -> Result<Records, Fault> {
+    /// The records of a file of sparse rows of `d`, without their features.
+    pub(super) fn read_labels(&self, contents: &Contents, d: usize) -> Result<Records, Fault> {
         match contents {
-            Contents::SparseArrays { others, .. } => {
-                self.read_columns(others, (features.dim(), Vec::new()))
-            }
+            Contents::SparseArrays { others, .. } => self.read_columns(others, (d, Vec::new())),
             Contents::Records { labels, .. } => {
                 self.refuse_column_names("a LIBSVM file")?;
                 self.further_columns(|key, _| -> Result<(), Fault> {
                     Err(Fault::new(key, "names a column, but a LIBSVM file has none"))
                 })?;
                 let labels = Column::Numbers(labels.clone());
-                Ok(self.records(Vec::new(), (features.dim(), Vec::new()), labels))
+                Ok(self.records(Vec::new(), (d, Vec::new()), labels))
             }
             Contents::Arrays(_) | Contents::Table(_) => {
                 Err(self.fault("it does not hold sparse rows"))
-            }
-        }
-    }
-
-    fn check_sparse(&self, records: &Records, features: &SparseRows) -> Result<(), Fault> {
-        if features.dim() == 0 {
-            return Err(self.fault("there is no feature"));
-        }
-        self.check_lengths(records, features.len())?;
-        self.check_finite_labels(records)?;
-        match features.values().iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(entry) => {
-                let place = features.place(entry);
-                Err(self.infinite(records, place, features.values()[entry]))
             }
         }
     }
@@ -133,7 +78,7 @@ impl Dataset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::{Array, DataFile};
+    use crate::problem::arrays::{Array, DataFile, Files};
     use crate::problem::dataset::{ClientWeights, Split, TestRecords};
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -169,7 +114,7 @@ mod tests {
 
     fn stored(dataset: &Dataset, d: usize) -> Result<Records, String> {
         dataset
-            .open_stored(&libsvm(rows(d)), 1)
+            .open(&libsvm(rows(d)), 1, true)
             .map(|(records, _)| records)
             .map_err(|fault| format!("{}: {}", fault.key, fault.message))
     }
@@ -198,7 +143,7 @@ mod tests {
         // An eighth is not few.
         let dense =
             SparseRows::from_dense(40, &[[1.0; 5].as_slice(), &[0.0; 35]].concat().repeat(4));
-        assert!(dataset().open_stored(&libsvm(dense), 1).unwrap().0.sparse().is_none());
+        assert!(dataset().open(&libsvm(dense), 1, true).unwrap().0.sparse().is_none());
     }
 
     #[test]
@@ -214,7 +159,7 @@ mod tests {
         let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
         let file = Held(Contents::Arrays(arrays));
-        let (made, _) = dataset(Storage::Sparse).open_stored(&file, 1).unwrap();
+        let (made, _) = dataset(Storage::Sparse).open(&file, 1, true).unwrap();
         assert_eq!(made.sparse(), sparse.sparse());
         // A file of sparse arrays, split by column.
         let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
@@ -224,10 +169,10 @@ mod tests {
             clients: None,
             ..dataset(Storage::Sparse)
         };
-        let (records, _) = by_column.open_stored(&file, 1).unwrap();
+        let (records, _) = by_column.open(&file, 1, true).unwrap();
         assert_eq!(by_column.partition(&records, 1).unwrap(), [[0, 2], [1, 3]]);
         assert_eq!(records.sparse(), sparse.sparse());
-        assert_eq!(by_column.open(&file, 1).map(|_| ()).unwrap_err().key, "dataset.storage");
+        assert_eq!(by_column.open(&file, 1, false).map(|_| ()).unwrap_err().key, "dataset.storage");
     }
 
     /// Every split gives clients and the test set the same records in both forms.
@@ -268,7 +213,7 @@ mod tests {
                     intercept: true,
                     ..dataset()
                 };
-                dataset.load_stored(&file, 5).unwrap()
+                dataset.load(&file, 5, true).unwrap()
             };
             let (sparse, dense) = (load(Storage::Sparse), load(Storage::Dense));
             assert_eq!((&sparse.held, &sparse.shares), (&dense.held, &dense.shares));
@@ -303,7 +248,7 @@ mod tests {
         let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
         assert!(fails(&column, 40).contains("names a column, but a LIBSVM file has none"));
         let open =
-            |file: Contents| dataset().open_stored(&Held(file), 1).map(|_| ()).unwrap_err().message;
+            |file: Contents| dataset().open(&Held(file), 1, true).map(|_| ()).unwrap_err().message;
         let mut values = vec![1.0; 8];
         values[5] = f64::NAN;
         let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();

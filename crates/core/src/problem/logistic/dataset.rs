@@ -1,11 +1,11 @@
 //! Logistic regression on a user's records.
 
-use super::sparse::SparseLogistic;
-use super::{Logistic, Loss};
-use crate::kernel::SparseRows;
+use super::sparse::{SparseLogistic, SparseRecords};
+use super::{Logistic, Loss, dense};
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::{ClientRecords, Dataset, Records};
-use crate::problem::{Fault, Faults, Form, Given, Minimiser, RecordMetrics, Visitor};
+use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
+use crate::problem::dataset::{ClientRecords, Dataset};
+use crate::problem::{Fault, Faults, Form, OnRecords, ProblemCost, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,29 +42,24 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
+        let sparse = self.dataset.is_sparse();
+        let call = if sparse { sparse_call(features) } else { dense_call(features) };
+        sizes.cost(exact, &RecordCost::logistic(call, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
-    fn linear(&self) -> bool {
-        false
-    }
-
     /// With dense features.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Logistic, Fault> {
-        self.dense(self.dataset.load(files, seed)?, files.known_optimum())
+        self.dense(&self.dataset.load(files, seed, false)?, files)
     }
 
     fn visit<V: Visitor>(
@@ -74,18 +69,12 @@ impl crate::problem::Settings for Settings {
         form: Form,
         visitor: V,
     ) -> Result<V::Out, Fault> {
-        let (loaded, optimum) = (self.dataset.load_stored(files, seed)?, files.known_optimum());
+        let loaded = self.dataset.load(files, seed, true)?;
         match loaded.records.sparse() {
-            Some(rows) => form.visit(self.sparse(&loaded, rows, optimum)?, visitor),
-            None => form.visit(self.dense(loaded, optimum)?, visitor),
+            Some(rows) => form.visit(self.sparse(&loaded, rows.dim(), files)?, visitor),
+            None => form.visit(self.dense(&loaded, files)?, visitor),
         }
     }
-}
-
-/// The factor of each record of a test set, −1 or +1 as its label.
-fn signs_of(test: &Records, records: &Records) -> Result<Vec<f64>, Fault> {
-    let classes = records.classes_of(test)?.into_iter();
-    Ok(classes.map(|class| if class == 0 { -1.0 } else { 1.0 }).collect())
 }
 
 impl Settings {
@@ -93,38 +82,32 @@ impl Settings {
         Loss { l2: self.l2, margin: self.margin, batch: self.batch }
     }
 
-    fn dense(&self, loaded: ClientRecords, optimum: Option<&Minimiser>) -> Result<Logistic, Fault> {
-        let ClientRecords { records, test, held, shares } = loaded;
-        let signs = records.two_classes()?;
-        let held = held.iter().map(|shard| {
-            let rows = shard.iter().map(|&i| records.row(i).iter().map(move |x| (i, x)));
-            rows.flatten().map(|(i, x)| signs[i] * x).collect()
-        });
-        let given = Given { shares, optimum };
-        let problem = Logistic::with(records.dimension(), self.loss(), held.collect(), given)?;
-        let Some(test) = test else { return Ok(problem) };
-        let mut rows = Vec::new();
-        for (i, sign) in signs_of(&test, &records)?.into_iter().enumerate() {
-            rows.extend(test.row(i).iter().map(|x| sign * x));
-        }
-        Ok(problem.with_test(rows))
+    fn dense(&self, loaded: &ClientRecords, files: &dyn Files) -> Result<Logistic, Fault> {
+        let (loss, records) = (self.loss(), &loaded.records);
+        records.check_two_classes()?;
+        loaded.problem(loss, files, |part, sets| {
+            let signs = records.signs_of(part)?;
+            let signed = |i: &usize| part.row(*i).iter().map(|x| signs[*i] * x).collect::<Vec<_>>();
+            let set = |own: &Vec<usize>| own.iter().flat_map(signed).collect();
+            Ok(dense(records.dimension(), &loss, &sets.iter().map(set).collect::<Vec<_>>()))
+        })
     }
 
     fn sparse(
         &self,
         loaded: &ClientRecords,
-        rows: &SparseRows,
-        optimum: Option<&Minimiser>,
+        d: usize,
+        files: &dyn Files,
     ) -> Result<SparseLogistic, Fault> {
-        let ClientRecords { records, test, held, shares } = loaded;
-        let signs = records.two_classes()?;
-        self.dataset.check_vectors(held.len(), rows.dim())?;
-        let held = held.iter().map(|shard| rows.selected(shard.iter().map(|&i| (i, signs[i]))));
-        let given = Given { shares: shares.clone(), optimum };
-        let problem = SparseLogistic::with(self.loss(), held.collect(), given)?;
-        let of_test = test.as_ref().and_then(|test| Some((test, test.sparse()?)));
-        let Some((test, rows)) = of_test else { return Ok(problem) };
-        let signs = signs_of(test, records)?;
-        Ok(problem.with_test(rows.selected(signs.into_iter().enumerate())))
+        let (loss, records) = (self.loss(), &loaded.records);
+        records.check_two_classes()?;
+        self.dataset.check_vectors(loaded.held.len(), d)?;
+        loaded.problem(loss, files, |part, sets| {
+            let (signs, rows) = (records.signs_of(part)?, part.sparse());
+            let signed = |own: &Vec<usize>| {
+                rows.map(|rows| rows.selected(own.iter().map(|&i| (i, signs[i]))))
+            };
+            Ok(SparseRecords::new(loss, sets.iter().filter_map(signed).collect()))
+        })
     }
 }

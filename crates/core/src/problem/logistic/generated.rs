@@ -6,12 +6,15 @@
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
 use super::Loss;
-use super::sparse::SparseLogistic;
+use super::sparse::{SparseLogistic, SparseRecords};
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::{SparseRows, dot};
 use crate::problem::arrays::Files;
-use crate::problem::{Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, RecordMetrics, Share};
+use crate::problem::cost::{Held, RecordCost, sparse_call};
+use crate::problem::{
+    Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, OnRecords, ProblemCost, Share,
+};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,16 +92,14 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn linear(&self) -> bool {
-        false
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: false }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let nonzeros = self.nonzeros as u64;
+        let sizes = Held::drawn(self.clients, self.dimension, self.records, self.batch);
+        sizes.cost(exact, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
     }
 
     fn extent(&self) -> Option<Extent> {
@@ -120,8 +121,9 @@ impl crate::problem::Settings for Settings {
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let given = Given { shares: None, optimum: files.known_optimum() };
-        SparseLogistic::with(loss, (0..self.clients).map(set).collect(), given)
+        let given = Given { optimum: files.known_optimum(), ..Given::default() };
+        let records = SparseRecords::new(loss, (0..self.clients).map(set).collect());
+        SparseLogistic::new(loss, records, given)
     }
 }
 
@@ -153,21 +155,13 @@ impl Settings {
     /// The columns of a record, which rise.
     fn draw_columns(&self, features: &Alias<u32>, rng: &mut Stream) -> Vec<u32> {
         let mut columns = Vec::with_capacity(self.nonzeros);
-        for _ in 0..ATTEMPTS * self.nonzeros {
-            if columns.len() == self.nonzeros {
-                break;
-            }
-            let column = features.pick(rng.bits());
+        let drawn = (0..ATTEMPTS * self.nonzeros).map(|_| features.pick(rng.bits()));
+        for column in drawn.chain(0..self.dimension as u32) {
             if let Err(place) = columns.binary_search(&column) {
                 columns.insert(place, column);
             }
-        }
-        for column in 0..self.dimension as u32 {
             if columns.len() == self.nonzeros {
                 break;
-            }
-            if let Err(place) = columns.binary_search(&column) {
-                columns.insert(place, column);
             }
         }
         columns

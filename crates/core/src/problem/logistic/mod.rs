@@ -8,21 +8,13 @@ pub mod dataset;
 pub mod generated;
 pub mod sparse;
 
-use super::affine::{batch_covariance, batch_noise, batch_trace};
 use super::arrays::Files;
-use super::minimise::{self, Minimiser};
-use super::record_loss::{self, RecordLoss, SetAt, SetFacts};
-use super::{
-    DrawSmoothness, Extent, Facts, Fault, Faults, Given, Problem, RecordMetrics, RecordSizes,
-    RecordsOf, Share, generic,
-};
+use super::cost::{Held, RecordCost, dense_call};
+use super::records::{Given, RecordLoss, RecordProblem, RecordSets};
+use super::{Extent, Fault, Faults, OnRecords, ProblemCost, Share};
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
-use crate::kernel::outer::add_rows;
-use crate::kernel::records::{Link, RecordTables, Tangent};
-use crate::kernel::{
-    Cohort, CohortSteps, InstructionSet, Rows, axpy, dot, products, squared_distance,
-};
+use crate::kernel::records::{Link, RecordTables};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -139,16 +131,14 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn linear(&self) -> bool {
-        false
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: false }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (held, d) = (self.records, self.dimension);
+        let sizes = Held::drawn(self.clients, d, held, self.batch);
+        sizes.cost(exact, &RecordCost::logistic(dense_call(d as u64), d as u64))
     }
 
     fn extent(&self) -> Option<Extent> {
@@ -174,181 +164,77 @@ impl super::Settings for Settings {
             draw(self, set % distributions == 1, &mut Stream::client_instance(seed, set))
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        Logistic::new(self.dimension, self.clients, loss, held.collect())
+        let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
+        Logistic::new(loss, records, Given { clients: Some(self.clients), ..Given::default() })
     }
 }
 
-/// An instance.
-pub struct Logistic {
-    d: usize,
-    clients: usize,
-    /// The clients' shares, if they are not equal; then each client has its own record set.
-    client_shares: Option<Vec<f64>>,
-    loss: Loss,
-    /// The distinct record sets; client c holds set c modulo their number.
-    tables: RecordTables,
-    held: Vec<SetFacts>,
-    /// The records of the test set, rows y x of d numbers.
-    test_rows: Vec<f64>,
-    optimum: Minimiser,
+/// An instance on dense records.
+pub type Logistic = RecordProblem<Loss, RecordTables>;
+
+/// Dense rows y x of d numbers, in sets.
+pub fn dense(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
+    RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, sets)
 }
 
-impl Logistic {
-    /// The instance in which client c holds record set c modulo their number; each set is a
-    /// list of rows y x of d numbers.
-    ///
-    /// # Errors
-    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
-    pub fn new(d: usize, clients: usize, loss: Loss, held: Vec<Vec<f64>>) -> Result<Self, Fault> {
-        Self::build(d, clients, loss, held, Given::default())
-    }
+/// The numbers of a record y x are s = σ(m − y xᵀθ), and δ = −s.
+impl<S: RecordSets> RecordLoss<S> for Loss {
+    /// σ' is at most 1/4.
+    const LARGEST_WEIGHT: f64 = 0.25;
+    /// |σ''| is at most 1/(6√3).
+    const INVERSE_THIRD: Option<f64> = Some(6.0 * 1.732_050_807_568_877_2);
+    const SHARES_FIRST: bool = true;
 
-    /// The instance in which each client holds its own record set, with what else is given.
-    ///
-    /// # Errors
-    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
-    pub fn with(
-        d: usize,
-        loss: Loss,
-        held: Vec<Vec<f64>>,
-        given: Given<'_>,
-    ) -> Result<Self, Fault> {
-        Self::build(d, held.len(), loss, held, given)
-    }
-
-    /// The same instance with a test set, rows y x of d numbers.
-    pub fn with_test(self, test_rows: Vec<f64>) -> Self {
-        Self { test_rows, ..self }
-    }
-
-    fn build(
-        d: usize,
-        clients: usize,
-        loss: Loss,
-        held: Vec<Vec<f64>>,
-        Given { shares: client_shares, optimum: known }: Given<'_>,
-    ) -> Result<Self, Fault> {
-        let tables = RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, &held);
-        let held = held.iter().map(|_| SetFacts::default()).collect();
-        let (test_rows, optimum) = (Vec::new(), Minimiser::unknown(d));
-        let mut instance =
-            Self { d, clients, client_shares, loss, tables, held, test_rows, optimum };
-        instance.optimum = record_loss::optimum(&instance, instance.shares(), known)?;
-        Ok(instance)
-    }
-
-    /// The mean of `value` over records: of the clients, by their shares, or of the test set.
-    fn mean_over(&self, of: RecordsOf, value: impl Fn(&[f64]) -> f64) -> Option<f64> {
-        if of == RecordsOf::Test {
-            let rows = self.test_rows.chunks_exact(self.d);
-            let n = rows.len() as f64;
-            return (n > 0.0).then(|| rows.fold(0.0, |sum, row| sum + value(row)) / n);
-        }
-        let set = |sum, (set, share)| {
-            let rows = self.tables.rows(set);
-            let n = rows.len() as f64;
-            sum + share * rows.iter().fold(0.0, |sum, row| sum + value(row)) / n
-        };
-        Some(self.shares().fold(0.0, set))
-    }
-
-    /// The record sets, and the fraction of the clients that hold each, or the share of the one
-    /// client that does.
-    fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
-        let (n, sets) = (self.clients, self.held.len());
-        (0..sets).map(move |set| match &self.client_shares {
-            Some(shares) => (set, shares[set]),
-            None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
-        })
-    }
-
-    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
-    pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        let rest = if self.loss.batch == 1 {
-            self.tables.advance_on(path, cohort, None)
-        } else {
-            Some(cohort)
-        };
-        if let Some(cohort) = rest {
-            generic::advance(self, cohort);
-        }
-    }
-
-    /// [`Problem::advance_linearised`] on a chosen instruction set, of which the bits are independent.
-    fn advance_linearised_on<'a>(
-        &self,
-        path: InstructionSet,
-        cohort: Cohort<'a, ()>,
-    ) -> Option<Cohort<'a, ()>> {
-        if self.loss.batch > 1 {
-            return Some(cohort);
-        }
-        let tangent = Tangent { star: self.optimum(), weights: &|set| self.at_optimum(set) };
-        self.tables.advance_on(path, cohort, Some(&tangent))
-    }
-
-    /// ∇f of a record set, λθ − E[s y x], from the weights s at θ.
-    fn gradient(&self, set: usize, theta: &[f64], weights: &[f64]) -> Vec<f64> {
-        let n = weights.len() as f64;
-        let mut pull = vec![0.0; self.d];
-        add_rows(self.tables.rows(set), weights, &mut pull);
-        pull.iter().zip(theta).map(|(pull, theta)| self.loss.l2 * theta - pull / n).collect()
-    }
-
-    /// ∇²f of a record set, E[s(1 − s) x xᵀ] + λI, from the weights s.
-    fn hessian(&self, set: usize, weights: &[f64]) -> Matrix {
-        let n = weights.len() as f64;
-        let factors: Vec<f64> = weights.iter().map(|s| s * (1.0 - s) / n).collect();
-        let sum = Matrix::weighted_gram(self.tables.rows(set), &factors);
-        sum.plus(self.loss.l2, &Matrix::identity(self.d))
-    }
-}
-
-impl RecordLoss for Logistic {
     fn l2(&self) -> f64 {
-        self.loss.l2
+        self.l2
     }
-    fn set_of(&self, client: usize) -> usize {
-        client % self.held.len()
+    fn batch(&self) -> usize {
+        self.batch
     }
-    fn set_facts(&self, set: usize) -> &SetFacts {
-        &self.held[set]
-    }
-    /// σ(m − y xᵀθ) of each record.
-    fn at(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        let mut weights = self.tables.errors(set, theta);
-        weights.iter_mut().for_each(|error| *error = -*error);
+    fn at(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
+        let mut weights = records.products(set, theta);
+        weights.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
         weights
     }
-    fn mean_gradient(&self, sets: &[SetAt], theta: &[f64]) -> Vec<f64> {
-        let mut mean = vec![0.0; self.d];
-        for SetAt { set, share, at } in sets {
-            axpy(*share, &self.gradient(*set, theta, at), &mut mean);
-        }
-        mean
+    fn residuals(&self, _records: &S, _set: usize, at: &[f64]) -> Vec<f64> {
+        at.iter().map(|s| -s).collect()
     }
-    /// share E[s(1 − s) x xᵀ] v.
-    fn add_product(&self, set: usize, share: f64, weights: &[f64], v: &[f64], out: &mut [f64]) {
-        let rows = self.tables.rows(set);
-        let mut along = vec![0.0; rows.len()];
-        products(rows, v, &mut along);
-        let scale = share / rows.len() as f64;
-        along.iter_mut().zip(weights).for_each(|(along, s)| *along *= scale * (s * (1.0 - s)));
-        add_rows(rows, &along, out);
+    fn weight(&self, at: &[f64], i: usize, _k: usize, _l: usize) -> f64 {
+        at[i] * (1.0 - at[i])
     }
-    fn mean_hessian(&self, sets: &[SetAt]) -> Matrix {
-        let mut sum = Matrix::zeros(self.d, self.d);
-        if self.d <= minimise::MOST_REFINED {
-            return sets
-                .iter()
-                .fold(sum, |sum, of| sum.plus(of.share, &self.hessian(of.set, &of.at)));
-        }
-        for SetAt { set, share, at } in sets {
-            let scale = share / at.len() as f64;
-            let factors: Vec<f64> = at.iter().map(|s| scale * (s * (1.0 - s))).collect();
-            sum.add_to_lower_triangle(self.tables.rows(*set), &factors);
-        }
-        (0..self.d).for_each(|i| sum[(i, i)] += self.loss.l2);
+    fn linearised(&self, _records: &S, (_, record): (usize, usize), at: &[f64], v: &mut [f64]) {
+        let s = at[record];
+        v[0] = s * (1.0 - s) * v[0] - s;
+    }
+    /// The sum of log(1 + exp(m − y xᵀθ)).
+    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64 {
+        let along = records.products(set, theta);
+        along.iter().fold(0.0, |sum, along| sum + softplus(self.margin - along))
+    }
+    fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
+        let along = records.products(set, theta);
+        Some(along.into_iter().fold(0.0, |sum, along| sum + predicted(along)))
+    }
+    fn divergences(
+        &self,
+        records: &S,
+        set: usize,
+        _at: &[f64],
+        [theta, star]: [&[f64]; 2],
+    ) -> Vec<f64> {
+        let pairs = records.products(set, theta).into_iter().zip(records.products(set, star));
+        pairs.map(|(here, there)| divergence(self.margin - here, self.margin - there)).collect()
+    }
+    /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
+    fn curvature(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
+        let n = at.len() as f64;
+        let factor = |(record, s): (usize, &f64)| {
+            let third = s * (1.0 - s) * (1.0 - 2.0 * s);
+            -third * records.contracted(set, record, m)[(0, 0)] / n
+        };
+        let factors: Vec<f64> = at.iter().enumerate().map(factor).collect();
+        let mut sum = vec![0.0; m.rows()];
+        records.add_rows(set, &factors, &mut sum);
         sum
     }
 }
@@ -375,17 +261,6 @@ fn divergence(u: f64, v: f64) -> f64 {
 /// log(1 + eᵘ).
 fn softplus(u: f64) -> f64 {
     u.max(0.0) + libm::log1p(libm::exp(-u.abs()))
-}
-
-/// The noise of batches with the weight of a record linearised at θ*, s + s(1 − s)(u − u*), as a
-/// map of `s`; λ adds no noise.
-fn noise(batch: usize, s: &Matrix, rows: Rows<'_>, weights: &[f64]) -> Matrix {
-    let records = rows.iter().zip(weights).map(|(row, weight)| {
-        let mut w: Vec<f64> = row.iter().map(|x| weight * (1.0 - weight) * x).collect();
-        w.push(-weight);
-        (row, w)
-    });
-    batch_noise(batch, s, records)
 }
 
 /// Whether a record's class is predicted, from y xᵀθ: 1 or 0, and half on the boundary.
@@ -416,189 +291,6 @@ fn draw(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
         row.iter_mut().for_each(|x| *x *= y);
     }
     x
-}
-
-impl Facts for Logistic {
-    fn clients(&self) -> usize {
-        self.clients
-    }
-    fn unequal_shares(&self) -> Option<&[f64]> {
-        self.client_shares.as_deref()
-    }
-    fn optimum(&self) -> &[f64] {
-        &self.optimum.theta
-    }
-    fn optimum_error(&self) -> Option<f64> {
-        Some(self.optimum.error)
-    }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        self.optimum_of(self.set_of(client))
-    }
-    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
-        let set = self.set_of(client);
-        field.copy_from_slice(&self.gradient(set, theta, &self.at(set, theta)));
-    }
-    fn jacobian(&self, client: usize) -> Matrix {
-        let set = self.set_of(client);
-        self.hessian(set, self.at_optimum(set))
-    }
-    fn symmetric(&self) -> bool {
-        true
-    }
-    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
-        self.hessian_product(weights, x, out);
-    }
-    fn product_effort(&self) -> f64 {
-        let records = (0..self.held.len()).map(|set| self.tables.rows(set).len()).sum::<usize>();
-        (2 * records * self.d) as f64
-    }
-    fn noise_covariance(&self, client: usize) -> Matrix {
-        let set = self.set_of(client);
-        batch_covariance(self.loss.batch, self.tables.rows(set), self.at_optimum(set))
-    }
-    fn noise_trace(&self, client: usize) -> f64 {
-        let set = self.set_of(client);
-        batch_trace(self.loss.batch, self.tables.rows(set), self.at_optimum(set))
-    }
-    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let set = self.set_of(client);
-        Some(noise(self.loss.batch, s, self.tables.rows(set), self.at_optimum(set)))
-    }
-    /// −E s(1 − s)(1 − 2s)(xᵀMx) y x.
-    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
-        let set = self.set_of(client);
-        let rows = self.tables.rows(set);
-        let n = rows.len() as f64;
-        let mut sum = vec![0.0; self.d];
-        for (row, s) in rows.iter().zip(self.at_optimum(set)) {
-            let third = s * (1.0 - s) * (1.0 - 2.0 * s);
-            axpy(-third * dot(row, &m.apply(row)) / n, row, &mut sum);
-        }
-        Some(sum)
-    }
-    fn convexity(&self) -> Option<f64> {
-        Some(self.loss.l2)
-    }
-    /// λ + ‖E xxᵀ‖/4, since σ' is at most 1/4.
-    fn mean_smoothness(&self, client: usize) -> Option<f64> {
-        let set = self.set_of(client);
-        let halves = vec![0.5; self.tables.rows(set).len()];
-        Some(self.hessian(set, &halves).symmetric_extremes()?.0)
-    }
-    /// E‖x‖³/(6√3), since |σ''| is at most 1/(6√3).
-    fn third_derivative(&self, client: usize) -> Option<f64> {
-        let rows = self.tables.rows(self.set_of(client));
-        let cube = |row: &[f64]| libm::pow(dot(row, row), 1.5);
-        let sum = rows.iter().map(cube).fold(0.0, |sum, x| sum + x);
-        Some(sum / rows.len() as f64 / (6.0 * libm::sqrt(3.0)))
-    }
-    /// σ' is at most 1/4.
-    fn draw_smoothness(&self) -> DrawSmoothness {
-        let rows = (0..self.held.len()).flat_map(|set| self.tables.rows(set).iter());
-        let longest = rows.map(|row| dot(row, row)).fold(0.0, f64::max);
-        DrawSmoothness::AtMost(self.loss.l2 + longest / 4.0)
-    }
-    fn draws(&self) -> usize {
-        self.held_records().map_or(1, |held| held.largest)
-    }
-    fn distribution(&self, client: usize) -> usize {
-        self.set_of(client)
-    }
-    fn linear(&self) -> bool {
-        false
-    }
-    fn batch(&self) -> u64 {
-        self.loss.batch as u64
-    }
-    /// The mean of log(1 + exp(m − y xᵀθ)).
-    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |row| softplus(self.loss.margin - dot(theta, row)))
-    }
-    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |row| predicted(dot(theta, row)))
-    }
-    /// The mean of Bregman divergences from θ*, where the gradient is 0, so that there is
-    /// no cancellation close to θ*.
-    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
-        let mut gap = 0.5 * self.loss.l2 * squared_distance(theta, self.optimum());
-        for (set, share) in self.shares() {
-            let rows = self.tables.rows(set);
-            let weight = share / rows.len() as f64;
-            let along = |theta: &[f64]| {
-                let mut along = vec![0.0; rows.len()];
-                products(rows, theta, &mut along);
-                along
-            };
-            for (here, there) in along(theta).into_iter().zip(along(self.optimum())) {
-                gap += weight * divergence(self.loss.margin - here, self.loss.margin - there);
-            }
-        }
-        Some(gap)
-    }
-}
-
-impl Problem for Logistic {
-    type State = ();
-
-    #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        self.tables.field(client, theta, self.loss.batch, |records| rng.index(records), field);
-    }
-
-    fn advance(&self, cohort: Cohort<'_, ()>) {
-        self.advance_on(InstructionSet::best(), cohort);
-    }
-
-    fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
-        self.advance_linearised_on(InstructionSet::best(), cohort)
-    }
-
-    fn held_records(&self) -> Option<RecordSizes> {
-        let counts = (0..self.held.len()).map(|set| self.tables.records(set));
-        Some(RecordSizes::of(self.d, counts))
-    }
-
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
-        generic::advance_records_together(self, (&self.tables, self.loss.batch), runs);
-    }
-
-    fn has_twin(&self) -> bool {
-        true
-    }
-
-    /// σ(u) ≈ s + s(1 − s)(u − u*) with s = σ(u*), record by record.
-    #[inline(always)]
-    fn linearised(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        let d = theta.len();
-        let set = self.set_of(client);
-        let weights = self.at_optimum(set);
-        for (field, theta) in field.iter_mut().zip(theta) {
-            *field = self.loss.l2 * theta;
-        }
-        let star = &self.optimum()[..d];
-        for _ in 0..self.loss.batch {
-            let record = rng.index(weights.len());
-            let row = &self.tables.row(set, record)[..d];
-            let s = weights[record];
-            let apart = crate::kernel::fold_sum(d, |i| row[i] * (star[i] - theta[i]));
-            let weight = s + s * (1.0 - s) * apart;
-            axpy(-weight / self.loss.batch as f64, row, field);
-        }
-    }
 }
 
 #[cfg(test)]

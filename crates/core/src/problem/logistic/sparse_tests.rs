@@ -1,10 +1,12 @@
 //! Sparse records against the dense problem on the same records.
 
-use super::super::{Logistic, generated};
+use super::super::{Logistic, dense, generated};
 use super::*;
 use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
 use crate::kernel::difference;
-use crate::problem::{Exact, check};
+use crate::kernel::records::RecordTables;
+use crate::problem::{Exact, Facts, Given, Problem, RecordsOf, check};
+use crate::rng::Stream;
 use crate::sample;
 
 fn settings() -> generated::Settings {
@@ -21,24 +23,29 @@ fn settings() -> generated::Settings {
     }
 }
 
+/// These records in rows of all their numbers.
+fn densely(loss: Loss, sets: &[SparseRows]) -> RecordTables {
+    let rows: Vec<_> = sets.iter().map(SparseRows::to_dense).collect();
+    dense(sets[0].dim(), &loss, &rows)
+}
+
 /// A problem and the dense problem on its records.
 fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let sparse = sample::build(settings, 3);
     let loss = Loss { l2: settings.l2, margin: 0.0, batch: settings.batch };
-    let sets = sparse.sets.iter().map(SparseRows::to_dense).collect();
-    let dense = Logistic::new(settings.dimension, settings.clients, loss, sets).unwrap();
-    (sparse, dense)
+    let dense = Logistic::new(loss, densely(loss, &sparse.records.sets), Given::default());
+    (sparse, dense.unwrap())
 }
 
 /// The same two with unequal shares and a test set.
 fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
-    let SparseLogistic { sets, loss, .. } = sample::build(settings, 3);
-    let test = sample::build(settings, 4).sets.swap_remove(0);
-    let given = Given { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), optimum: None };
-    let rows = sets.iter().map(SparseRows::to_dense).collect();
-    let dense = Logistic::with(settings.dimension, loss, rows, given.clone()).unwrap();
-    let dense = dense.with_test(test.to_dense());
-    (SparseLogistic::with(loss, sets, given).unwrap().with_test(test), dense)
+    let SparseLogistic { records, loss, .. } = sample::build(settings, 3);
+    let test = sample::build(settings, 4).records.sets.swap_remove(0);
+    let given = Given { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), ..Given::default() };
+    let dense = Logistic::new(loss, densely(loss, &records.sets), given.clone()).unwrap();
+    let dense = dense.with_test(densely(loss, std::slice::from_ref(&test)));
+    let sparse = SparseLogistic::new(loss, records, given).unwrap();
+    (sparse.with_test(SparseRecords::new(loss, vec![test])), dense)
 }
 
 #[track_caller]
@@ -165,10 +172,10 @@ fn linearised_runs_are_those_of_the_dense_problem() {
 fn the_first_clients_stay_and_records_are_as_stated() {
     let few = sample::build(&settings(), 4);
     let many = sample::build(&generated::Settings { clients: 9, ..settings() }, 4);
-    assert_eq!(few.sets, many.sets[..4]);
+    assert_eq!(few.records.sets, many.records.sets[..4]);
     // The last features are so rare that records are filled up with frequent ones.
     let steep = generated::Settings { frequency_decay: 30.0, nonzeros: 7, ..settings() };
-    for set in sample::build(&steep, 4).sets {
+    for set in sample::build(&steep, 4).records.sets {
         for row in set.iter() {
             assert_eq!(row.indices, [0, 1, 2, 3, 4, 5, 6]);
             let norm: f64 = row.values.iter().map(|x| x * x).sum();
@@ -211,7 +218,8 @@ fn wide() -> SparseLogistic {
         SparseRows::new(d, offsets, indices, values).unwrap()
     };
     let loss = Loss { l2: 0.01, margin: 0.0, batch: 1 };
-    SparseLogistic::new(loss, [4, 9, 1, 30, 7].map(&mut set).to_vec()).unwrap()
+    let records = SparseRecords::new(loss, [4, 9, 1, 30, 7].map(&mut set).to_vec());
+    SparseLogistic::new(loss, records, Given::default()).unwrap()
 }
 
 /// Rounds that keep to the supports have the bits of rounds on whole rows: of one pass and of

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::kernel::testing::thetas;
-use crate::problem::{Twin, check};
+use crate::kernel::{Cohort, InstructionSet, dot};
+use crate::problem::{Facts, Twin, check, generic};
 use crate::sample;
 
 fn settings(data: Data) -> Settings {
@@ -36,7 +37,7 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
     let loss = |theta: &[f64]| {
         let mut sum = 0.05 * dot(theta, theta);
         for (set, share) in problem.shares() {
-            let rows = problem.tables.rows(set).iter();
+            let rows = problem.records.rows(set).iter();
             let n = rows.len() as f64;
             rows.for_each(|row| sum += share / n * libm::log1p(libm::exp(1.0 - dot(row, theta))));
         }

@@ -1,9 +1,11 @@
 //! Softmax regression on a user's records.
 
-use super::Softmax;
+use super::{ClassRecords, Loss, Softmax};
+use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
-use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, Given, RecordMetrics};
+use crate::problem::cost::{CLASSES, Held, RecordCost};
+use crate::problem::dataset::Dataset;
+use crate::problem::{Fault, Faults, OnRecords, ProblemCost};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,40 +37,29 @@ impl crate::problem::Settings for Settings {
         faults.0
     }
 
-    fn uses_seed(&self) -> bool {
-        self.dataset.uses_seed()
+    fn on_records(&self) -> Option<OnRecords<'_>> {
+        Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    fn batch(&self) -> u64 {
-        self.batch as u64
-    }
-
-    fn record_metrics(&self) -> RecordMetrics {
-        RecordMetrics { loss: true, accuracy: true, test: self.dataset.test.is_some() }
+    fn cost(&self, exact: bool) -> ProblemCost {
+        let (sizes, features) = Held::of_file(&self.dataset, self.batch, CLASSES);
+        sizes.cost(exact, &RecordCost::softmax(CLASSES, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
-    fn linear(&self) -> bool {
-        false
-    }
-
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
-        let ClientRecords { records, test, held, shares } = self.dataset.load(files, seed)?;
-        let (classes, labels) = records.classes()?;
-        let held = held.iter().map(|shard| {
-            let rows = shard.iter().flat_map(|&i| records.row(i)).copied().collect();
-            (rows, shard.iter().map(|&i| labels[i]).collect())
-        });
-        let held: Vec<_> = held.collect();
-        let sizes = [records.dimension(), classes, self.batch];
-        let problem =
-            Softmax::new(sizes, self.l2, &held, Given { shares, optimum: files.known_optimum() })?;
-        let Some(test) = test else { return Ok(problem) };
-        let labels: Vec<u8> = records.classes_of(&test)?.into_iter().map(|k| k as u8).collect();
-        let rows = (0..labels.len()).flat_map(|i| test.row(i)).copied().collect();
-        Ok(problem.with_test((rows, labels)))
+        let loaded = self.dataset.load(files, seed, false)?;
+        let (records, classes) = (&loaded.records, loaded.records.count_classes()?);
+        let loss = Loss { classes, l2: self.l2, batch: self.batch };
+        loaded.problem(loss, files, |part, sets| {
+            let labels = records.classes_of(part)?;
+            let label = |i: &usize| labels[*i] as u8;
+            let set = |own: &Vec<usize>| (part.rows(own), own.iter().map(label).collect());
+            let sets: Vec<ClassRecords> = sets.iter().map(set).collect();
+            Ok(ClassTables::new(records.dimension(), classes, self.l2, &sets))
+        })
     }
 }

@@ -3,8 +3,9 @@
 use super::*;
 use crate::kernel::exp::beyond_linear;
 use crate::kernel::softmax::{divergence, softmax};
-use crate::problem::check;
-use crate::problem::logistic::{Logistic, Loss};
+use crate::problem::logistic::{self, Logistic};
+use crate::problem::{Facts, Given, check};
+use crate::rng::Stream;
 use crate::sample;
 
 /// Records of Gaussian features, whose classes follow the first of them.
@@ -19,9 +20,13 @@ fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)
     sizes.iter().map(|&n| set(n)).collect()
 }
 
+fn on(records: &[ClassRecords], [d, classes, batch]: [usize; 3], l2: f64) -> Softmax {
+    let tables = ClassTables::new(d, classes, l2, records);
+    Softmax::new(Loss { classes, l2, batch }, tables, Given::default()).unwrap()
+}
+
 fn instance(d: usize, classes: usize, batch: usize) -> Softmax {
-    Softmax::new([d, classes, batch], 0.1, &records(&[20, 7, 31], d, classes), Given::default())
-        .unwrap()
+    on(&records(&[20, 7, 31], d, classes), [d, classes, batch], 0.1)
 }
 
 #[test]
@@ -38,15 +43,16 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 #[test]
 fn two_classes_are_logistic_regression_with_half_the_penalty() {
     let records = records(&[20, 7, 31], 3, 2);
-    let problem = Softmax::new([3, 2, 1], 0.2, &records, Given::default()).unwrap();
+    let problem = on(&records, [3, 2, 1], 0.2);
     let sign = |label: u8| if label == 0 { -1.0 } else { 1.0 };
     let signed = |(rows, labels): &(Vec<f64>, Vec<u8>)| -> Vec<f64> {
         let pairs = rows.chunks_exact(3).zip(labels);
         pairs.flat_map(|(row, y)| row.iter().map(move |x| sign(*y) * x)).collect()
     };
-    let loss = Loss { l2: 0.1, margin: 0.0, batch: 1 };
-    let held = records.iter().map(signed).collect();
-    let logistic = Logistic::new(3, 3, loss, held).unwrap();
+    let loss = logistic::Loss { l2: 0.1, margin: 0.0, batch: 1 };
+    let held: Vec<_> = records.iter().map(signed).collect();
+    let tables = logistic::dense(3, &loss, &held);
+    let logistic = Logistic::new(loss, tables, Given::default()).unwrap();
     let apart = |theta: &[f64]| difference(&theta[3..], &theta[..3]);
     assert!(sample::distance(&apart(problem.optimum()), logistic.optimum()) < 1e-13);
     let theta = [0.3, -0.5, 0.7, -0.3, 0.5, -0.7];
@@ -69,8 +75,8 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
     let loss = |theta: &[f64]| {
         let mut sum = 0.05 * dot(theta, theta);
         for client in 0..3 {
-            let rows = problem.tables.rows(client);
-            for (row, label) in rows.iter().zip(problem.tables.labels(client)) {
+            let rows = problem.records.rows(client);
+            for (row, label) in rows.iter().zip(problem.records.labels(client)) {
                 let mut p: Vec<f64> = theta.chunks_exact(3).map(|t| dot(t, row)).collect();
                 softmax(&mut p);
                 sum -= libm::log(p[usize::from(*label)]) / (3.0 * rows.len() as f64);
@@ -114,9 +120,7 @@ fn the_divergence_has_no_seam() {
 #[test]
 fn many_unknowns_have_an_optimum_within_the_bound_on_its_error() {
     for (d, classes) in [(8, 5), (160, 10)] {
-        let problem =
-            Softmax::new([d, classes, 1], 0.01, &records(&[50, 80], d, classes), Given::default())
-                .unwrap();
+        let problem = on(&records(&[50, 80], d, classes), [d, classes, 1], 0.01);
         let error = problem.optimum_error().unwrap();
         assert!(error < 1e-11, "{error}");
         check::roots(&problem, 1e-13);

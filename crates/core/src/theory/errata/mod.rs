@@ -1,91 +1,125 @@
 //! Errors in the sources: what is printed, what holds, and an instance that shows the difference.
+//! The prose is in one TOML file per source beside this one, the numbers are computed here.
 //!
 //! *Invariant*: a counterexample is computed exactly, from its definition alone, and its test
 //! shows that what is printed fails on it and that the correction holds.
 
 mod book;
-mod richardson_romberg;
+mod rr;
 mod scafflsa;
 mod slides;
 
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
 /// How much depends on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Gravity {
     /// A stated result is wrong, or weaker than its proof allows.
+    #[serde(rename = "a stated result")]
     Result,
     /// A step of a proof is wrong, and the results stand.
+    #[serde(rename = "a step of a proof")]
     Step,
     /// An assumption, a definition or a remark is wrong, and the results stand or fall with how it
     /// is read.
+    #[serde(rename = "an assumption, a definition or a remark")]
     Remark,
     /// A slip of notation, which the context corrects.
+    #[serde(rename = "a slip of notation")]
     Slip,
 }
 
-/// The text of each source that was compared, by the key of the publication.
-pub const COMPARED: [(&str, &str); 4] = [
-    (
-        "RR",
-        "First version: “Refined Analysis of Federated Averaging's Bias and Federated Richardson-Romberg Extrapolation”, hal-04878343v1 of 10 January 2025, in a machine reading of its PDF. Second version: “Refined Analysis of Constant Step Size Federated Averaging and Federated Richardson-Romberg Extrapolation”, the text of arXiv 2412.01389 with its formulas in LaTeX. The versions number their statements differently; both numbers are given where it matters.",
-    ),
-    (
-        "SCAFFLSA",
-        "“SCAFFLSA: Quantifying and Eliminating Heterogeneity Bias in Federated Linear Stochastic Approximation and Temporal Difference Learning”, the first version of arXiv 2402.04114 of February 2024, with its formulas in LaTeX. It was published later as “SCAFFLSA: Taming Heterogeneity in Federated Linear Stochastic Approximation and TD Learning”, with which it was not compared.",
-    ),
-    (
-        "SLIDES",
-        "“Convergence and Linear Speed-Up in Stochastic Federated Learning”, the slides of a talk at ICCOPT of 23 July 2025, in a machine reading of their PDF.",
-    ),
-    (
-        "BOOK",
-        "Chapter 5, “Federated Learning”, of a draft of 2023, in a machine reading of its PDF.",
-    ),
-];
-
-/// An error in a source.
-#[derive(Clone, Copy, Debug)]
-pub struct Erratum {
+/// The errors of a source.
+#[derive(Debug)]
+pub struct SourceErrata {
     /// The key of the publication.
     pub source: &'static str,
+    /// Which text of it was compared.
+    pub compared: String,
+    /// The errors, by where they stand.
+    pub errata: Vec<Erratum>,
+}
+
+/// An error in a source.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "kebab-case"), deny_unknown_fields)]
+pub struct Erratum {
     /// Where it stands, with the version where versions differ.
-    pub place: &'static str,
+    pub place: String,
     /// How much depends on it.
     pub gravity: Gravity,
     /// Whether it hangs on one symbol of a text that a machine read from a PDF, so that the fault may
     /// be one of the reading.
+    #[serde(default)]
     pub check_print: bool,
     /// What is printed, in quotation marks where the words or the formula are quoted.
-    pub printed: &'static str,
+    pub printed: String,
     /// What holds.
-    pub holds: &'static str,
+    pub holds: String,
     /// What follows for a reader or an author.
-    pub consequence: &'static str,
-    /// Exact numbers of an instance; empty where runs or the text show it.
-    pub counterexample: fn() -> Vec<Counterexample>,
+    pub consequence: String,
+    /// Exact numbers of instances; empty where runs or the text show it.
+    #[serde(default)]
+    pub counterexamples: Vec<Counterexample>,
     /// Claims that show it, as `experiment#claim`.
-    pub claims: &'static [&'static str],
+    #[serde(default)]
+    pub claims: Vec<String>,
 }
 
-/// A number of an instance, as printed and as it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A number of an instance that contradicts what is printed.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Counterexample {
+    /// The name of the function that computes it.
+    pub id: String,
     /// The instance and the number.
-    pub what: &'static str,
+    pub what: String,
+}
+
+/// The number of a counterexample, as printed and as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Numbers {
     /// By the printed expression.
     pub printed: f64,
     /// The exact number, or that of the corrected expression.
     pub holds: f64,
 }
 
-/// For errors that the text or runs show.
-fn none() -> Vec<Counterexample> {
-    Vec::new()
+/// The id of a counterexample with the function that computes it.
+type NumbersById = (&'static str, fn() -> Numbers);
+
+impl Counterexample {
+    /// Its numbers; `None` if no function has its id.
+    pub fn numbers(&self) -> Option<Numbers> {
+        let all = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
+        let known = all.into_iter().flatten().find(|(id, _)| *id == self.id);
+        known.map(|(_, compute)| compute())
+    }
 }
 
 /// All errors, source by source.
-pub fn errata() -> impl Iterator<Item = &'static Erratum> {
-    let rr = richardson_romberg::ERRATA.iter();
-    rr.chain(scafflsa::ERRATA).chain(slides::ERRATA).chain(book::ERRATA)
+pub fn errata() -> &'static [SourceErrata] {
+    static ERRATA: LazyLock<[SourceErrata; 4]> = LazyLock::new(|| {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            compared: String,
+            errata: Vec<Erratum>,
+        }
+        let files = [
+            ("RR", include_str!("rr.toml")),
+            ("SCAFFLSA", include_str!("scafflsa.toml")),
+            ("SLIDES", include_str!("slides.toml")),
+            ("BOOK", include_str!("book.toml")),
+        ];
+        files.map(|(source, text)| {
+            let File { compared, errata } =
+                toml::from_str(text).unwrap_or_else(|error| panic!("errata of {source}: {error}"));
+            SourceErrata { source, compared, errata }
+        })
+    });
+    &*ERRATA
 }
 
 #[cfg(test)]
@@ -95,32 +129,34 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn errata_have_a_source_and_a_place_of_their_own() {
-        let mut places = HashSet::new();
-        for erratum in errata() {
-            assert!(SOURCES.iter().any(|source| source.key == erratum.source), "{erratum:?}");
-            assert!(places.insert((erratum.source, erratum.place)), "{} twice", erratum.place);
-            for text in [erratum.printed, erratum.holds, erratum.consequence] {
-                assert!(text.ends_with(['.', ')', '”']), "{text}");
-                assert_eq!(text.matches('“').count(), text.matches('”').count(), "{text}");
+    fn every_source_has_errata_with_places_of_their_own() {
+        let keys: Vec<&str> = errata().iter().map(|source| source.source).collect();
+        assert_eq!(keys, SOURCES.map(|source| source.key));
+        for SourceErrata { errata, .. } in errata() {
+            let mut places = HashSet::new();
+            for erratum in errata {
+                assert!(places.insert(&erratum.place), "{} twice", erratum.place);
+                for text in [&erratum.printed, &erratum.holds, &erratum.consequence] {
+                    assert!(text.ends_with(['.', ')', '”']), "{text}");
+                    assert_eq!(text.matches('“').count(), text.matches('”').count(), "{text}");
+                }
             }
         }
     }
 
-    #[test]
-    fn every_source_says_which_text_was_compared() {
-        let keys = COMPARED.map(|(key, _)| key);
-        assert_eq!(keys, SOURCES.map(|source| source.key));
-    }
-
-    /// Each number contradicts what is printed.
+    /// Each number contradicts what is printed, and each function is used once.
     #[test]
     fn counterexamples_differ_from_what_is_printed() {
-        for erratum in errata() {
-            for Counterexample { what, printed, holds } in (erratum.counterexample)() {
-                let apart = (printed - holds).abs();
-                assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
-            }
+        let all = errata().iter().flat_map(|source| &source.errata);
+        let mut ids = HashSet::new();
+        for example in all.flat_map(|erratum| &erratum.counterexamples) {
+            let Counterexample { id, what } = example;
+            let Numbers { printed, holds } = example.numbers().unwrap_or_else(|| panic!("{id}"));
+            let apart = (printed - holds).abs();
+            assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
+            assert!(ids.insert(id), "{id} twice");
         }
+        let functions = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
+        assert_eq!(functions.concat().len(), ids.len());
     }
 }

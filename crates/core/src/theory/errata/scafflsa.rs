@@ -1,252 +1,17 @@
 //! SCAFFLSA (arXiv:2402.04114, first version): exact instances of its errors.
 
-use super::{Counterexample, Erratum, Gravity, none};
+use super::{Numbers, NumbersById};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::problem::td::{Environment, Noise, Td};
 
-/// The errors, by where they stand.
-pub const ERRATA: &[Erratum] = &[
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(3), (4), the local step of FedLSA",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "“θ_h = θ_(h−1) − η(A(Z) − b(Z))”.",
-        holds: "θ_h = θ_(h−1) − η(A(Z)θ_(h−1) − b(Z)), as in (42) and (259).",
-        consequence: "None.",
-        counterexample: none,
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "A3, (14)",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“E[½(A + Aᵀ)] ≼ (1/L) E[AᵀA]”.",
-        holds: "E[½(A + Aᵀ)] ≽ (1/L) E[AᵀA], which Lemma C.5 uses.",
-        consequence: "As printed the assumption holds for every small enough L, so that Theorem 5.1 would allow any step size, since L may be taken as small as one likes; its iterates then diverge.",
-        counterexample: || vec![reversed_14()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Below A3",
-        gravity: Gravity::Remark,
-        check_print: false,
-        printed: "“whenever A3 holds, A2 also holds with the same constant a”.",
-        holds: "A2 holds with a/2 for η ≤ 1/L, by Lemma C.5; with noise in A(Z) it may hold with a for no η.",
-        consequence: "If a is the constant of A3, Theorems 4.1 and 5.3 hold with a/2 in place of a. Lemma 3.1 is not affected: its a = (1 − γ)ν/2 is already the half.",
-        counterexample: || vec![same_rate()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(15)",
-        gravity: Gravity::Remark,
-        check_print: false,
-        printed: "“θ_c* ∈ argmin_θ E[‖V_θ(s) − V(s)‖²]”.",
-        holds: "θ_c* is the TD fixed point, the root of (19) and (20), as the text before (19) says; it is not the projection of the value function.",
-        consequence: "TD(0) does not converge to (15); the error of the fixed point as a value function is beyond the theorems.",
-        counterexample: || vec![fixed_point_15()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Lemma 3.1, (18), L, and its proof in Appendix D",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“L = (1 + γ)/((1 − γ)²ν)”, from E[A + Aᵀ] ≼ 2(1 + γ)Σ_φ and E[AᵀA] ≽ (1 − γ)²νΣ_φ.",
-        holds: "These inequalities prove the direction of (14) that is not used, and with L in place of 1/L. The one that is used follows from E[AᵀA] ≼ (1 + γ)²Σ_φ and sym E[A] ≽ (1 − γ)Σ_φ with L = (1 + γ)²/(1 − γ).",
-        consequence: "The printed L is sufficient, but too large by the factor 1/((1 − γ²)ν): Theorem 5.1 asks for needlessly small steps, and √(L/a) in Corollary 5.2 for TD(0) falls from 1/((1 − γ)^(3/2)ν) to 1/((1 − γ)√ν).",
-        counterexample: || vec![constant_of_lemma_3_1()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(26), Lemma C.3, (235)",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“‖ρ̄_H‖ ≤ (η²H²/N) Σ_c exp(ηH‖Ā_c‖) ‖θ_c* − θ*‖”.",
-        holds: "‖ρ̄_H‖ ≤ (η²H²/2N) Σ_c ‖Ā_c‖² exp(ηH‖Ā_c‖) ‖θ_c* − θ*‖, as the expansion in the proof gives.",
-        consequence: "The printed bound is not implied by the proof, and may fail, where ‖Ā_c‖ > √2. Corollaries 4.5 and A.7 lack a factor of order C_A² in the number of rounds, at most (1 + γ)² for TD(0).",
-        counterexample: || vec![bound_26()],
-        claims: &["scafflsa/drift#printed", "scafflsa/drift#corrected"],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Theorem 4.1, (33), and Theorem A.5, (107), third term; Lemma A.2, (75), by (96)",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“E[‖(Π_(s<i≤t) Γ̄_i − Γ̄^(t−s))ρ̄‖²] = Hη²(1 − ηa)^(2H(t−s)−2) E_c‖Σ_Ã‖ ‖ρ̄‖²/N”, and so the term “√(E_c‖Σ_Ã‖/(HN)) ‖ρ̄‖/a”.",
-        holds: "The sum over i has t − s terms, and it is a bound: (96) lacks the factor t − s. The third term is then η√(H E_c‖Σ_Ã‖/N) ‖ρ̄‖ q/((1 − ηa)(1 − q)^(3/2)) with q = (1 − ηa)^H, of the order of √(E_c‖Σ_Ã‖/(ηaN)) ‖ρ̄‖/(aH).",
-        consequence: "The theorem as printed is false: there are instances with σ_ε = 0 in which the left side of (107) is any number of times the right side. In the instance below the ratio grows as 1/t when 10⁻⁵ and s² are replaced by 0.1t² and 0.002t²: it is 58 at t = 10⁻³. The bound with the corrected term holds there.",
-        counterexample: || vec![variance_96(), lemma_a2()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(42), (44) and (124)",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "“θ̂_k = θ̂_(k−1) − η(A(Z_k)θ̂_(k−1) − b(Z_k) − ξ_(k−1))”.",
-        holds: "θ̂_k = θ_(k−1) − η(A(Z_k)θ_(k−1) − b(Z_k) − ξ_(k−1)), as (43) and (125) have it; the text above (42) speaks of the current estimates θ_(k−1), too.",
-        consequence: "With θ̂ no local step ever uses the average: Algorithms 2 and 3 as printed are a different algorithm.",
-        counterexample: || vec![hat_in_42()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(65)",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "“E[‖θ̃^(fl)‖²] ≤ η² Σ_s (1 − ηa)^H E[‖φ̄_(s,H)‖²]”.",
-        holds: "η² Σ_s (1 − ηa)^(2H(t−s)) E[‖φ̄_(s,H)‖²], as (71) has it.",
-        consequence: "None.",
-        counterexample: none,
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Corollary 4.5 and Corollary A.7, the range of ε",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“ε < (√(v ∨ σ) E_c‖θ_c* − θ*‖)^(2/5)/a ∨ E_c‖θ_c* − θ*‖/(a C_A)”; Corollary A.7 has the a within the power. (v is ṽ_(heter), σ is σ̄_ε.)",
-        holds: "As the proof has it, the right side of (121) must be at most ε, which gives the power 2/3 with a within, and both conditions are needed: ∧ in place of ∨. But (121) loses factors, see there, and bounds the third term of Theorem 4.1, which is too small. With the corrected third term the conditions are ε ≤ √((v ∨ σ)/E_c‖Σ_Ã‖) and ε ≤ E_c‖θ_c* − θ*‖/(a C_A), both.",
-        consequence: "The two texts disagree, and each allows ε for which the right side of (121) exceeds ε: the main text for small a, Corollary A.7 for large a. The orders in ε of (38) to (40) stand.",
-        counterexample: || corollary_4_5().into(),
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(121)",
-        gravity: Gravity::Step,
-        check_print: false,
-        printed: "“√(E_c‖Σ_Ã‖) ‖ρ̄_H‖/(aH^(1/2)N^(1/2)) ≤ √(η/N) × √(E_c‖Σ_Ã‖) (ηH)^(3/2)/a ≲ ε^(5/2) √(1/(v ∨ σ)) a/E_c‖θ_c* − θ*‖”.",
-        holds: "By (26) the middle has the factor E_c‖θ_c* − θ*‖. With ηH E_c‖θ_c* − θ*‖ = εa and η = aNε²/(v ∨ σ) it is ε^(5/2) a √(E_c‖Σ_Ã‖/((v ∨ σ) E_c‖θ_c* − θ*‖)).",
-        consequence: "The range of ε in Corollaries 4.5 and A.7 is taken from it, see there.",
-        counterexample: || vec![lost_factors_of_121()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Appendix B: Lemma B.1, (131), Theorem B.2, (161), Theorem B.5, (176), Corollaries B.3 and B.6, (223), and (157), (164), (194), (202)",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“Tr(Σ_ε)” and “σ̄_ε”, the noise at θ_c*.",
-        holds: "Tr(Σ_ω) and σ̄_ω, the noise at θ*, which the proofs bound and the main text has.",
-        consequence: "The bounds of the appendix are false where clients differ and the noise is multiplicative: σ̄_ε may be 0 while the error is not.",
-        counterexample: || vec![noise_at_local_optimum()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Corollary B.3",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“K ≥ max(2L/a, 4 σ̄_ε/(ϵ²a²)) log(ψ_0/(2ϵ²))”, with ψ_0 written out, and in T the root “√(4 σ̄_ε/(ϵ²a²))”.",
-        holds: "With its η = min(1/(2L), ϵ²a/(8σ)): K ≥ max(2L/a, 8σ/(ϵ²a²)) log(2 ψ_0/ϵ²), and √(8σ/(ϵ²a²)) in T.",
-        consequence: "At the printed K the error may be twice ϵ² and more; the orders of Corollary 5.2 stand.",
-        counterexample: || vec![corollary_b3()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Theorem B.4, (164)",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“E[ψ_K] = (1 − ζ)^K(‖θ_0 − θ*‖² + (η²/p²)Δ_(heter)) + (2η²/ζ)σ̄_ε”, ζ = min(2ηa, p²), for every (p, η).",
-        holds: "By (171) E[ψ_K] = (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ/p² if p² = 2ηa − η²a²; for other p, ψ alone has no recursion.",
-        consequence: "The noise is 2.0 times too large where the equality can hold and, at the p of Corollary 5.2 with N ≥ 2, between 3.3 and 3.6 times for η → 0 and between 3.1 and 3.4 times for η = 0.05. That the Lyapunov function has no linear speed-up stands; the mean of the clients has it in the same example, E‖θ̄ − θ*‖² = ησ/((2 − ηa)aN).",
-        counterexample: || theorem_b4().into(),
-        claims: &[
-            "scafflsa/theorem-b4#equality",
-            "scafflsa/theorem-b4#printed",
-            "scafflsa/theorem-b4#no-speed-up",
-            "scafflsa/theorem-b4#mean",
-        ],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Corollary 5.4: we lose the linear speed-up",
-        gravity: Gravity::Remark,
-        check_print: false,
-        printed: "“as in Corollary 5.2, we lose the linear speed-up in 1/N”.",
-        holds: "The Lyapunov function loses it, by which the proof bounds E‖θ_T − θ*‖²; the latter keeps it, as SLIDES say.",
-        consequence: "The loss belongs to the analysis and not to the algorithm, as the authors themselves suggest below Corollary 5.2 (“primarily due to the inherent properties of the analytical method used”); the introduction, the related work and the conclusion state it without that reserve.",
-        counterexample: none,
-        claims: &[
-            "scafflsa/speedup-kept-or-lost#mean-keeps-h2",
-            "scafflsa/speedup-kept-or-lost#lyapunov-loses-h2",
-            "scafflsa/speedup-kept-or-lost#mean-loses",
-        ],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Theorem 5.3 and Corollary 5.4, the condition on H",
-        gravity: Gravity::Result,
-        check_print: false,
-        printed: "“H ≤ min(a/(32η C_A²), 1/η, 1/(ηa))”, C_A = max ‖Ā_c‖.",
-        holds: "The proof of Theorem B.5 needs H ≤ a/(16η max(‖Ā_c‖² + ‖Σ_Ã‖)).",
-        consequence: "Where ‖Ā_c‖² + ‖Σ_Ã‖ > 2 C_A² for some client, as for TD(0) with one unit vector for each of many states, the main text's condition does not imply the proof's. No violation of (52) was found. Figure 1, with η = 0.01 and H = 10 000, is outside both, and outside H ≤ 1/η.",
-        counterexample: || vec![condition_on_steps()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Appendix B.2, before (173)",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "“B_k = 1 if k is a multiple of H and B_k = 1 otherwise”.",
-        holds: "B_k = 0 otherwise.",
-        consequence: "None.",
-        counterexample: none,
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "(219)",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "“1 + 1/α_2 + 1/α_3 ≤ 2 + 2ηH E_c[‖Σ_Ã‖]/a”.",
-        holds: "With α_2 = a/(4ηH E_c‖Σ_Ã‖) it is 2 + 4ηH E_c‖Σ_Ã‖/a, which is below 4 too under the condition on η.",
-        consequence: "None.",
-        counterexample: none,
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Lemma C.6, (243)",
-        gravity: Gravity::Step,
-        check_print: false,
-        printed: "“E^(1/2)[‖I − C‖²] ≤ ½[exp((H − 1)η‖Ā‖) − 1] + η(H − 1)‖Σ_Ã‖^(1/2)”, of the operator norm.",
-        holds: "It is about I − C/H, and holds for E^(1/2)‖(I − C/H)u‖² with a fixed u: E‖Ã‖² may be d times ‖E[ÃᵀÃ]‖.",
-        consequence: "Theorem B.5 stands, since ξ_t − ξ* in (188) is fixed given the past; (189) must not take the norm first.",
-        counterexample: || vec![lemma_c6()],
-        claims: &[],
-    },
-    Erratum {
-        source: "SCAFFLSA",
-        place: "Further misprints in Appendices B and C",
-        gravity: Gravity::Slip,
-        check_print: false,
-        printed: "(a) Lemma B.1 and Theorem B.2 assume “A2(222)”. (b) In (148) the inner product ⟨ξ_(k−1) − ξ*, θ̂_k − θ*⟩ stands without N⁻¹ Σ_c. (c) (150) to (160) have θ_k^(c). (d) (168) to (171) have sums over c without 1/N. (e) (192) has “‖Σ_ε‖”. (f) (200) and (201) have “‖u‖²” and the square of its image. (g) (245) and (253) have “(I − ηĀ)^(H+1−h)”.",
-        holds: "(a) A3, which Lemma C.5 uses. (b) With N⁻¹ Σ_c. (c) θ_(k−1)^c. (d) With 1/N, as ψ has it. (e) ‖Σ_Ã‖. (f) ‖u‖, as the last expression of (201) has it. (g) (I − ηĀ)^(H−h), as many factors as Γ_(t,h+1:H) has.",
-        consequence: "None.",
-        counterexample: none,
-        claims: &[],
-    },
-];
-
 /// (14) of A3 is printed as sym E A ≼ L⁻¹ E AᵀA, which Appendix D proves too; Lemma C.5 uses
 /// sym E A ≽ L⁻¹ E AᵀA. As printed every smaller L will do, and so every step size.
-fn reversed_14() -> Counterexample {
+fn reversed_14() -> Numbers {
     let (a, l): (f64, f64) = (1.0, 0.1);
     let eta = 0.5 / l;
-    Counterexample {
-        what: "E‖(I − ηA)u‖² for A(Z) = 1, which meets (14) as printed with L = 0.1, at the η = 1/(2L) = 5 \
-               that Theorem 5.1 allows; the bound (237) is negative, and the iterates diverge",
+    Numbers {
         printed: (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a,
         holds: (1.0 - eta * a) * (1.0 - eta * a),
     }
@@ -258,14 +23,9 @@ fn root_mean_square(eta: f64) -> f64 {
 }
 
 /// Below A3: "whenever A3 holds, A2 also holds with the same constant a". It holds with a/2 for η ≤ 1/L.
-fn same_rate() -> Counterexample {
+fn same_rate() -> Numbers {
     let eta = 0.25;
-    Counterexample {
-        what: "E^½‖(I − ηA)u‖² for A(Z) = 0 or 2 with probability ½ each, so that a = 1 and L = 2, at \
-               η = 0.25, against the 1 − ηa of A2 with the same a",
-        printed: 1.0 - eta,
-        holds: root_mean_square(eta),
-    }
+    Numbers { printed: 1.0 - eta, holds: root_mean_square(eta) }
 }
 
 /// States that follow each other independently and equally likely, with these features and rewards.
@@ -283,7 +43,7 @@ fn independent_states(
 
 /// (15) defines θ_c* as the projection of the value function, (19) and (20) as the TD fixed point;
 /// the iterates go to the latter.
-fn fixed_point_15() -> Counterexample {
+fn fixed_point_15() -> Numbers {
     let phi = [1.0, 0.5];
     let (rewards, discount) = (vec![1.0, 0.0], 0.5);
     // V = r + γ mean V, and mean V = mean r + γ mean V.
@@ -291,23 +51,16 @@ fn fixed_point_15() -> Counterexample {
     let value = [rewards[0] + discount * mean, rewards[1] + discount * mean];
     let fixed = independent_states(phi.to_vec(), 1, discount, rewards)
         .map_or(f64::NAN, |td| td.optimum()[0]);
-    Counterexample {
-        what: "θ_c* for two states that follow each other with probability ½, one feature, φ = 1 and ½, r = 1 \
-               and 0, discount ½: the projection (15) against the TD fixed point (19), (20)",
-        printed: dot(&phi, &value) / dot(&phi, &phi),
-        holds: fixed,
-    }
+    Numbers { printed: dot(&phi, &value) / dot(&phi, &phi), holds: fixed }
 }
 
 /// L of Lemma 3.1: (1 + γ)/((1 − γ)²ν) is proved for the reversed (14). By E AᵀA ≼ (1 + γ)²Σφ and
 /// sym Ā ≽ (1 − γ)Σφ the corrected (14) holds with (1 + γ)²/(1 − γ), which is smaller and does not depend on ν.
-fn constant_of_lemma_3_1() -> Counterexample {
+fn constant_of_lemma_3_1() -> Numbers {
     let discount = 0.95;
     let nu = 0.5;
     let apart = 1.0 - discount;
-    Counterexample {
-        what: "L of Lemma 3.1 for two states that follow each other with probability ½, with the unit vectors as \
-               features and discount 0.95; the smallest that does is 1.9025",
+    Numbers {
         printed: (1.0 + discount) / (apart * apart * nu),
         holds: (1.0 + discount) * (1.0 + discount) / apart,
     }
@@ -324,17 +77,12 @@ fn drift_bound(eta: f64, steps: f64, factor: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// (26): the terms lack ‖Ā_c‖²/2.
-fn bound_26() -> Counterexample {
+fn bound_26() -> Numbers {
     let (eta, steps) = (0.01, 2.0);
     let rho = STEEP
         .iter()
         .fold(0.0, |sum, (a, x)| sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x);
-    Counterexample {
-        what: "‖ρ_H‖ for two clients in one dimension, Ā_c = 10 and 1, θ_c* − θ* = 1 and −10, η = 0.01, H = 2, \
-               against the bound (26)",
-        printed: drift_bound(eta, steps, |_| 1.0),
-        holds: rho.abs(),
-    }
+    Numbers { printed: drift_bound(eta, steps, |_| 1.0), holds: rho.abs() }
 }
 
 /// |θ_K − θ*| at communications of two clients without noise, A_c = 1 and 3, θ_c* = 1 and −1, θ* = −½, from 0 with
@@ -358,13 +106,8 @@ fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
 
 /// (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
 /// begin it at θ_{k−1}.
-fn hat_in_42() -> Counterexample {
-    Counterexample {
-        what: "|θ_K − θ*| after K = 60 communications with p = 1 of two clients without noise, A_c = 1 and 3, \
-               θ_c* = 1 and −1, η = 0.1, from 0: by (42) and by (43)",
-        printed: without_noise(0.1, 60, true),
-        holds: without_noise(0.1, 60, false),
-    }
+fn hat_in_42() -> Numbers {
+    Numbers { printed: without_noise(0.1, 60, true), holds: without_noise(0.1, 60, false) }
 }
 
 /// The largest ε of Corollary 4.5, of A.7, and for which the right side of (121) is at most ε, at
@@ -375,33 +118,19 @@ fn precisions(a: f64) -> [f64; 3] {
 
 /// Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
 /// most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.
-fn corollary_4_5() -> [Counterexample; 2] {
+fn corollary_4_5() -> [Numbers; 2] {
     let ([main, _, small], [_, appendix, large]) = (precisions(0.1), precisions(10.0));
-    [
-        Counterexample {
-            what: "the largest ε by Corollary 4.5 at √(v ∨ σ) E‖θ_c* − θ*‖ = 1 and a = 0.1, against that for which the right \
-                   side of (121) is at most ε",
-            printed: main,
-            holds: small,
-        },
-        Counterexample {
-            what: "the same by Corollary A.7 at a = 10",
-            printed: appendix,
-            holds: large,
-        },
-    ]
+    [Numbers { printed: main, holds: small }, Numbers { printed: appendix, holds: large }]
 }
 
 /// The middle of (121) with the factor that it lacks, and its printed right side, at ε = ½, a = N = E_c‖Σ_Ã‖ = 1,
 /// v ∨ σ = 20 and E_c‖θ_c* − θ*‖ = 4, which give η = 1/80 and H = 10.
-fn lost_factors_of_121() -> Counterexample {
+fn lost_factors_of_121() -> Numbers {
     let (epsilon, a, clients, apart, spread, noise): (f64, f64, f64, f64, f64, f64) =
         (0.5, 1.0, 1.0, 4.0, 1.0, 20.0);
     let path = epsilon * a / apart;
     let eta = a * clients * epsilon * epsilon / noise;
-    Counterexample {
-        what: "the term that (121) bounds at ε = ½, a = N = E_c‖Σ_Ã‖ = 1, v ∨ σ = 20, E_c‖θ_c* − θ*‖ = 4, and so η = 1/80 \
-               and H = 10, with ‖ρ̄_H‖ = η²H²E_c‖θ_c* − θ*‖, against its right side",
+    Numbers {
         printed: libm::pow(epsilon, 2.5) * libm::sqrt(1.0 / noise) * a / apart,
         holds: libm::sqrt(eta / clients * spread) * libm::pow(path, 1.5) * apart / a,
     }
@@ -425,14 +154,9 @@ fn unit_features(n: usize, discount: f64) -> Option<(f64, f64)> {
 }
 
 /// The condition of the main text on H has 2C_A² where the proof has max(‖Ā_c‖² + ‖Σ_Ã‖).
-fn condition_on_steps() -> Counterexample {
+fn condition_on_steps() -> Numbers {
     let (square, noise) = unit_features(10, 0.95).unwrap_or((f64::NAN, f64::NAN));
-    Counterexample {
-        what: "the largest ηH/a for TD(0) with one unit vector for each of 10 equally likely states that follow each other \
-               independently, discount 0.95: by the main text, and by the proof",
-        printed: 1.0 / (32.0 * square),
-        holds: 1.0 / (16.0 * (square + noise)),
-    }
+    Numbers { printed: 1.0 / (32.0 * square), holds: 1.0 / (16.0 * (square + noise)) }
 }
 
 /// E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
@@ -442,12 +166,10 @@ fn scalar_moments(eta: f64) -> (f64, f64) {
 }
 
 /// (96) is printed as an equality and without the number t − s of its terms.
-fn variance_96() -> Counterexample {
+fn variance_96() -> Numbers {
     let (eta, gap) = (0.1, 10);
     let (second, mean) = scalar_moments(eta);
-    Counterexample {
-        what: "E‖(Π Γ̄_i − Γ̄^(t−s))ρ‖² for N = H = 1, A(Z) = 0.5 or 1.5 with probability ½ each, ρ = 1, η = 0.1, t − s = 10, \
-               against (96)",
+    Numbers {
         printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
         holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
     }
@@ -560,15 +282,9 @@ fn kronecker(m: &Matrix) -> Matrix {
 
 /// Lemma A.2, and with it the third term of Theorems 4.1 and A.5: the factor t − s that (96) lacks makes the
 /// second term of (75) too small by 1/√(ηaH). The ratio of the two sides has no bound as t → 0.
-fn lemma_a2() -> Counterexample {
+fn lemma_a2() -> Numbers {
     let pencil = Pencil::new(0.01);
-    Counterexample {
-        what: "lim E^½‖θ̃_t^(fl,bi)‖² for three clients, A_c(Z) = α_c v_c v_cᵀ + 10⁻⁵ I ± s e₂e₂ᵀ with α = 1, 0.5, 0.1, \
-               v_c = (1, −t), (1, −0.633 t), (1, t), t = 0.01, s² = 2·10⁻⁷, θ_c* − θ* along v_c with θ_1* − θ* = v_1, \
-               b_c(Z) = A_c(Z)θ_c*, η = 0.5, H = 20, against (75)",
-        printed: pencil.bounds().0,
-        holds: pencil.fluctuation(),
-    }
+    Numbers { printed: pencil.bounds().0, holds: pencil.fluctuation() }
 }
 
 /// (a, σ, ε², ψ_0) of the instance of Corollary B.3: clients of one distribution.
@@ -576,16 +292,11 @@ const B3: (f64, f64, f64, f64) = (1.0, 1.0, 0.01, 100.0);
 
 /// Corollary B.3: with its η, (162) has half of the 1/(ηa) = 8σ/(ε²a²) that it needs, and log(ψ_0/(2ε²)) where
 /// log(2ψ_0/ε²) is needed.
-fn corollary_b3() -> Counterexample {
+fn corollary_b3() -> Numbers {
     let (a, sigma, target, start) = B3;
     let eta = target * a / (8.0 * sigma);
     let steps = libm::ceil(4.0 * sigma / (target * a * a) * libm::log(start / (2.0 * target)));
-    Counterexample {
-        what: "E ψ_K for clients of one distribution with A_c(Z) = 1 and σ = 1 at the K of (162), from ψ_0 = 100, where \
-               ε² = 0.01 is promised; the value is that of the mean's part alone, (1 − ηa)^(2K) ψ_0",
-        printed: target,
-        holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start,
-    }
+    Numbers { printed: target, holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start }
 }
 
 /// The moments of the example of Theorem B.4, all of them means over clients: E‖θ̄ − θ*‖², and of D_c = θ_c − θ̄
@@ -644,28 +355,18 @@ fn printed_b4(step: f64, p: f64, steps: i32) -> f64 {
 
 /// Theorem B.4: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for no p but
 /// p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
-fn theorem_b4() -> [Counterexample; 3] {
+fn theorem_b4() -> [Numbers; 3] {
     let step = 0.05;
     let matched = libm::sqrt(2.0 * step - step * step);
     let corollary = libm::sqrt(step);
     let limit = |p| Example::new(step, p).after(4000).lyapunov();
     [
-        Counterexample {
-            what: "E ψ_0 of the theorem's example with a = σ = 1, ‖θ_0 − θ*‖² = 1, Δ_(heter) = 1, N = 4, η = 0.05, \
-                   p² = 2ηa − η²a², against (164) at K = 0",
+        Numbers {
             printed: printed_b4(step, matched, 0),
             holds: Example::new(step, matched).lyapunov(),
         },
-        Counterexample {
-            what: "lim E ψ_K in the same instance",
-            printed: printed_b4(step, matched, 4000),
-            holds: limit(matched),
-        },
-        Counterexample {
-            what: "lim E ψ_K in the same instance with p² = ηa, as in Corollary 5.2",
-            printed: printed_b4(step, corollary, 4000),
-            holds: limit(corollary),
-        },
+        Numbers { printed: printed_b4(step, matched, 4000), holds: limit(matched) },
+        Numbers { printed: printed_b4(step, corollary, 4000), holds: limit(corollary) },
     ]
 }
 
@@ -674,16 +375,11 @@ const NOISE_STEP: f64 = 0.04;
 
 /// Appendix B has Tr Σ_ε, the noise at θ_c*, where its proofs bound that of ω, at θ* (Theorems 5.1 and 5.3 have it
 /// right). With b_c(Z) = A_c(Z)θ_c* the first is 0.
-fn noise_at_local_optimum() -> Counterexample {
+fn noise_at_local_optimum() -> Numbers {
     // θ' = (1 − ηm)θ + ηd with m, d the half sum and half difference of A_1 and A_2, uncorrelated.
     let (eta, variance) = (NOISE_STEP, 0.25);
     let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
-    Counterexample {
-        what: "lim E‖θ_t − θ*‖² of SCAFFLSA with H = 1 for two clients, A_c(Z) = 0.5 or 1.5 with probability ½ each, \
-               b_c(Z) = A_c(Z)θ_c*, θ_c* = 1 and −1, η = 0.04, against the limit 16η σ_ε/a of (176)",
-        printed: 0.0,
-        holds: eta * eta * 0.5 * variance / (1.0 - contraction),
-    }
+    Numbers { printed: 0.0, holds: eta * eta * 0.5 * variance / (1.0 - contraction) }
 }
 
 /// η, Ā and the dimension of the instance of Lemma C.6, in which A2 holds: E‖(I − ηA)u‖² = 0.8‖u‖².
@@ -691,18 +387,38 @@ const LEMMA_C6: (f64, f64, f64) = (0.4, 0.5, 16.0);
 
 /// Lemma C.6 bounds E^½‖I − C/H‖² of the operator norm by ‖Σ_Ã‖^½; (258) holds for the norm of a fixed vector's image,
 /// which is all that (188) needs.
-fn lemma_c6() -> Counterexample {
+fn lemma_c6() -> Numbers {
     // H = 2: I − C/2 = ηA/2, Ã = ±√d e_i e_iᵀ with i uniform among d = 16, so that Σ_Ã = I, and Ā = 0.5 I.
     let (eta, mean, d) = LEMMA_C6;
     let root = libm::sqrt(d);
     let square = 0.5 * ((mean + root) * (mean + root) + (root - mean) * (root - mean));
-    Counterexample {
-        what: "E^½‖I − C/H‖² at H = 2, η = 0.4 for Ā = 0.5 I and Ã = ±4 e_i e_iᵀ, i uniform among 16 coordinates, against \
-               (243)",
+    Numbers {
         printed: 0.5 * (libm::exp(eta * mean) - 1.0) + eta,
         holds: 0.5 * eta * libm::sqrt(square),
     }
 }
+
+/// The numbers of the counterexamples, by id.
+pub const NUMBERS: &[NumbersById] = &[
+    ("reversed-14", reversed_14),
+    ("same-rate", same_rate),
+    ("fixed-point-15", fixed_point_15),
+    ("constant-of-lemma-3-1", constant_of_lemma_3_1),
+    ("bound-26", bound_26),
+    ("variance-96", variance_96),
+    ("lemma-a2", lemma_a2),
+    ("hat-in-42", hat_in_42),
+    ("corollary-4-5", || corollary_4_5()[0]),
+    ("corollary-a7", || corollary_4_5()[1]),
+    ("lost-factors-of-121", lost_factors_of_121),
+    ("noise-at-local-optimum", noise_at_local_optimum),
+    ("corollary-b3", corollary_b3),
+    ("theorem-b4-start", || theorem_b4()[0]),
+    ("theorem-b4-limit", || theorem_b4()[1]),
+    ("theorem-b4-at-corollary-5-2", || theorem_b4()[2]),
+    ("condition-on-steps", condition_on_steps),
+    ("lemma-c6", lemma_c6),
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The kinds of values, each with its axes, its source and where it is known.
 
 use super::known::KnownCell;
-use exactfed_runner::manifest::claim::Prediction as By;
+use exactfed_runner::manifest::Prediction as By;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 
 /// An axis of an array.

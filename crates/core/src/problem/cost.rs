@@ -1,0 +1,161 @@
+//! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
+//! files, determine it. In nanoseconds, fitted to measured times.
+
+use super::Extent;
+use super::dataset::{Dataset, TestRecords};
+
+/// N of a problem whose data file determines it.
+const CLIENTS: u64 = 10;
+/// Features of a file whose bytes do not show them.
+const FEATURES: u64 = 8;
+/// Numbers of a file that is not there.
+const NUMBERS: u64 = 10_000;
+/// Classes of a file of records.
+pub const CLASSES: u64 = 10;
+/// What a client's mean field costs in addition to its d² entries.
+const FIELD: u64 = 20;
+
+/// What the parts of a problem cost.
+pub struct ProblemCost {
+    /// N.
+    pub clients: u64,
+    /// d.
+    pub dimension: u64,
+    /// An oracle call.
+    pub call: u64,
+    /// The mean field of all clients.
+    pub field: u64,
+    /// Passes over the records, if it has any.
+    pub records: Option<RecordsCost>,
+}
+
+/// What passes over records cost.
+pub struct RecordsCost {
+    /// The number of records that clients hold.
+    pub held: u64,
+    /// The number of records of the test set.
+    pub test: u64,
+    /// The loss of one record.
+    pub loss: u64,
+    /// Its class.
+    pub class: u64,
+    /// Its part of f(θ) − f(θ*).
+    pub suboptimality: u64,
+}
+
+/// What a record costs, in an oracle call and where it is measured.
+pub struct RecordCost {
+    call: u64,
+    loss: u64,
+    class: u64,
+    gradient: u64,
+    suboptimality: u64,
+}
+
+impl RecordCost {
+    /// Of two classes, with so many features that are not 0.
+    pub fn logistic(call: u64, features: u64) -> Self {
+        let [loss, class, gradient] = [60, 10, 20].map(|fixed: u64| fixed.saturating_add(features));
+        Self { call, loss, class, gradient, suboptimality: loss }
+    }
+
+    /// Without exponentials.
+    pub fn least_squares(features: u64) -> Self {
+        let one = 10_u64.saturating_add(features);
+        let call = 20_u64.saturating_add(features.saturating_mul(3) / 2);
+        Self { call, loss: one, class: one, gradient: one, suboptimality: one }
+    }
+
+    pub fn softmax(classes: u64, features: u64) -> Self {
+        let entries = classes.saturating_mul(features);
+        let class = entries / 16;
+        let loss = classes.saturating_mul(8).saturating_add(class);
+        let call = loss.saturating_add(30).saturating_add(entries / 12);
+        let gradient = loss.saturating_add(entries / 64);
+        Self { call, loss, class, gradient, suboptimality: loss.saturating_mul(3) / 2 }
+    }
+}
+
+/// What an oracle call on a dense record of two classes costs.
+pub fn dense_call(features: u64) -> u64 {
+    27_u64.saturating_add(features.saturating_mul(3) / 2)
+}
+
+/// What an oracle call on a sparse record costs.
+pub fn sparse_call(nonzeros: u64) -> u64 {
+    30_u64.saturating_add(nonzeros.saturating_mul(3))
+}
+
+/// Records of a file, and their features; of sparse ones those that are not 0.
+fn of_file(dataset: &Dataset) -> (u64, u64) {
+    let (lines, numbers) = dataset.file.size.map_or((0, NUMBERS), |s| (s.lines, s.numbers));
+    let records = if lines == 0 { numbers / (FEATURES + 1) } else { lines };
+    // A label stands beside the features.
+    let columns = (numbers / records.max(1)).saturating_sub(1).max(1);
+    let listed = dataset.features.len() as u64;
+    let features = if listed == 0 { columns } else { listed };
+    (records, features + u64::from(dataset.intercept))
+}
+
+/// The sizes of a problem on records.
+pub struct Held {
+    clients: u64,
+    dimension: u64,
+    held: u64,
+    test: u64,
+    batch: u64,
+}
+
+impl Held {
+    /// Of a file, with so many numbers of θ for each feature.
+    pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
+        let (records, features) = of_file(dataset);
+        let test = match dataset.test {
+            None => 0,
+            Some(TestRecords::Fraction(fraction)) => (records as f64 * fraction) as u64,
+            Some(TestRecords::Column(_)) => records / 5,
+        };
+        let clients = dataset.clients.map_or(CLIENTS, |clients| clients as u64);
+        let (dimension, batch) = (features.saturating_mul(classes), batch as u64);
+        (Self { clients, dimension, held: records - test, test, batch }, features)
+    }
+
+    /// Drawn for each client.
+    pub fn drawn(clients: usize, dimension: usize, records: usize, batch: usize) -> Self {
+        let (clients, dimension) = (clients as u64, dimension as u64);
+        let held = clients.saturating_mul(records as u64);
+        Self { clients, dimension, held, test: 0, batch: batch as u64 }
+    }
+
+    /// The cost of the problem, with an oracle call on a batch or, if it is `exact`, on all records
+    /// of a client.
+    pub fn cost(self, exact: bool, one: &RecordCost) -> ProblemCost {
+        let Self { clients, dimension, held, test, batch } = self;
+        let each = if exact { held / clients.max(1) } else { batch };
+        let RecordCost { call, loss, class, gradient, suboptimality } = *one;
+        ProblemCost {
+            clients,
+            dimension,
+            call: call.saturating_mul(each),
+            field: gradient.saturating_mul(held),
+            records: Some(RecordsCost { held, test, loss, class, suboptimality }),
+        }
+    }
+}
+
+impl ProblemCost {
+    /// Of a problem without records, given the nanoseconds of an oracle call as a function of d;
+    /// those of a product with a d × d matrix are [`matrix_call`].
+    pub fn without_records(extent: Option<&Extent>, call: fn(u64) -> u64) -> Self {
+        let size = |extent: &Extent| (extent.clients as u64, extent.dimension as u64);
+        let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), size);
+        let entries = dimension.saturating_mul(dimension);
+        let field = clients.saturating_mul(entries.saturating_add(FIELD));
+        Self { clients, dimension, call: call(dimension), field, records: None }
+    }
+}
+
+/// What an oracle call costs that multiplies with a d × d matrix.
+pub fn matrix_call(d: u64) -> u64 {
+    38_u64.saturating_add(d.saturating_mul(d).saturating_mul(3))
+}

@@ -1,0 +1,152 @@
+//! Sums over dense records of one product each.
+
+use super::{RecordLoss, RecordSets, SetTerm};
+use crate::kernel::outer::add_rows;
+use crate::kernel::records::RecordTables;
+use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, dot, fold_sum, products};
+use crate::linalg::Matrix;
+use crate::problem::minimise::MOST_REFINED;
+
+impl RecordSets for RecordTables {
+    fn features(&self) -> usize {
+        self.rows(0).dim()
+    }
+    fn sets(&self) -> usize {
+        self.sets()
+    }
+    fn dense_rows(&self, set: usize) -> Option<Rows<'_>> {
+        Some(self.rows(set))
+    }
+    fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
+        let mut along = vec![0.0; self.records(set)];
+        products(self.rows(set), v, &mut along);
+        along
+    }
+    fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
+        add_rows(self.rows(set), factors, out);
+    }
+    fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
+        let row = self.row(set, record);
+        Matrix::from_entries(1, 1, vec![dot(row, &m.apply(row))])
+    }
+    fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
+        let n = self.records(set);
+        let weights: Vec<f64> = (0..n).map(|i| weight(i, 0, 0) / n as f64).collect();
+        Matrix::weighted_gram(self.rows(set), &weights)
+    }
+    fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
+        let n = residuals.len() as f64;
+        residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
+        add_rows(self.rows(set), &residuals, out);
+    }
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    where
+        L: RecordLoss<Self>,
+    {
+        out.fill(0.0);
+        for SetTerm { set, share, at } in sets {
+            let (mut pull, n) = (vec![0.0; out.len()], at.len() as f64);
+            add_rows(self.rows(*set), &loss.residuals(self, *set, at), &mut pull);
+            for ((out, pull), theta) in out.iter_mut().zip(pull).zip(theta) {
+                *out += share * (loss.l2() * theta + pull / n);
+            }
+        }
+    }
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+        let d = self.features();
+        let mut sum = Matrix::zeros(d, d);
+        if d <= MOST_REFINED {
+            sets.iter().for_each(|of| sum.add(of.share, &self.hessian(loss, of.set, of.at)));
+            return sum;
+        }
+        for SetTerm { set, share, at } in sets {
+            let scale = share / at.len() as f64;
+            let factor = |i: usize| scale * loss.weight(at, i, 0, 0);
+            let factors: Vec<f64> = (0..at.len()).map(factor).collect();
+            sum.add_to_lower_triangle(self.rows(*set), &factors);
+        }
+        (0..d).for_each(|i| sum[(i, i)] += loss.l2());
+        sum
+    }
+    fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
+        let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
+        let pairs = self.rows(set).iter().zip(&residuals);
+        let second = pairs.fold(0.0, |sum, (x, delta)| sum + delta * delta / n * dot(x, x));
+        let mut mean = vec![0.0; self.features()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
+        (second - dot(&mean, &mean)) / loss.batch() as f64
+    }
+    fn noise_map(
+        &self,
+        loss: &impl RecordLoss<Self>,
+        set: usize,
+        at: &[f64],
+        s: &Matrix,
+    ) -> Matrix {
+        let weight = |i: usize| loss.weight(at, i, 0, 0);
+        let residuals = loss.residuals(self, set, at);
+        batch_noise(loss.batch(), self.rows(set), &residuals, weight, s)
+    }
+    #[inline(always)]
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        draw: impl FnMut(usize) -> usize,
+        field: &mut [f64],
+    ) {
+        self.field(client, theta, batch, draw, field);
+    }
+    #[inline(always)]
+    fn add_linearised(
+        &self,
+        (set, record): (usize, usize),
+        [theta, star]: [&[f64]; 2],
+        factors: impl FnOnce(&mut [f64]),
+        field: &mut [f64],
+    ) {
+        let d = theta.len();
+        let (row, star) = (&self.row(set, record)[..d], &star[..d]);
+        let mut along = [fold_sum(d, |i| row[i] * (theta[i] - star[i]))];
+        factors(&mut along);
+        axpy(along[0], row, field);
+    }
+    fn advance_on<'a>(
+        &self,
+        path: InstructionSet,
+        batch: usize,
+        cohort: Cohort<'a, ()>,
+        extended: Option<Proximal<'_>>,
+    ) -> Option<Cohort<'a, ()>> {
+        match (batch, extended) {
+            (1, None) => self.advance_on(path, cohort, None),
+            _ => Some(cohort),
+        }
+    }
+    fn tables(&self) -> Option<&RecordTables> {
+        Some(self)
+    }
+}
+
+/// [`RecordSets::noise_map`] of rows of one product each: the field of a row x is (wᵀ(e, 1)) x with
+/// w = (W x, δ), d + 1 numbers.
+pub fn batch_noise(
+    batch: usize,
+    rows: Rows<'_>,
+    residuals: &[f64],
+    weight: impl Fn(usize) -> f64,
+    s: &Matrix,
+) -> Matrix {
+    let (d, n) = (rows.dim(), residuals.len() as f64);
+    let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+    for (i, (x, residual)) in rows.iter().zip(residuals).enumerate() {
+        let weight = weight(i);
+        let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();
+        w.push(*residual);
+        second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
+        mean.add_outer(1.0 / n, x, &w);
+    }
+    let mean = mean.times(s).times(&mean.transpose());
+    second.plus(-1.0, &mean).scaled(1.0 / batch as f64)
+}

@@ -1,0 +1,660 @@
+//! Problems whose losses are means over records: f_c(θ) = E ℓ(θ; record) + λ/2 ‖θ‖² over the
+//! records that client c holds. The oracle draws a batch of records with replacement.
+//!
+//! A loss depends on θ through the products of a record x with K rows of θ (K is 1 but for
+//! softmax regression). So a problem is a pair: a [`RecordLoss`] is a function of the products of
+//! one record, and [`RecordSets`] sum over records.
+//!
+//! *Invariant*: d × d matrices are made only by facts that are such matrices, and by the search
+//! for an optimum in few unknowns.
+
+mod dense;
+
+use super::affine::{Affine, half_square};
+use super::minimise::{MOST_FACTORED, Minimiser, Objective, minimise};
+use super::{DrawSmoothness, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
+use crate::kernel::records::{RecordTables, Tangent};
+use crate::kernel::{
+    Cohort, CohortSteps, InstructionSet, LocalSteps, Proximal, Rows, SparseSteps, Support,
+    SupportRound, dot, squared_distance,
+};
+use crate::linalg::Matrix;
+use crate::rng::Stream;
+pub use dense::batch_noise;
+use std::sync::OnceLock;
+
+/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::at`] a point.
+pub struct SetTerm<'a> {
+    pub set: usize,
+    pub share: f64,
+    pub at: &'a [f64],
+}
+
+/// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
+/// holds set c modulo their number. W is the weight of a record and δ its residual
+/// ([`RecordLoss`]).
+pub trait RecordSets: Send + Sync + Sized + 'static {
+    /// K.
+    fn classes(&self) -> usize {
+        1
+    }
+    /// The number of features.
+    fn features(&self) -> usize;
+    /// How many sets there are.
+    fn sets(&self) -> usize;
+    /// The records of a set, if they are stored as rows of all their numbers.
+    fn dense_rows(&self, set: usize) -> Option<Rows<'_>>;
+    /// How many records a set has.
+    fn records(&self, set: usize) -> usize {
+        self.dense_rows(set).map_or(0, |rows| rows.len())
+    }
+    /// The multiplications of [`RecordSets::products`] of all sets.
+    fn multiplications(&self) -> usize {
+        let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
+        records * self.features() * self.classes()
+    }
+
+    /// The products of each record of a set with v, K numbers per record.
+    fn products(&self, set: usize, v: &[f64]) -> Vec<f64>;
+    /// out ← out + Σ f ⊗ x over a set, with K factors f per record.
+    fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]);
+    /// ‖x‖² of each record of a set.
+    fn squares(&self, set: usize) -> Vec<f64> {
+        self.dense_rows(set).map_or(Vec::new(), |rows| rows.iter().map(|x| dot(x, x)).collect())
+    }
+    /// (I ⊗ x)ᵀ m (I ⊗ x) of a record, K × K.
+    fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix;
+    /// E W ⊗ xxᵀ over a set, with W_kl = `weight(i, k, l)` of record i.
+    fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix;
+
+    /// out ← out + share E δ ⊗ x over a set.
+    fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
+        let scale = share / self.records(set) as f64;
+        residuals.iter_mut().for_each(|delta| *delta *= scale);
+        self.add_rows(set, &residuals, out);
+    }
+    /// ∇f of a mean over sets at θ into `out`.
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    where
+        L: RecordLoss<Self>,
+    {
+        out.iter_mut().zip(theta).for_each(|(out, theta)| *out = loss.l2() * theta);
+        for SetTerm { set, share, at } in sets {
+            self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
+        }
+    }
+    /// ∇²f of a mean over sets; see [`Objective::hessian`].
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix;
+    /// ∇²f over a set, with all entries.
+    fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
+        let penalty = Matrix::identity(self.features() * self.classes());
+        self.gram(set, |i, k, l| loss.weight(at, i, k, l)).plus(loss.l2(), &penalty)
+    }
+    /// The covariance of the field of a set: of the mean of a batch of δ ⊗ x.
+    fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
+        let (residuals, classes) = (loss.residuals(self, set, at), self.classes());
+        let delta = |i: usize, k: usize| residuals[i * classes + k];
+        let mut second = self.gram(set, |i, k, l| delta(i, k) * delta(i, l));
+        let mut mean = vec![0.0; second.rows()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
+        second.add_outer(-1.0, &mean, &mean);
+        second.scaled(1.0 / loss.batch() as f64)
+    }
+    /// Its trace, without the matrix: tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
+    fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
+        let (residuals, squares) = (loss.residuals(self, set, at), self.squares(set));
+        let records = residuals.chunks_exact(self.classes()).zip(&squares);
+        let second = records.fold(0.0, |sum, (delta, x)| sum + x * dot(delta, delta));
+        let mut mean = vec![0.0; self.features() * self.classes()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
+        (second / squares.len() as f64 - dot(&mean, &mean)) / loss.batch() as f64
+    }
+    /// [`Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its
+    /// products with θ − θ*; λ adds no noise.
+    fn noise_map(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64], s: &Matrix)
+    -> Matrix;
+
+    /// An oracle call of a client with a batch that is drawn by `draw(records)`, into `field`.
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        draw: impl FnMut(usize) -> usize,
+        field: &mut [f64],
+    );
+    /// field ← field + f ⊗ x for a record of a set; `factors` makes f of its products with
+    /// θ − θ*.
+    fn add_linearised(
+        &self,
+        place: (usize, usize),
+        points: [&[f64]; 2],
+        factors: impl FnOnce(&mut [f64]),
+        field: &mut [f64],
+    );
+    /// Runs the local steps of a cohort, plain or extended; returns the cohort if there is no
+    /// kernel for them. The bits do not depend on the instruction set.
+    fn advance_on<'a>(
+        &self,
+        path: InstructionSet,
+        batch: usize,
+        cohort: Cohort<'a, ()>,
+        extended: Option<Proximal<'_>>,
+    ) -> Option<Cohort<'a, ()>>;
+    /// The tables of fused steps on single records, if this storage has them.
+    fn tables(&self) -> Option<&RecordTables> {
+        None
+    }
+    /// Rounds that keep to what records touch, if this storage has them.
+    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+        None
+    }
+}
+
+/// A loss ℓ of a record's K products u, without the penalty, with its residual δ = ∂ℓ/∂u, K
+/// numbers, and its weight W = ∂²ℓ/∂u², K × K.
+pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
+    /// A bound on the eigenvalues of W.
+    const LARGEST_WEIGHT: f64;
+    /// The inverse of a bound on the third derivatives, if one is known.
+    const INVERSE_THIRD: Option<f64> = None;
+    /// Whether a share of a mean multiplies a sum before it is divided, where records are dense:
+    /// so stored results were computed.
+    const SHARES_FIRST: bool = false;
+    /// [`Objective::most_factored`].
+    const MOST_FACTORED: usize = MOST_FACTORED;
+
+    /// λ.
+    fn l2(&self) -> f64;
+    /// B, the records of an oracle call.
+    fn batch(&self) -> usize;
+    /// The mean fields of the sets, and of all, if they are affine.
+    fn affine(&self) -> Option<(&[Affine], &Affine)> {
+        None
+    }
+    /// The numbers of a set's records at θ from which δ and W follow, K per record.
+    fn at(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
+    /// δ of a set's records, K numbers per record.
+    fn residuals(&self, records: &S, set: usize, at: &[f64]) -> Vec<f64>;
+    /// W_kl of record i.
+    fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64;
+    /// Replaces changes v of the products of a set's records by scale W v.
+    fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
+        v.iter_mut().enumerate().for_each(|(i, v)| *v *= scale * self.weight(at, i, 0, 0));
+    }
+    /// Σ ℓ over a set at θ.
+    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64;
+    /// How many records of a set have the class that θ predicts; `None` without classes.
+    fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
+        None
+    }
+    /// Replaces changes v of the products of a record by δ + W v. Of losses whose fields are
+    /// affine this and the two functions below are not asked for.
+    fn linearised(&self, _: &S, _place: (usize, usize), _at: &[f64], _v: &mut [f64]) {
+        unreachable!("an affine field is its own linearisation");
+    }
+    /// The Bregman divergences of a set's records between θ and θ*.
+    fn divergences(&self, _: &S, _set: usize, _at: &[f64], _points: [&[f64]; 2]) -> Vec<f64> {
+        unreachable!("the mean of quadratic losses is known");
+    }
+    /// [`Facts::curvature`] of a set.
+    fn curvature(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {
+        unreachable!("quadratic losses have no curvature");
+    }
+}
+
+/// Facts about one record set, each computed when it is first asked for.
+#[derive(Default)]
+struct SetFacts {
+    /// [`RecordLoss::at`] θ*.
+    at_optimum: OnceLock<Vec<f64>>,
+    optimum: OnceLock<Vec<f64>>,
+}
+
+/// What is given of an instance in addition to its loss and its records.
+#[derive(Clone, Debug, Default)]
+pub struct Given<'a> {
+    /// N, if it is not the number of record sets.
+    pub clients: Option<usize>,
+    /// π_c, N numbers, if clients do not weigh the same; then each holds its own set.
+    pub shares: Option<Vec<f64>>,
+    /// What an earlier search found.
+    pub optimum: Option<&'a Minimiser>,
+}
+
+/// An instance: a loss, and the records that clients hold.
+pub struct RecordProblem<L, S> {
+    pub(super) loss: L,
+    pub(super) records: S,
+    clients: usize,
+    /// π_c, if they are not equal.
+    client_shares: Option<Vec<f64>>,
+    held: Vec<SetFacts>,
+    /// The records of the test set, if there is one.
+    test: Option<S>,
+    optimum: Minimiser,
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
+    /// The instance in which client c holds record set c modulo their number.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `l2` if Newton's method finds no optimum.
+    ///
+    /// # Panics
+    /// If there are not as many shares as sets.
+    pub fn new(loss: L, records: S, given: Given<'_>) -> Result<Self, Fault> {
+        let Given { clients, shares: client_shares, optimum: known } = given;
+        let (d, sets) = (records.features() * records.classes(), records.sets());
+        assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
+        let held = (0..sets).map(|_| SetFacts::default()).collect();
+        let (clients, test, optimum) = (clients.unwrap_or(sets), None, Minimiser::unknown(d));
+        let mut instance = Self { loss, records, clients, client_shares, held, test, optimum };
+        instance.optimum = match instance.loss.affine() {
+            Some((_, mean)) => Minimiser { theta: mean.optimum.clone(), error: 0.0 },
+            None => find_optimum(&instance, instance.shares(), known)?,
+        };
+        Ok(instance)
+    }
+
+    /// The same instance with a test set, the only set of `test`.
+    pub fn with_test(self, test: S) -> Self {
+        Self { test: Some(test), ..self }
+    }
+
+    /// The set that a client holds.
+    fn set_of(&self, client: usize) -> usize {
+        client % self.held.len()
+    }
+
+    /// The mean field of a client, if it is affine.
+    fn affine(&self, client: usize) -> Option<&Affine> {
+        self.loss.affine().map(|(fields, _)| &fields[self.set_of(client)])
+    }
+
+    /// The record sets, and the fraction of the clients that hold each, or the share of the one
+    /// client that does.
+    pub(super) fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
+        let (n, sets) = (self.clients, self.held.len());
+        (0..sets).map(move |set| match &self.client_shares {
+            Some(shares) => (set, shares[set]),
+            None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
+        })
+    }
+
+    /// [`RecordLoss::at`] θ*.
+    fn at_optimum(&self, set: usize) -> &[f64] {
+        let at = || self.loss.at(&self.records, set, self.optimum());
+        once(&self.held[set].at_optimum, at).as_slice()
+    }
+
+    /// A function of the storage, of the loss and a client's set at θ*.
+    fn of_client<T>(&self, client: usize, fact: impl Fn(&S, &L, usize, &[f64]) -> T) -> T {
+        let set = self.set_of(client);
+        fact(&self.records, &self.loss, set, self.at_optimum(set))
+    }
+
+    /// out ← out + share E ∇²ℓ v of a set.
+    fn add_product(&self, set: usize, share: f64, at: &[f64], v: &[f64], out: &mut [f64]) {
+        let mut along = self.records.products(set, v);
+        self.loss.change(at, share / self.records.records(set) as f64, &mut along);
+        self.records.add_rows(set, &along, out);
+    }
+
+    /// The mean over records of a number whose sum over a set is `sum`: over the clients' records,
+    /// by their shares, or over the test set.
+    fn mean_over(&self, of: RecordsOf, sum: impl Fn(&S, usize) -> Option<f64>) -> Option<f64> {
+        if of == RecordsOf::Test {
+            let test = self.test.as_ref()?;
+            return Some(sum(test, 0)? / test.records(0) as f64);
+        }
+        let shares_first = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
+        self.shares().try_fold(0.0, |all, (set, share)| {
+            let (sum, n) = (sum(&self.records, set)?, self.records.records(set) as f64);
+            Some(all + if shares_first { share * sum / n } else { share * (sum / n) })
+        })
+    }
+
+    /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
+    pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
+        let rest = self.records.advance_on(path, self.loss.batch(), cohort, None);
+        if let Some(cohort) = rest {
+            generic::advance(self, cohort);
+        }
+    }
+
+    /// [`Problem::advance_linearised`] on a chosen instruction set, likewise.
+    pub(super) fn advance_linearised_on<'a>(
+        &self,
+        path: InstructionSet,
+        cohort: Cohort<'a, ()>,
+    ) -> Option<Cohort<'a, ()>> {
+        let tables = self.records.tables().filter(|_| self.loss.batch() == 1);
+        let Some(tables) = tables else { return Some(cohort) };
+        let tangent = Tangent { star: self.optimum(), weights: &|set| self.at_optimum(set) };
+        tables.advance_on(path, cohort, Some(&tangent))
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
+    fn clients(&self) -> usize {
+        self.clients
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.client_shares.as_deref()
+    }
+    fn optimum(&self) -> &[f64] {
+        &self.optimum.theta
+    }
+    fn optimum_error(&self) -> Option<f64> {
+        (!self.linear()).then_some(self.optimum.error)
+    }
+    fn local_optimum(&self, client: usize) -> &[f64] {
+        if let Some(own) = self.affine(client) {
+            return &own.optimum;
+        }
+        let set = self.set_of(client);
+        let found = || minimise(&mut MeanLoss::new(self, [(set, 1.0)])).theta;
+        once(&self.held[set].optimum, found).as_slice()
+    }
+    fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        if let Some(own) = self.affine(client) {
+            return own.evaluate(theta, field);
+        }
+        let set = self.set_of(client);
+        let at = &self.loss.at(&self.records, set, theta);
+        self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
+    }
+    fn jacobian(&self, client: usize) -> Matrix {
+        let affine = self.affine(client).map(|own| own.matrix.clone());
+        affine.unwrap_or_else(|| self.of_client(client, S::hessian))
+    }
+    fn symmetric(&self) -> bool {
+        true
+    }
+    fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
+        let sum = weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
+        let scale = if self.linear() { 0.0 } else { self.loss.l2() * sum };
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
+        for (client, share) in weights {
+            let set = self.set_of(*client);
+            match self.affine(*client) {
+                Some(own) => own.matrix.add_product(*share, false, x, out),
+                None => self.add_product(set, *share, self.at_optimum(set), x, out),
+            }
+        }
+    }
+    fn product_effort(&self) -> f64 {
+        match self.loss.affine() {
+            Some((fields, _)) => (fields.len() * self.dim() * self.dim()) as f64,
+            None => (2 * self.records.multiplications()) as f64,
+        }
+    }
+    fn noise_covariance(&self, client: usize) -> Matrix {
+        self.of_client(client, S::noise_covariance)
+    }
+    fn noise_trace(&self, client: usize) -> f64 {
+        self.of_client(client, S::noise_trace)
+    }
+    fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        let map = |rows: &S, loss: &L, set, at: &[f64]| rows.noise_map(loss, set, at, s);
+        Some(self.of_client(client, map))
+    }
+    fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>> {
+        let of_loss = |rows: &S, loss: &L, set, at: &[f64]| loss.curvature(rows, set, at, m);
+        Some(if self.linear() { vec![0.0; self.dim()] } else { self.of_client(client, of_loss) })
+    }
+    fn convexity(&self) -> Option<f64> {
+        (!self.linear()).then_some(self.loss.l2())
+    }
+    /// λ + w ‖E xxᵀ‖ with w the bound of the weights, where third derivatives are known; it is not
+    /// computed of sparse records, which may have many features.
+    fn mean_smoothness(&self, client: usize) -> Option<f64> {
+        let set = self.set_of(client);
+        let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;
+        let weights = vec![L::LARGEST_WEIGHT / rows.len() as f64; rows.len()];
+        let bound = Matrix::weighted_gram(rows, &weights);
+        Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
+    }
+    /// That of ℓ times E‖x‖³, likewise.
+    fn third_derivative(&self, client: usize) -> Option<f64> {
+        if self.linear() {
+            return Some(0.0);
+        }
+        let (inverse, set) = (L::INVERSE_THIRD?, self.set_of(client));
+        let n = self.records.dense_rows(set)?.len() as f64;
+        let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
+        Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
+    }
+    fn draw_smoothness(&self) -> DrawSmoothness {
+        let squares = (0..self.held.len()).flat_map(|set| self.records.squares(set));
+        let longest = squares.fold(0.0, f64::max);
+        DrawSmoothness::AtMost(self.loss.l2() + longest * L::LARGEST_WEIGHT)
+    }
+    fn draws(&self) -> usize {
+        (0..self.held.len()).map(|set| self.records.records(set)).max().unwrap_or(1)
+    }
+    fn distribution(&self, client: usize) -> usize {
+        self.set_of(client)
+    }
+    fn linear(&self) -> bool {
+        self.loss.affine().is_some()
+    }
+    fn batch(&self) -> u64 {
+        self.loss.batch() as u64
+    }
+    fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |records, set| Some(self.loss.losses(records, set, theta)))
+    }
+    fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        self.mean_over(of, |records, set| self.loss.hits(records, set, theta))
+    }
+    /// Of losses that are not quadratic the mean of Bregman divergences from θ*, where the gradient
+    /// is 0, so that there is no cancellation close to θ*.
+    fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
+        let star = self.optimum();
+        if let Some((_, mean)) = self.loss.affine() {
+            return Some(half_square(&mean.matrix, theta, star));
+        }
+        let mut gap = 0.5 * self.loss.l2() * squared_distance(theta, star);
+        for (set, share) in self.shares() {
+            let weight = share / self.records.records(set) as f64;
+            let at = self.at_optimum(set);
+            let divergences = self.loss.divergences(&self.records, set, at, [theta, star]);
+            divergences.iter().for_each(|divergence| gap += weight * divergence);
+        }
+        Some(gap)
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
+    type State = ();
+
+    #[inline(always)]
+    fn oracle(
+        &self,
+        client: usize,
+        _state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        self.records.field(client, theta, self.loss.batch(), |records| rng.index(records), field);
+    }
+
+    fn has_twin(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn linearised(
+        &self,
+        client: usize,
+        state: &mut (),
+        theta: &[f64],
+        rng: &mut Stream,
+        field: &mut [f64],
+    ) {
+        if self.linear() {
+            return self.oracle(client, state, theta, rng, field);
+        }
+        let (set, l2, batch) = (self.set_of(client), self.loss.l2(), self.loss.batch());
+        let (at, points) = (self.at_optimum(set), [theta, self.optimum()]);
+        field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
+        for _ in 0..batch {
+            let place = (set, rng.index(self.records.records(set)));
+            let factors = |v: &mut [f64]| {
+                self.loss.linearised(&self.records, place, at, v);
+                v.iter_mut().for_each(|v| *v /= batch as f64);
+            };
+            self.records.add_linearised(place, points, factors, field);
+        }
+    }
+
+    fn advance(&self, cohort: Cohort<'_, ()>) {
+        self.advance_on(InstructionSet::best(), cohort);
+    }
+
+    fn advance_linearised<'a>(&self, cohort: Cohort<'a, ()>) -> Option<Cohort<'a, ()>> {
+        if self.linear() {
+            self.advance(cohort);
+            return None;
+        }
+        self.advance_linearised_on(InstructionSet::best(), cohort)
+    }
+
+    fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
+        let (path, batch) = (InstructionSet::best(), self.loss.batch());
+        if let Some(cohort) = self.records.advance_on(path, batch, cohort, Some(proximal)) {
+            generic::advance_extended(self, cohort, proximal);
+        }
+    }
+
+    fn held_records(&self) -> Option<RecordSizes> {
+        self.records.dense_rows(0)?;
+        let counts = (0..self.held.len()).map(|set| self.records.records(set));
+        Some(RecordSizes::of(self.records.features(), counts))
+    }
+
+    fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
+        let steps = self.records.on_supports(Proximal { weight, ..Proximal::NONE });
+        steps.is_some_and(|(steps, _)| steps.has_passes(plans))
+    }
+
+    fn advance_on_supports(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
+        let steps = self.records.on_supports(proximal);
+        let (steps, supports) = steps.expect("a problem that has supports");
+        steps.advance_on_supports(supports, cohort);
+    }
+
+    fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
+        let steps = self.records.on_supports(Proximal { weight, anchor: round.start });
+        let (steps, supports) = steps.expect("a problem that has supports");
+        steps.mean_on_supports(supports, round, after);
+    }
+
+    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
+        let batch = self.loss.batch();
+        match self.records.tables() {
+            Some(tables) => generic::advance_records_together(self, (tables, batch), runs),
+            None => generic::advance_together(self, runs),
+        }
+    }
+}
+
+/// θ*, the minimiser of the mean of f over sets, given with their weights. The result of an
+/// earlier search is taken if its error is found again to the last bit: then it is of this very
+/// function.
+///
+/// # Errors
+/// A [`Fault`] of `l2` if Newton's method does not find it, or it is not known to within its length.
+fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    shares: impl IntoIterator<Item = (usize, f64)>,
+    known: Option<&Minimiser>,
+) -> Result<Minimiser, Fault> {
+    let mut mean = MeanLoss::new(problem, shares);
+    let known = known.filter(|known| known.theta.len() == problem.dim());
+    if let Some(known) = known.filter(|known| known.is_at(&mut mean)) {
+        return Ok(known.clone());
+    }
+    let found = minimise(&mut mean);
+    let message = "the optimum cannot be found in double precision; it may be too small, or features too large";
+    if found.is_known() { Ok(found) } else { Err(Fault::new("l2", message)) }
+}
+
+/// The mean of f over sets.
+struct MeanLoss<'a, L, S> {
+    problem: &'a RecordProblem<L, S>,
+    /// The sets, their weights, and [`RecordLoss::at`] the point of the last gradient.
+    sets: Vec<(usize, f64, Vec<f64>)>,
+}
+
+impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
+    fn new(
+        problem: &'a RecordProblem<L, S>,
+        shares: impl IntoIterator<Item = (usize, f64)>,
+    ) -> Self {
+        let sets = shares.into_iter().map(|(set, share)| (set, share, Vec::new())).collect();
+        Self { problem, sets }
+    }
+
+    fn terms(&self) -> Vec<SetTerm<'_>> {
+        self.sets.iter().map(|(set, share, at)| SetTerm { set: *set, share: *share, at }).collect()
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
+    fn dim(&self) -> usize {
+        self.problem.dim()
+    }
+    fn convexity(&self) -> f64 {
+        self.problem.loss.l2()
+    }
+    fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
+        let RecordProblem { loss, records, .. } = self.problem;
+        self.sets.iter_mut().for_each(|(set, _, at)| *at = loss.at(records, *set, theta));
+        let mut mean = vec![0.0; theta.len()];
+        records.mean_gradient(loss, &self.terms(), theta, &mut mean);
+        mean
+    }
+    fn product(&self, v: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = v.iter().map(|v| self.problem.loss.l2() * v).collect();
+        for (set, share, at) in &self.sets {
+            self.problem.add_product(*set, *share, at, v, &mut mean);
+        }
+        mean
+    }
+    fn hessian(&self) -> Matrix {
+        self.problem.records.mean_hessian(&self.problem.loss, &self.terms())
+    }
+    fn most_factored(&self) -> usize {
+        L::MOST_FACTORED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_known_optimum_is_taken_if_it_is_of_this_very_function() {
+        let problem = sample::weighted_logistic();
+        let shares = || (0..problem.clients()).map(|client| (client, problem.share(client)));
+        let found = find_optimum(&problem, shares(), None).unwrap();
+        // Any point that comes with its error is taken without a search.
+        let theta = vec![0.5; problem.dim()];
+        let gradient = MeanLoss::new(&problem, shares()).gradient(&theta);
+        let error = libm::sqrt(dot(&gradient, &gradient)) / problem.loss.l2;
+        let point = Minimiser { theta, error };
+        assert_eq!(find_optimum(&problem, shares(), Some(&point)).unwrap(), point);
+        for stale in [
+            Minimiser { error: error + 1e-12, ..point.clone() },
+            Minimiser { theta: vec![0.25; problem.dim()], ..point.clone() },
+            Minimiser { theta: vec![0.5; problem.dim() + 1], ..point.clone() },
+        ] {
+            assert_eq!(find_optimum(&problem, shares(), Some(&stale)).unwrap(), found);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What every kind of claim states about itself. Each kind has a file with its test, what it needs of
+//! the results, and what may be wrong with results that it must not survive.
+
+use super::judge::{Judge, Tested};
+use crate::cells::runs::TraceNeeds;
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection, When};
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::plan::{Cell, selected};
+
+/// A claim of a manifest.
+pub trait Claim<'a> {
+    /// The keys that every claim has.
+    fn keys(&self) -> &'a ClaimKeys;
+
+    /// The cells that it is about; `None` if it is about frontiers.
+    fn cells(&self) -> Option<ClaimedCells<'a>>;
+
+    /// The prediction of theory for its cells that it is tested on, if it is tested on one.
+    fn prediction(&self) -> Option<Prediction> {
+        None
+    }
+
+    /// Whether it needs the exact moments of its cells round by round.
+    fn needs_moments(&self) -> bool {
+        false
+    }
+
+    /// Adds what must be read of a cell's traces.
+    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds);
+
+    /// Tests it.
+    fn test(&self, judge: &Judge<'_>) -> Tested;
+
+    /// The setting along which its cells are compared, if they are compared along one.
+    fn over(&self) -> Option<&'a str> {
+        None
+    }
+
+    /// What may be wrong with results that makes it false, apart from what is wrong with any cells.
+    fn wrong(&self) -> Vec<WrongResult>;
+}
+
+/// The cells that a claim is about.
+#[derive(Clone, Copy)]
+pub struct ClaimedCells<'a> {
+    /// Those of which it is claimed.
+    pub of: &'a Selection,
+    /// Those that they are compared with.
+    pub right: Option<&'a Selection>,
+}
+
+impl<'a> ClaimedCells<'a> {
+    /// One selection, or both.
+    pub fn selections(self) -> impl Iterator<Item = &'a Selection> {
+        [Some(self.of), self.right].into_iter().flatten()
+    }
+}
+
+/// Adds what measuring quantities of a selection at a time needs of a cell's traces.
+pub fn follow(
+    needs: &mut TraceNeeds,
+    cell: &Cell,
+    cells: &Selection,
+    at: When,
+    quantities: &[Quantity],
+) {
+    let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
+    match at.cost() {
+        _ if at == When::End || !selected(cell, cells) => {}
+        Some(at) => needs.add_at(at, quantities),
+        None => needs.along.extend(quantities),
+    }
+}
+
+/// What may be wrong with results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WrongResult {
+    /// The results of the two sides are exchanged.
+    Exchanged,
+    /// All values of the setting have the results of the first.
+    Ignored,
+    /// The first value of the setting has the results of the last, and so on.
+    Reversed,
+    /// Results are larger by the setting, relative to its first value.
+    TiltedUp,
+    /// They are smaller by it.
+    TiltedDown,
+    /// Results are twice as large.
+    Doubled,
+    /// Results are half as large.
+    Halved,
+    /// Vectors have the other sign.
+    Negated,
+    /// Clients are not averaged: results are N times as large.
+    TimesClients,
+    /// Results are H times as large.
+    TimesLocalSteps,
+    /// Runs stay where they start.
+    Standing,
+    /// A round does what a quarter of a round should.
+    Slow,
+    /// Control variates and extrapolation do nothing.
+    Plain,
+    /// An algorithm without them has the results of one with them.
+    Corrected,
+    /// There is no noise: errors are the squared exact bias.
+    WithoutNoise,
+    /// Runs go to the fixed point of the virtual environment: their distances from it are those
+    /// from θ*, and the other way round.
+    OtherPoint,
+    /// The costs of a frontier are multiplied by N^a ε^b, with these a and b.
+    FrontierTilted(f64, f64),
+    /// The costs of two algorithms on a frontier are exchanged.
+    FrontierExchanged(FrontierAlgorithm, FrontierAlgorithm),
+    /// The costs of an algorithm on a frontier are twice as large.
+    FrontierDoubled(FrontierAlgorithm),
+}
+
+impl WrongResult {
+    /// What may be wrong with the results of any cells.
+    pub const WITH_CELLS: [Self; 7] = [
+        Self::TimesClients,
+        Self::TimesLocalSteps,
+        Self::Standing,
+        Self::Slow,
+        Self::Plain,
+        Self::Corrected,
+        Self::OtherPoint,
+    ];
+}

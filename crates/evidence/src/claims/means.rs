@@ -1,0 +1,200 @@
+//! The common form of the claims `less`, `at-least` and `matches`: a mean of some cells and what it
+//! is compared with.
+
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::kind::{ClaimedCells, follow};
+use super::sample::{MetricSample, log_ratio, samples};
+use super::text::{number_text, selection_text, time_text};
+use crate::cells::CellResult;
+use crate::cells::runs::TraceNeeds;
+use crate::cells::symbols::quantity_symbol;
+use crate::stats::mean;
+use crate::stats::verdict::Region;
+use exactfed_core::words::joined;
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{Selection, When};
+use exactfed_runner::plan::Cell;
+
+/// Why two means have no ratio.
+const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
+
+/// What a mean is compared with.
+#[derive(Clone, Copy)]
+pub enum Against<'a> {
+    /// The mean of the same metric over other cells.
+    Cells(&'a Selection),
+    /// What theory predicts for the same cells.
+    Prediction(Prediction),
+    /// A number.
+    Value(f64),
+}
+
+/// A claim that compares the mean of a metric with something.
+#[derive(Clone, Copy)]
+pub struct MeanComparison<'a> {
+    /// The metric.
+    pub metric: Quantity,
+    /// The cells of which it is claimed.
+    pub left: &'a Selection,
+    /// What they are compared with.
+    pub against: Against<'a>,
+    /// The rounds at which they are compared.
+    pub at: When,
+}
+
+/// What a mean is compared with: of these three the one that is given.
+pub fn against(
+    right: Option<&Selection>,
+    prediction: Option<Prediction>,
+    value: Option<f64>,
+) -> Against<'_> {
+    let cells = right.map(Against::Cells).or(prediction.map(Against::Prediction));
+    cells.unwrap_or(Against::Value(value.unwrap_or(f64::NAN)))
+}
+
+impl<'a> MeanComparison<'a> {
+    /// Adds what must be read of a cell's traces.
+    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
+        follow(needs, cell, self.left, self.at, &[self.metric]);
+        if let Against::Cells(right) = self.against {
+            follow(needs, cell, right, self.at, &[self.metric]);
+        }
+    }
+
+    /// Whether the exact moments of its cells are needed round by round.
+    pub fn needs_moments(&self) -> bool {
+        let is_moment = matches!(self.against, Against::Prediction(Prediction::ExactMoments));
+        is_moment && self.metric.average().is_none()
+    }
+
+    /// The cells that it is about.
+    pub fn cells(&self) -> ClaimedCells<'a> {
+        let right = match self.against {
+            Against::Cells(right) => Some(right),
+            Against::Prediction(_) | Against::Value(_) => None,
+        };
+        ClaimedCells { of: self.left, right }
+    }
+
+    /// The comparison as a formula, with this symbol of the metric.
+    pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
+        let right = match self.against {
+            Against::Cells(right) => format!("that of {}", selection_text(right)),
+            Against::Prediction(by) => by.words().to_owned(),
+            Against::Value(value) => number_text(value),
+        };
+        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
+        // A bias is the norm of a mean already.
+        let mean = if self.metric.average().is_some() { "" } else { "mean " };
+        let left = selection_text(self.left);
+        format!("{mean}{metric} of {left}{} {sign} {factor}{right}", time_text(self.at))
+    }
+}
+
+impl Judge<'_> {
+    /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
+    /// every cell or pair.
+    pub fn compared(
+        &self,
+        comparison: &MeanComparison<'_>,
+        formula: impl Fn(&MeanComparison<'_>, &str) -> String,
+        region: impl Fn(&CellResult<'_>) -> Region,
+    ) -> Tested {
+        let (parts, unit) = match comparison.against {
+            Against::Cells(right) => (self.compare_pairs(comparison, right, region), 1.0),
+            Against::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
+            Against::Value(value) => (self.compare_cells(comparison, region), value),
+        };
+        let mut cells = self.chosen(comparison.left);
+        if let Against::Cells(right) = comparison.against {
+            cells.extend(self.chosen(right));
+        }
+        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells.into_iter()));
+        Tested { parts, formula, scale: EstimateScale::Logarithm(unit), conditions: Vec::new() }
+    }
+
+    /// Each cell of a comparison against the cells of the other side with the same settings.
+    fn compare_pairs(
+        &self,
+        comparison: &MeanComparison<'_>,
+        right: &Selection,
+        region: impl Fn(&CellResult<'_>) -> Region,
+    ) -> Parts {
+        let MeanComparison { metric, left, at, .. } = *comparison;
+        let mut parts = Parts::default();
+        let pairs = self.pairs(left, right);
+        for (a, b) in pairs.both {
+            let name = self.name(a, left, &[]);
+            let (x, y) = match (samples(a, metric, at), samples(b, metric, at)) {
+                (Ok(x), Ok(y)) => (x, y),
+                (Err(why), _) | (_, Err(why)) => {
+                    parts.add(name, None, &why);
+                    continue;
+                }
+            };
+            if x.len() != y.len() {
+                parts.add(name.clone(), None, "the two sides are recorded at different rounds");
+            }
+            for (x, y) in x.iter().zip(&y) {
+                let found = log_ratio(&x.sample, &y.sample, region(a));
+                parts.add(joined(&[&name, &x.time]), found, NO_RATIO);
+            }
+        }
+        let left_alone = pairs.left_alone.into_iter().map(|cell| (cell, left));
+        let right_alone = pairs.right_alone.into_iter().map(|cell| (cell, right));
+        for (cell, side) in left_alone.chain(right_alone) {
+            let name = joined(&[&selection_text(side), &self.name(cell, side, &[])]);
+            parts.add(name, None, "no cell of the other side has its settings");
+        }
+        parts
+    }
+
+    /// Each cell of a comparison against what theory predicts for it, or a number.
+    fn compare_cells(
+        &self,
+        comparison: &MeanComparison<'_>,
+        region: impl Fn(&CellResult<'_>) -> Region,
+    ) -> Parts {
+        let MeanComparison { metric, left, against, at } = *comparison;
+        let mut parts = Parts::default();
+        for cell in self.chosen(left) {
+            let name = self.name(cell, left, &[]);
+            // The expected mean at each recorded round; a number is the same at all of them.
+            let expected = match against {
+                Against::Prediction(by) => match self.theory.curve(&cell.cell.id, metric, by) {
+                    Some(curve) => curve,
+                    None => {
+                        self.add_unpredicted(cell, by, &name, &mut parts);
+                        continue;
+                    }
+                },
+                Against::Value(value) => vec![value],
+                Against::Cells(_) => continue,
+            };
+            let last = expected.len() - 1;
+            let samples = match samples(cell, metric, at) {
+                Ok(samples) => samples,
+                Err(why) => {
+                    parts.add(name, None, &why);
+                    continue;
+                }
+            };
+            for each in samples {
+                if at.cost().is_some() && each.row.is_none() && last > 0 {
+                    let why =
+                        "its runs reach the cost at different rounds, and a prediction is for one";
+                    parts.add(name.clone(), None, why);
+                    continue;
+                }
+                let value = match at {
+                    When::Stationary => mean(&expected[expected.len() / 2..]),
+                    _ => expected[each.row.unwrap_or(last).min(last)],
+                };
+                let found = log_ratio(&each.sample, &MetricSample::number(value), region(cell));
+                parts.add(joined(&[&name, &each.time]), found, NO_RATIO);
+            }
+        }
+        parts
+    }
+}

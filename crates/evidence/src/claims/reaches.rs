@@ -1,0 +1,112 @@
+//! `[[claim.reaches]]`: the mean of a metric comes down to a target within a cost, a number or what a
+//! published bound needs.
+
+use super::costs::{CostCurve, target_of};
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::kind::{Claim, ClaimedCells, WrongResult, follow};
+use super::text::{selection_text, target_text, with_reason};
+use crate::cells::CellResult;
+use crate::cells::runs::TraceNeeds;
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::claim::{ClaimKeys, Reaches, When};
+use exactfed_runner::plan::Cell;
+
+impl<'a> Claim<'a> for &'a Reaches {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        Some(ClaimedCells { of: &self.of, right: None })
+    }
+
+    fn prediction(&self) -> Option<Prediction> {
+        self.prediction
+    }
+
+    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
+        follow(needs, cell, &self.of, When::EveryRound, &[self.metric, self.reaching.cost]);
+    }
+
+    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
+    /// published bound needs.
+    fn test(&self, judge: &Judge<'_>) -> Tested {
+        let mut parts = Parts::default();
+        for cell in judge.chosen(&self.of) {
+            let name = judge.name(cell, &self.of, &[]);
+            let limit = match (self.within, self.prediction) {
+                (None, Some(by)) => judge.cost_of_bound(cell, self, by),
+                (within, _) => within,
+            };
+            let Some(limit) = limit else {
+                judge.add_without_limit(cell, self, &name, &mut parts);
+                continue;
+            };
+            let curve = CostCurve::new(cell, self.metric, &self.reaching);
+            parts.add(name, curve.map(|curve| curve.within(limit)), "it is not recorded");
+        }
+        let most = match (self.within, self.prediction) {
+            (Some(within), _) => within.to_string(),
+            (_, Some(by)) => format!("what {} needs", by.words()),
+            _ => String::new(),
+        };
+        let formula = format!(
+            "{} until {} of {} ≤ {} is at most {most}",
+            self.reaching.cost.formula(),
+            self.metric.formula(),
+            selection_text(&self.of),
+            target_text(&self.reaching)
+        );
+        let scale = EstimateScale::of_cost(self.reaching.cost);
+        Tested { parts, formula, scale, conditions: Vec::new() }
+    }
+
+    fn wrong(&self) -> Vec<WrongResult> {
+        Vec::new()
+    }
+}
+
+impl Judge<'_> {
+    /// Adds a cell for which no bound gives a cost.
+    fn add_without_limit(
+        &self,
+        cell: &CellResult<'_>,
+        claim: &Reaches,
+        name: &str,
+        parts: &mut Parts,
+    ) {
+        let Some(by) = claim.prediction else { return };
+        let bound = self.theory.bound(&cell.cell.id, by, 1);
+        if bound.is_some_and(|bound| bound.value.is_ok()) {
+            let reason = format!("{} never reaches the target", by.words());
+            parts.outside.push(with_reason(name, &reason));
+        } else {
+            self.add_unpredicted(cell, by, name, parts);
+        }
+    }
+
+    /// The cost after which a bound is below the target, at the cell's settings.
+    fn cost_of_bound(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+        let target = target_of(cell, &claim.reaching)?;
+        let below = |round: u64| {
+            let bound = self.theory.bound(&cell.cell.id, by, round)?;
+            bound.value.ok().map(|value| value <= target)
+        };
+        let mut high = 1;
+        while !below(high)? {
+            high *= 2;
+            if high > 1 << 50 {
+                return None;
+            }
+        }
+        let mut low = high / 2;
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if below(middle)? { high = middle } else { low = middle }
+        }
+        // A bound counts rounds; the cost of a round is the same in all of them.
+        let rounds = *cell.runs.along.first()?.round.last()? as f64;
+        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
+        Some(high as f64 * cost / rounds)
+    }
+}

@@ -1,0 +1,55 @@
+//! What every kind of figure states about itself. Each kind has a file with its cells, what it needs of
+//! results and theory, and how it is drawn.
+
+use super::sample::Sample;
+use crate::cells::CellResult;
+use crate::cells::runs::TraceNeeds;
+use crate::predictions::Theory;
+use crate::ranking::{ComparedPoint, Rankings};
+use crate::scene::figure::Figure;
+use exactfed_runner::manifest::figure::{FigureKeys, TheoryKind};
+
+/// A figure of cells that a manifest asks for.
+pub trait DrawnFigure<'a>: Sync {
+    /// The keys that every figure has.
+    fn keys(&self) -> &'a FigureKeys;
+
+    /// Which of the cells that it may show it draws.
+    fn sample(&self, all: &[CellResult<'_>]) -> Sample;
+
+    /// Adds what must be read of the traces of a cell that it draws.
+    fn add_needs(&self, needs: &mut TraceNeeds);
+
+    /// The most cells of which it draws all, if it draws them along their traces.
+    fn most_followed(&self) -> Option<usize> {
+        None
+    }
+
+    /// The predictions that it draws with its curves.
+    fn predictions(&self) -> &'a [TheoryKind] {
+        &[]
+    }
+
+    /// Whether it needs theory of the cells that it draws.
+    fn needs_theory(&self) -> bool {
+        !self.predictions().is_empty()
+    }
+
+    /// Whether it needs the exact moments of its cells round by round.
+    fn needs_moments(&self) -> bool {
+        false
+    }
+
+    /// The cells that it compares with one another.
+    fn compared<'c>(&self, _: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
+        Vec::new()
+    }
+
+    /// The figure of these cells.
+    fn draw<'c>(
+        &self,
+        cells: &[&'c CellResult<'c>],
+        theory: &Theory<'_>,
+        rankings: &Rankings<'c>,
+    ) -> Figure;
+}

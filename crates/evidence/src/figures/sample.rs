@@ -1,0 +1,144 @@
+//! Which cells a figure shows if it has more than a reader can distinguish or a browser can open.
+//!
+//! *Invariant*: a figure below the limits shows every cell. The caption of any other states how
+//! many it shows of how many, and how they were chosen: evenly spread from the smallest to the
+//! largest final value, not the best alone.
+
+use crate::cells::CellResult;
+use crate::cells::panels::{Group, distinct, panels};
+use exactfed_core::words::thousands;
+use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::plan::{Setting, shows};
+use std::collections::{BTreeSet, HashSet};
+
+/// Curves of a figure.
+pub const MOST_CURVES: usize = 100;
+/// Curves of a figure that has more.
+pub const FEW_CURVES: usize = 48;
+/// Panels of a figure.
+pub const MOST_PANELS: usize = 32;
+/// Points of a figure over a setting: each is a cell.
+pub const MOST_POINTS: usize = 1000;
+/// Values along a side of a map, and squares of all maps of a figure.
+const MOST_SIDE: usize = 40;
+const MOST_SQUARES: usize = 600;
+
+/// The cells that a figure shows, and what its caption says about the others.
+pub struct Sample {
+    /// Indices of the cells among all, in their order.
+    pub cells: Vec<usize>,
+    /// What was left out; empty if nothing was.
+    pub note: String,
+}
+
+impl Sample {
+    /// These of all cells.
+    pub fn new<'a>(
+        all: &[CellResult<'_>],
+        some: impl IntoIterator<Item = &'a CellResult<'a>>,
+    ) -> Self {
+        let ids: HashSet<&str> = some.into_iter().map(|cell| cell.cell.id.as_str()).collect();
+        let is_in = |place: &usize| ids.contains(all[*place].cell.id.as_str());
+        Self { cells: (0..all.len()).filter(is_in).collect(), note: String::new() }
+    }
+
+    /// The cells themselves.
+    pub fn among<'a>(&self, all: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+        self.cells.iter().map(|index| &all[*index]).collect()
+    }
+}
+
+/// The cells that a figure may show.
+pub fn shown<'a>(figure: &FigureKeys, cells: &'a [CellResult<'a>]) -> Vec<&'a CellResult<'a>> {
+    cells.iter().filter(|cell| shows(figure, cell.cell)).collect()
+}
+
+/// The cells of a figure of maps over the settings `x` and `y`.
+pub fn maps<'a>(common: &FigureKeys, (x, y): (&str, &str), all: &'a [CellResult<'a>]) -> Sample {
+    let cells = shown(common, all);
+    let (xs, ys) = (distinct(&cells, x), distinct(&cells, y));
+    let groups = panels(&common.panels, &cells);
+    let (wide, high) = (xs.len().min(MOST_SIDE), ys.len().min(MOST_SIDE));
+    let most = (MOST_SQUARES / (wide * high).max(1)).clamp(1, MOST_PANELS);
+    let fits = xs.len() == wide && ys.len() == high;
+    if fits && (groups.len() <= most || cells.len() <= MOST_SQUARES) {
+        return Sample::new(all, cells);
+    }
+    let count = groups.len();
+    let groups = evenly(groups, most);
+    let mut notes = Vec::new();
+    if groups.len() < count {
+        notes.push(format!("{} of {} maps are drawn", groups.len(), thousands(count)));
+    }
+    if !fits {
+        notes.push(format!(
+            "{wide} of {} values across and {high} of {} upwards are drawn, spread evenly",
+            thousands(xs.len()),
+            thousands(ys.len())
+        ));
+    }
+    let values = |values: Vec<&'a Setting>, most: usize| -> BTreeSet<String> {
+        evenly(values, most).iter().map(ToString::to_string).collect()
+    };
+    let (xs, ys) = (values(xs, wide), values(ys, high));
+    let is_among = |cell: &CellResult<'_>, name: &str, values: &BTreeSet<String>| {
+        cell.cell.settings.get(name).is_none_or(|value| values.contains(&value.to_string()))
+    };
+    let inside = groups.into_iter().flat_map(|group| group.cells);
+    let inside = inside.filter(|cell| is_among(cell, x, &xs) && is_among(cell, y, &ys));
+    Sample { note: sentence(&notes), ..Sample::new(all, inside) }
+}
+
+/// At most [`MOST_PANELS`] of a figure's panels, and a note if these are not all.
+pub fn few_panels<'a>(groups: Vec<Group<'a>>) -> (Vec<Group<'a>>, Option<String>) {
+    let count = groups.len();
+    let groups = evenly(groups, MOST_PANELS);
+    let note = format!("{} of {} panels are drawn", groups.len(), thousands(count));
+    let note = (groups.len() < count).then_some(note);
+    (groups, note)
+}
+
+/// `most` items at even ranks of a number, the first and the last among them.
+pub fn by_rank<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> f64) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    let mut ranked: Vec<(f64, T)> = all.into_iter().map(|item| (number(&item), item)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    evenly(ranked, most).into_iter().map(|(_, item)| item).collect()
+}
+
+/// `most` items of a list, evenly spread, the first and the last among them.
+pub fn evenly<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    let last = all.len() - 1;
+    let chosen: BTreeSet<usize> =
+        (0..most).map(|i| i * last / most.saturating_sub(1).max(1)).collect();
+    all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i)).map(|(_, item)| item).collect()
+}
+
+/// The notes as a sentence after a caption; empty if there are none.
+pub fn sentence(notes: &[String]) -> String {
+    let mut text = notes.join("; ");
+    let Some(first) = text.get(..1).map(str::to_uppercase) else { return text };
+    text.replace_range(..1, &first);
+    format!(" {text}. All cells are in summary.csv; `exactfed export` writes all rounds.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_evenly_and_has_both_ends() {
+        assert_eq!(evenly((0..10).collect(), 10), (0..10).collect::<Vec<_>>());
+        assert_eq!(evenly((0..101).collect(), 5), [0, 25, 50, 75, 100]);
+        assert_eq!(evenly((0..1000).collect(), 3), [0, 499, 999]);
+        assert_eq!(evenly(vec![7, 8, 9], 1), [7]);
+        let values = vec![3.0, f64::INFINITY, 1.0, 2.0, 5.0];
+        assert_eq!(by_rank(values.clone(), 3, |v| *v), [1.0, 3.0, f64::INFINITY]);
+        assert_eq!(by_rank(values.clone(), 5, |v| *v), values);
+    }
+}

@@ -1,0 +1,80 @@
+//! What is averaged over the rounds of a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is averaged over the rounds of a run after its burn-in.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeAverage {
+    /// θ_t − θ*, d numbers. On a field that is not linear it is taken relative to a run on the
+    /// same draws, linearised at θ* draw by draw, whose exact mean is added back: this estimates
+    /// the same vector with far less noise.
+    Bias,
+    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* if no limit is known. There it is no
+    /// covariance; with `bias` recorded as well, figures and claims subtract the squared bias,
+    /// by products of different runs, and without it they name it E (θ − θ*)(θ − θ*)ᵀ.
+    Covariance,
+    /// (θ_t − θ*)(ξ_c − ξ_c*)ᵀ for each client, ξ_c* = −F̄_c(θ*); N d² numbers.
+    CrossCovariance,
+    /// (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ for each client; N d² numbers.
+    VariateCovariance,
+    /// (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ with c' the client after c; N d² numbers.
+    VariatePairCovariance,
+}
+
+impl TimeAverage {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Bias,
+        Self::Covariance,
+        Self::CrossCovariance,
+        Self::VariateCovariance,
+        Self::VariatePairCovariance,
+    ];
+
+    /// The name in a manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bias => "bias",
+            Self::Covariance => "covariance",
+            Self::CrossCovariance => "cross-covariance",
+            Self::VariateCovariance => "variate-covariance",
+            Self::VariatePairCovariance => "variate-pair-covariance",
+        }
+    }
+
+    /// The column in Parquet.
+    pub fn column(self) -> String {
+        format!("mean_{}", self.name().replace('-', "_"))
+    }
+
+    /// How pages write it.
+    pub fn formula(self) -> &'static str {
+        match self {
+            Self::Bias => "E θ − θ*",
+            Self::Covariance => "Cov θ",
+            Self::CrossCovariance => "Cov(θ, ξ_c)",
+            Self::VariateCovariance => "Cov(ξ_c, ξ_c)",
+            Self::VariatePairCovariance => "Cov(ξ_c, ξ_c')",
+        }
+    }
+
+    /// How pages write it where it is around θ* and ξ_c*.
+    pub fn formula_around_optimum(self) -> &'static str {
+        match self {
+            Self::Bias => self.formula(),
+            Self::Covariance => "E (θ − θ*)(θ − θ*)ᵀ",
+            Self::CrossCovariance => "E (θ − θ*)(ξ_c − ξ_c*)ᵀ",
+            Self::VariateCovariance => "E (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ",
+            Self::VariatePairCovariance => "E (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ",
+        }
+    }
+
+    /// Whether it is of the control variates.
+    pub fn of_variates(self) -> bool {
+        !matches!(self, Self::Bias | Self::Covariance)
+    }
+}

@@ -1,0 +1,412 @@
+//! What is measured of a run and what a run costs: one table of quantities, with the names that
+//! manifests, Parquet columns and pages use, and the functions that give their values.
+//!
+//! A new metric is a row of the table, with its function in [`measure`].
+
+mod average;
+mod cost;
+mod measure;
+
+pub use average::TimeAverage;
+pub use cost::{AtCost, Prices};
+use exactfed_core::federated::Cost;
+use exactfed_core::problem::RecordsOf;
+use exactfed_core::theory::moments::Moments;
+pub use measure::Reading;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is known of a quantity: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct QuantityInfo {
+    /// The name in a manifest.
+    pub name: &'static str,
+    /// The column in Parquet.
+    pub column: &'static str,
+    /// How pages and axes write it.
+    pub symbol: &'static str,
+    /// What it means in words and in TeX; `None` of costs, whose symbol says it.
+    pub meaning: Option<(&'static str, &'static str)>,
+    /// Where its values come from.
+    pub kind: QuantityKind,
+    /// Its expectation from the exact moments of a run, if they give it.
+    pub expected: Option<ExpectedValue>,
+    /// Whether it is a norm or a difference of objectives, and not a square: rounding leaves more
+    /// of it.
+    pub is_norm: bool,
+}
+
+/// A quantity from exact moments, θ* and the exact limit, if it is known.
+pub type ExpectedValue = fn(&Moments, &[f64], Option<&[f64]>) -> Option<f64>;
+
+/// Where the values of a quantity come from.
+#[derive(Clone, Copy, Debug)]
+pub enum QuantityKind {
+    /// The squared error, which every run records.
+    Error,
+    /// It is measured at recorded rounds.
+    Metric(MeasuredOn, fn(&Reading<'_>) -> f64),
+    /// It follows from an average over rounds.
+    Average(TimeAverage),
+    /// It is counted; with an amount that examples name.
+    Count(fn(&mut Cost) -> &mut u64, f64),
+    /// The simulated seconds.
+    Seconds,
+}
+
+/// What a metric is measured on: it decides which runs have the metric, and how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeasuredOn {
+    /// The exact limit, whose distance has a column of its own.
+    Limit,
+    /// The estimate of any run.
+    Estimate,
+    /// The clients of one run.
+    Clients,
+    /// Control variates.
+    Variates,
+    /// The optimum of the virtual environment (TD).
+    VirtualOptimum,
+    /// The features (TD).
+    Features,
+    /// An objective.
+    Objective,
+    /// The mean field of all clients.
+    Field,
+    /// The loss of records.
+    Loss(RecordsOf),
+    /// The predicted classes of records.
+    Classes(RecordsOf),
+}
+
+impl QuantityInfo {
+    const fn new(
+        name: &'static str,
+        column: &'static str,
+        symbol: &'static str,
+        kind: QuantityKind,
+    ) -> Self {
+        Self { name, column, symbol, meaning: None, kind, expected: None, is_norm: false }
+    }
+
+    const fn metric(
+        name: &'static str,
+        column: &'static str,
+        symbol: &'static str,
+        on: MeasuredOn,
+        value: fn(&Reading<'_>) -> f64,
+    ) -> Self {
+        Self::new(name, column, symbol, QuantityKind::Metric(on, value))
+    }
+
+    const fn count(
+        name: &'static str,
+        column: &'static str,
+        symbol: &'static str,
+        part: fn(&mut Cost) -> &mut u64,
+        example: f64,
+    ) -> Self {
+        Self::new(name, column, symbol, QuantityKind::Count(part, example))
+    }
+
+    const fn meaning(self, words: &'static str, tex: &'static str) -> Self {
+        Self { meaning: Some((words, tex)), ..self }
+    }
+
+    const fn expected(self, expected: ExpectedValue) -> Self {
+        Self { expected: Some(expected), ..self }
+    }
+
+    const fn norm(self) -> Self {
+        Self { is_norm: true, ..self }
+    }
+}
+
+macro_rules! quantities {
+    (
+        errors { $($(#[doc = $error_doc:literal])* $error:ident = $error_info:expr;)* }
+        costs { $($(#[doc = $cost_doc:literal])* $cost:ident = $cost_info:expr;)* }
+        metrics { $($(#[doc = $doc:literal])* $metric:ident = $info:expr;)* }
+    ) => {
+        /// A metric beyond those that are always recorded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Metric {
+            $($(#[doc = $doc])* $metric,)*
+        }
+
+        /// Anything that a figure can have on an axis: what is measured, if it
+        /// is recorded, and what it has cost.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Quantity {
+            $($(#[doc = $error_doc])* $error,)*
+            $($(#[doc = $cost_doc])* $cost,)*
+            $($(#[doc = $doc])* $metric,)*
+        }
+
+        impl Metric {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$metric,)*];
+
+            /// The metric as a quantity.
+            pub const fn quantity(self) -> Quantity {
+                match self { $(Self::$metric => Quantity::$metric,)* }
+            }
+        }
+
+        impl Quantity {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $(Self::$metric,)*];
+
+            /// The costs of a run.
+            pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
+
+            /// The row of the table.
+            pub const fn info(self) -> QuantityInfo {
+                match self {
+                    $(Self::$error => $error_info,)*
+                    $(Self::$cost => $cost_info,)*
+                    $(Self::$metric => $info,)*
+                }
+            }
+
+            /// What the reference of manifests says of it.
+            fn description(self) -> &'static str {
+                match self {
+                    $(Self::$error => concat!($($error_doc,)*),)*
+                    $(Self::$cost => concat!($($cost_doc,)*),)*
+                    $(Self::$metric => concat!($($doc,)*),)*
+                }
+                .trim()
+            }
+
+            /// The metric that must be recorded for it; `None` for what always is.
+            pub fn metric(self) -> Option<Metric> {
+                match self { $(Self::$metric => Some(Metric::$metric),)* _ => None }
+            }
+        }
+    };
+}
+
+use MeasuredOn::*;
+use QuantityInfo as Info;
+
+quantities! {
+    errors {
+        /// ‖θ_t − θ*‖².
+        SqError = Info::new("sq-error", "sq_error", "‖θ − θ*‖²", QuantityKind::Error)
+            .meaning("squared distance of the server's estimate from the optimum", r"\lVert \theta_t - \theta^* \rVert^2")
+            .expected(|moments, _, _| Some(moments.sq_error));
+        /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
+        Bias = Info::new("bias", "bias", "‖E θ − θ*‖", QuantityKind::Average(TimeAverage::Bias))
+            .meaning("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert")
+            .norm();
+        /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
+        /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
+        Variance = Info::new("variance", "variance", "tr Cov θ", QuantityKind::Average(TimeAverage::Covariance))
+            .meaning(
+                "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
+                r"\operatorname{tr} \operatorname{Cov} \theta",
+            );
+    }
+    costs {
+        /// Exchanges between clients and server.
+        Communications = Info::count("communications", "communications", "communications", |cost| &mut cost.communications, 500.0);
+        /// Local steps of one client, the slowest if they differ.
+        LocalSteps = Info::count("local-steps", "local_step", "local steps of a client", |cost| &mut cost.local_steps, 10_000.0);
+        /// Oracle evaluations of all clients.
+        OracleCalls = Info::count("oracle-calls", "oracle_calls", "oracle calls of all clients", |cost| &mut cost.oracle_calls, 100_000.0);
+        /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
+        Gradients = Info::count("gradients", "sequential_calls", "oracle calls of a client", |cost| &mut cost.sequential_calls, 10_000.0);
+        /// Vectors of d numbers sent in both directions.
+        VectorsSent = Info::count("vectors-sent", "vectors_sent", "vectors sent", |cost| &mut cost.vectors_sent, 5000.0);
+        /// Bytes sent in both directions, 8 d per vector.
+        Bytes = Info::count("bytes", "bytes_sent", "bytes sent", |cost| &mut cost.bytes_sent, 1e6);
+        /// Simulated seconds, by `[prices]`.
+        Seconds = Info::new("seconds", "seconds", "simulated seconds", QuantityKind::Seconds);
+    }
+    metrics {
+        /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
+        /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
+        /// field, around the fixed point that theory finds.
+        SqErrorLimit = Info::metric("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Limit, measure::nothing)
+            .meaning(
+                "squared distance from the fixed point of the mean, which is its limit where it converges",
+                r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
+            )
+            .expected(measure::expected_from_limit);
+        /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², the mean of the estimates so far.
+        SqErrorAverage = Info::metric("sq-error-average", "sq_error_average", "‖mean of θ − θ*‖²", Estimate, measure::mean_so_far)
+            .meaning("squared distance of the average of the estimates so far", r"\lVert \bar\theta_t - \theta^* \rVert^2")
+            .expected(|moments, _, _| Some(moments.sq_error_average));
+        /// N⁻¹ Σ_c ‖θ_c − θ*‖², the clients at the end of their local steps; weighted as they are.
+        SqErrorClients = Info::metric("sq-error-clients", "sq_error_clients", "N⁻¹ Σ ‖θ_c − θ*‖²", Clients, measure::clients)
+            .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
+            .expected(|moments, _, _| moments.sq_error_clients);
+        /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
+        SqErrorVirtual = Info::metric("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", VirtualOptimum, measure::from_virtual_optimum)
+            .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
+        /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
+        SqErrorFeatures = Info::metric("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Features, measure::in_features)
+            .meaning(
+                "squared distance in the mean covariance of the features",
+                r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
+            );
+        /// f(θ_t) − f(θ*) (losses).
+        Suboptimality = Info::metric("suboptimality", "suboptimality", "f(θ) − f(θ*)", Objective, measure::suboptimality)
+            .meaning("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)")
+            .norm();
+        /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
+        SqGradient = Info::metric("sq-gradient", "sq_gradient", "‖F̄(θ)‖²", Field, measure::mean_field)
+            .meaning("squared norm of the mean field", r"\lVert \bar F(\theta_t) \rVert^2");
+        /// The Lyapunov function of SCAFFLSA: (51) for a fixed number of local steps, (45) under
+        /// random communication.
+        Lyapunov = Info::metric("lyapunov", "lyapunov", "ψ", Variates, measure::lyapunov)
+            .meaning(
+                "Lyapunov function of errors and variates (SCAFFLSA 51, and 45 under a coin), where ℓ is γH, and γ/p under a coin; at a fixed local step the first term is the mean over clients",
+                r"\psi_t = \lVert \theta_t - \theta^* \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi_c^* \rVert^2",
+            )
+            .expected(|moments, _, _| moments.lyapunov);
+        /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
+        SqCoupling = Info::metric("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Estimate, measure::coupling)
+            .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
+        /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
+        CorrectionSum = Info::metric("correction-sum", "correction_sum", "‖Σ ξ_c‖", Variates, measure::correction_sum)
+            .meaning("norm of the sum of the variates: 0 but for rounding", r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert")
+            .norm();
+        /// The mean loss of the records that clients hold, without the penalty; weighted as clients
+        /// are (problems of records).
+        TrainLoss = Info::metric("train-loss", "train_loss", "training loss", Loss(RecordsOf::Clients), measure::train_loss)
+            .meaning(
+                "mean loss of the clients' records without the penalty, weighted as clients are",
+                r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            );
+        /// The mean loss of the records of the test set, without the penalty.
+        TestLoss = Info::metric("test-loss", "test_loss", "test loss", Loss(RecordsOf::Test), measure::test_loss)
+            .meaning(
+                "mean loss of the records of the test set without the penalty",
+                r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
+            );
+        /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
+        /// clients are (problems of classes).
+        Accuracy = Info::metric("accuracy", "accuracy", "accuracy", Classes(RecordsOf::Clients), measure::accuracy)
+            .meaning(
+                "fraction of the clients' records whose class is predicted, weighted as clients are",
+                r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            );
+        /// The fraction of the records of the test set whose class θ_t predicts.
+        TestAccuracy = Info::metric("test-accuracy", "test_accuracy", "test accuracy", Classes(RecordsOf::Test), measure::test_accuracy)
+            .meaning(
+                "fraction of the records of the test set whose class is predicted",
+                r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
+            );
+    }
+}
+
+impl Metric {
+    /// The name in a manifest.
+    pub fn name(self) -> &'static str {
+        self.quantity().name()
+    }
+
+    /// The column in Parquet.
+    pub fn column(self) -> &'static str {
+        self.quantity().column()
+    }
+
+    /// What it is measured on, and its value.
+    pub fn measured(self) -> (MeasuredOn, fn(&Reading<'_>) -> f64) {
+        match self.quantity().info().kind {
+            QuantityKind::Metric(on, value) => (on, value),
+            kind => unreachable!("{} is of the kind {kind:?}", self.name()),
+        }
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "a macro writes the variants")]
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::SqError
+    }
+}
+
+impl Quantity {
+    /// The name in a manifest.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The column in Parquet.
+    pub fn column(self) -> &'static str {
+        self.info().column
+    }
+
+    /// How pages and axes write it.
+    pub fn formula(self) -> &'static str {
+        self.info().symbol
+    }
+
+    /// The average that must be recorded for it.
+    pub fn average(self) -> Option<TimeAverage> {
+        match self.info().kind {
+            QuantityKind::Average(average) => Some(average),
+            _ => None,
+        }
+    }
+
+    /// How pages write it where second moments are around θ*.
+    pub fn formula_around_optimum(self) -> &'static str {
+        match self {
+            Self::Variance => "E‖θ − θ*‖²",
+            other => other.formula(),
+        }
+    }
+
+    /// Whether it is counted: a whole number.
+    pub fn is_counted(self) -> bool {
+        matches!(self.info().kind, QuantityKind::Count(..))
+    }
+
+    /// Whether it is a fraction from 0 to 1, of which more is better.
+    pub fn is_fraction(self) -> bool {
+        matches!(self.info().kind, QuantityKind::Metric(Classes(_), _))
+    }
+
+    /// The quantity of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|q| q.name() == name)
+    }
+
+    /// What has been paid in this unit; `None` of a quantity that is no cost.
+    pub fn of_cost(self, cost: &Cost, prices: &Prices) -> Option<f64> {
+        match self.info().kind {
+            QuantityKind::Count(part, _) => Some(*part(&mut { *cost }) as f64),
+            QuantityKind::Seconds => {
+                let [communications, bytes, calls] =
+                    [cost.communications, cost.bytes_sent, cost.sequential_calls];
+                Some(prices.seconds(communications as f64, bytes as f64, calls as f64))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the table are those that serde reads and the schema has.
+    #[test]
+    fn names_are_those_of_manifests() {
+        for quantity in Quantity::ALL {
+            let name = serde_json::to_value(quantity).unwrap();
+            assert_eq!(name, quantity.name());
+        }
+        for metric in Metric::ALL {
+            assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
+            assert_eq!(metric.quantity().metric(), Some(*metric));
+            metric.measured();
+        }
+    }
+}

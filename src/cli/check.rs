@@ -1,6 +1,9 @@
 //! `check`: validates manifests and reports all errors.
 
-use super::{Code, Failure, Manifests, memory, prepared, print};
+use super::manifests::Manifests;
+use super::memory;
+use super::outcome::{Code, Failure, print};
+use super::prepare::prepared;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
 

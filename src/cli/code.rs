@@ -5,7 +5,7 @@
 //! the path that it begins from. Only algorithms that the package itself ships are loaded from
 //! there (`python/tests/test_trust.py`).
 
-use super::{Failure, rejected};
+use super::outcome::Failure;
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
@@ -78,7 +78,7 @@ pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
             found.insert(cell.entry.to_string(), message);
         }
     }
-    if found.is_empty() { Ok(()) } else { Err(rejected(plan, found.into_iter()).into()) }
+    if found.is_empty() { Ok(()) } else { Err(Failure::of_plan(plan, found.into_iter())) }
 }
 
 /// Runs of these files of Python what the source of an algorithm contains that made stored cells

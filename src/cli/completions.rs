@@ -1,7 +1,7 @@
 //! `completions`: what a shell completes of the command line.
 
-use super::{Cli, Code, Failure, print};
-use clap::CommandFactory;
+use super::outcome::{Code, Failure, print};
+use clap::Command;
 use clap_complete::Shell;
 
 #[derive(clap::Args)]
@@ -17,9 +17,10 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn run(args: &Args) -> Result<Code, Failure> {
+/// Prints what a shell completes of this command line.
+pub fn run(args: &Args, command: &mut Command) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "exactfed", &mut script);
+    clap_complete::generate(args.shell, command, "exactfed", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Done)
 }

@@ -1,7 +1,7 @@
 //! Asks for confirmation before a run that is larger than the user may have intended.
 
-use super::Failure;
 use super::memory::Cells;
+use super::outcome::Failure;
 use super::time::{duration, expected_seconds};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};

@@ -1,6 +1,6 @@
 //! `data`: describes a data file, and prints a manifest to start from.
 
-use super::{Code, Failure, print};
+use super::outcome::{Code, Failure, print};
 use crate::store::read_table;
 use exactfed_runner::data::describe::{Description, describe_file};
 use std::path::PathBuf;

@@ -5,9 +5,11 @@
 //! takes the same looks, with the same verdicts and the same bits.
 
 use super::interrupt::Interrupt;
+use super::memory;
+use super::outcome::{Code, Failure};
+use super::prepare::pool;
 use super::reuse::EarlierReplicates;
-use super::run::{Args, Follower, How, PreparedRun};
-use super::{Code, Failure, memory, pool};
+use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::analysis::claims::JudgedClaim;
 use crate::analysis::{has_cells, judged_once, planned_looks};
 use crate::stats::looks::{Look, Looks};
@@ -33,34 +35,34 @@ struct OpenLooks {
 
 /// Runs the missing cells, and adds replicates while claims are open.
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    decide(args.manifests.plans()?, &args.how, args.max_replicates, None, &Silent)
+    decide(args.manifests.plans()?, &args.options, args.max_replicates, None, &Silent)
 }
 
 /// Runs the missing cells of these plans, and adds replicates, up to `most`, while claims are
 /// open; signals are handled from the first preparation on, unless `interrupt` does.
 pub fn decide(
     plans: Vec<Plan>,
-    how: &How,
+    options: &RunOptions,
     most: Option<u64>,
     mut interrupt: Option<Interrupt>,
     follower: &dyn Follower,
 ) -> Result<Code, Failure> {
-    let store = Store::open(&how.out)?;
-    let pool = pool(how.threads)?;
+    let store = Store::open(&options.out)?;
+    let pool = pool(options.threads)?;
     let (mut plans, mut open) = planned(plans, &store, most)?;
     let mut code = Code::Done;
     while !plans.is_empty() {
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
-            looks.skip_stored(plan, how, &pool, follower)?;
+            looks.skip_stored(plan, options, &pool, follower)?;
         }
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
         let earlier = EarlierReplicates::new(earlier);
-        let mut prepared = PreparedRun::prepare_with(&plans, how, interrupt)?.reusing(earlier);
+        let mut prepared = PreparedRun::new(&plans, options, interrupt)?.reusing(earlier);
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {
-            looks.record(plan, &store, how.quiet, follower)?;
+            looks.record(plan, &store, options.quiet, follower)?;
         }
         code = code.and(prepared.execute(follower)?);
         if code == Code::Interrupted {
@@ -69,7 +71,7 @@ pub fn decide(
         let listening = prepared.into_interrupt();
         let mut still_open = Vec::new();
         for (plan, mut looks) in plans.into_iter().zip(open) {
-            let look = || looks.take(&plan, how, &pool, follower);
+            let look = || looks.take(&plan, options, &pool, follower);
             if listening.immediately(look)? {
                 still_open.push((looks.advance(&plan)?, looks));
             }
@@ -188,21 +190,21 @@ impl OpenLooks {
     fn skip_stored(
         &mut self,
         plan: &mut Plan,
-        how: &How,
+        options: &RunOptions,
         pool: &ThreadPool,
         follower: &dyn Follower,
     ) -> Result<(), Failure> {
-        while self.is_recorded && !how.force && self.next + 1 < self.all.len() {
-            let store = Store::open(&how.out)?;
+        while self.is_recorded && !options.force && self.next + 1 < self.all.len() {
+            let store = Store::open(&options.out)?;
             let is_done = |cell: &Cell| store.status(&plan.experiment, &cell.id) == Status::Done;
             if !pool.install(|| plan.cells.par_iter().all(is_done)) {
                 break;
             }
-            let open = self.judge(plan, how, pool)?;
+            let open = self.judge(plan, options, pool)?;
             if open == 0 {
                 break;
             }
-            self.report(plan, open, how, follower);
+            self.report(plan, open, options, follower);
             *plan = self.advance(plan)?;
         }
         Ok(())
@@ -213,19 +215,24 @@ impl OpenLooks {
     fn take(
         &mut self,
         plan: &Plan,
-        how: &How,
+        options: &RunOptions,
         pool: &ThreadPool,
         follower: &dyn Follower,
     ) -> Result<bool, Failure> {
-        let open = self.judge(plan, how, pool)?;
-        self.report(plan, open, how, follower);
+        let open = self.judge(plan, options, pool)?;
+        self.report(plan, open, options, follower);
         Ok(open > 0 && self.next + 1 < self.all.len())
     }
 
     /// Judges the claims and returns how many are open.
-    fn judge(&mut self, plan: &Plan, how: &How, pool: &ThreadPool) -> Result<usize, Failure> {
+    fn judge(
+        &mut self,
+        plan: &Plan,
+        options: &RunOptions,
+        pool: &ThreadPool,
+    ) -> Result<usize, Failure> {
         // A new store: an open one remembers the packs that it has seen.
-        let store = Store::open_existing(&how.out)?;
+        let store = Store::open_existing(&options.out)?;
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
         let level = self.all[self.next].level;
@@ -244,8 +251,8 @@ impl OpenLooks {
     }
 
     /// Reports how many claims are open at this look, and what comes next.
-    fn report(&self, plan: &Plan, open: usize, how: &How, follower: &dyn Follower) {
-        if how.quiet {
+    fn report(&self, plan: &Plan, open: usize, options: &RunOptions, follower: &dyn Follower) {
+        if options.quiet {
             return;
         }
         let (name, looks, look) = (&plan.experiment, self.all.len(), self.all[self.next]);

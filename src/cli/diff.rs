@@ -1,7 +1,7 @@
 //! `diff`: compares two sides, each a results folder, a reports folder or a git revision, and
 //! chooses the exit code.
 
-use super::{Code, Failure, print};
+use super::outcome::{Code, Failure, print};
 use crate::compare::results::ResultsFolder;
 use crate::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,

@@ -1,7 +1,8 @@
 //! `init`: writes a manifest to start from.
 
 use super::confirm::{ask, is_yes};
-use super::{Code, Failure, data, names, print};
+use super::outcome::{Code, Failure, print};
+use super::{data, names};
 use crate::store::read_table;
 use exactfed_runner::data::describe::columns;
 use exactfed_runner::files::write_atomically;

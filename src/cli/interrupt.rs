@@ -6,7 +6,7 @@
 //! its round stores its complete cells and ends. After the handler is dropped, signals regain
 //! their default effect.
 
-use super::{Code, Failure};
+use super::outcome::{Code, Failure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Refuses runs that would not fit in memory, before anything is built or written.
 
-use super::{Failure, rejected};
+use super::outcome::Failure;
 use exactfed_core::problem::Share;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::memory::{of_instances, of_runs};
@@ -43,7 +43,7 @@ fn check_fit(needs: &[(&Plan, Vec<Share>)], most: Option<f64>) -> Result<(), Fai
         share.what,
         format_bytes(share.bytes)
     );
-    Err(rejected(plan, std::iter::once((share.key.clone(), message))).into())
+    Err(Failure::of_plan(plan, std::iter::once((share.key.clone(), message))))
 }
 
 /// Bytes with a unit: `64.0 GB`.

@@ -3,8 +3,9 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
+use super::outcome::{Code, Failure};
+use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
-use super::{Code, Failure, pool};
 use crate::report::Writer;
 use crate::store::Store;
 use exactfed_runner::panics::lock;

@@ -1,8 +1,11 @@
 //! `plan`: lists the cells of manifests with their state and estimated time.
 
 use super::confirm::PlannedTime;
+use super::manifests::Manifests;
+use super::memory;
+use super::outcome::{Code, Failure, print};
+use super::prepare::{pool, prepared};
 use super::time::duration;
-use super::{Code, Failure, Manifests, memory, pool, prepared, print};
 use crate::analysis::{tuned, wants_moments};
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;

@@ -1,7 +1,8 @@
 //! `report`: writes reports from results.
 
+use super::memory;
+use super::outcome::{Code, Failure};
 use super::progress::FrontierProgress;
-use super::{Code, Failure, memory};
 use crate::analysis::claims::JudgedClaim;
 use crate::analysis::frontier::{ComputedFrontier, are_known, frontiers};
 use crate::analysis::{Experiment, analyse_with, tuned};

@@ -1,8 +1,9 @@
 //! `reproduce`: runs every manifest and writes the reports, each as soon as its experiment has ended.
 
+use super::manifests::Manifests;
+use super::outcome::{Code, Failure};
 use super::pages::{Changes, ChangingResults, LivePages};
 use super::run::{self, Follower, PreparedRun};
-use super::{Code, Failure, Manifests};
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::Observer;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
     #[command(flatten)]
-    how: run::How,
+    options: run::RunOptions,
 }
 
 pub fn run(args: Args) -> Result<Code, Failure> {
@@ -32,9 +33,9 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     }
     let (overrides, python, replicates) = Default::default();
     let plans = Manifests { files, overrides, replicates, python }.plans()?;
-    let mut run = PreparedRun::prepare(&plans, &args.how)?;
+    let mut run = PreparedRun::new(&plans, &args.options, None)?;
     // Before cells are run: a folder that cannot be written to costs nothing.
-    let pages = LivePages::of_plans(&plans, &args.how.out, &args.reports, args.how.quiet)?;
+    let pages = LivePages::of_plans(&plans, &args.options.out, &args.reports, args.options.quiet)?;
     let (finished, stop) = (FinishedExperiments::default(), run.interrupt().stop.clone());
     let code = pages.during(&finished, &stop, || run.execute(&finished))?;
     if code == Code::Interrupted {

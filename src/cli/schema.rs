@@ -1,6 +1,6 @@
 //! `schema`: the JSON Schema of manifests, and the reference page.
 
-use super::{Code, Failure, print};
+use super::outcome::{Code, Failure, print};
 use exactfed_runner::manifest::{reference, schema};
 
 #[derive(clap::Args)]

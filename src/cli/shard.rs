@@ -4,7 +4,7 @@
 //! the same on every machine and in whatever order the cells come; shares do not overlap,
 //! together they are all cells, and no two differ by more than the largest cell's cost.
 
-use super::Failure;
+use super::outcome::Failure;
 use exactfed_runner::files::plain;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_nanoseconds;

@@ -170,6 +170,44 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
     }
 }
 
+/// Folders whose faces, their `mod.rs`, hold nothing that their other files need.
+const WITH_FACES: [&str; 1] = ["cli"];
+
+/// The imports of a file from the face of its folder or of one around it, which stands above it:
+/// paths that lead to none of the known modules there.
+fn imports_up(file: &Path, source: &Source, known: &BTreeSet<&[String]>) -> Vec<String> {
+    let is_up = |path: &Named| {
+        let faces = (1..source.module.len()).map(|n| &source.module[..n]);
+        let mut around = faces.filter(|face| path.parts.starts_with(face));
+        around
+            .any(|face| path.parts.get(..=face.len()).is_none_or(|member| !known.contains(member)))
+    };
+    let paths = source.paths().into_iter().filter(|path| path.local && is_up(path));
+    paths
+        .map(|path| format!("{}:{}: {}", file.display(), path.line, path.parts.join("::")))
+        .collect()
+}
+
+#[test]
+fn no_file_imports_from_the_face_of_its_folder() {
+    let all = modules();
+    let known: BTreeSet<&[String]> = all.iter().map(|(_, source)| &source.module[..]).collect();
+    for folder in WITH_FACES {
+        let own = || all.iter().filter(|(_, source)| source.module[0] == folder);
+        let found: Vec<String> = own().flat_map(|(file, s)| imports_up(file, s, &known)).collect();
+        assert!(found.is_empty(), "{}", found.join("\n"));
+
+        let (file, source) =
+            own().find(|(_, source)| source.module.len() > 2).expect("a subfolder");
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let own = words_in(&text, &source.module);
+        for planted in ["use super::Planted;", "fn f() { crate::FOLDER::planted() }"] {
+            let planted = followed(file, &own, &planted.replace("FOLDER", folder));
+            assert_eq!(imports_up(file, &planted, &known).len(), 1, "{}", file.display());
+        }
+    }
+}
+
 /// A file whose words are followed by others.
 fn followed(file: &Path, own: &[Word], further: &str) -> Source {
     let module = own.first().map_or(&[][..], |word| &word.module[..]);

@@ -4,11 +4,14 @@
 //! *Invariant*: they take no more time than was planned before the first cell, unless that is
 //! confirmed (`tests/suite/tune.rs`).
 
-use super::super::confirm::PlannedTime;
-use super::super::time::expected_seconds;
-use super::super::{Code, Failure, memory, prepared, shard};
-use super::{Follower, Session, Task, missing};
+use super::follower::Follower;
+use super::session::{Session, Task, missing};
 use crate::analysis::tuned;
+use crate::cli::confirm::PlannedTime;
+use crate::cli::outcome::{Code, Failure};
+use crate::cli::prepare::prepared;
+use crate::cli::time::expected_seconds;
+use crate::cli::{memory, shard};
 use crate::store::Lock;
 use exactfed_runner::plan::Plan;
 use std::collections::HashSet;
@@ -25,7 +28,7 @@ impl Session<'_> {
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
         let mut code = Code::Done;
-        if plan.tuning.is_none() || self.how.only.is_some() {
+        if plan.tuning.is_none() || self.options.only.is_some() {
             return Ok(code);
         }
         let threads = self.pool.current_num_threads();
@@ -44,18 +47,19 @@ impl Session<'_> {
                 break;
             }
             let plans = std::slice::from_ref(&next);
-            let share = shard::chosen(plans, None, self.how.shard)?.remove(0);
-            let missing = missing(&next, &share, &self.store, self.how);
-            memory::fits(&[(&next, missing.clone())], threads, self.how.memory)?;
+            let cells = shard::chosen(plans, None, self.options.shard)?.remove(0);
+            let missing = missing(&next, &cells, &self.store, self.options);
+            memory::fits(&[(&next, missing.clone())], threads, self.options.memory)?;
             seconds += expected_seconds(next.cells.iter(), threads);
-            let confirm = || if self.how.yes { Ok(()) } else { planned.confirm(&missing, seconds) };
+            let confirm =
+                || if self.options.yes { Ok(()) } else { planned.confirm(&missing, seconds) };
             if let Err(why) = self.interrupt.immediately(confirm) {
                 follower.warning(&format!("error: {}: {why}", plan.experiment));
                 return Ok(code.and(Code::SomeFailed));
             }
             let missing = self.interrupt.immediately(|| prepared(&next, &missing))?;
-            let new = share.len();
-            let task = Task { plan: &next, share, missing };
+            let new = cells.len();
+            let task = Task { plan: &next, cells, missing };
             code = code.and(self.experiment(task, lock, before, follower)?);
             before += new;
         }
@@ -73,7 +77,7 @@ impl Session<'_> {
             for reason in &group.refused {
                 let (name, label) = (&plan.experiment, &group.label);
                 let text = format!("{name}: {label}: a further candidate is left out: {reason}");
-                if reported.insert(text.clone()) && !self.how.quiet {
+                if reported.insert(text.clone()) && !self.options.quiet {
                     follower.message(&text);
                 }
             }
@@ -84,7 +88,7 @@ impl Session<'_> {
     fn report_waiting(&self, plan: &Plan, follower: &dyn Follower) {
         let mut groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
         let is_open = groups.any(|group| !group.is_complete());
-        if is_open && self.how.shard.is_some() && !self.how.quiet {
+        if is_open && self.options.shard.is_some() && !self.options.quiet {
             follower.message(&format!(
                 "{}: what follows from the candidates is run when all are there: merge the shards and run again",
                 plan.experiment

@@ -5,19 +5,30 @@
 //!
 //! *Invariant*: a folder that is dropped before its jobs are submitted is removed.
 
-use super::Failure;
 use super::script::Job;
 use super::slurm::{Id, commands};
-use crate::cli::{PROGRAM, shard};
+use crate::cli::outcome::Failure;
+use crate::cli::shard;
 use crate::store::Store;
 use exactfed_core::words::{quoted, shell_word};
 use exactfed_runner::files::{Error, create_below, error, read_regular_text, write_synced};
 use exactfed_runner::plan::Plan;
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const ALL: &str = ".slurm";
+
+/// The command that runs this program again, where that is not the executable of the process.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the command, with its first arguments, by which another process can run this program: for
+/// a process that is an interpreter. Only the first call has an effect.
+pub fn set_program(command: Vec<OsString>) {
+    let _ = PROGRAM.set(command);
+}
 
 /// The folder of the next submission.
 pub fn next_folder(out: &Path) -> PathBuf {

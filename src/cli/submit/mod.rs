@@ -11,12 +11,17 @@ mod slurm;
 mod wait;
 
 use super::code::code_of_all;
-use super::{Code, Failure, Manifests, prepared, print, require_code, shard};
+use super::code::require_code;
+use super::manifests::Manifests;
+use super::outcome::{Code, Failure, print};
+use super::prepare::prepared;
+use super::shard;
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use folder::SubmissionFolder;
+pub use folder::set_program;
 use script::{Job, typed};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! *Invariant*: the shell reads every path as one word, whatever characters it contains; no
 //! text is substituted within a script.
 
-use super::Failure;
+use crate::cli::outcome::Failure;
 use exactfed_core::words::{quoted, shell_word};
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,6 +1,7 @@
 //! Calls Slurm's programs: `sbatch`, `squeue` and `scancel`.
 
-use super::{Failure, script};
+use super::script;
+use crate::cli::outcome::Failure;
 use std::process::{Command, Output};
 
 /// The identifier of a job.

@@ -3,8 +3,8 @@
 //! *Invariant*: it only observes. However it ends, the jobs continue.
 
 use super::slurm::{Id, commands, states};
-use super::{Code, Failure};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::outcome::{Code, Failure};
 use crate::store::Store;
 use exactfed_core::words::quoted;
 use exactfed_runner::files::read_regular_text;

@@ -1,6 +1,6 @@
 //! The address that a server listens on, and the names by which requests may mean it.
 
-use crate::cli::Failure;
+use crate::cli::outcome::Failure;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 
 /// The port, if none is given and it is free.

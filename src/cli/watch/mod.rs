@@ -9,9 +9,10 @@ mod server;
 mod site;
 mod status;
 
+use super::manifests::Manifests;
+use super::outcome::{Code, Failure, print};
 use super::pages::{LivePages, POLL_INTERVAL};
 use super::run::{self, PreparedRun};
-use super::{Code, Failure, Manifests, print};
 use address::Address;
 use site::Site;
 use status::{Phase, RunStatus};
@@ -33,7 +34,7 @@ pub struct Args {
     #[command(flatten)]
     manifests: Manifests,
     #[command(flatten)]
-    how: run::How,
+    options: run::RunOptions,
     /// Folder of the reports
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
@@ -54,9 +55,10 @@ const LINGER: Duration = Duration::from_millis(1500);
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let (listener, address) = Address::listen(&args.host, args.port)?;
-    let mut run = PreparedRun::prepare(&plans, &args.how)?;
+    let mut run = PreparedRun::new(&plans, &args.options, None)?;
     let stop = run.interrupt().stop.clone();
-    let pages = Arc::new(LivePages::of_results(&args.how.out, &args.reports, args.how.quiet)?);
+    let pages =
+        Arc::new(LivePages::of_results(&args.options.out, &args.reports, args.options.quiet)?);
     let leave = {
         let pages = pages.clone();
         move |status: &RunStatus| {
@@ -72,7 +74,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let code = ran.unwrap_or_else(|failure| failed(failure, &status));
     let code = conclude(code, &pages, &status);
     let is_stopped = || stop.load(Ordering::Relaxed);
-    if !args.exit && !args.how.quiet && !is_stopped() {
+    if !args.exit && !args.options.quiet && !is_stopped() {
         eprintln!("finished: the reports are served until Ctrl-C");
     }
     while !args.exit && !is_stopped() {

@@ -7,7 +7,8 @@
 
 use super::connection::{Connection, PATIENCE};
 use super::site::{Answer, HTML, Site};
-use crate::cli::{Failure, memory};
+use crate::cli::memory;
+use crate::cli::outcome::Failure;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderValue};

@@ -4,7 +4,9 @@ use super::errors::raise;
 use super::plan::NativePlan;
 use super::watch::interrupt_rounds;
 use super::worker::stoppable;
-use exactfed::cli::{Code, Failure, Follower, How, Interrupt, Workload, decide, execute_until};
+use exactfed::cli::{
+    Code, Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide,
+};
 use exactfed::plan::Cell;
 use exactfed::runner::{Failed, Observer, RunWork};
 use exactfed::store::{locks_of_thread, work_for};
@@ -134,8 +136,8 @@ pub fn run(
     memory: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<FailedCell>, Vec<String>)> {
-    let how = How { out, threads, force, rerun_failed, memory, ..How::default() };
-    let how = How { yes: true, quiet: true, ..how };
+    let options = RunOptions { out, threads, force, rerun_failed, memory, ..RunOptions::default() };
+    let options = RunOptions { yes: true, quiet: true, ..options };
     let stop = Arc::new(AtomicBool::new(false));
     let interrupt = Interrupt::by_request(stop.clone());
     let seen = Arc::new(RunProgress::default());
@@ -144,10 +146,11 @@ pub fn run(
     let work = move || -> Result<Code, Failure> {
         work_for(locks);
         if !until_decided {
-            return execute_until(std::slice::from_ref(&*cells), &how, interrupt, &*follower);
+            let plans = std::slice::from_ref(&*cells);
+            return PreparedRun::new(plans, &options, Some(interrupt))?.execute(&*follower);
         }
         let plans = vec![exactfed::cli::planned(experiment, source)?];
-        decide(plans, &how, None, Some(interrupt), &*follower)
+        decide(plans, &options, None, Some(interrupt), &*follower)
     };
     let tell = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, seen.state()).map(drop),

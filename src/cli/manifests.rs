@@ -1,0 +1,145 @@
+//! The manifests that commands are given, and their plans.
+
+use super::code::{load_named, load_python};
+use super::names;
+use super::outcome::Failure;
+use crate::report::check_texts;
+use crate::store::{Store, StoredExperiment, read_table};
+use exactfed_runner::files;
+use exactfed_runner::manifest::Source;
+use exactfed_runner::plan::Plan;
+use exactfed_runner::registered::registered;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a manifest.
+const MOST_MANIFEST: u64 = 16 << 20;
+
+/// The manifests that a command is given.
+#[derive(clap::Args, Clone)]
+pub struct Manifests {
+    /// Manifest files
+    #[arg(required = true, value_name = "MANIFEST")]
+    pub files: Vec<PathBuf>,
+    /// Override a setting, such as seed=7 or problem.garnet.clients=10
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Number of replicates of each cell, instead of the manifest's
+    #[arg(long, value_name = "R")]
+    pub replicates: Option<u64>,
+    /// Python code to load first, which defines algorithms: a file, or an installed module (may
+    /// be repeated)
+    #[arg(long, value_name = "CODE")]
+    pub python: Vec<PathBuf>,
+}
+
+impl Manifests {
+    /// Reads all manifests.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        load_named(&self.python)?;
+        let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for file in &self.files {
+            match self.plan(file) {
+                Ok(plan) => {
+                    let (name, file) = (&plan.experiment, &plan.source.name);
+                    match names.insert(names::folded(name), file.clone()) {
+                        Some(other) if plans.contains_key(name) => {
+                            wrong.push(Failure::input(format!(
+                                "error: {other} and {file} are both the experiment \"{name}\"\n"
+                            )))
+                        }
+                        Some(other) => wrong.push(Failure::input(format!(
+                            "error: the names of {other} and {file} differ only in upper and lower case, which not every file system distinguishes\n"
+                        ))),
+                        None => {}
+                    }
+                    plans.insert(plan.experiment.clone(), plan);
+                }
+                Err(failure) => wrong.push(failure),
+            }
+        }
+        if wrong.is_empty() {
+            Ok(plans.into_values().collect())
+        } else {
+            let messages: Vec<String> = wrong.into_iter().map(|failure| failure.message).collect();
+            Err(Failure::input(messages.join("\n")))
+        }
+    }
+
+    fn all_overrides(&self) -> Vec<String> {
+        let replicates = self.replicates.map(|r| format!("replicates={r}"));
+        self.overrides.iter().cloned().chain(replicates).collect()
+    }
+
+    fn plan(&self, file: &Path) -> Result<Plan, Failure> {
+        let (experiment, source) = manifest_source(file, self.all_overrides())?;
+        planned(experiment, source)
+    }
+}
+
+/// The plan of a manifest, whose texts on its results are checked too.
+///
+/// # Errors
+/// Everything that is wrong with the manifest.
+pub fn planned(experiment: String, source: Source) -> Result<Plan, Failure> {
+    load_python(&source)?;
+    let plan = Plan::new(experiment, Source { registry: registered(), ..source })?;
+    check_texts(&plan).map_err(|(key, message)| {
+        let found = (key.to_owned(), format!("`{key}`: {message}"));
+        Failure::of_plan(&plan, std::iter::once(found))
+    })?;
+    Ok(plan)
+}
+
+/// The experiment that a file describes: a manifest, or an `experiment.toml` of results, which
+/// holds a manifest as it was run; with these overrides in addition.
+///
+/// # Errors
+/// If the file cannot be read, or its path names no experiment.
+pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, Source), Failure> {
+    let name = file.display().to_string();
+    let text = files::read_text(file, MOST_MANIFEST)
+        .map_err(|e| Failure::input(format!("error: {name} cannot be read: {}\n", e.message)))?;
+    let kept = match file.file_name().is_some_and(|name| name == StoredExperiment::FILE) {
+        true => StoredExperiment::parse(&text)
+            .map_err(|e| Failure::input(format!("error: {name}: {e}\n")))?,
+        false => None,
+    };
+    let Some(kept) = kept else {
+        let experiment = names::from_manifest(file).map_err(Failure::input)?;
+        return Ok((experiment, Source { name, ..text_source(text, overrides) }));
+    };
+    names::check(&kept.name, file).map_err(Failure::input)?;
+    let mut source = kept.source();
+    // The results folder is above as many folders as the name has parts, and the file.
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let root = path.ancestors().nth(kept.name.split('/').count() + 1).unwrap_or(&path);
+    source.copies = Some(Store::copies(root));
+    source.overrides.extend(overrides);
+    Ok((kept.name, source))
+}
+
+/// A manifest that is in no file, for an experiment of this name. Data files are looked for in
+/// the working directory.
+///
+/// # Errors
+/// If no experiment can have this name.
+pub fn unfiled_source(
+    experiment: &str,
+    text: String,
+    overrides: Vec<String>,
+) -> Result<Source, Failure> {
+    let last = experiment.rsplit('/').next().unwrap_or_default();
+    let name = format!("{last}.toml");
+    names::check(experiment, Path::new(&name)).map_err(Failure::input)?;
+    Ok(Source { name, unfiled: true, ..text_source(text, overrides) })
+}
+
+fn text_source(text: String, overrides: Vec<String>) -> Source {
+    Source { text, overrides, tables: Some(read_table), ..Source::default() }
+}

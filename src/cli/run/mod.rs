@@ -1,0 +1,88 @@
+//! `run`: runs the missing cells of experiments.
+
+mod follower;
+mod following;
+mod options;
+mod prepared;
+mod session;
+
+pub use follower::{Follower, Workload};
+pub use options::RunOptions;
+pub use prepared::PreparedRun;
+
+use super::manifests::Manifests;
+use super::outcome::{Code, Failure};
+use crate::analysis::tuned;
+use crate::store::Store;
+use exactfed_runner::runner::Silent;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: exactfed run experiments/scafflsa/fig1-high.toml --threads 2")]
+pub struct Args {
+    #[command(flatten)]
+    pub manifests: Manifests,
+    #[command(flatten)]
+    pub options: RunOptions,
+    /// Add replicates until every claim is supported or refuted: the claims are judged at the
+    /// manifest's replicates, at twice as many, and so on, at levels that add up to 5 %
+    #[arg(long, conflicts_with_all = ["only", "shard"])]
+    pub until_decided: bool,
+    /// The most replicates of --until-decided [default: 16 times the manifest's]
+    #[arg(long, value_name = "R", requires = "until_decided")]
+    pub max_replicates: Option<u64>,
+}
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let mut plans = args.manifests.plans()?;
+    if args.options.only.is_some() {
+        // A list may name cells that follow from results.
+        let store = Store::open(&args.options.out)?;
+        let all = plans.into_iter().map(|plan| tuned::all_stages(plan, &store));
+        plans = all.collect::<Result<_, _>>()?;
+    }
+    PreparedRun::new(&plans, &args.options, None)?.execute(&Silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Status;
+    use exactfed_runner::manifest::Source;
+    use exactfed_runner::plan::Plan;
+    use exactfed_runner::runner::fault;
+
+    /// A panic in one cell: its reason is stored, the others are stored, and it is not
+    /// run again unless that is asked for.
+    #[test]
+    fn a_failed_cell_is_remembered_until_it_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = include_str!("../../../experiments/smoke/diverging.toml")
+            .replace("seed = ", "seed = 77");
+        let source = Source { name: "t".into(), text, ..Source::default() };
+        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let id = plan.cells[1].id.clone();
+        let (total, plans) = (plan.cells.len(), vec![plan]);
+        let run = |rerun_failed| {
+            let (out, threads) = (folder.path().join("r"), Some(2));
+            let options =
+                RunOptions { out, threads, rerun_failed, quiet: true, ..RunOptions::default() };
+            PreparedRun::new(&plans, &options, None)
+                .and_then(|mut run| run.execute(&Silent))
+                .unwrap_or_else(|e| panic!("{}", e.message))
+        };
+        let status = || Store::open(&folder.path().join("r")).unwrap().status("t", &id);
+        let stored = || Store::open(&folder.path().join("r")).unwrap().ids("t").unwrap().len();
+        fault::set(Some(&id));
+        assert_eq!(run(false), Code::SomeFailed);
+        assert_eq!(stored(), total - 1);
+        let Status::Failed(reason) = status() else { panic!("{:?}", status()) };
+        assert!(reason.starts_with("replicate "), "{reason}");
+        assert!(reason.contains("struck by a test (crates/runner/src/runner/mod.rs:"), "{reason}");
+        fault::set(None);
+        assert_eq!(run(false), Code::SomeFailed, "it failed before, and is left alone");
+        assert_eq!(stored(), total - 1);
+        assert_eq!(run(true), Code::Done);
+        assert_eq!((stored(), status()), (total, Status::Done));
+        assert_eq!(run(false), Code::Done);
+    }
+}

@@ -1,0 +1,149 @@
+//! A run of several experiments.
+
+use super::follower::{Follower, Workload};
+use super::options::RunOptions;
+use super::session::{Session, Task, missing, work_on};
+use crate::analysis::frontier::are_known;
+use crate::cli::code::require_code;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::outcome::{self, Code, Failure};
+use crate::cli::prepare::{pool, prepared};
+use crate::cli::reuse::EarlierReplicates;
+use crate::cli::{confirm, memory, names, shard};
+use crate::store::Store;
+use crate::store::provenance;
+use exactfed_runner::plan::Plan;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Once;
+
+/// A valid run of which nothing is written yet.
+pub struct PreparedRun<'a> {
+    session: Session<'a>,
+    waiting: VecDeque<Task<'a>>,
+}
+
+impl<'a> PreparedRun<'a> {
+    /// Builds every instance before anything is written, so that bad input costs nothing.
+    /// Signals are handled from then on, unless `interrupt` does so already.
+    ///
+    /// # Errors
+    /// What is wrong with the plans, or that they do not fit in memory.
+    pub fn new(
+        plans: &'a [Plan],
+        options: &'a RunOptions,
+        interrupt: Option<Interrupt>,
+    ) -> Result<Self, Failure> {
+        let store = Store::open(&options.out)?;
+        check_names(plans, &store, &options.out)?;
+        let pool = pool(options.threads)?;
+        let threads = pool.current_num_threads();
+        let chosen = shard::chosen(plans, options.only.as_deref(), options.shard)?;
+        let missing: Vec<memory::Cells<'_>> = pool.install(|| {
+            let missing =
+                |(plan, cells): (_, &Vec<_>)| (plan, missing(plan, cells, &store, options));
+            plans.iter().zip(&chosen).map(missing).collect()
+        });
+        for (plan, cells) in &missing {
+            require_code(plan, cells)?;
+        }
+        memory::fits(&missing, threads, options.memory)?;
+        let confirm = || if options.yes { Ok(()) } else { confirm::confirm(&missing, threads) };
+        let interrupt = match interrupt {
+            Some(interrupt) => interrupt.immediately(confirm).map(|()| interrupt)?,
+            None => confirm().and_then(|()| Interrupt::listen())?,
+        };
+        let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
+            let build = missing.into_iter().zip(chosen).map(|((plan, missing), cells)| {
+                let missing = pool.install(|| prepared(plan, &missing))?;
+                Ok(Task { plan, cells, missing })
+            });
+            build.collect::<Result<_, Failure>>()
+        })?;
+        // Pages are written as experiments end: those that take least time come first, so that
+        // there is something to read soon, and last those whose frontiers have to be computed for
+        // their pages, which takes a time that is not known.
+        let place =
+            |task: &Task<'_>| (!are_known(task.plan, &store), work_on(&task.missing).nanoseconds);
+        waiting.sort_by_cached_key(place);
+        let (by, earlier) = (provenance::now(), EarlierReplicates::default());
+        let session = Session { store, options, pool, by, interrupt, earlier };
+        Ok(Self { session, waiting: waiting.into() })
+    }
+
+    /// The same run, in which runs of earlier cells are not run again, unless it is forced.
+    pub fn reusing(mut self, earlier: EarlierReplicates) -> Self {
+        if !self.session.options.force {
+            self.session.earlier = earlier;
+        }
+        self
+    }
+
+    /// The work on each experiment, as far as it is known before their locks are held.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload<'_>> {
+        self.waiting.iter().map(|task| Workload {
+            experiment: &task.plan.experiment,
+            cells: task.cells.len(),
+            done: task.cells.len() - task.missing.len(),
+            work: work_on(&task.missing),
+        })
+    }
+
+    /// Handles signals as long as the run exists.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.session.interrupt
+    }
+
+    /// Hands over the handling of signals.
+    pub fn into_interrupt(self) -> Interrupt {
+        self.session.interrupt
+    }
+
+    /// Runs the cells.
+    pub fn execute(&mut self, follower: &dyn Follower) -> Result<Code, Failure> {
+        let Self { session, waiting } = self;
+        let store = &session.store;
+        store.create()?;
+        let mut code = Code::Done;
+        let reported = Once::new();
+        let busy = |name: &str| {
+            follower.waits(name);
+            reported.call_once(|| {
+                if !session.options.quiet {
+                    follower.message(&outcome::waiting(name));
+                }
+            });
+        };
+        while !waiting.is_empty() {
+            let names: Vec<&str> =
+                waiting.iter().map(|task| task.plan.experiment.as_str()).collect();
+            let lock = store.lock_first(&names, &|| session.interrupt.is_requested(), &busy)?;
+            let Some((place, lock)) = lock else { return Ok(Code::Interrupted) };
+            // Another run's experiments come last: it may have completed them by then.
+            waiting.rotate_left(place);
+            let Some(task) = waiting.pop_front() else { break };
+            let (plan, cells) = (task.plan, task.cells.len());
+            code = code.and(session.experiment(task, &lock, 0, follower)?);
+            code = code.and(session.following(plan, cells, &lock, follower)?);
+            follower.ends(&plan.experiment);
+        }
+        Ok(if session.interrupt.is_requested() { Code::Interrupted } else { code })
+    }
+}
+
+/// Refuses a name that differs only in upper and lower case from one that has results.
+fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
+    let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
+    for (stored, _) in &stored {
+        for Plan { experiment, source, .. } in plans {
+            if stored != experiment && names::folded(stored) == names::folded(experiment) {
+                return Err(Failure::input(format!(
+                    "error: {}: the experiments \"{experiment}\" and \"{stored}\", which has results in {}, differ only in upper and lower case, which not every file system tells apart",
+                    source.name,
+                    out.display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}

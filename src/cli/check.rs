@@ -16,16 +16,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
-    let mut errors = Vec::new();
-    for plan in &plans {
-        match check(plan) {
-            Ok(()) => {
-                print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))?
-            }
-            Err(failure) => errors.push(failure.message),
-        }
-    }
-    if errors.is_empty() { Ok(Code::Done) } else { Err(Failure::input(errors.join("\n"))) }
+    let checked = plans.iter().map(|plan| {
+        check(plan)?;
+        print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))
+    });
+    Failure::join(checked).map(|_| Code::Done)
 }
 
 /// Checks what a plan does not show: that its instances can be built, and fit in memory.

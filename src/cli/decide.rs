@@ -49,7 +49,8 @@ pub fn decide(
 ) -> Result<Code, Failure> {
     let store = Store::open(&options.out)?;
     let pool = pool(options.threads)?;
-    let (mut plans, mut open) = planned(plans, &store, most)?;
+    let looks = plans.into_iter().map(|plan| OpenLooks::new(plan, &store, most));
+    let (mut plans, mut open): (Vec<_>, Vec<_>) = Failure::join(looks)?.into_iter().unzip();
     let mut code = Code::Done;
     while !plans.is_empty() {
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
@@ -80,25 +81,6 @@ pub fn decide(
         interrupt = Some(listening);
     }
     Ok(code)
-}
-
-/// The plans at their first looks, or all reasons why there are none.
-fn planned(
-    plans: Vec<Plan>,
-    store: &Store,
-    most: Option<u64>,
-) -> Result<(Vec<Plan>, Vec<OpenLooks>), Failure> {
-    let (mut all, mut wrong) = (Vec::new(), Vec::new());
-    for plan in plans {
-        match OpenLooks::new(plan, store, most) {
-            Ok(planned) => all.push(planned),
-            Err(failure) => wrong.push(failure.message),
-        }
-    }
-    match wrong.is_empty() {
-        true => Ok(all.into_iter().unzip()),
-        false => Err(Failure::input(wrong.join("\n"))),
-    }
 }
 
 /// Why claims of a plan are not decided by more replicates of its cells, whatever the results.

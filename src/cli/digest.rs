@@ -1,6 +1,6 @@
 //! `digest`: prints the id and digest of every cell.
 
-use super::{Code, Failure, print};
+use super::outcome::{Code, Failure, print};
 use crate::store::{Store, StoredCell};
 use exactfed_runner::files::Error;
 use rayon::prelude::*;

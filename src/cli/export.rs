@@ -1,6 +1,7 @@
 //! `export`: all rows of all cells in one file.
 
-use super::{Code, Failure, report};
+use super::outcome::{Code, Failure};
+use super::report;
 use crate::analysis::tuned;
 use crate::store::Store;
 use crate::store::export::{ExportFormat, Exported, export};

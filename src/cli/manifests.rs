@@ -40,35 +40,23 @@ impl Manifests {
     /// Everything that is wrong.
     pub fn plans(&self) -> Result<Vec<Plan>, Failure> {
         load_named(&self.python)?;
-        let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
-        let mut names: BTreeMap<String, String> = BTreeMap::new();
-        let mut wrong = Vec::new();
-        for file in &self.files {
-            match self.plan(file) {
-                Ok(plan) => {
-                    let (name, file) = (&plan.experiment, &plan.source.name);
-                    match names.insert(names::folded(name), file.clone()) {
-                        Some(other) if plans.contains_key(name) => {
-                            wrong.push(Failure::input(format!(
-                                "error: {other} and {file} are both the experiment \"{name}\"\n"
-                            )))
-                        }
-                        Some(other) => wrong.push(Failure::input(format!(
-                            "error: the names of {other} and {file} differ only in upper and lower case, which not every file system distinguishes\n"
-                        ))),
-                        None => {}
-                    }
-                    plans.insert(plan.experiment.clone(), plan);
-                }
-                Err(failure) => wrong.push(failure),
+        let mut known: BTreeMap<String, (String, String)> = BTreeMap::new();
+        let plans = self.files.iter().map(|file| {
+            let plan = self.plan(file)?;
+            let (name, file) = (&plan.experiment, &plan.source.name);
+            match known.insert(names::folded(name), (name.clone(), file.clone())) {
+                None => Ok(plan),
+                Some((same, other)) if same == *name => Err(Failure::input(format!(
+                    "error: {other} and {file} are both the experiment \"{name}\"\n"
+                ))),
+                Some((_, other)) => Err(Failure::input(format!(
+                    "error: the names of {other} and {file} differ only in upper and lower case, which not every file system distinguishes\n"
+                ))),
             }
-        }
-        if wrong.is_empty() {
-            Ok(plans.into_values().collect())
-        } else {
-            let messages: Vec<String> = wrong.into_iter().map(|failure| failure.message).collect();
-            Err(Failure::input(messages.join("\n")))
-        }
+        });
+        let mut plans = Failure::join(plans)?;
+        plans.sort_by(|a, b| a.experiment.cmp(&b.experiment));
+        Ok(plans)
     }
 
     fn all_overrides(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! `merge`: merges several results folders into one.
 
-use super::{Code, Failure, shard};
+use super::outcome::{self, Code, Failure};
+use super::shard;
 use crate::store::merge::{Conflict, CopiedCells, MergeSources};
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
@@ -54,7 +55,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     check_mixable(&sources, &folders)?;
     let conflicts = sources.conflicts();
-    let copied = sources.copy(&|name| eprintln!("{}", super::waiting(name)))?;
+    let copied = sources.copy(&|name| eprintln!("{}", outcome::waiting(name)))?;
     print_copied(&copied, args);
     for (e, sound) in sources.damaged() {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };

@@ -45,7 +45,3 @@ pub use report::{FORMATS, Printed, Reported, figure_inches, report_results};
 pub use run::{Follower, PreparedRun, RunOptions, Workload};
 pub use submit::set_program;
 pub use verify::{Findings, Rerun, verify_results};
-
-// TODO
-use outcome::{print, waiting};
-use prepare::pool;

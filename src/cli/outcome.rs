@@ -49,6 +49,18 @@ impl Failure {
         Self { message: message.to_string(), code: Code::BadInput, rejected: None }
     }
 
+    /// What these give, or all that is wrong with any of them.
+    pub fn join<T>(all: impl Iterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut good, mut wrong) = (Vec::new(), Vec::new());
+        for one in all {
+            match one {
+                Ok(one) => good.push(one),
+                Err(failure) => wrong.push(failure.message),
+            }
+        }
+        if wrong.is_empty() { Ok(good) } else { Err(Self::input(wrong.join("\n"))) }
+    }
+
     /// Errors in a plan's manifest, each with the path of its key.
     pub fn of_plan(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Self {
         let root = parse(&plan.source).ok();

@@ -7,9 +7,10 @@ use crate::analysis::claims::JudgedClaim;
 use crate::analysis::frontier::{ComputedFrontier, are_known, frontiers};
 use crate::analysis::{Experiment, analyse_with, tuned};
 use crate::chart::export::{COLUMN, TEXT};
-use crate::report::{self, IndexEntry, Writer};
+use crate::report::{Format, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, ListedExperiment, Store};
+use clap::builder::PossibleValuesParser;
 use exactfed_core::words::count;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::panics::caught;
@@ -33,8 +34,9 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
     /// Formats to write
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["html", "md"])]
-    format: Vec<FormatName>,
+    #[arg(long, value_delimiter = ',', default_values = ["html", "md"])]
+    #[arg(value_parser = PossibleValuesParser::new(Format::ALL.map(|(_, name)| name)))]
+    format: Vec<String>,
     /// Width of PDF and PNG figures: column (3.25in) or text (6.75in) of a paper with two columns,
     /// or a length such as 5.5in, 89mm or 240pt [default: text]
     #[arg(long, value_name = "WIDTH", value_parser = figure_inches)]
@@ -42,15 +44,6 @@ pub struct Args {
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FormatName {
-    Html,
-    Md,
-    Latex,
-    Pdf,
-    Png,
 }
 
 /// The widths of figures that are allowed, in inches.
@@ -82,21 +75,14 @@ pub fn figure_inches(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
-    let exports = args.format.iter().any(|f| matches!(f, FormatName::Pdf | FormatName::Png));
+    let formats: Vec<Format> = args.format.iter().filter_map(|name| Format::named(name)).collect();
+    let exports = formats.iter().any(|format| matches!(format, Format::Pdf | Format::Png));
     if args.figure_width.is_some() && !exports {
         return Err(Failure::input(
             "error: --figure-width is for figures as PDF or PNG: add --format pdf, png or both",
         ));
     }
     let store = Store::open_existing(&args.results)?;
-    let format = |format: &FormatName| match format {
-        FormatName::Html => report::Format::Html,
-        FormatName::Md => report::Format::Md,
-        FormatName::Latex => report::Format::Latex,
-        FormatName::Pdf => report::Format::Pdf,
-        FormatName::Png => report::Format::Png,
-    };
-    let formats: Vec<report::Format> = args.format.iter().map(format).collect();
     let width = args.figure_width.unwrap_or(TEXT);
     let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
     write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
@@ -149,7 +135,7 @@ pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
 }
 
 /// The formats of reports for which none is chosen.
-pub const FORMATS: [report::Format; 2] = [report::Format::Html, report::Format::Md];
+pub const FORMATS: [Format; 2] = [Format::Html, Format::Md];
 
 /// What the index needs of an experiment whose pages were written, and a message for each claim
 /// that did not end as the manifest expects.

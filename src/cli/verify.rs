@@ -4,11 +4,15 @@
 //! out and named ([`super::code`]).
 
 mod caches;
+mod findings;
+
+pub use findings::Findings;
 
 use super::code::{load_for_cells, load_python};
 use super::interrupt::Interrupt;
+use super::outcome::{Code, Failure, print};
+use super::prepare::pool;
 use super::progress::Progress;
-use super::{Code, Failure, pool, print};
 use crate::analysis::tuned;
 use crate::store::{Store, StoredCell};
 use exactfed_core::words::count;
@@ -17,8 +21,8 @@ use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{self, Prepared, prepare};
 use exactfed_runner::trace::{self, Trace};
+use findings::Chosen;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -128,62 +132,6 @@ pub fn verify_results(
     Ok(findings)
 }
 
-/// The findings so far: lines for the user, and numbers of cells and caches.
-#[derive(Default)]
-pub struct Findings {
-    /// A line for each cell and cache that is not as it was, and a summary.
-    pub text: String,
-    /// Cells that are bit-identical.
-    pub equal: usize,
-    /// Cells with other numbers.
-    other: usize,
-    /// Cells and experiments that cannot be compared.
-    wrong: usize,
-    /// Cells whose code is not at hand.
-    left_out: usize,
-    /// Caches that were computed again.
-    caches: usize,
-    /// Those of them with other numbers.
-    stale: usize,
-}
-
-impl Findings {
-    /// The number of cells and caches with other numbers.
-    pub fn different(&self) -> usize {
-        self.other + self.stale
-    }
-
-    /// The number of cells and experiments that are not compared.
-    pub fn incomparable(&self) -> usize {
-        self.wrong + self.left_out
-    }
-
-    /// Adds a line.
-    fn add(&mut self, line: impl Display) {
-        let _ = writeln!(self.text, "{line}");
-    }
-
-    /// Adds a line on something that cannot be compared.
-    fn add_wrong(&mut self, line: impl Display) {
-        self.wrong += 1;
-        self.add(line);
-    }
-
-    /// Adds the numbers of cells and of caches.
-    fn summarise(&mut self, chosen: usize, planned: usize) {
-        let Self { equal, other, wrong, left_out, caches, stale, .. } = *self;
-        let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
-        self.add(format_args!(
-            "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable{rest}",
-            chosen - left_out
-        ));
-        if caches > 0 {
-            let all = count(caches, "cache");
-            self.add(format_args!("{all} of theory computed again: {stale} different"));
-        }
-    }
-}
-
 /// The plans of all experiments, with the ids of the cells that have results.
 fn stored_plans(
     store: &Store,
@@ -220,20 +168,6 @@ fn stored_plans(
         }
     }
     Ok(plans)
-}
-
-/// What is computed again of an experiment.
-#[derive(Default)]
-struct Chosen<'a> {
-    cells: Vec<&'a Cell>,
-    /// The ids of frontiers.
-    frontiers: Vec<&'a str>,
-}
-
-impl Chosen<'_> {
-    fn is_empty(&self) -> bool {
-        self.cells.is_empty() && self.frontiers.is_empty()
-    }
 }
 
 /// What is computed again of each plan, among its frontiers and the cells that have results: the

@@ -73,6 +73,22 @@ pub enum Format {
     Png,
 }
 
+impl Format {
+    /// All formats with their names.
+    pub const ALL: [(Self, &str); 5] = [
+        (Self::Html, "html"),
+        (Self::Md, "md"),
+        (Self::Latex, "latex"),
+        (Self::Pdf, "pdf"),
+        (Self::Png, "png"),
+    ];
+
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(format, _)| format)
+    }
+}
+
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
 /// only a few experiments are in memory at the same time.
 pub struct Writer {

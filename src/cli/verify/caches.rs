@@ -1,7 +1,7 @@
 //! Cached theory against what is computed now: a cache whose hash is right may still have other
 //! numbers, since anybody can compute a hash.
 
-use super::{Chosen, Findings};
+use super::findings::{Chosen, Findings};
 use crate::analysis::cacheable_measures;
 use crate::analysis::frontier::cacheable_frontier;
 use crate::analysis::predictions::cacheable_moments;

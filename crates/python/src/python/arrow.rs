@@ -1,6 +1,7 @@
 //! Frames through the Arrow C stream interface, which polars, pandas and pyarrow read.
 
 use super::errors::raise_text;
+use exactfed_runner::panics::lock;
 use polars::prelude::*;
 use polars_arrow::array::{Array, StructArray};
 use polars_arrow::datatypes::{ArrowDataType, Field as StreamField};
@@ -33,7 +34,7 @@ unsafe impl Send for Sendable {}
 impl NativeFrame {
     /// The number of rows.
     fn __len__(&self) -> usize {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).height()
+        lock(&self.0).height()
     }
 
     /// The rows as an Arrow stream, without copies.
@@ -45,7 +46,7 @@ impl NativeFrame {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface allows a producer to ignore the request.
         drop(requested_schema);
-        let mut frame = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut frame = lock(&self.0);
         frame.rechunk_mut();
         let level = CompatLevel::newest();
         let fields: Vec<StreamField> =

@@ -5,11 +5,12 @@ use super::watch::RoundClock;
 use exactfed::algorithm::Instance;
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
 use exactfed::kernel::{Members, Proximal};
+use exactfed_runner::panics::lock;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The clients of a run: an algorithm receives them, and does its rounds with them.
 ///
@@ -59,7 +60,7 @@ impl PythonClients {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<RoundClients<'static>>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     /// Ends the run: from now on every call is an error.
@@ -407,7 +408,7 @@ pub struct PythonVariates {
 
 impl PythonVariates {
     fn lock(&self) -> MutexGuard<'_, ControlVariates> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

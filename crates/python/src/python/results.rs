@@ -264,16 +264,11 @@ impl NativeResults {
         formats: Vec<String>,
         inches: f64,
     ) -> PyResult<ReportNotes> {
-        let known = |name: &String| match name.as_str() {
-            "html" => Ok(Format::Html),
-            "md" => Ok(Format::Md),
-            "latex" => Ok(Format::Latex),
-            "pdf" => Ok(Format::Pdf),
-            "png" => Ok(Format::Png),
-            other => Err(raise_text(
-                py,
-                format!("error: \"{other}\" is no format (allowed: html, md, latex, pdf, png)"),
-            )),
+        let known = |name: &String| {
+            Format::named(name).ok_or_else(|| {
+                let all = Format::ALL.map(|(_, name)| name).join(", ");
+                raise_text(py, format!("error: \"{name}\" is no format (allowed: {all})"))
+            })
         };
         let formats: Vec<Format> = formats.iter().map(known).collect::<PyResult<_>>()?;
         let root = self.root.clone();

@@ -11,11 +11,12 @@ use exactfed::plan::Cell;
 use exactfed::runner::{Failed, Observer, RunWork};
 use exactfed::store::{locks_of_thread, work_for};
 use exactfed::words::count;
+use exactfed_runner::panics::lock;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A cell that failed: its id, its label and the reason.
 type FailedCell = (String, String, String);
@@ -87,7 +88,7 @@ impl Observer for RunProgress {
         if cell.custom_place.is_none() {
             return;
         }
-        let mut all = self.not_finite.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.not_finite);
         let new = || NotFinite { label: cell.label.clone(), first: (round, run), runs: 0 };
         let runs = all.entry(cell.id.clone()).or_insert_with(new);
         runs.first = runs.first.min((round, run));
@@ -96,7 +97,7 @@ impl Observer for RunProgress {
 
     fn failed(&self, failed: &Failed<'_>) {
         let Failed { cell, reason } = failed;
-        let mut all = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.failed);
         all.push((cell.id.clone(), cell.label.clone(), reason.clone()));
     }
 }
@@ -109,7 +110,7 @@ impl Follower for RunProgress {
     fn message(&self, _text: &str) {}
 
     fn warning(&self, text: &str) {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        lock(&self.warnings).push(text.to_owned());
     }
 }
 
@@ -168,5 +169,5 @@ pub fn run(
 }
 
 fn take<T: Default>(all: &Mutex<T>) -> T {
-    std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *lock(all))
 }

@@ -3,11 +3,12 @@
 //! A thread counts seconds. A round that has spent more of them in Python than its algorithm
 //! allows gets an exception in its thread; the time of local steps does not count.
 
+use exactfed_runner::panics::lock;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::{PyTypeInfo, Python, ffi};
 use std::ffi::c_ulong;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 unsafe extern "C" {
@@ -39,10 +40,6 @@ pub struct RoundClock {
     state: Mutex<RoundState>,
     /// Why a round was ended.
     ended: OnceLock<String>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RoundClock {

@@ -3,7 +3,6 @@
 use super::{FileRecords, is_classes, others};
 use exactfed_core::problem::arrays::Column;
 use exactfed_core::problem::{MOST_DIMENSIONS, Spec};
-use std::fmt::Write;
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
 const SPARSE: f64 = 0.3;
@@ -92,88 +91,62 @@ impl<'a> Starter<'a> {
 
     /// The text of the manifest; of a tuned comparison if that is wanted.
     pub fn text(&self, tuned: bool) -> String {
-        let (kind, quoted) = (self.kind, |text: &str| toml::Value::from(text).to_string());
-        let mut out = format!(
-            "title = {}\nseed = 1\nreplicates = 3\n{}\n[problem.{kind}]\nl2 = {L2}\n\n[problem.{kind}.dataset]\nfile = {}\n",
-            match tuned {
-                true => quoted(&format!("Which algorithm is best on {}?", self.path)),
-                false => quoted(&format!("FedAvg and Scaffold on {}", self.path)),
-            },
-            // The records are split anew for each instance.
-            if tuned && self.is_drawn() { "instances = 10\n" } else { "" },
-            quoted(self.path)
-        );
-        let mut line = |text: String| {
-            let _ = writeln!(out, "{text}");
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let Self { records, path, .. } = self;
+        let title = match tuned {
+            true => format!("Which algorithm is best on {path}?"),
+            false => format!("FedAvg and Scaffold on {path}"),
         };
-        if !matches!(self.records.label.as_str(), "" | "label") {
-            line(format!("label = {}", quoted(&self.records.label)));
-        }
-        if !self.features.is_empty() {
-            let names: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
-            line(format!("features = [{}]", names.join(", ")));
-        }
-        match &self.records.clients {
-            Some((name, _)) => line(format!("split = {{ column = {} }}", quoted(name))),
-            None => {
-                let clients = (self.records.features.size().0 / FEWEST).clamp(1, 10);
-                line(format!("clients = {clients}\nsplit = \"iid\""));
-            }
-        }
-        line("weights = \"records\"".into());
-        if self.test {
-            line("test = 0.2".into());
-        }
-        if self.sparse {
-            line("storage = \"sparse\"".into());
-        }
-        line(format!("standardise = {}\nintercept = true\n", self.standardise));
+        // The records are split anew for each instance, unless nothing of the split is drawn.
+        let is_drawn = self.test || records.clients.is_none();
+        let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
+        let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
+        let column = records.clients.as_ref().map(|(name, _)| quoted(name));
+        let clients = (records.features.size().0 / FEWEST).clamp(1, 10).to_string();
+        let clients = Some(clients).filter(|_| column.is_none());
         let mut metrics = vec!["train-loss"];
         metrics.extend(self.test.then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
-        if tuned {
-            line(format!("[start]\nzero = true\n\n[record]\npoints = 20\nmetrics = {metrics:?}\n"));
-            line(self.tuned());
-            return out;
-        }
-        line(format!(
-            "[start]\nzero = true\n\n[budget]\nrounds = 200\n\n[record]\npoints = 50\nmetrics = {metrics:?}\n"
-        ));
-        for algorithm in ["fedavg", "scaffold"] {
-            let step = self.step_size;
-            line(format!("[[algorithm.{algorithm}]]\nstep-size = {step}\nlocal-steps = 10\n"));
-        }
-        line("[[figure.convergence]]\ny = \"sq-error\"\n".into());
-        let last = metrics[metrics.len() - 1];
-        line(format!("[[figure.convergence]]\ny = \"{last}\""));
-        out
+        let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
+        let when = |is: bool, value: &str| is.then(|| value.to_owned());
+        let values = [
+            ("title", Some(quoted(&title))),
+            ("instances", when(tuned && is_drawn, "10")),
+            ("kind", Some(self.kind.to_owned())),
+            ("l2", Some(L2.to_string())),
+            ("file", Some(quoted(path))),
+            ("label", label.map(quoted)),
+            ("features", when(!features.is_empty(), &format!("[{}]", features.join(", ")))),
+            ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
+            ("split", clients.as_ref().map(|_| quoted("iid"))),
+            ("clients", clients),
+            ("test", when(self.test, "0.2")),
+            ("storage", self.sparse.then(|| quoted("sparse"))),
+            ("standardise", Some(self.standardise.to_string())),
+            ("metrics", Some(format!("{metrics:?}"))),
+            ("last-metric", metrics.last().map(|last| quoted(last))),
+            ("step-size", Some(self.step_size.to_string())),
+            ("step-sizes", Some(format!("[{low}, {high}]"))),
+        ];
+        let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
+        filled(&[include_str!("dataset.txt"), rest].concat(), &values)
     }
 }
 
-impl Starter<'_> {
-    /// Whether another seed gives another instance: the clients or the test set are drawn.
-    fn is_drawn(&self) -> bool {
-        self.test || self.records.clients.is_none()
-    }
-
-    /// The tables of a tuned comparison at equal communications.
-    fn tuned(&self) -> String {
-        let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
-        let mut out = format!(
-            "[budget]\ncommunications = 100\n\n[tune]\nover = [\"step-size\", \"local-steps\"]\nrange = {{ step-size = [{low}, {high}] }}\nvalues = {{ local-steps = [1, 10, 50] }}\nat = {{ communications = 100 }}\n"
-        );
-        for (algorithm, keys) in [
-            ("fedavg", ""),
-            ("fedprox", "proximal = 1.0\n"),
-            ("richardson-romberg", ""),
-            ("scaffold", ""),
-        ] {
-            let _ = write!(out, "\n[[algorithm.{algorithm}]]\n{keys}");
+/// A template, a line of which holds at most one name in braces: it is replaced by its value, and
+/// the line is left out where there is no value.
+fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
+    let mut text = String::new();
+    for line in template.lines() {
+        let mut named = values.iter().map(|(name, value)| (format!("{{{name}}}"), value));
+        match named.find(|(name, _)| line.contains(name.as_str())) {
+            None => text.extend([line, "\n"]),
+            Some((name, Some(value))) => text.extend([&line.replacen(&name, value, 1), "\n"]),
+            Some((_, None)) => {}
         }
-        out.push_str("\n[[figure.convergence]]\nband = \"ci95\"");
-        out
     }
+    text
 }
 
 /// The problem that takes records with these labels.

@@ -1,0 +1,75 @@
+//! What is verified, and what is found.
+
+use exactfed_core::words::count;
+use exactfed_runner::plan::Cell;
+use std::fmt::{Display, Write};
+
+/// What is computed again of an experiment.
+#[derive(Default)]
+pub struct Chosen<'a> {
+    pub cells: Vec<&'a Cell>,
+    /// The ids of frontiers.
+    pub frontiers: Vec<&'a str>,
+}
+
+impl Chosen<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty() && self.frontiers.is_empty()
+    }
+}
+
+/// The findings so far: lines for the user, and numbers of cells and caches.
+#[derive(Default)]
+pub struct Findings {
+    /// A line for each cell and cache that is not as it was, and a summary.
+    pub text: String,
+    /// Cells that are bit-identical.
+    pub equal: usize,
+    /// Cells with other numbers.
+    pub other: usize,
+    /// Cells and experiments that cannot be compared.
+    pub wrong: usize,
+    /// Cells whose code is not at hand.
+    pub left_out: usize,
+    /// Caches that were computed again.
+    pub caches: usize,
+    /// Those of them with other numbers.
+    pub stale: usize,
+}
+
+impl Findings {
+    /// The number of cells and caches with other numbers.
+    pub fn different(&self) -> usize {
+        self.other + self.stale
+    }
+
+    /// The number of cells and experiments that are not compared.
+    pub fn incomparable(&self) -> usize {
+        self.wrong + self.left_out
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, line: impl Display) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// Adds a line on something that cannot be compared.
+    pub fn add_wrong(&mut self, line: impl Display) {
+        self.wrong += 1;
+        self.add(line);
+    }
+
+    /// Adds the numbers of cells and of caches.
+    pub fn summarise(&mut self, chosen: usize, planned: usize) {
+        let Self { equal, other, wrong, left_out, caches, stale, .. } = *self;
+        let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        self.add(format_args!(
+            "{} of {planned} cells run again: {equal} bit-identical, {other} different, {wrong} not comparable{rest}",
+            chosen - left_out
+        ));
+        if caches > 0 {
+            let all = count(caches, "cache");
+            self.add(format_args!("{all} of theory computed again: {stale} different"));
+        }
+    }
+}

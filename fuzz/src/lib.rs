@@ -106,7 +106,9 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     if numbers > 600 {
         return;
     }
-    let _ = data::describe::describe(name, &contents, None);
+    for tune in [false, true] {
+        let _ = data::describe::describe(name, &contents, None, tune);
+    }
     let files = Only(Arc::new(contents));
     for problem in PROBLEMS {
         let text = problem.replace('%', name);

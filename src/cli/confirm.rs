@@ -2,9 +2,9 @@
 
 use super::memory::Cells;
 use super::outcome::Failure;
-use super::time::{duration, expected_seconds};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::runner::cost::expected_seconds;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// The largest number of cells that runs without confirmation.
@@ -87,6 +87,16 @@ impl PlannedTime {
     }
 }
 
+/// A time in words, to two digits.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
 /// Whether the answer to a question is yes; `None` without a terminal to ask on.
 fn answer(question: &str) -> Option<bool> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
@@ -106,12 +116,12 @@ fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
 }
 
 /// Asks the question; whether the answer is yes.
-fn is_confirmed(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> bool {
+fn is_confirmed(question: &str, from: &mut dyn BufRead, to: &mut dyn Write) -> bool {
     ask(&format!("{question}. Run them? [y/N]"), from, to).is_some_and(|answer| is_yes(&answer))
 }
 
 /// The line that answers a question, trimmed; `None` if there is none.
-pub fn ask(question: &str, from: &mut impl BufRead, to: &mut impl Write) -> Option<String> {
+pub fn ask(question: &str, from: &mut dyn BufRead, to: &mut dyn Write) -> Option<String> {
     let _ = write!(to, "{question} ");
     let _ = to.flush();
     let mut line = String::new();

@@ -36,13 +36,12 @@ pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
         Failure::input(format!("error: {} is not UTF-8 text", args.file.display()))
     })?;
     let Description { lines, manifest } =
-        describe_file(path, args.label.as_deref(), Some(read_table))
+        describe_file(path, args.label.as_deref(), args.tune, Some(read_table))
             .map_err(|e| Failure::input(format!("error: {e}")))?;
     let described =
         |mark: &str| lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>();
     match manifest {
-        Ok(manifests) => {
-            let manifest = if args.tune { manifests.tuned } else { manifests.plain };
+        Ok(manifest) => {
             // A line break in a name would end the comment, and what follows be read as a key.
             let name = path.replace(char::is_control, "\u{fffd}");
             let text = format!("# {name}\n{}\n{manifest}", described("# "));

@@ -79,12 +79,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// Where questions are asked and answered.
-struct Dialogue<'a, R, W> {
-    from: &'a mut R,
-    to: &'a mut W,
+struct Dialogue<'a> {
+    from: &'a mut dyn BufRead,
+    to: &'a mut dyn Write,
 }
 
-impl<R: BufRead, W: Write> Dialogue<'_, R, W> {
+impl Dialogue<'_> {
     /// What `check` makes of the answer to a question, which is asked again with what is wrong.
     fn answer<T>(
         &mut self,
@@ -109,10 +109,10 @@ impl<R: BufRead, W: Write> Dialogue<'_, R, W> {
 
 /// Asks for the file of the records, for the manifest if its name is taken, and what to do with
 /// the records; no records stand for a synthetic problem.
-fn questions<R: BufRead, W: Write>(
+fn questions(
     out: Option<&Path>,
     force: bool,
-    dialogue: &mut Dialogue<'_, R, W>,
+    dialogue: &mut Dialogue<'_>,
 ) -> Result<(Option<data::Args>, PathBuf), Failure> {
     // Before any question, since no answer changes it.
     out.map(|out| check_name(out, force)).transpose()?;

@@ -28,7 +28,6 @@ mod run;
 mod schema;
 pub mod shard;
 mod submit;
-mod time;
 mod verify;
 mod watch;
 

@@ -1,18 +1,17 @@
 //! `plan`: lists the cells of manifests with their state and estimated time.
 
-use super::confirm::PlannedTime;
+use super::confirm::{PlannedTime, duration};
 use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
 use super::prepare::{pool, prepared};
-use super::time::duration;
 use crate::analysis::{tuned, wants_moments};
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan, short};
-use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::runner::cost::expected_seconds;
 use exactfed_runner::runner::{Prepared, predict};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -77,7 +76,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
                 ("done", String::new())
             }
             status => {
-                let cost = expected_nanoseconds(&cell.identity) as f64 * 1e-9 / threads as f64;
+                let cost = expected_seconds(std::iter::once(cell), threads);
                 seconds += cost;
                 steps = steps.saturating_add(client_steps(cell, &clients));
                 let state = if *status == Status::Missing { "missing" } else { "damaged" };

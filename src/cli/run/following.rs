@@ -10,10 +10,10 @@ use crate::analysis::tuned;
 use crate::cli::confirm::PlannedTime;
 use crate::cli::outcome::{Code, Failure};
 use crate::cli::prepare::prepared;
-use crate::cli::time::expected_seconds;
 use crate::cli::{memory, shard};
 use crate::store::Lock;
 use exactfed_runner::plan::Plan;
+use exactfed_runner::runner::cost::expected_seconds;
 use std::collections::HashSet;
 
 impl Session<'_> {

@@ -10,8 +10,8 @@ mod script;
 mod slurm;
 mod wait;
 
-use super::code::code_of_all;
-use super::code::require_code;
+use super::code::{code_of_all, require_code};
+use super::confirm::duration;
 use super::manifests::Manifests;
 use super::outcome::{Code, Failure, print};
 use super::prepare::prepared;
@@ -195,7 +195,7 @@ fn task_table(plans: &[Plan], missing: &[Vec<&Cell>], tasks: u64, threads: u64) 
         *cells += 1;
         *cost = cost.saturating_add(expected_nanoseconds(&cell.identity));
     }
-    let time = |cost: u64| super::time::duration(cost as f64 * 1e-9 / threads as f64);
+    let time = |cost: u64| duration(cost as f64 * 1e-9 / threads as f64);
     let mut out = String::from(" task    cells  estimated time\n");
     for (i, (cells, cost)) in load.iter().take(LISTED).enumerate() {
         let _ = writeln!(out, "{:5}  {cells:7}  about {}", i + 1, time(*cost));

@@ -32,11 +32,11 @@ const LOG_LINES: usize = 30;
 pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failure> {
     eprintln!("waiting for the jobs; Ctrl-C stops waiting and does not affect them");
     let interrupt = Interrupt::listen()?;
-    let status = StatusLine::new(cells);
+    let (bar, mut last) = (status_bar(cells), String::new());
     let (mut between, mut gone) = (FIRST_INTERVAL, None);
     loop {
         if let Ok(text) = read_regular_text(&folder.join("ended")) {
-            status.bar.finish_and_clear();
+            bar.finish_and_clear();
             print_log(&folder.join("merge.log"));
             return Ok(parse_code(text.trim()));
         }
@@ -44,7 +44,7 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
             Some(states) if states.is_empty() => {
                 let since = *gone.get_or_insert_with(Instant::now);
                 if since.elapsed() > PATIENCE {
-                    status.bar.finish_and_clear();
+                    bar.finish_and_clear();
                     print_log(&folder.join("merge.log"));
                     return Err(unmerged(folder, ids));
                 }
@@ -52,14 +52,14 @@ pub fn follow(folder: &Path, ids: [&Id; 2], cells: usize) -> Result<Code, Failur
             }
             Some(states) => {
                 gone = None;
-                status.update(finished_cells(folder), &describe(&states, ids[0]));
+                show(&bar, &mut last, finished_cells(folder), &describe(&states, ids[0]));
             }
-            None => status.update(finished_cells(folder), "Slurm does not answer"),
+            None => show(&bar, &mut last, finished_cells(folder), "Slurm does not answer"),
         }
         let until = Instant::now() + between;
         while Instant::now() < until {
             if interrupt.is_requested() {
-                status.bar.finish_and_clear();
+                bar.finish_and_clear();
                 let [watch, cancel] = commands(ids);
                 eprintln!("the jobs continue; {watch} shows them, {cancel} cancels them");
                 return Ok(Code::Interrupted);
@@ -123,35 +123,26 @@ fn print_log(file: &Path) {
     }
 }
 
-/// The status of the jobs: a bar on a terminal, otherwise a line for each change.
-struct StatusLine {
-    cells: usize,
-    /// Hidden without a terminal.
-    bar: ProgressBar,
-    last: std::cell::RefCell<String>,
+/// A bar on a terminal, otherwise a line for each change.
+fn show(bar: &ProgressBar, last: &mut String, finished: usize, tasks: &str) {
+    bar.set_position(finished as u64);
+    bar.set_message(tasks.to_owned());
+    let line = format!("{finished}/{} cells; {tasks}", bar.length().unwrap_or(0));
+    if bar.is_hidden() && *last != line {
+        eprintln!("{line}");
+        *last = line;
+    }
 }
 
-impl StatusLine {
-    fn new(cells: usize) -> Self {
-        let bar = ProgressBar::hidden();
-        if stderr().is_terminal() {
-            let style =
-                ProgressStyle::with_template("{bar:30} {pos}/{len} cells, {msg}, {elapsed}");
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.set_length(cells as u64);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Self { cells, bar, last: std::cell::RefCell::default() }
+/// A bar of so many cells, hidden without a terminal.
+fn status_bar(cells: usize) -> ProgressBar {
+    let bar = ProgressBar::hidden();
+    bar.set_length(cells as u64);
+    if stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} cells, {msg}, {elapsed}");
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(200));
     }
-
-    fn update(&self, finished: usize, tasks: &str) {
-        self.bar.set_position(finished as u64);
-        self.bar.set_message(tasks.to_owned());
-        let line = format!("{finished}/{} cells; {tasks}", self.cells);
-        if self.bar.is_hidden() && *self.last.borrow() != line {
-            eprintln!("{line}");
-            *self.last.borrow_mut() = line;
-        }
-    }
+    bar
 }

@@ -35,16 +35,8 @@ const MISSING: &str = "values are missing, and nothing is filled in";
 pub struct Description {
     /// The lines.
     pub lines: Vec<String>,
-    /// Manifests to start from, or why there are none.
-    pub manifest: Result<StarterManifests, String>,
-}
-
-/// Manifests to start from.
-pub struct StarterManifests {
-    /// Of two algorithms with one step size.
-    pub plain: String,
-    /// Of several algorithms, each with the step size that is best for it.
-    pub tuned: String,
+    /// A manifest to start from, or why there is none.
+    pub manifest: Result<String, String>,
 }
 
 /// Records whose columns are divided into features, label and others.
@@ -60,7 +52,9 @@ struct FileRecords<'a> {
     clients: Option<(String, usize)>,
 }
 
-/// Describes the file at `path` with these contents; `label` names the column of the labels.
+/// Describes the file at `path` with these contents; `label` names the column of the labels. The
+/// manifest compares two algorithms with one step size or, with `tune`, several, each with the step
+/// size that is best for it.
 ///
 /// # Errors
 /// If it holds no records, or there is no such column.
@@ -68,6 +62,7 @@ pub fn describe(
     path: &str,
     contents: &Contents,
     label: Option<&str>,
+    tune: bool,
 ) -> Result<Description, String> {
     let records = match contents {
         Contents::Table(columns) => of_table(columns, label)?,
@@ -97,7 +92,7 @@ pub fn describe(
             of_arrays(features, y.data.clone(), client_array(arrays, y))
         }
     };
-    records.description(path)
+    records.description(path, tune)
 }
 
 /// The first arrays and their shapes.
@@ -157,6 +152,7 @@ pub fn columns(
 pub fn describe_file(
     path: &str,
     label: Option<&str>,
+    tune: bool,
     tables: Option<TableReader>,
 ) -> Result<Description, String> {
     let bytes = super::bytes_of(Path::new(path))?;
@@ -168,7 +164,7 @@ pub fn describe_file(
     let missing = if is_csv { csv::missing(&bytes).unwrap_or_default() } else { Vec::new() };
     if missing.is_empty() {
         let contents = super::read(path, bytes, tables).map_err(said)?;
-        return describe(path, &contents, label).map_err(said);
+        return describe(path, &contents, label, tune).map_err(said);
     }
     let column = |(name, number, row): (String, usize, u64)| {
         format!("{number} in `{}`, first in row {row}", sanitised(&name))
@@ -263,7 +259,7 @@ fn of_table<'a>(
 }
 
 impl FileRecords<'_> {
-    fn description(&self, path: &str) -> Result<Description, String> {
+    fn description(&self, path: &str, tune: bool) -> Result<Description, String> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
@@ -308,9 +304,7 @@ impl FileRecords<'_> {
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, path, &classes, (&moments, &constant));
-        let manifest =
-            starter.map(|s| StarterManifests { plain: s.text(false), tuned: s.text(true) });
-        Ok(Description { lines, manifest })
+        Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
     }
 
     /// How a feature is named: by its column, or its number from 0.

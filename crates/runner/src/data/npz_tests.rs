@@ -24,23 +24,30 @@ fn npz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-fn doubles(header: &str, values: &[f64]) -> Vec<u8> {
-    npy(header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+/// An `.npy` file of this type and shape, its last index running fastest.
+fn array_of(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    npy(&format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"), data)
 }
 
-const ROWS: &str = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
-const COLUMNS: &str = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }";
+fn doubles(shape: &str, values: &[f64]) -> Vec<u8> {
+    array_of("<f8", shape, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+}
+
+fn integers(values: &[i64]) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    array_of("<i8", &format!("({},)", values.len()), &bytes)
+}
 
 #[test]
 fn arrays_come_row_by_row_in_any_order_and_type() {
-    let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-    let scalar = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }";
-    let whole = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+    let x: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let columns = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }";
+    let numbers = x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
     let bytes = npz(&[
-        ("rows.npy", doubles(ROWS, &x)),
-        ("columns.npy", doubles(COLUMNS, &x)),
-        ("gamma.npy", npy(scalar, &0.5_f32.to_le_bytes())),
-        ("n.npy", npy(whole, &[7, 0, 0, 0, 255, 255, 255, 255])),
+        ("rows.npy", doubles("(2, 3)", &x)),
+        ("columns.npy", npy(columns, &numbers)),
+        ("gamma.npy", array_of("<f4", "()", &0.5_f32.to_le_bytes())),
+        ("n.npy", array_of("<i4", "(2,)", &[7, 0, 0, 0, 255, 255, 255, 255])),
     ]);
     let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
     assert_eq!(arrays["rows"], Array { shape: vec![2, 3], data: x.into() });
@@ -52,18 +59,15 @@ fn arrays_come_row_by_row_in_any_order_and_type() {
 /// The arrays of `scipy.sparse.save_npz`, those of these names replaced.
 fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
     let whole = |shape: &str, values: &[i32]| {
-        let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}");
-        npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
+        array_of("<i4", shape, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
     };
-    let values = "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }";
-    let truth = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }";
     let mut files = vec![
         ("indices.npy", whole("(3,)", &[0, 4, 2])),
         ("indptr.npy", whole("(3,)", &[0, 2, 3])),
-        ("format.npy", format_name("|S3", b"csr")),
+        ("format.npy", array_of("|S3", "()", b"csr")),
         ("shape.npy", whole("(2,)", &[2, 5])),
-        ("data.npy", doubles(values, &[0.5, -1.0, 3.0])),
-        ("_is_array.npy", npy(truth, &[1])),
+        ("data.npy", doubles("(3,)", &[0.5, -1.0, 3.0])),
+        ("_is_array.npy", array_of("|b1", "()", &[1])),
         ("y.npy", whole("(2,)", &[1, -1])),
     ];
     for (name, bytes) in replaced {
@@ -75,21 +79,11 @@ fn scipy(replaced: &[(&str, Vec<u8>)]) -> Result<Contents, String> {
     read(npz(&files))
 }
 
-fn format_name(dtype: &str, bytes: &[u8]) -> Vec<u8> {
-    npy(&format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (), }}"), bytes)
-}
-
-fn integers(values: &[i64]) -> Vec<u8> {
-    let n = values.len();
-    let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({n},), }}");
-    npy(&header, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
-}
-
 #[test]
 fn scipys_sparse_rows_stay_sparse() {
     // As bytes, as numpy writes a str, or left out.
-    let unicode = format_name("<U3", b"c\0\0\0s\0\0\0r\0\0\0");
-    for format in [format_name("|S3", b"csr"), unicode, Vec::new()] {
+    let unicode = array_of("<U3", "()", b"c\0\0\0s\0\0\0r\0\0\0");
+    for format in [array_of("|S3", "()", b"csr"), unicode, Vec::new()] {
         let Ok(Contents::SparseArrays { features, others }) = scipy(&[("format.npy", format)])
         else {
             panic!()
@@ -102,8 +96,8 @@ fn scipys_sparse_rows_stay_sparse() {
 
 #[test]
 fn sparse_rows_that_are_wrong_are_refused() {
-    let columns = format_name("|S3", b"csc");
-    let half = doubles("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", &[0.5; 3]);
+    let columns = array_of("|S3", "()", b"csc");
+    let half = doubles("(3,)", &[0.5; 3]);
     for (name, bytes, message) in [
         ("format.npy", columns, "`format` is \"csc\": of the formats of scipy.sparse only csr"),
         ("indptr.npy", Vec::new(), "`format` is \"csr\""),
@@ -128,8 +122,6 @@ fn sparse_rows_that_are_wrong_are_refused() {
 
 #[test]
 fn small_types_are_widened() {
-    let header =
-        |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
     for (kind, data, wanted) in [
         // As numpy writes float16: 1, −2, 65504; the largest subnormal, ∞ and −0.1.
         ("<f2", vec![0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b], [1.0, -2.0, 65504.0]),
@@ -145,7 +137,7 @@ fn small_types_are_widened() {
         ("|u1", vec![1, 255, 128], [1.0, 255.0, 128.0]),
         ("|b1", vec![1, 0, 1], [1.0, 0.0, 1.0]),
     ] {
-        let bytes = npz(&[("x.npy", npy(&header(kind), &data))]);
+        let bytes = npz(&[("x.npy", array_of(kind, "(3,)", &data))]);
         let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!("{kind}") };
         assert_eq!(arrays["x"].data, wanted, "{kind}");
     }
@@ -159,16 +151,14 @@ fn unicode(texts: &[&str], bytes_of: fn(u32) -> [u8; 4]) -> Vec<u8> {
 
 #[test]
 fn arrays_of_one_axis_are_columns_in_their_order() {
-    let three =
-        |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
-    let little = npy(&three("<U2"), &unicode(&["é", "b", "bc"], u32::to_le_bytes));
-    let big = npy(&three(">U2"), &unicode(&["é", "b", "bc"], u32::to_be_bytes));
-    let bytes = npy(&three("|S2"), "é\0bbc".replace("\0b", "b\0").as_bytes());
+    let little = array_of("<U2", "(3,)", &unicode(&["é", "b", "bc"], u32::to_le_bytes));
+    let big = array_of(">U2", "(3,)", &unicode(&["é", "b", "bc"], u32::to_be_bytes));
+    let bytes = array_of("|S2", "(3,)", "é\0bbc".replace("\0b", "b\0").as_bytes());
     for texts in [little, big, bytes] {
         let read = read(npz(&[
-            ("z.npy", doubles(&three("<f8"), &[1.0, 2.0, 3.0])),
+            ("z.npy", doubles("(3,)", &[1.0, 2.0, 3.0])),
             ("label.npy", texts),
-            ("a.npy", npy(&three("|b1"), &[0, 1, 1])),
+            ("a.npy", array_of("|b1", "(3,)", &[0, 1, 1])),
         ]));
         let Ok(Contents::Table(columns)) = read else { panic!("{read:?}") };
         let text = ["é", "b", "bc"].map(str::to_owned).to_vec();
@@ -183,16 +173,13 @@ fn arrays_of_one_axis_are_columns_in_their_order() {
 
 #[test]
 fn texts_that_are_wrong_are_refused() {
-    let texts = |kind: &str, shape: &str, data: &[u8]| {
-        npy(&format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"), data)
-    };
     for (bytes, message) in [
-        (texts("|S2", "(2,)", b"ab\0\0"), "`t`: row 1 is empty"),
-        (texts("|S2", "(2,)", b"ab\xff\xff"), "`t`: row 1 is not Unicode text"),
-        (texts("<U1", "(1,)", &[0, 0, 0, 0x80]), "`t`: row 0 is not Unicode text"),
-        (texts("<U1", "(9999999999,)", &[b'a', 0, 0, 0]), "which it does not hold"),
-        (texts("<U0", "(9999999999,)", &[]), "which it does not hold"),
-        (texts("|S1", "(1,)", b"a"), "`t`: its type is text; expected floats"),
+        (array_of("|S2", "(2,)", b"ab\0\0"), "`t`: row 1 is empty"),
+        (array_of("|S2", "(2,)", b"ab\xff\xff"), "`t`: row 1 is not Unicode text"),
+        (array_of("<U1", "(1,)", &[0, 0, 0, 0x80]), "`t`: row 0 is not Unicode text"),
+        (array_of("<U1", "(9999999999,)", &[b'a', 0, 0, 0]), "which it does not hold"),
+        (array_of("<U0", "(9999999999,)", &[]), "which it does not hold"),
+        (array_of("|S1", "(1,)", b"a"), "`t`: its type is text; expected floats"),
     ] {
         let said = read(npz(&[("t.npy", bytes)])).unwrap_err();
         assert!(said.contains(message), "{said}");
@@ -201,7 +188,7 @@ fn texts_that_are_wrong_are_refused() {
 
 #[test]
 fn a_flipped_bit_is_found() {
-    let mut bytes = npz(&[("x.npy", doubles(ROWS, &[1.0; 6]))]);
+    let mut bytes = npz(&[("x.npy", doubles("(2, 3)", &[1.0; 6]))]);
     let at = bytes.windows(8).position(|w| w == 1.0_f64.to_le_bytes()).unwrap();
     bytes[at + 3] ^= 4;
     let said = read(bytes).unwrap_err();
@@ -210,21 +197,22 @@ fn a_flipped_bit_is_found() {
 
 #[test]
 fn what_is_no_array_of_numbers_is_refused() {
-    let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99999999), }";
-    let complex = "{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }";
     for (bytes, message) in [
         (b"no zip".to_vec(), "it is not a zip archive"),
-        (npz(&[("x.npy", doubles(huge, &[1.0]))]), "more than it holds"),
+        (npz(&[("x.npy", doubles("(99999999, 99999999)", &[1.0]))]), "more than it holds"),
         (
-            npz(&[("x.npy", npy(complex, &[0; 16]))]),
+            npz(&[("x.npy", array_of("<c16", "(1,)", &[0; 16]))]),
             "expected floats, whole numbers or truth values",
         ),
         (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
-        (npz(&[("x.npy", doubles(ROWS, &[1.0; 5]))]), "more than it holds"),
-        (npz(&[("x.npy", doubles(ROWS, &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
+        (npz(&[("x.npy", doubles("(2, 3)", &[1.0; 5]))]), "more than it holds"),
+        (npz(&[("x.npy", doubles("(2, 3)", &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
         (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
         (npz(&[("x.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec())]), "4294967307"),
-        (npz(&[("x.npy", doubles(ROWS, &[1.0; 6])), ("x", doubles(ROWS, &[1.0; 6]))]), "two"),
+        (
+            npz(&[("x.npy", doubles("(2, 3)", &[1.0; 6])), ("x", doubles("(2, 3)", &[1.0; 6]))]),
+            "two",
+        ),
     ] {
         let said = read(bytes).unwrap_err();
         assert!(said.contains(message), "{said}");
@@ -248,8 +236,7 @@ fn a_bomb_is_not_unpacked() {
         .compression_method(zip::CompressionMethod::Deflated);
     for name in ["x.npy", "y.npy"] {
         writer.start_file(name, packed).unwrap();
-        let shape = "{'descr': '<f8', 'fortran_order': False, 'shape': (131072,), }";
-        writer.write_all(&npy(shape, &vec![0; 1 << 20])).unwrap();
+        writer.write_all(&array_of("<f8", "(131072,)", &vec![0; 1 << 20])).unwrap();
     }
     let bytes = writer.finish().unwrap().into_inner();
     assert!(bytes.len() < 1 << 16, "{}", bytes.len());

@@ -6,7 +6,7 @@
 
 use super::prepare::wants_twin;
 use crate::manifest::Oracle;
-use crate::plan::Identity;
+use crate::plan::{Cell, Identity};
 use crate::quantity::{MeasuredOn, Metric, TimeAverage};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Learning, Variates};
@@ -57,6 +57,12 @@ pub fn expected_nanoseconds(identity: &Identity) -> u64 {
     let rows = identity.record.points(identity.rounds);
     let run = RunCost::new(identity).of(identity.rounds, rows);
     run.saturating_mul(identity.runs()).saturating_add(CELL)
+}
+
+/// The expected time of these cells on so many threads, in seconds.
+pub fn expected_seconds<'a>(cells: impl Iterator<Item = &'a Cell>, threads: usize) -> f64 {
+    let costs = cells.map(|cell| expected_nanoseconds(&cell.identity));
+    costs.fold(0, u64::saturating_add) as f64 * 1e-9 / threads as f64
 }
 
 /// What a round of a run costs, with all that is run beside it and averaged.

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use exactfed::analysis::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
+use exactfed::compare::{Options, SideExperiment, SCHEMA, Side, compare, record};
 use exactfed::report::diff::{DiffFormat, render};
 use libfuzzer_sys::fuzz_target;
 

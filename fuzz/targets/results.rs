@@ -7,7 +7,7 @@
 #![no_main]
 
 use clap::Parser;
-use exactfed::analysis::compare::results::ResultsFolder;
+use exactfed::compare::results::ResultsFolder;
 use exactfed::cli::{Cli, dispatch};
 use exactfed::plan::Plan;
 use exactfed::store::Store;

@@ -4,8 +4,7 @@
 use super::outcome::{Code, Failure, print};
 use crate::compare::results::ResultsFolder;
 use crate::compare::{
-    Change, ChangeVerdict, Class, Comparison, Options, Side, SideExperiment, compare, curves,
-    record,
+    Change, ChangeVerdict, Class, Comparison, Options, Side, compare, curves, record,
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{Store, git};
@@ -129,10 +128,23 @@ impl Compared {
         }
     }
 
-    /// The largest changes with their charts, for a page that is written to `out`.
-    pub fn drawn(&self, out: Option<&Path>) -> Vec<DrawnChange<'_>> {
+    /// The largest changes with their charts, curves where both sides have them, for a page that is
+    /// written to `out`.
+    pub fn drawn<'c>(&'c self, out: Option<&Path>) -> Vec<DrawnChange<'c>> {
         let [a, b] = &self.sides;
-        drawn(&self.comparison, a, b, out)
+        let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
+        let draw = |change: &'c Change| {
+            let Change { experiment, pair, .. } = change;
+            let traces = |source: &DiffSource, id: &str| {
+                source.folder.as_ref().and_then(|folder| folder.traces(experiment, id))
+            };
+            let figures = match (traces(a, &pair.before), traces(b, &pair.after)) {
+                (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
+                _ => curves::of_finals(change),
+            };
+            DrawnChange { change, figures, page: page(b, experiment, out) }
+        };
+        self.comparison.largest_first().filter(worth).take(MOST_DRAWN).map(draw).collect()
     }
 }
 
@@ -242,18 +254,12 @@ fn reports(
     let mut side = Side { name: full_name, ..Side::default() };
     for (experiment, [shared, finals]) in folders {
         let read = match (&shared, finals) {
-            (Some(_), None) => Err(record::Wrong {
-                file: record::FINALS,
-                line: None,
-                message: "is missing".into(),
-            }),
+            (Some(_), None) => Err(format!("{}: is missing", record::FINALS)),
             (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
         };
-        let read: SideExperiment = read.map_err(|wrong| {
-            let line = wrong.line.map(|line| format!(":{line}")).unwrap_or_default();
-            let place = Path::new(&experiment).join(wrong.file);
-            let place = place.display();
-            Failure::input(format!("error: {name}: {place}{line}: {}", wrong.message))
+        let read = read.map_err(|wrong| {
+            let wrong = format!("{experiment}/{wrong}");
+            Failure::input(format!("error: {name}: {}", wrong.trim_start_matches('/')))
         })?;
         side.experiments.insert(experiment, read);
     }
@@ -276,27 +282,6 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> Resu
         }
     }
     Ok(())
-}
-
-/// The largest changes with their charts: curves where both sides have them.
-fn drawn<'c>(
-    comparison: &'c Comparison,
-    a: &DiffSource,
-    b: &DiffSource,
-    out: Option<&Path>,
-) -> Vec<DrawnChange<'c>> {
-    let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;
-    let draw = |change: &'c Change| {
-        let traces = |source: &DiffSource, id: &str| {
-            source.folder.as_ref().and_then(|f| f.traces(&change.experiment, id))
-        };
-        let figures = match (traces(a, &change.pair.before), traces(b, &change.pair.after)) {
-            (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
-            _ => curves::of_finals(change),
-        };
-        DrawnChange { change, figures, page: page(b, &change.experiment, out) }
-    };
-    comparison.largest_first().filter(worth).take(MOST_DRAWN).map(draw).collect()
 }
 
 /// The page of an experiment relative to the file that is written, if it is in the same folder or

@@ -52,6 +52,10 @@ impl From<&JudgedClaim<'_>> for SideClaim {
 pub struct ClaimChange {
     /// Its experiment.
     pub experiment: String,
+    /// Its name.
+    pub id: String,
+    /// What is claimed.
+    pub statement: String,
     /// The claim before, if it was there.
     pub before: Option<SideClaim>,
     /// The claim after, if it is there.
@@ -65,14 +69,15 @@ pub fn changes(experiment: &str, old: &[SideClaim], new: &[SideClaim]) -> Vec<Cl
     let find = |all: &[SideClaim], id: &str| all.iter().find(|c| c.id == id).cloned();
     let all = new.iter().chain(old.iter().filter(|c| find(new, &c.id).is_none()));
     let change = |claim: &SideClaim| {
-        let (before, after) = (find(old, &claim.id), find(new, &claim.id));
+        let (id, statement) = (claim.id.clone(), claim.statement.clone());
+        let (before, after) = (find(old, &id), find(new, &id));
         let verdict = |claim: &Option<SideClaim>| claim.as_ref().map(|claim| claim.verdict);
         let (was, is) = (verdict(&before), verdict(&after));
         let is_expected = after.as_ref().is_some_and(|claim| claim.expected_refuted);
         let refuted = Some(Verdict::Refuted);
         let fails = was.is_some() && was != refuted && is == refuted && !is_expected;
         let experiment = experiment.to_owned();
-        (was != is).then_some(ClaimChange { experiment, before, after, fails })
+        (was != is).then_some(ClaimChange { experiment, id, statement, before, after, fails })
     };
     all.filter_map(change).collect()
 }

@@ -9,6 +9,7 @@ use crate::stats::paired::Shift;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{ROUNDING_FLOOR, holm};
 use exactfed_core::rng::Stream;
+use exactfed_runner::plan::{Setting, SettingKey};
 use serde::{Serialize, Serializer};
 
 /// How changes are judged.
@@ -64,17 +65,18 @@ impl Serialize for ChangeVerdict {
 }
 
 impl ChangeVerdict {
-    /// All of them, the worst first, with their names on pages.
-    pub const ALL: [(Self, &str); 9] = [
-        (Self::Failed, "failed"),
-        (Self::NewlyDiverged, "newly diverged"),
-        (Self::Worse, "worse"),
-        (Self::Underpowered, "underpowered"),
-        (Self::Better, "better"),
-        (Self::NoLongerDiverged, "no longer diverged"),
-        (Self::Recovered, "recovered"),
-        (Self::Equivalent, "equivalent"),
-        (Self::SameErrors, "same final errors"),
+    /// All of them, the worst first, with their names and their tones on pages: a change to the
+    /// worse is `refuted`, one to the better `supported`, none `even`.
+    pub const ALL: [(Self, &str, &str); 9] = [
+        (Self::Failed, "failed", "refuted"),
+        (Self::NewlyDiverged, "newly diverged", "refuted"),
+        (Self::Worse, "worse", "refuted"),
+        (Self::Underpowered, "underpowered", "inconclusive"),
+        (Self::Better, "better", "supported"),
+        (Self::NoLongerDiverged, "no longer diverged", "supported"),
+        (Self::Recovered, "recovered", "supported"),
+        (Self::Equivalent, "equivalent", "even"),
+        (Self::SameErrors, "same final errors", "even"),
     ];
 
     /// Its name on pages.
@@ -82,10 +84,15 @@ impl ChangeVerdict {
         Self::ALL[self as usize].1
     }
 
+    /// Its tone on pages.
+    pub fn tone(self) -> &'static str {
+        Self::ALL[self as usize].2
+    }
+
     /// Whether it says that results changed; the others say that they did not, or that the runs
     /// do not tell.
     pub fn is_change(self) -> bool {
-        !matches!(self, Self::Underpowered | Self::Equivalent | Self::SameErrors)
+        ["refuted", "supported"].contains(&self.tone())
     }
 }
 
@@ -239,10 +246,11 @@ impl Change {
 
 /// Whether a single run of the cell is all that there is to know.
 fn is_exact(cell: &SideCell) -> bool {
-    let random =
-        |path: &str| ["cohort", "communication-probability"].iter().any(|key| path.ends_with(key));
-    let oracle = cell.settings.get("oracle").is_some_and(|oracle| oracle == "exact");
-    oracle && !cell.settings.keys().any(random)
+    let random = ["cohort", "communication-probability"];
+    let oracle = cell.settings.at_path("oracle").map(Setting::key);
+    let mut paths = cell.settings.iter().map(|(path, _)| path);
+    oracle == Some(SettingKey::Text("exact"))
+        && !paths.any(|path| random.iter().any(|key| path.ends_with(key)))
 }
 
 /// Tests all shifts together: a family of differences and one of equivalences, of which a cell

@@ -16,7 +16,6 @@ mod names;
 mod pairing;
 pub mod record;
 pub mod results;
-mod settings;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -28,7 +27,6 @@ use pairing::Agree;
 pub use pairing::{OtherSetting, Pair};
 use rayon::prelude::*;
 use serde::Serialize;
-pub use settings::{Settings, Texts};
 pub use side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use std::collections::BTreeSet;
 
@@ -234,21 +232,20 @@ fn experiment(
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
-    let common: Vec<&String> = new.cells.keys().filter(|id| old.cells.contains_key(*id)).collect();
-    let alone = |one: &SideExperiment, other: &SideExperiment| -> Vec<String> {
-        one.cells.keys().filter(|id| !other.cells.contains_key(*id)).cloned().collect()
-    };
-    let (mut gone, mut come) = (alone(old, new), alone(new, old));
-    let mut pairs = counterparts(old, &mut gone, new, &mut come, Agree::Problem);
-    let others = counterparts(old, &mut gone, new, &mut come, Agree::Kinds);
+    let is_in = |side: &SideExperiment, id: &&String| side.cells.contains_key(*id);
+    let (common, mut come): (Vec<&String>, Vec<&String>) =
+        new.cells.keys().partition(|id| is_in(old, id));
+    let mut gone: Vec<&String> = old.cells.keys().filter(|id| !is_in(new, id)).collect();
+    let mut pairs = pairing::take_pairs(old, &mut gone, new, &mut come, Agree::Problem);
+    let others = pairing::take_pairs(old, &mut gone, new, &mut come, Agree::Kinds);
     let nothing_compared = common.is_empty() && pairs.is_empty();
     let both_have_cells = !old.cells.is_empty() && !new.cells.is_empty();
     if nothing_compared && others.is_empty() && both_have_cells {
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
-    out.removed.extend(lone(name, old, gone.iter()));
-    out.added.extend(lone(name, new, come.iter()));
+    out.removed.extend(lone(name, old, gone));
+    out.added.extend(lone(name, new, come));
     let names = Names::new(new);
     out.problems.extend(others.into_iter().map(|pair| OtherProblem {
         experiment: name.into(),
@@ -297,22 +294,6 @@ fn timing(
     (timing.cells > 0).then_some(timing)
 }
 
-/// The counterparts among cells that one side alone has, which are taken from their lists.
-fn counterparts(
-    old: &SideExperiment,
-    gone: &mut Vec<String>,
-    new: &SideExperiment,
-    come: &mut Vec<String>,
-    agree: Agree,
-) -> Vec<Pair> {
-    let pairs = pairing::pairs(old, gone, new, come, agree);
-    let before: BTreeSet<&String> = pairs.iter().map(|pair| &pair.before).collect();
-    let after: BTreeSet<&String> = pairs.iter().map(|pair| &pair.after).collect();
-    gone.retain(|id| !before.contains(id));
-    come.retain(|id| !after.contains(id));
-    pairs
-}
-
 fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
     let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
         ("schema", old.schema.to_string(), new.schema.to_string())
@@ -328,7 +309,7 @@ fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incom
 fn lone<'a>(
     experiment: &str,
     side: &SideExperiment,
-    ids: impl Iterator<Item = &'a String>,
+    ids: impl IntoIterator<Item = &'a String>,
 ) -> Vec<Lone> {
     let names = Names::new(side);
     let lone = |id: &String| Lone {
@@ -336,5 +317,5 @@ fn lone<'a>(
         id: id.clone(),
         name: names.name(&side.cells[id]),
     };
-    ids.map(lone).collect()
+    ids.into_iter().map(lone).collect()
 }

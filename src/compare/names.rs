@@ -1,30 +1,27 @@
 //! Names of cells: the label, and the settings that distinguish cells of one label.
 
-use super::side::{SideCell, SideExperiment};
+use super::side::{SideCell, SideExperiment, differing_paths};
 use crate::analysis::pretty;
 use exactfed_runner::plan::Setting;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The settings that distinguish an experiment's cells of one label, by path: whether they have
 /// several values, or some cells lack them.
-pub struct Names(BTreeMap<String, bool>);
+pub struct Names<'a>(BTreeMap<&'a str, bool>);
 
-impl Names {
+impl<'a> Names<'a> {
     /// The names of the cells of an experiment.
-    pub fn new(experiment: &SideExperiment) -> Self {
+    pub fn new(experiment: &'a SideExperiment) -> Self {
         let mut labels: BTreeMap<&str, Vec<&SideCell>> = BTreeMap::new();
         let cells = experiment.cells.values();
         cells.for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
         let mut paths = BTreeMap::new();
         for cells in labels.values() {
-            let all: BTreeSet<&str> = cells.iter().flat_map(|c| c.settings.keys()).collect();
-            for path in all {
-                let values = cells.iter().map(|cell| cell.settings.get(path));
-                let values: BTreeSet<Option<&str>> = values.collect();
-                if values.len() > 1 {
-                    let several = values.iter().flatten().count() > 1;
-                    *paths.entry(path.to_owned()).or_default() |= several;
-                }
+            for path in differing_paths(cells) {
+                let values = cells.iter().filter_map(|cell| cell.settings.at_path(path));
+                let mut values = values.map(Setting::key);
+                let first = values.next();
+                *paths.entry(path).or_default() |= values.any(|value| Some(value) != first);
             }
         }
         Self(paths)
@@ -34,8 +31,8 @@ impl Names {
     pub fn name(&self, cell: &SideCell) -> String {
         let mut parts = vec![cell.label.clone()];
         for (path, several) in &self.0 {
-            let Some(value) = cell.settings.get(path) else { continue };
-            let value = pretty(path, &Setting::Text(value.to_owned()));
+            let Some(value) = cell.settings.at_path(path) else { continue };
+            let value = pretty(path, value);
             // A choice with settings of its own: its name suffices, but for those that vary.
             let steps: Vec<&str> = path.split('.').collect();
             let part = match steps[..] {

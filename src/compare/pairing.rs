@@ -10,12 +10,13 @@
 //! have the same problem, instance and start, since errors with respect to another θ*, or from
 //! another start, cannot be compared.
 
-use super::side::{SideCell, SideExperiment};
+use super::side::{SideCell, SideExperiment, differing_paths};
+use exactfed_runner::plan::{Setting, SettingKey};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 /// Settings that may differ between counterparts.
 const MOST: usize = 3;
@@ -59,129 +60,125 @@ pub enum Agree {
     Kinds,
 }
 
-/// Whether a setting determines the instance, its optimum or the start.
-fn is_of_problem(path: &str) -> bool {
-    let top = path.split('.').next().unwrap_or_default();
-    ["problem", "start", "instance", "seed"].contains(&top)
+/// What counterparts have in common.
+type Common<'a> =
+    (&'a str, Option<SettingKey<'a>>, BTreeSet<&'a str>, Vec<(&'a str, SettingKey<'a>)>);
+
+/// What a cell has in common with its counterparts.
+fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
+    let settings = || cell.settings.iter().map(|(path, value)| (path, value.key()));
+    // The algorithms and problems that its settings are of.
+    let kind = |path: &'_ str| {
+        let mut dots = path.match_indices('.').map(|(place, _)| place);
+        let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
+        matches!(&path[..top], "problem" | "algorithm").then_some(end)
+    };
+    let kinds = settings().filter_map(|(path, _)| Some(&path[..kind(path)?])).collect();
+    // What determines the instance, its optimum and the start.
+    let of_problem = |path: &str| {
+        let top = path.split('.').next().unwrap_or_default();
+        agree == Agree::Problem && ["problem", "start", "instance", "seed"].contains(&top)
+    };
+    let seed = cell.settings.at_path("seed").map(Setting::key);
+    (&cell.label, seed, kinds, settings().filter(|(path, _)| of_problem(path)).collect())
 }
 
-/// The counterparts among removed cells (`gone`) and added ones (`come`).
-pub fn pairs(
+/// The counterparts among removed cells (`gone`) and added ones (`come`), which are taken from
+/// these lists.
+pub fn take_pairs(
     old: &SideExperiment,
-    gone: &[String],
+    gone: &mut Vec<&String>,
     new: &SideExperiment,
-    come: &[String],
+    come: &mut Vec<&String>,
     agree: Agree,
 ) -> Vec<Pair> {
+    let mut groups: HashMap<Common<'_>, [Vec<(&String, &SideCell)>; 2]> = HashMap::new();
+    for (side, (ids, cells)) in [(&*gone, &old.cells), (&*come, &new.cells)].iter().enumerate() {
+        for (id, cell) in ids.iter().map(|id| (*id, &cells[*id])) {
+            groups.entry(common(cell, agree)).or_default()[side].push((id, cell));
+        }
+    }
+    let mut pairs: Vec<Pair> = groups.into_values().flat_map(pairs_of_group).collect();
+    pairs.sort_by(|a, b| a.after.cmp(&b.after));
+    let before: BTreeSet<&String> = pairs.iter().map(|pair| &pair.before).collect();
+    let after: BTreeSet<&String> = pairs.iter().map(|pair| &pair.after).collect();
+    gone.retain(|id| !before.contains(id));
+    come.retain(|id| !after.contains(id));
+    pairs
+}
+
+/// The counterparts among cells of both sides that have in common what counterparts must.
+fn pairs_of_group([gone, come]: [Vec<(&String, &SideCell)>; 2]) -> Vec<Pair> {
     if gone.is_empty() || come.is_empty() {
         return Vec::new();
     }
-    let was: Vec<&SideCell> = gone.iter().map(|id| &old.cells[id]).collect();
-    let is: Vec<&SideCell> = come.iter().map(|id| &new.cells[id]).collect();
-    let (was, is) = NumberedCells::new(&was, &is, agree);
-    let pair = |place: usize| {
-        let before = was.nearest(&is, place)?;
-        let back = is.nearest(&was, before)?;
-        (back == place).then(|| {
-            let (before, after) = (&gone[before], &come[place]);
-            let other = differing(&old.cells[before], &new.cells[after]);
-            Pair { before: before.clone(), after: after.clone(), other }
+    let all = [gone.as_slice(), &come].concat();
+    let rows = NumberedCells::new(&all.iter().map(|(_, cell)| *cell).collect::<Vec<_>>());
+    let pair = |after: usize| {
+        let before = rows.nearest(after, 0..gone.len())?;
+        let back = rows.nearest(before, gone.len()..all.len())?;
+        let ((before, was), (id, is)) = (all[before], all[after]);
+        (back == after).then(|| Pair {
+            before: before.clone(),
+            after: id.clone(),
+            other: differing(was, is),
         })
     };
-    (0..come.len()).into_par_iter().filter_map(pair).collect()
+    (gone.len()..all.len()).into_par_iter().filter_map(pair).collect()
 }
 
-/// Cells as numbers, so that many can be compared with many.
+/// The settings in which cells differ as small numbers, so that many cells can be compared with
+/// many.
 struct NumberedCells {
-    /// Cells that agree in what counterparts must agree in have one number.
-    kinds: Vec<u32>,
-    /// The values of a cell, side by side: one a path, in the order of paths; 0 where it has
-    /// none. Equal texts have equal numbers.
-    values: Vec<u32>,
-    paths: usize,
+    /// The values of a cell, side by side: equal values have equal numbers; 0 where it has none.
+    rows: Vec<Vec<u32>>,
     /// What each value is as a number, where it is one.
-    numbers: Arc<[Option<f64>]>,
+    numbers: Vec<Option<f64>>,
 }
 
 impl NumberedCells {
-    /// The cells of both sides, by the paths along which any two of them may differ.
-    fn new(was: &[&SideCell], is: &[&SideCell], agree: Agree) -> (Self, Self) {
-        let all = || was.iter().chain(is);
-        let mut paths: BTreeMap<&str, (Option<&str>, usize, bool)> = BTreeMap::new();
-        for (path, value) in all().flat_map(|cell| cell.settings.iter()) {
-            let seen = paths.entry(path).or_insert((Some(value), 0, false));
-            seen.1 += 1;
-            seen.2 |= seen.0 != Some(value);
-        }
-        let count = was.len() + is.len();
-        let paths: Vec<&str> = paths
-            .into_iter()
-            .filter(|(_, (_, cells, several))| *several || *cells < count)
-            .map(|(path, _)| path)
-            .collect();
-        let mut known: HashMap<&str, u32> = HashMap::new();
-        let mut kinds: HashMap<_, u32> = HashMap::new();
+    fn new(cells: &[&SideCell]) -> Self {
+        let paths = differing_paths(cells);
+        let mut known: HashMap<SettingKey<'_>, u32> = HashMap::new();
         let mut numbers = vec![None];
-        let mut grids = [was, is].map(|cells| {
-            let mut grid = Self {
-                kinds: Vec::with_capacity(cells.len()),
-                values: Vec::with_capacity(cells.len() * paths.len()),
-                paths: paths.len(),
-                numbers: Arc::new([]),
-            };
-            for cell in cells {
-                let next = kinds.len() as u32;
-                let wanted = |path: &str| agree == Agree::Problem && is_of_problem(path);
-                let problem = cell.settings.iter().filter(|(path, _)| wanted(path));
-                let problem: Vec<(&str, &str)> = problem.collect();
-                let kind = (&*cell.label, cell.settings.get("seed"), kinds_of(cell), problem);
-                grid.kinds.push(*kinds.entry(kind).or_insert(next));
-                for path in &paths {
-                    let value = cell.settings.get(path).map_or(0, |value| {
-                        *known.entry(value).or_insert_with(|| {
-                            numbers.push(value.parse::<f64>().ok());
-                            (numbers.len() - 1) as u32
-                        })
-                    });
-                    grid.values.push(value);
-                }
-            }
-            grid
+        let mut number = |value: &Setting| {
+            numbers.push(match value {
+                Setting::Number(value) => Some(*value),
+                Setting::Text(_) => None,
+            });
+            (numbers.len() - 1) as u32
+        };
+        let rows = cells.iter().map(|cell| {
+            let values = paths.iter().map(|path| cell.settings.at_path(path));
+            let values = values.map(|value| {
+                value.map_or(0, |v| *known.entry(v.key()).or_insert_with(|| number(v)))
+            });
+            values.collect()
         });
-        let numbers: Arc<[Option<f64>]> = numbers.into();
-        grids.iter_mut().for_each(|grid| grid.numbers = numbers.clone());
-        grids.into()
+        Self { rows: rows.collect(), numbers }
     }
 
-    fn row(&self, place: usize) -> &[u32] {
-        &self.values[place * self.paths..(place + 1) * self.paths]
-    }
-
-    /// The cell that is nearest to one of the other grid, if no other is as near.
-    fn nearest(&self, other: &Self, place: usize) -> Option<usize> {
-        let (kind, row) = (other.kinds[place], other.row(place));
+    /// The cell of these places that is nearest to one, if no other is as near.
+    fn nearest(&self, of: usize, among: Range<usize>) -> Option<usize> {
         let mut best: Option<((usize, f64), usize)> = None;
         let mut alone = true;
-        for (mine, of) in self.kinds.iter().enumerate() {
-            if *of != kind {
-                continue;
-            }
+        for place in among {
             let most = best.map_or(MOST, |((count, _), _)| count);
-            let Some(found) = self.distance(self.row(mine), row, most) else { continue };
+            let Some(found) = self.distance(place, of, most) else { continue };
             let order = best.map(|(best, _)| found.0.cmp(&best.0).then(found.1.total_cmp(&best.1)));
             match order {
-                None | Some(Ordering::Less) => (best, alone) = (Some((found, mine)), true),
+                None | Some(Ordering::Less) => (best, alone) = (Some((found, place)), true),
                 Some(Ordering::Equal) => alone = false,
                 Some(Ordering::Greater) => {}
             }
         }
-        best.filter(|_| alone).map(|(_, mine)| mine)
+        best.filter(|_| alone).map(|(_, place)| place)
     }
 
     /// How many settings differ, and by how much; `None` if none does, or more than so many.
-    fn distance(&self, a: &[u32], b: &[u32], most: usize) -> Option<(usize, f64)> {
+    fn distance(&self, a: usize, b: usize, most: usize) -> Option<(usize, f64)> {
         let (mut count, mut apart) = (0, 0.0);
-        for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
+        for (a, b) in self.rows[a].iter().zip(&self.rows[b]).filter(|(a, b)| a != b) {
             count += 1;
             if count > most {
                 return None;
@@ -197,88 +194,70 @@ impl NumberedCells {
     }
 }
 
-/// The algorithms and problems that a cell's settings are of.
-fn kinds_of(cell: &SideCell) -> BTreeSet<&str> {
-    let two = |path: &'_ str| {
-        let mut dots = path.match_indices('.').map(|(place, _)| place);
-        let (top, end) = (dots.next()?, dots.next().unwrap_or(path.len()));
-        matches!(&path[..top], "problem" | "algorithm").then_some(end)
-    };
-    cell.settings.keys().filter_map(|path| Some(&path[..two(path)?])).collect()
-}
-
 /// The settings that differ.
 fn differing(a: &SideCell, b: &SideCell) -> Vec<OtherSetting> {
-    let paths: BTreeSet<&str> = a.settings.keys().chain(b.settings.keys()).collect();
-    let other = |path: &str| {
-        let (a, b) = (a.settings.get(path), b.settings.get(path));
-        let text = |value: Option<&str>| value.unwrap_or("–").to_owned();
-        (a != b).then(|| OtherSetting { path: path.into(), before: text(a), after: text(b) })
+    let text = |cell: &SideCell, path: &str| {
+        cell.settings.at_path(path).map_or_else(|| "–".into(), Setting::to_string)
     };
-    paths.into_iter().filter_map(other).collect()
+    let other = |path: &str| OtherSetting {
+        path: path.into(),
+        before: text(a, path),
+        after: text(b, path),
+    };
+    differing_paths(&[a, b]).into_iter().map(other).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cell(label: &str, step: f64, steps: u32) -> SideCell {
+    fn cell(label: &str, step: f64, more: &[(&str, &str)]) -> SideCell {
+        let step = step.to_string();
         let settings = [
-            ("seed", "1".to_owned()),
-            ("problem.garnet.states", "9".into()),
-            ("algorithm.fedavg.step-size", step.to_string()),
-            ("algorithm.fedavg.local-steps", steps.to_string()),
+            ("seed", "1"),
+            ("problem.garnet.states", "9"),
+            ("algorithm.fedavg.step-size", &step),
+            ("algorithm.fedavg.local-steps", "5"),
         ];
-        SideCell { label: label.into(), settings: settings.into(), ..SideCell::default() }
+        SideCell::new(label, settings.iter().chain(more).copied())
     }
 
-    fn record(cells: &[(&str, SideCell)]) -> SideExperiment {
+    fn side(cells: &[(&str, SideCell)]) -> SideExperiment {
         let cells = cells.iter().map(|(id, cell)| ((*id).to_owned(), cell.clone()));
         SideExperiment { cells: cells.collect(), ..SideExperiment::default() }
     }
 
-    fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<(String, String)> {
-        let (old, new) = (record(old), record(new));
-        let ids = |r: &SideExperiment| r.cells.keys().cloned().collect::<Vec<_>>();
-        let pairs = pairs(&old, &ids(&old), &new, &ids(&new), Agree::Kinds);
-        pairs.into_iter().map(|p| (p.before, p.after)).collect()
+    fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<Pair> {
+        let (old, new) = (side(old), side(new));
+        let ids = |side: &'_ SideExperiment| side.cells.keys().collect::<Vec<_>>();
+        take_pairs(&old, &mut ids(&old), &new, &mut ids(&new), Agree::Kinds)
     }
 
     #[test]
     fn steps_of_a_grid_find_their_counterparts() {
-        let old = [("a", cell("F", 0.01, 5)), ("b", cell("F", 0.02, 5))];
-        let new = [("x", cell("F", 0.0202, 5)), ("y", cell("F", 0.0101, 5))];
-        assert_eq!(found(&old, &new), [("b".into(), "x".into()), ("a".into(), "y".into())]);
+        let old = [("a", cell("F", 0.01, &[])), ("b", cell("F", 0.02, &[]))];
+        let new = [("x", cell("F", 0.0202, &[])), ("y", cell("F", 0.0101, &[]))];
+        let pairs = found(&old, &new);
+        let ids: Vec<(&str, &str)> = pairs.iter().map(|p| (&*p.before, &*p.after)).collect();
+        assert_eq!(ids, [("b", "x"), ("a", "y")]);
+        let path = "algorithm.fedavg.step-size".into();
+        let other = OtherSetting { path, before: "0.01".into(), after: "0.0101".into() };
+        assert_eq!(pairs[1].other, [other]);
         // The second has two as near: neither is its counterpart.
-        let new = [("x", cell("F", 0.01, 5)), ("y", cell("F", 0.01, 5))];
+        let new = [("x", cell("F", 0.01, &[])), ("y", cell("F", 0.01, &[]))];
         assert!(found(&old, &new).is_empty());
     }
 
     #[test]
     fn labels_seeds_and_kinds_must_agree() {
-        let old = [("a", cell("F", 0.01, 5))];
-        assert!(found(&old, &[("x", cell("G", 0.02, 5))]).is_empty());
-        let other = |path: &str, value: &str| {
-            let mut cell = cell("F", 0.02, 5);
-            cell.settings.insert(path, value);
-            cell
+        let count = |label: &str, more: &[(&str, &str)]| {
+            found(&[("a", cell("F", 0.01, &[]))], &[("x", cell(label, 0.02, more))]).len()
         };
-        assert!(found(&old, &[("x", other("seed", "2"))]).is_empty());
-        assert!(found(&old, &[("x", other("problem.lms.dimension", "2"))]).is_empty());
-        assert_eq!(found(&old, &[("x", other("rounds", "2"))]).len(), 1);
-        let mut many = other("rounds", "2");
-        many.settings.insert("replicates", "3");
-        many.settings.insert("oracle", "exact");
-        assert!(found(&old, &[("x", many)]).is_empty(), "four settings are another cell");
-    }
-
-    #[test]
-    fn settings_that_differ_are_listed() {
-        let (old, new) = (record(&[("a", cell("F", 0.01, 5))]), cell("F", 0.0101, 5));
-        let new = record(&[("x", new)]);
-        let pairs = pairs(&old, &["a".into()], &new, &["x".into()], Agree::Problem);
-        let path = "algorithm.fedavg.step-size".into();
-        let other = OtherSetting { path, before: "0.01".into(), after: "0.0101".into() };
-        assert_eq!(pairs[0].other, [other]);
+        assert_eq!(count("G", &[]), 0);
+        assert_eq!(count("F", &[("seed", "2")]), 0);
+        assert_eq!(count("F", &[("problem.lms.dimension", "2")]), 0);
+        assert_eq!(count("F", &[("rounds", "2")]), 1);
+        let four = [("rounds", "2"), ("replicates", "3"), ("oracle", "exact")];
+        assert_eq!(count("F", &four), 0, "four settings are another cell");
     }
 }

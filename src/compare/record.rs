@@ -6,12 +6,11 @@
 //! `record.toml` holds the hash of `finals.csv`.
 
 use super::claims::SideClaim;
-use super::settings::Texts;
-use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns};
+use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns, differing_paths};
 use exactfed_core::words::{inert, revived};
 use exactfed_runner::files::sha256;
+use exactfed_runner::plan::{Setting, Shapes};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file of settings that cells share.
@@ -36,17 +35,6 @@ struct RecordFile {
     claim: Vec<SideClaim>,
 }
 
-/// What is wrong with a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wrong {
-    /// Its name.
-    pub file: &'static str,
-    /// The line, from 1, where one is to blame.
-    pub line: Option<u64>,
-    /// What is wrong there.
-    pub message: String,
-}
-
 /// SHA-256 of a text, whatever its line ends are.
 pub fn hash(text: &str) -> String {
     sha256(text.replace("\r\n", "\n").as_bytes())
@@ -54,43 +42,35 @@ pub fn hash(text: &str) -> String {
 
 /// The files of a record: names and texts.
 pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
-    let finals = finals(record);
+    let varied = differing_paths(&record.cells.values().collect::<Vec<_>>());
+    let finals = finals(record, &varied);
+    let first = record.cells.values().next().into_iter().flat_map(|cell| cell.settings.iter());
+    let shared = first.filter(|(path, _)| !varied.contains(path));
     let file = RecordFile {
         schema: record.schema,
         seed: record.seed,
         manifest: record.manifest.clone(),
         finals: hash(&finals),
-        settings: shared(record),
+        settings: shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect(),
         claim: record.claims.clone().unwrap_or_default(),
     };
     let text = toml::to_string(&file).expect("a record is a plain table");
     [(RECORD, text), (FINALS, finals)]
 }
 
-/// Settings that all cells have, with one value.
-fn shared(record: &SideExperiment) -> BTreeMap<String, String> {
-    let mut cells = record.cells.values();
-    let first = cells.next().into_iter().flat_map(|cell| cell.settings.iter());
-    let mut all: Vec<(&str, &str)> = first.collect();
-    cells.for_each(|cell| all.retain(|(path, value)| cell.settings.get(path) == Some(*value)));
-    all.into_iter().map(|(path, value)| (path.to_owned(), value.to_owned())).collect()
-}
-
-fn finals(record: &SideExperiment) -> String {
-    let shared = shared(record);
-    let paths = record.cells.values().flat_map(|cell| cell.settings.keys());
-    let varied: BTreeSet<&str> = paths.filter(|path| !shared.contains_key(*path)).collect();
+/// A line per cell, with a column for each setting in which cells differ.
+fn finals(record: &SideExperiment, varied: &BTreeSet<&str>) -> String {
     let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
     let mut line = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes it all");
-    let names = varied.iter().copied();
-    line(HEAD.into_iter().chain(names).chain(["finals"]).collect());
+    line(HEAD.into_iter().chain(varied.iter().copied()).chain(["finals"]).collect());
     for (id, cell) in &record.cells {
         let (digest, finals) = match &cell.runs {
             SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
             SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
         };
-        let value = |path: &&str| inert(cell.settings.get(path).unwrap_or_default());
-        let settings: Vec<Cow<'_, str>> = varied.iter().map(value).collect();
+        let value = |path| cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
+        let settings: Vec<String> = varied.iter().map(|path| value(path)).collect();
+        let settings: Vec<_> = settings.iter().map(|text| inert(text)).collect();
         let settings = settings.iter().map(|value| &**value);
         let label = inert(&cell.label);
         line([id, digest, &label].into_iter().chain(settings).chain([&*finals]).collect());
@@ -112,29 +92,26 @@ fn numbers(finals: &[Option<f64>]) -> String {
 /// A record from its files; the first reports had no `record.toml`.
 ///
 /// # Errors
-/// If a file was changed.
-pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Wrong> {
+/// If a file was changed: its name, the line where one is to blame, and what is wrong there.
+pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String> {
     let Some(text) = record else { return Ok(SideExperiment::default()) };
-    let wrong = |file, line, message: String| Wrong { file, line, message };
     let refused = |e: toml::de::Error| {
-        let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count() as u64);
-        wrong(RECORD, line, e.message().to_owned())
+        let line = e.span().map(|at| 1 + text[..at.start].matches('\n').count());
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{RECORD}{line}: {}", e.message())
     };
     let table: toml::Table = toml::from_str(text).map_err(refused)?;
     let schema = table.get("schema").and_then(toml::Value::as_integer).unwrap_or(0);
     if schema != i64::from(SCHEMA) {
         // This program does not know how to read the rest.
-        return Ok(SideExperiment {
-            schema: u32::try_from(schema).unwrap_or(0),
-            ..SideExperiment::default()
-        });
+        let schema = u32::try_from(schema).unwrap_or(0);
+        return Ok(SideExperiment { schema, ..SideExperiment::default() });
     }
     let file: RecordFile = toml::from_str(text).map_err(refused)?;
     let cells = cells(finals, &file.settings)
-        .map_err(|(line, message)| wrong(FINALS, Some(line), message))?;
+        .map_err(|(line, message)| format!("{FINALS}:{line}: {message}"))?;
     if hash(finals) != file.finals {
-        let message = "does not have the hash that it was written with".into();
-        return Err(wrong(FINALS, None, message));
+        return Err(format!("{FINALS}: does not have the hash that it was written with"));
     }
     Ok(SideExperiment {
         schema: SCHEMA,
@@ -162,7 +139,7 @@ fn cells(
     if !known || columns.last() != Some(&"finals") {
         return Err((1, "does not have the columns that a report writes".into()));
     }
-    let (mut all, mut texts) = (BTreeMap::new(), Texts::default());
+    let (mut all, mut shapes) = (BTreeMap::new(), Shapes::default());
     for row in reader.records() {
         let row = row.map_err(place)?;
         let line = row.position().map_or(1, csv::Position::line);
@@ -170,7 +147,7 @@ fn cells(
         let own = varied.filter(|(_, value)| !value.is_empty());
         let own = own.map(|(path, value)| (path, revived(value)));
         let shared = shared.iter().map(|(path, value)| (path.as_str(), value.as_str()));
-        let settings = texts.settings(shared.chain(own));
+        let settings = shapes.read(shared.chain(own));
         let runs = match &row[1] {
             "" => SideRuns::Missing,
             digest => SideRuns::Done {
@@ -202,10 +179,8 @@ mod tests {
 
     fn record() -> SideExperiment {
         let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
-            label: label.into(),
-            settings: [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")].into(),
             runs: SideRuns::Done { digest: format!("digest of {step}"), finals },
-            seconds: None,
+            ..SideCell::new(label, [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")])
         };
         let mut missing = cell("F", "3", Vec::new());
         missing.runs = SideRuns::Missing;
@@ -246,16 +221,18 @@ mod tests {
     fn what_is_not_as_it_was_written_is_refused() {
         let [(_, toml), (_, finals)] = files(&record());
         let wrong = |toml: &str, finals: &str| read(Some(toml), finals).unwrap_err();
-        let line = |finals: &str| wrong(&toml, finals).line;
-        assert_eq!(line(&finals.replace("1e-300", "-1e-300")), Some(2));
-        assert_eq!(line(&finals.replace("diverged", "diverge")), Some(3));
-        assert_eq!(line("cell,digest,replicate,outcome,sq_error,label\n"), Some(1));
-        assert_eq!(line(&finals.replace("y,", "x,")), Some(3));
-        assert_eq!(line(&finals.replace("z,,F", "z,F")), Some(4));
-        let flipped = wrong(&toml, &finals.replace("1e-300", "1e-301"));
-        assert!(flipped.line.is_none() && flipped.message.contains("hash"), "{flipped:?}");
+        let refused = |finals: &str, place: &str| {
+            let message = wrong(&toml, finals);
+            assert!(message.starts_with(place), "{message}");
+        };
+        refused(&finals.replace("1e-300", "-1e-300"), "finals.csv:2: ");
+        refused(&finals.replace("diverged", "diverge"), "finals.csv:3: ");
+        refused("cell,digest,replicate,outcome,sq_error,label\n", "finals.csv:1: ");
+        refused(&finals.replace("y,", "x,"), "finals.csv:3: ");
+        refused(&finals.replace("z,,F", "z,F"), "finals.csv:4: ");
+        refused(&finals.replace("1e-300", "1e-301"), "finals.csv: does not have the hash");
         let bad = wrong(&toml.replace("seed = 7", "seed = x"), &finals);
-        assert_eq!((bad.file, bad.line), (RECORD, Some(2)));
+        assert!(bad.starts_with("record.toml:2: "), "{bad}");
     }
 
     #[test]

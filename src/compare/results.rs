@@ -6,12 +6,11 @@
 
 use super::claims::SideClaim;
 use super::record;
-use super::settings::Texts;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::analysis::{Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{self, Plan, Shapes};
 use exactfed_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -57,38 +56,31 @@ fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
 
 /// The cells of a plan, without results.
 fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
-    // Each text is in memory once, except for those of a few cells at a time.
+    // Equal settings are in memory once, except for those of a few cells at a time.
     const AT_ONCE: usize = 4096;
-    let (mut cells, mut texts) = (Vec::with_capacity(plan.cells.len()), Texts::default());
+    let (mut cells, mut shapes) = (Vec::with_capacity(plan.cells.len()), Shapes::default());
     for some in plan.cells.chunks(AT_ONCE) {
         let settings = some.par_iter().map(|cell| leaves(&cell.identity.canonical()));
-        let settings: Vec<BTreeMap<String, String>> = settings.collect();
+        let settings: Vec<Vec<(String, String)>> = settings.collect();
         cells.extend(some.iter().zip(settings).map(|(cell, settings)| {
-            let (label, settings) = (cell.label.clone(), texts.settings(settings));
+            let (label, settings) = (cell.label.clone(), shapes.read(settings));
             (cell.id.clone(), SideCell { label, settings, ..SideCell::default() })
         }));
     }
     cells
 }
 
-/// Settings by dotted path; those that are empty are left out.
-fn leaves(table: &toml::Table) -> BTreeMap<String, String> {
-    fn add(path: String, value: &toml::Value, all: &mut BTreeMap<String, String>) {
+/// Settings as texts by dotted path; those that are empty are left out.
+fn leaves(table: &toml::Table) -> Vec<(String, String)> {
+    let text = |(path, value): (String, &toml::Value)| {
         let text = match value {
-            toml::Value::Table(inner) if !inner.is_empty() => {
-                inner.iter().for_each(|(key, value)| add(format!("{path}.{key}"), value, all));
-                return;
-            }
             toml::Value::String(text) => text.clone(),
             toml::Value::Float(number) => number.to_string(),
             other => other.to_string(),
         };
-        all.insert(path, text);
-    }
-    let mut all = BTreeMap::new();
-    table.iter().for_each(|(key, value)| add(key.clone(), value, &mut all));
-    all.retain(|_, value| !value.is_empty());
-    all
+        (path, text)
+    };
+    plan::leaves(table).into_iter().map(text).filter(|(_, text)| !text.is_empty()).collect()
 }
 
 impl ResultsFolder {
@@ -125,7 +117,8 @@ impl ResultsFolder {
                 (id, cell)
             });
             let cells: BTreeMap<String, SideCell> = checked.collect();
-            let seed = cells.values().find_map(|c| c.settings.get("seed")?.parse().ok());
+            let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
+            let seed = cells.values().find_map(seed);
             let record = SideExperiment {
                 schema: SCHEMA,
                 seed: seed.unwrap_or_default(),
@@ -140,9 +133,9 @@ impl ResultsFolder {
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
     fn stored(&self, experiment: &str) -> Result<Vec<(String, SideCell)>, Error> {
-        let (mut cells, mut texts) = (Vec::new(), Texts::default());
+        let (mut cells, mut shapes) = (Vec::new(), Shapes::default());
         for id in self.store.ids(experiment)? {
-            let settings = texts.settings(leaves(&self.store.settings(experiment, &id)?));
+            let settings = shapes.read(leaves(&self.store.settings(experiment, &id)?));
             let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
             cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }

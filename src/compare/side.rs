@@ -1,9 +1,9 @@
 //! A side of a comparison: its experiments and cells.
 
 use super::claims::SideClaim;
-use super::settings::Settings;
 use crate::analysis::family::family;
-use std::collections::BTreeMap;
+use exactfed_runner::plan::{Setting, Settings, Shapes};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of what a side stores of an experiment. The first reports had final errors
 /// alone, and count as 0.
@@ -40,7 +40,7 @@ pub struct SideExperiment {
 pub struct SideCell {
     /// Name of the algorithm.
     pub label: String,
-    /// The settings that determine the numbers, by dotted path.
+    /// The leaves of the settings that determine the numbers.
     pub settings: Settings,
     /// Its runs.
     pub runs: SideRuns,
@@ -66,10 +66,16 @@ pub enum SideRuns {
 }
 
 impl SideCell {
+    /// A cell without results, whose settings are displayed as these texts.
+    pub fn new<'a>(label: &str, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let settings = Shapes::default().read(settings);
+        Self { label: label.into(), settings, ..Self::default() }
+    }
+
     /// The family of its algorithm, which its settings name.
     pub fn family(&self) -> usize {
         let kind = |path: &str| path.strip_prefix("algorithm.")?.split('.').next().map(family);
-        self.settings.keys().find_map(kind).unwrap_or_else(|| family(""))
+        self.settings.iter().find_map(|(path, _)| kind(path)).unwrap_or_else(|| family(""))
     }
 
     /// Digest of its traces, if they are there.
@@ -79,4 +85,13 @@ impl SideCell {
             _ => None,
         }
     }
+}
+
+/// The paths of the settings in which these cells differ, in value or in having them.
+pub fn differing_paths<'a>(cells: &[&'a SideCell]) -> BTreeSet<&'a str> {
+    let key = |cell: &'a SideCell, path| cell.settings.at_path(path).map(Setting::key);
+    let paths = cells.iter().flat_map(|cell| cell.settings.iter()).map(|(path, _)| path);
+    let mut paths: BTreeSet<&str> = paths.collect();
+    paths.retain(|path| cells.windows(2).any(|two| key(two[0], path) != key(two[1], path)));
+    paths
 }

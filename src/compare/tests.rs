@@ -10,9 +10,13 @@ use exactfed_runner::runner::prepare;
 use exactfed_runner::trace::{self, Trace};
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
+    cell_with(digest, finals, &[])
+}
+
+fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
     let runs = SideRuns::Done { digest: digest.into(), finals };
-    SideCell { label: "a".into(), settings: settings.into(), runs, seconds: None }
+    SideCell { runs, ..SideCell::new("a", settings.iter().chain(more).copied()) }
 }
 
 fn side(cells: Vec<SideCell>) -> Side {
@@ -57,7 +61,7 @@ fn verdicts_of_known_changes() {
 
 #[test]
 fn names_stand_in_the_order_of_their_values() {
-    assert!(ChangeVerdict::ALL.iter().enumerate().all(|(i, (verdict, _))| *verdict as usize == i));
+    assert!(ChangeVerdict::ALL.iter().enumerate().all(|(i, (verdict, ..))| *verdict as usize == i));
     assert!(Class::ALL.iter().enumerate().all(|(i, (class, _))| *class as usize == i));
 }
 
@@ -133,9 +137,7 @@ fn errors_of_zero_and_rounding_have_no_logarithm() {
 #[test]
 fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
     let exact = |n: usize, value: f64| {
-        let mut cell = cell(&value.to_string(), vec![Some(value); n]);
-        cell.settings.insert("oracle", "exact");
-        cell
+        cell_with(&value.to_string(), vec![Some(value); n], &[("oracle", "exact")])
     };
     let verdict = |old: SideCell, new: SideCell| compared(vec![old], vec![new]).changed.remove(0);
     for n in [1, 4] {
@@ -147,9 +149,8 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
     }
     assert_eq!(changed(&[Some(1.0)], &[Some(9.0)]).verdict, ChangeVerdict::Underpowered);
     let with_cohort = |value: f64| {
-        let mut cell = exact(1, value);
-        cell.settings.insert("algorithm.a.cohort", "2");
-        cell
+        let more = [("oracle", "exact"), ("algorithm.a.cohort", "2")];
+        cell_with(&value.to_string(), vec![Some(value)], &more)
     };
     let change = verdict(with_cohort(1.0), with_cohort(9.0));
     assert_eq!(change.verdict, ChangeVerdict::Underpowered, "the cohort is drawn");
@@ -157,8 +158,7 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
 
 #[test]
 fn more_replicates_are_paired_with_those_that_were() {
-    let mut more = cell("b", sample(1, 20, 1.3));
-    more.settings.insert("replicates", "20");
+    let more = cell_with("b", sample(1, 20, 1.3), &[("replicates", "20")]);
     let record = |id: &str, cell: SideCell| {
         let mut side = side(Vec::new());
         side.experiments.get_mut("e").unwrap().cells.insert(id.into(), cell);

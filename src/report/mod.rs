@@ -331,10 +331,10 @@ const TREES: [(&str, &str); 7] = templates![
 ];
 
 /// The other templates.
-const TEMPLATES: [(&str, &str); 14] = templates![
+const TEMPLATES: [(&str, &str); 15] = templates![
     "parts.md" "parts.html" "style.css" "figure.css" "figure.html" "report.css" "index.css"
     "guide.css" "which-algorithm.md" "which-algorithm.html" "notebook.html" "diff.md" "diff.html"
-    "diff.css"
+    "diff.css" "diff.txt"
 ];
 
 /// Whether a template writes HTML.
@@ -359,6 +359,7 @@ fn add_filters(env: &mut Environment<'_>) {
         false => markdown::escaped(text),
     });
     env.add_filter("count", |number: usize, noun: &str| count(number, noun));
+    env.add_filter("pad", |text: &str, width: usize| format!("{text:<width$}"));
     env.add_filter("notation", |text: &str| notation::notation(text));
     env.add_filter("cited", |text: &str| sources::cited(text));
     env.add_filter("unbroken", |text: &str| notation::unbroken(text));

@@ -3,7 +3,7 @@
 //! *Invariant*: two cells of an experiment differ in the kind of their problem or algorithm,
 //! in their seed or in one of these columns. So a group-by over all of them mixes no cells.
 
-use exactfed_runner::plan::{Setting, short};
+use exactfed_runner::plan::{self, Setting, short};
 use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;
@@ -51,29 +51,21 @@ pub fn leaves<'a>(
     table: &toml::Table,
     defaults: impl IntoIterator<Item = (&'a str, &'a Setting)>,
 ) -> Leaves {
-    let mut all = Leaves::new();
-    for (key, value) in table {
-        add(&mut all, key, value);
-    }
+    let leaf = |(path, value): (String, &Value)| {
+        let leaf = match value {
+            Value::Table(_) => Value::Boolean(true),
+            Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
+            single => single.clone(),
+        };
+        (without_kind(&path), leaf)
+    };
+    let mut all: Leaves = plan::leaves(table).into_iter().map(leaf).collect();
     for (path, setting) in defaults {
         all.entry(without_kind(path)).or_insert_with(|| from_setting(setting));
     }
     // These have columns of their own.
     all.retain(|path, _| !["seed", "problem", "algorithm"].contains(&&**path));
     all
-}
-
-fn add(all: &mut Leaves, path: &str, value: &Value) {
-    let leaf = match value {
-        Value::Table(inner) if !inner.is_empty() => {
-            inner.iter().for_each(|(key, value)| add(all, &format!("{path}.{key}"), value));
-            return;
-        }
-        Value::Table(_) => Value::Boolean(true),
-        Value::Array(_) | Value::Datetime(_) => Value::String(value.to_string()),
-        single => single.clone(),
-    };
-    all.insert(without_kind(path), leaf);
 }
 
 fn without_kind(path: &str) -> String {

@@ -103,14 +103,6 @@ fn another_seed_is_not_comparable() {
     bench.run(&["diff", "a", "b"]).expect(3).prints("another schema");
 }
 
-#[test]
-fn another_manifest_is_not_comparable() {
-    let (_, rest) = MANIFEST.split_at(MANIFEST.find("[[algorithm").unwrap());
-    let other = "[[algorithm.fedprox]]\nstep-size = 0.05\nlocal-steps = 3\nproximal = 0.1\n";
-    let bench = pair(&[(rest, other)]);
-    bench.run(&["diff", "a", "b"]).expect(3).prints("another manifest");
-}
-
 /// One per cent of the step size: the same draws, so that six runs tell a change
 /// far below the noise where there are many local steps; it lies within the margin.
 #[test]
@@ -287,11 +279,8 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
         bench.run(&["diff", "pages", "a", "--out", "out.md"]).expect(2).warns(message);
         assert!(!bench.path("out.md").exists());
     };
-    let line = good.lines().nth(2).unwrap();
-    let broken = line.rsplit_once(' ').unwrap().0.to_owned() + " 0.0x1";
-    refused(&good.replace(line, &broken), "pages: small/finals.csv:3: `0.0x1` is neither");
-    refused(&good.replace(line, "a,b"), "finals.csv:3: does not have the columns");
     let (head, last) = good.trim_end().rsplit_once(' ').unwrap();
+    refused(&format!("{head} {last}x\n"), "pages: small/finals.csv:4: `");
     refused(&format!("{head} 1{last}\n"), "finals.csv: does not have the hash");
     std::fs::remove_file(bench.path(&path)).unwrap();
     bench.run(&["diff", "pages", "a"]).expect(2).warns("finals.csv: is missing");

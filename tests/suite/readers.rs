@@ -171,9 +171,9 @@ fn a_record_comes_back_whatever_the_texts() {
                     None => SideRuns::Missing,
                 };
                 // An empty setting is none.
-                let settings = settings.into_iter().filter(|(_, v)| !v.is_empty());
-                let settings = compare::Texts::default().settings(settings);
-                SideCell { label, settings, runs, seconds: None }
+                let settings = settings.iter().filter(|(_, v)| !v.is_empty());
+                let settings = settings.map(|(path, value)| (path.as_str(), value.as_str()));
+                SideCell { runs, ..SideCell::new(&label, settings) }
             };
         let cells = cells.into_iter().map(|(id, cell)| (id, of(cell))).collect();
         let schema = compare::SCHEMA;
@@ -249,8 +249,8 @@ fn side() -> impl Strategy<Value = Side> {
         cells: cells
             .into_iter()
             .map(|(id, (label, settings, runs))| {
-                let settings = compare::Texts::default().settings(settings);
-                (id, SideCell { label, settings, runs, seconds: None })
+                let settings = settings.iter().map(|(path, value)| (path.as_str(), value.as_str()));
+                (id, SideCell { runs, ..SideCell::new(&label, settings) })
             })
             .collect(),
         claims,

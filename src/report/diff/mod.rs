@@ -6,12 +6,9 @@
 //! complete.
 
 mod headline;
-mod json;
-mod terminal;
 
 use super::Pages;
 use super::claims::{interval, probability};
-use super::finding::ColoredText;
 use super::number_text::short;
 use crate::analysis::Figure;
 use crate::chart;
@@ -24,7 +21,7 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::short as short_path;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -52,8 +49,9 @@ pub enum DiffFormat<'a> {
 
 /// Characters that a comment on GitHub holds.
 const MOST_CHARACTERS: usize = 65_536;
-/// Rows of each table that a page shows.
+/// Rows of each table that a page shows, and lines of each list that a terminal shows.
 const MOST_SHOWN: usize = 1000;
+const MOST_LINES: usize = 20;
 /// Figures that a page shows unfolded.
 const MOST_OPEN: usize = 12;
 /// Changes that Markdown shows before its tables.
@@ -74,119 +72,143 @@ pub fn render(
     fails: &[(Class, usize)],
     format: DiffFormat<'_>,
 ) -> Result<String, Error> {
-    let text = DiffText::new(comparison, fails);
-    let values = |most: usize| context! { diff => Value::from(Serde(&text)), most };
+    if let DiffFormat::Json = format {
+        return Ok(format!("{:#}\n", json_of(comparison, fails)));
+    }
+    let (pages, diff) = (Pages::new(), shown(comparison, fails));
+    let page = |name: &str, most: usize, more: Value| {
+        pages.render(name, context! { diff => diff.clone(), most, ..more })
+    };
     match format {
-        DiffFormat::Text => Ok(terminal::summary(&text)),
-        DiffFormat::Json => Ok(format!("{:#}\n", json::json(comparison, fails))),
-        DiffFormat::Markdown => {
-            let mut out = String::new();
-            for most in MOST_ROWS {
-                out = Pages::new().render("diff.md", values(most))?;
-                if out.chars().count() <= MOST_CHARACTERS {
-                    break;
-                }
-            }
-            Ok(out)
-        }
         DiffFormat::Html(changes) => {
             let cards = changes.iter().map(card).collect::<Result<Vec<Value>, Error>>()?;
             let open = match changes.iter().filter(|c| c.change.verdict.is_change()).count() {
                 0 => MOST_OPEN,
                 stated => stated.min(MOST_OPEN),
             };
-            Pages::new().render("diff.html", context! { cards, open, ..values(MOST_SHOWN) })
+            page("diff.html", MOST_SHOWN, context! { cards, open })
         }
+        DiffFormat::Markdown => {
+            let mut out = String::new();
+            for most in MOST_ROWS {
+                out = page("diff.md", most, context! {})?;
+                if out.chars().count() <= MOST_CHARACTERS {
+                    break;
+                }
+            }
+            Ok(out)
+        }
+        DiffFormat::Text | DiffFormat::Json => page("diff.txt", MOST_LINES, context! {}),
     }
 }
 
+/// Everything, with numbers as numbers; docs/DIFF.md says what each is.
+fn json_of(comparison: &Comparison, fails: &[(Class, usize)]) -> serde_json::Value {
+    let counts = ChangeVerdict::ALL.map(|(v, name, _)| (name, comparison.count_verdict(v)));
+    let problem = |OtherProblem { experiment, name, pair }: &OtherProblem| {
+        json!({"experiment": experiment, "cell": pair.after, "cell-before": pair.before,
+            "name": name, "other-settings": pair.other})
+    };
+    let change = |change: &Change| {
+        json!({
+            "experiment": change.experiment,
+            "cell": change.pair.after,
+            "cell-before": change.pair.before,
+            "name": change.name,
+            "verdict": change.verdict,
+            "other-settings": change.pair.other,
+            "runs": [change.finals.0.len(), change.finals.1.len()],
+            "diverged": change.diverged(),
+            "ratio": change.ratio(),
+            "interval": change.shift.map(|s| [libm::exp(s.interval.0), libm::exp(s.interval.1)]),
+            "p": change.p,
+            "detectable": change.detectable.map(libm::exp),
+            "note": change.note,
+        })
+    };
+    let side = |claim: &SideClaim| {
+        let interval = [claim.low, claim.high];
+        json!({ "verdict": claim.verdict.name(), "estimate": claim.estimate, "interval": interval })
+    };
+    let claim = |change: &ClaimChange| {
+        json!({
+            "experiment": change.experiment,
+            "id": change.id,
+            "statement": change.statement,
+            "before": change.before.as_ref().map(side),
+            "after": change.after.as_ref().map(side),
+            "fails": change.fails,
+        })
+    };
+    json!({
+        "schema": 1,
+        "before": comparison.sides.0,
+        "after": comparison.sides.1,
+        "margin": comparison.margin,
+        "comparable": !comparison.is_empty(),
+        "fails": fails.iter().map(|(class, n)| (class.name(), *n)).collect::<BTreeMap<_, _>>(),
+        "incomparable": comparison.incomparable,
+        "other-problems": comparison.problems.iter().map(problem).collect::<Vec<_>>(),
+        "removed": comparison.removed,
+        "added": comparison.added,
+        "identical": comparison.identical,
+        "tested": comparison.tested,
+        "verdicts": BTreeMap::from(counts),
+        "changed": comparison.changed.iter().map(change).collect::<Vec<_>>(),
+        "claims": comparison.claims.iter().map(claim).collect::<Vec<_>>(),
+        "claims-untold": comparison.without_claims,
+        "timings": comparison.timings,
+    })
+}
+
 /// What templates see.
-#[derive(Serialize)]
-struct DiffText {
-    before: String,
-    after: String,
-    summary: SummaryText,
-    incomparable: Vec<String>,
-    removed: LoneText,
-    added: LoneText,
-    /// The first of the changes that a verdict states.
-    largest: Vec<ChangeText>,
-    /// The same cells, and cells with other settings.
-    changed: ChangeTable,
-    settings: ChangeTable,
-    claims: Vec<ClaimChangeText>,
-    /// Experiments whose claims are not compared.
-    without_claims: Vec<String>,
-    timings: Vec<[String; 5]>,
-}
-
-#[derive(Serialize)]
-struct SummaryText {
-    /// How many cells changed, and the largest changes.
-    title: Vec<ColoredText>,
-    /// The verdicts and how many cells have each, in one line.
-    headline: String,
-    /// How many cells are bit-identical.
-    unchanged: String,
-    /// The verdicts that cells have: tone, number and name.
-    counts: Vec<(&'static str, usize, &'static str)>,
-    /// Cells without sound results, a line per experiment.
-    failed: Vec<String>,
-    /// What makes the comparison fail; empty if nothing does.
-    fails: String,
-    /// Whether no cell is on both sides.
-    empty: bool,
-    margin: String,
-    /// Cells that were tested together.
-    tested: usize,
-}
-
-/// Cells of one side: a line per experiment, and how many cells there are.
-#[derive(Serialize)]
-struct LoneText {
-    lines: Vec<String>,
-    count: usize,
-}
-
-/// The first changes of a kind, and how many there are.
-#[derive(Serialize)]
-struct ChangeTable {
-    rows: Vec<ChangeText>,
-    count: usize,
-}
-
-#[derive(Serialize)]
-struct ChangeText {
-    verdict: ChangeVerdict,
-    /// For colours: `refuted`, `supported`, `inconclusive` or `even`.
-    tone: &'static str,
-    experiment: String,
-    cell: String,
-    name: String,
-    family: usize,
-    other: String,
-    ratio: String,
-    p: String,
-    detectable: Option<String>,
-    diverged: String,
-    note: String,
-}
-
-#[derive(Serialize)]
-struct ClaimChangeText {
-    experiment: String,
-    id: String,
-    statement: String,
-    before: ClaimSideText,
-    after: ClaimSideText,
-    fails: bool,
-}
-
-#[derive(Serialize)]
-struct ClaimSideText {
-    verdict: &'static str,
-    /// The estimate with its interval; empty if there is none.
-    estimate: String,
+fn shown(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
+    // The same cells, and cells with other settings: the first rows, and how many there are.
+    let table = |with_other_settings: bool| {
+        let wanted = |c: &&Change| c.pair.other.is_empty() != with_other_settings;
+        let changes = || comparison.changed.iter().filter(wanted);
+        let rows: Vec<Value> = changes().take(MOST_SHOWN).map(row).collect();
+        context! { rows, count => changes().count() }
+    };
+    let lone = |cells: &[Lone]| context! { lines => lone_lines(cells), count => cells.len() };
+    let incomparable = comparison.incomparable.iter().map(|i| {
+        format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
+    });
+    let incomparable = incomparable.chain(other_problems(&comparison.problems));
+    let fails = fails.iter().map(|(class, count)| format!("{count} {}", class.name()));
+    // The verdicts that cells have: tone, number and name.
+    let count = |(verdict, name, tone)| (tone, comparison.count_verdict(verdict), name);
+    let counts: Vec<(&str, usize, &str)> =
+        ChangeVerdict::ALL.into_iter().map(count).filter(|(_, n, _)| *n > 0).collect();
+    let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
+    let failed = failed.map(|change| Lone {
+        experiment: change.experiment.clone(),
+        id: change.pair.after.clone(),
+        name: format!("{}, {}", change.name, change.note),
+    });
+    let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
+    context! {
+        before => clean(&comparison.sides.0),
+        after => clean(&comparison.sides.1),
+        title => Value::from(Serde(headline::headline(comparison))),
+        headline => verdicts_in_words(comparison, &counts),
+        unchanged => headline::unchanged(comparison),
+        counts,
+        failed => lone_lines(&failed.collect::<Vec<_>>()),
+        fails => fails.collect::<Vec<_>>().join(", "),
+        empty => comparison.is_empty(),
+        margin => percent(comparison.margin),
+        tested => comparison.tested,
+        incomparable => incomparable.map(|line| clean(&line)).collect::<Vec<_>>(),
+        removed => lone(&comparison.removed),
+        added => lone(&comparison.added),
+        largest => largest.take(MOST_FIRST).map(row).collect::<Vec<_>>(),
+        changed => table(false),
+        settings => table(true),
+        claims => comparison.claims.iter().map(claim).collect::<Vec<_>>(),
+        without_claims => &comparison.without_claims,
+        timings => comparison.timings.iter().map(timing).collect::<Vec<_>>(),
+    }
 }
 
 /// A change with its drawings, as the template sees it.
@@ -204,61 +226,9 @@ fn card(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Value
             (runs, format!("of {} diverged", words::count(all, "run")))
         }
     };
-    let (text, caption) = (Value::from(Serde(change_text(change))), &figures[0].caption);
-    Ok(context! { change => text, size, beside, drawings, caption, page })
-}
-
-impl DiffText {
-    fn new(comparison: &Comparison, fails: &[(Class, usize)]) -> Self {
-        let table = |with_other_settings: bool| {
-            let wanted = |c: &&Change| c.pair.other.is_empty() != with_other_settings;
-            let changes = || comparison.changed.iter().filter(wanted);
-            let rows = changes().take(MOST_SHOWN).map(change_text).collect();
-            ChangeTable { rows, count: changes().count() }
-        };
-        let incomparable = comparison.incomparable.iter().map(|i| {
-            format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
-        });
-        let problems = other_problems(&comparison.problems);
-        let fails = fails.iter().map(|(class, count)| format!("{count} {}", class.name()));
-        let lone = |cells: &[Lone]| LoneText { lines: lone_lines(cells), count: cells.len() };
-        let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
-        Self {
-            before: clean(&comparison.sides.0),
-            after: clean(&comparison.sides.1),
-            summary: summary(comparison, fails.collect::<Vec<_>>().join(", ")),
-            incomparable: incomparable.chain(problems).map(|line| clean(&line)).collect(),
-            removed: lone(&comparison.removed),
-            added: lone(&comparison.added),
-            largest: largest.take(MOST_FIRST).map(change_text).collect(),
-            changed: table(false),
-            settings: table(true),
-            claims: comparison.claims.iter().map(claim_text).collect(),
-            without_claims: comparison.without_claims.clone(),
-            timings: comparison.timings.iter().map(timing).collect(),
-        }
-    }
-}
-
-fn summary(comparison: &Comparison, fails: String) -> SummaryText {
-    let count = |(verdict, name)| (tone(verdict), comparison.count_verdict(verdict), name);
-    let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
-    let failed = failed.map(|change| Lone {
-        experiment: change.experiment.clone(),
-        id: change.pair.after.clone(),
-        name: format!("{}, {}", change.name, change.note),
-    });
-    SummaryText {
-        title: headline::headline(comparison),
-        headline: verdicts_in_words(comparison),
-        unchanged: headline::unchanged(comparison),
-        counts: ChangeVerdict::ALL.into_iter().map(count).filter(|(_, n, _)| *n > 0).collect(),
-        failed: lone_lines(&failed.collect::<Vec<_>>()),
-        fails,
-        empty: comparison.is_empty(),
-        margin: percent(comparison.margin),
-        tested: comparison.tested,
-    }
+    Ok(
+        context! { change => row(change), size, beside, drawings, caption => &figures[0].caption, page },
+    )
 }
 
 /// A text of a manifest in one line.
@@ -270,17 +240,15 @@ fn percent(share: f64) -> String {
     format!("{} %", short(100.0 * share).trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn verdicts_in_words(comparison: &Comparison) -> String {
-    let verdicts = ChangeVerdict::ALL.into_iter();
-    let verdicts = verdicts.map(|(verdict, name)| (comparison.count_verdict(verdict), name));
-    let changed: Vec<String> =
-        verdicts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
-    let changed =
-        if changed.is_empty() { String::new() } else { format!(": {}", changed.join(", ")) };
+/// The verdicts and how many cells have each, in one line.
+fn verdicts_in_words(comparison: &Comparison, counts: &[(&str, usize, &str)]) -> String {
+    let changed: Vec<String> = counts.iter().map(|(_, n, name)| format!("{n} {name}")).collect();
+    let colon = if changed.is_empty() { "" } else { ": " };
     format!(
-        "{} bit-identical, {} changed{changed}",
+        "{} bit-identical, {} changed{colon}{}",
         words::count(comparison.identical, "cell"),
-        comparison.changed.len()
+        comparison.changed.len(),
+        changed.join(", ")
     )
 }
 
@@ -365,53 +333,40 @@ fn ratio(change: &Change) -> String {
     if interval.is_empty() { factor } else { format!("{factor} {interval}") }
 }
 
-fn tone(verdict: ChangeVerdict) -> &'static str {
-    match verdict {
-        ChangeVerdict::Failed | ChangeVerdict::NewlyDiverged | ChangeVerdict::Worse => "refuted",
-        ChangeVerdict::Better | ChangeVerdict::NoLongerDiverged | ChangeVerdict::Recovered => {
-            "supported"
-        }
-        ChangeVerdict::Underpowered => "inconclusive",
-        ChangeVerdict::Equivalent | ChangeVerdict::SameErrors => "even",
-    }
-}
-
-fn change_text(change: &Change) -> ChangeText {
-    ChangeText {
-        verdict: change.verdict,
-        tone: tone(change.verdict),
-        experiment: change.experiment.clone(),
-        cell: change.pair.after.clone(),
-        name: clean(&change.name),
-        family: change.family,
-        other: clean(&others(&change.pair.other)),
-        ratio: ratio(change),
-        p: probability(change.p.unwrap_or(f64::NAN)),
-        detectable: change.detectable.map(detectable),
-        diverged: match change.diverged() {
+/// A change as a row of a table.
+fn row(change: &Change) -> Value {
+    context! {
+        verdict => change.verdict.name(),
+        tone => change.verdict.tone(),
+        experiment => &change.experiment,
+        cell => &change.pair.after,
+        name => clean(&change.name),
+        family => change.family,
+        other => clean(&others(&change.pair.other)),
+        ratio => ratio(change),
+        p => probability(change.p.unwrap_or(f64::NAN)),
+        detectable => change.detectable.map(detectable),
+        diverged => match change.diverged() {
             (0, 0) => "–".into(),
             (before, after) => format!("{before} → {after}"),
         },
-        note: clean(&change.note),
+        note => clean(&change.note),
     }
 }
 
-fn claim_text(change: &ClaimChange) -> ClaimChangeText {
-    let text = |claim: &Option<SideClaim>| {
+fn claim(change: &ClaimChange) -> Value {
+    let side = |claim: &Option<SideClaim>| {
         let estimated = claim.as_ref().filter(|claim| claim.estimate.is_finite());
-        ClaimSideText {
-            verdict: claim.as_ref().map_or("absent", |claim| claim.verdict.name()),
-            estimate: estimated.map(|claim| interval(claim.estimate())).unwrap_or_default(),
-        }
+        let estimate = estimated.map(|claim| interval(claim.estimate())).unwrap_or_default();
+        context! { verdict => claim.as_ref().map_or("absent", |c| c.verdict.name()), estimate }
     };
-    let either = change.after.as_ref().or(change.before.as_ref());
-    ClaimChangeText {
-        experiment: change.experiment.clone(),
-        id: either.map(|c| clean(&c.id)).unwrap_or_default(),
-        statement: either.map(|c| clean(&c.statement)).unwrap_or_default(),
-        before: text(&change.before),
-        after: text(&change.after),
-        fails: change.fails,
+    context! {
+        experiment => &change.experiment,
+        id => clean(&change.id),
+        statement => clean(&change.statement),
+        before => side(&change.before),
+        after => side(&change.after),
+        fails => change.fails,
     }
 }
 

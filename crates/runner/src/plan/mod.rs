@@ -40,7 +40,7 @@ use places::Checker;
 pub use places::place_of;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
-pub use settings::{Setting, SettingKey, Settings, short};
+pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -26,6 +26,14 @@ pub enum SettingKey<'a> {
 }
 
 impl Setting {
+    /// The setting that is displayed as this text: a number if one is displayed so.
+    fn displayed_as(text: &str) -> Self {
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() && value.to_string() == text => Self::Number(value),
+            _ => Self::Text(text.to_owned()),
+        }
+    }
+
     /// The setting as a key.
     pub fn key(&self) -> SettingKey<'_> {
         match self {
@@ -46,7 +54,7 @@ impl fmt::Display for Setting {
 
 /// All settings of a cell by their dotted paths. Cells share the paths, and the
 /// values of a table that is the same in them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     shape: Arc<Shape>,
     parts: [Arc<[Setting]>; PARTS],
@@ -76,7 +84,7 @@ pub struct SpecParts<T> {
 }
 
 /// Where settings are.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shape {
     /// Every path, in order, with its part and its place there.
     paths: Vec<(String, usize, usize)>,
@@ -110,6 +118,8 @@ impl Shape {
 pub struct Shapes {
     paths: HashMap<Vec<String>, Arc<[String]>>,
     shapes: HashMap<[*const String; PARTS], Arc<Shape>>,
+    /// The parts of all settings that were [read](Self::read), by their texts.
+    parts: HashMap<BTreeMap<String, String>, Part>,
 }
 
 impl Shapes {
@@ -132,6 +142,35 @@ impl Shapes {
         let key = parts.map(|part| part.paths.as_ptr());
         let shape = self.shapes.entry(key).or_insert_with(|| Arc::new(Shape::new(parts)));
         Settings { shape: shape.clone(), parts: parts.map(|part| part.values.clone()) }
+    }
+
+    /// The settings that are displayed as these texts, by their paths; equal parts are in memory
+    /// once.
+    pub fn read<P: Into<String>, T: Into<String>>(
+        &mut self,
+        all: impl IntoIterator<Item = (P, T)>,
+    ) -> Settings {
+        let mut parts = [const { BTreeMap::new() }; PARTS];
+        for (path, text) in all {
+            let path = path.into();
+            parts[rank(&path)].insert(path, text.into());
+        }
+        let parts = parts.map(|texts| {
+            if let Some(known) = self.parts.get(&texts) {
+                return known.clone();
+            }
+            let all = texts.iter().map(|(path, text)| (path.clone(), Setting::displayed_as(text)));
+            let part = self.part(all.collect());
+            self.parts.insert(texts, part.clone());
+            part
+        });
+        self.settings(parts.each_ref())
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -200,6 +239,24 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
             add(all, &format!("{path}.{key}"), value);
         }
     }
+}
+
+/// The values in a table that are no tables with values of their own, by their dotted paths.
+pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
+    fn add<'a>(prefix: &str, table: &'a toml::Table, all: &mut Vec<(String, &'a toml::Value)>) {
+        for (key, value) in table {
+            let path = format!("{prefix}{key}");
+            match value {
+                toml::Value::Table(inner) if !inner.is_empty() => {
+                    add(&format!("{path}."), inner, all);
+                }
+                leaf => all.push((path, leaf)),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    add("", table, &mut all);
+    all
 }
 
 fn rank(path: &str) -> usize {

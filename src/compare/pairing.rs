@@ -229,8 +229,8 @@ mod tests {
 
     fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<Pair> {
         let (old, new) = (side(old), side(new));
-        let ids = |side: &'_ SideExperiment| side.cells.keys().collect::<Vec<_>>();
-        take_pairs(&old, &mut ids(&old), &new, &mut ids(&new), Agree::Kinds)
+        let [mut gone, mut come] = [&old, &new].map(|side| side.cells.keys().collect());
+        take_pairs(&old, &mut gone, &new, &mut come, Agree::Kinds)
     }
 
     #[test]

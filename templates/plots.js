@@ -35,12 +35,6 @@ function arrange(count, large, wide) {
   return { columns: n, sizes: Array(count).fill([share(n), each, false]) };
 }
 
-// The settings of a view's panels as their titles write them.
-function symbols({ panels, groups }) {
-  const names = panels.split(","), parts = groups[0][0].split(", ");
-  return names.map((name, i) => parts.length === names.length && / = /.test(parts[i]) ? parts[i].split(" = ")[0] : name);
-}
-
 class Plot {
   constructor(figure, node) {
     Object.assign(this, { figure, node, chart: node.querySelector(".chart"), view: DEFAULT(figure), cells: [], drawn: [], reading: null });
@@ -84,7 +78,7 @@ class Plot {
     // Exact values have no runs, and so no bands.
     const runs = figure.cells.some(c => c.runs.length), exact = figure.cells.every(c => !c.n), bands = Object.entries(BANDS).filter(([name]) => exact ? name === "none" : name !== "sem" || figure.band === "sem");
     choice(rest, "band", "band", bands.map(([name]) => name === "runs" && !runs ? [name, "every run (too many for a page)", true] : [name, SHORT_BANDS[name]]));
-    choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${symbols(view).join(", ")}`]));
+    choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${view.symbols.join(", ")}`]));
     if (figure.views.some(v => v.groups.length > 1)) choice(rest, "range", "range of the y axis", [["common", "common y"], ["own", "own y"]]);
     if (figure.theory.length || figure.references.length) {
       this.theory = el("input", { type: "checkbox", name: "theory", checked: true });

@@ -6,6 +6,7 @@
 use super::number_text::{interval, short};
 use crate::analysis::{Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, joined, readable};
+use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -128,14 +129,17 @@ fn open_text(open: &[String]) -> String {
     }
 }
 
-fn number(text: &str) -> f64 {
-    text.parse().unwrap_or(f64::NAN)
+fn number(value: &Setting) -> f64 {
+    match value {
+        Setting::Number(value) => *value,
+        Setting::Text(_) => f64::NAN,
+    }
 }
 
 /// The setting with the most values, all of them numbers; of several the local steps, then the
 /// step size.
 fn column_axis(standings: &Standings) -> Option<usize> {
-    let values = |axis: usize| unique(standings.rows.iter().map(|row| row.values[axis].as_str()));
+    let rows = || standings.rows.iter();
     let preferred = |name: &str| match name {
         "local-steps" => 2,
         "step-size" => 1,
@@ -143,9 +147,9 @@ fn column_axis(standings: &Standings) -> Option<usize> {
     };
     let axes = standings.axes.iter().enumerate();
     let rated = axes.filter_map(|(axis, name)| {
-        let values = values(axis);
-        let is_numeric = values.len() > 1 && values.iter().all(|text| number(text).is_finite());
-        is_numeric.then_some(((values.len(), preferred(name)), axis))
+        let values = unique(rows().map(|row| row.values[axis].key())).len();
+        let is_numeric = values > 1 && rows().all(|row| number(&row.values[axis]).is_finite());
+        is_numeric.then_some(((values, preferred(name)), axis))
     });
     // The first of equals.
     rated.rev().max_by_key(|(rate, _)| *rate).map(|(_, axis)| axis)
@@ -154,10 +158,10 @@ fn column_axis(standings: &Standings) -> Option<usize> {
 /// Whether a setting belongs to the columns: it is their axis, or follows from its value.
 fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     let Some(axis) = axis else { return false };
-    let mut known: HashMap<&str, &str> = HashMap::new();
+    let mut known = HashMap::new();
     let agrees = rows.iter().all(|row| {
-        let value = row.values[setting].as_str();
-        *known.entry(&row.values[axis]).or_insert(value) == value
+        let value = row.values[setting].key();
+        *known.entry(row.values[axis].key()).or_insert(value) == value
     });
     agrees && unique(known.values()).len() > 1
 }
@@ -269,7 +273,7 @@ mod tests {
         let alike = separation != Separation::Larger;
         let leaders = if alike { vec!["A".into(), "B".into()] } else { vec!["A".into()] };
         Standing {
-            values: values.iter().map(|v| (*v).to_owned()).collect(),
+            values: values.iter().map(|v| Setting::displayed_as(v)).collect(),
             settings: values.iter().map(|v| format!("s = {v}")).collect(),
             leaders,
             family: Some(2),

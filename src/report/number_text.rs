@@ -1,24 +1,10 @@
 //! Numbers and intervals as texts on pages.
 
-use exactfed_core::words::whole;
+use exactfed_core::words::{plain, whole};
 
 /// A number with three digits: `1.23e-4`.
 pub fn short(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "–".into(),
-        f64::INFINITY => "∞".into(),
-        f64::NEG_INFINITY => "−∞".into(),
-        0.0 => "0".into(),
-        v => {
-            // The exponent after rounding: 0.9996 is 1.00.
-            let scientific = format!("{v:.2e}");
-            let exponent = scientific.rsplit('e').next().and_then(|e| e.parse::<i32>().ok());
-            match exponent {
-                Some(e @ -2..=2) => format!("{v:.*}", (2 - e) as usize),
-                _ => scientific,
-            }
-        }
-    }
+    plain(value, 3)
 }
 
 /// What is counted, as a whole number: `1 800`. A mean of counts that is none has three digits.

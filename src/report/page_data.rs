@@ -8,7 +8,7 @@
 use super::numbers::{Numbers, Slice};
 use crate::analysis::{
     Body, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps, Plot,
-    Square, SquareValue, Style, View, XAxis, name, words_before, x_value,
+    Square, SquareValue, Style, View, XAxis, name, symbol, words_before, x_value,
 };
 use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
@@ -304,6 +304,7 @@ fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
         "cells": cells,
         "views": [{
             "panels": "clients",
+            "symbols": [symbol("clients")],
             "groups": groups,
             "curves": curves.iter().map(|curve| curve_data(curve)).collect::<Vec<_>>(),
             "of": curve_of_cell,
@@ -343,6 +344,7 @@ fn curve_data(curve: &Curve) -> Value {
 fn view_data(view: &View) -> Value {
     json!({
         "panels": view.panels.join(","),
+        "symbols": view.panels.iter().map(|name| symbol(name)).collect::<Vec<_>>(),
         // Title, and indices of the cells.
         "groups": view.groups,
         "curves": view.curves.iter().map(curve_data).collect::<Vec<_>>(),

@@ -5,6 +5,7 @@ use super::series::quoted;
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::analysis::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
+use exactfed_runner::plan::Setting;
 use serde::Serialize;
 
 /// The section on tuning.
@@ -14,6 +15,10 @@ pub struct PageTuning {
     pub sentences: Vec<String>,
     /// What was selected.
     pub table: TextTable,
+}
+
+fn setting_or_empty(value: &Option<Setting>) -> String {
+    value.as_ref().map(Setting::to_string).unwrap_or_default()
 }
 
 /// The section on tuning; `None` where nothing is tuned.
@@ -33,7 +38,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
     heads.extend(bordered.then(|| "at the border".to_owned()));
     let row = |row: &TunedRow| {
         let mut cells = vec![row.label.clone()];
-        cells.extend(row.values.iter().cloned());
+        cells.extend(row.values.iter().map(setting_or_empty));
         cells.extend(values(row.selected.as_deref(), found.settings.len()));
         cells.push(row.fresh.map_or_else(
             || "–".to_owned(),
@@ -143,7 +148,7 @@ fn csv(found: &TuningResult) -> String {
     let mut out = heads.iter().map(|head| quoted(head)).collect::<Vec<_>>().join(",") + "\n";
     for row in &found.rows {
         let mut cells = vec![row.label.clone()];
-        cells.extend(row.values.iter().cloned());
+        cells.extend(row.values.iter().map(setting_or_empty));
         for i in 0..found.settings.len() {
             let value = row.selected.as_ref().and_then(|all| all[i]);
             cells.push(value.map_or(String::new(), |value| value.to_string()));

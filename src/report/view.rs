@@ -285,7 +285,8 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let further = ["smallest mean error", error, "next", "times larger", "runs"];
     heads.extend(further.map(str::to_owned));
     let row = |standing: &Standing| {
-        let mut cells: Vec<String> = standing.values.iter().map(|v| without_true(v)).collect();
+        let mut cells: Vec<String> =
+            standing.values.iter().map(|v| without_true(&v.to_string())).collect();
         cells.push(match standing.leaders.as_slice() {
             [] if standing.error.is_nan() => format!("none: {}", standing.nothing_ranked()),
             [] => "none: all end above the start".into(),

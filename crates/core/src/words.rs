@@ -43,26 +43,42 @@ pub fn power_of_ten(exponent: i32) -> String {
 /// A number with so many significant digits for a reader: `0.025`, `4.5`, `1 900`, and `1.3·10⁻⁴`
 /// below 0.01 and from 1 000 000 on.
 pub fn readable(value: f64, digits: usize) -> String {
+    significant(value, digits, true)
+}
+
+/// A number with so many significant digits in characters of a keyboard: `0.025`, `4.5` and
+/// `1.3e-4`; without an exponent where its absolute value is at most `digits - 1`.
+pub fn plain(value: f64, digits: usize) -> String {
+    significant(value, digits, false)
+}
+
+fn significant(value: f64, digits: usize, raised: bool) -> String {
     if value.is_nan() || value == 0.0 {
         return if value == 0.0 { "0".into() } else { "–".into() };
     }
     if value.is_infinite() {
         return if value > 0.0 { "∞".into() } else { "−∞".into() };
     }
-    let sign = if value < 0.0 { "−" } else { "" };
+    let decimals = i32::try_from(digits).unwrap_or(i32::MAX) - 1;
     // Rounded first, so that 0.0099996 is 0.01.
     let scientific = format!("{:.*e}", digits.saturating_sub(1), value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let (exponent, rounded): (i32, f64) =
         (exponent.parse().unwrap_or(0), scientific.parse().unwrap_or(f64::NAN));
+    let most = if raised { 2 } else { decimals };
     let text = match exponent {
-        3..=5 => thousands(rounded as usize),
-        -2..=2 => {
-            format!("{rounded:.*}", usize::try_from(digits as i32 - 1 - exponent).unwrap_or(0))
+        e if e.abs() <= most => {
+            format!("{rounded:.*}", usize::try_from(decimals - e).unwrap_or(0))
         }
-        _ => format!("{mantissa}·{}", power_of_ten(exponent)),
+        3..=5 if raised => thousands(rounded as usize),
+        _ if raised => format!("{mantissa}·{}", power_of_ten(exponent)),
+        _ => scientific,
     };
-    format!("{sign}{text}")
+    match (value < 0.0, raised) {
+        (false, _) => text,
+        (true, true) => format!("−{text}"),
+        (true, false) => format!("-{text}"),
+    }
 }
 
 /// A whole number as [`whole`], and any other with so many significant digits: `24`, `24.1`.

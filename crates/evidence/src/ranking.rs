@@ -15,7 +15,7 @@ use crate::scene::family;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::{AtCost, Quantity, Start};
-use exactfed_runner::plan::short;
+use exactfed_runner::plan::{Setting, short};
 use std::collections::{BTreeSet, HashMap};
 
 /// Family-wise level of all comparisons of a page.
@@ -212,7 +212,7 @@ pub struct Standings {
 /// The ranking at a grid point, as a row of the table.
 pub struct Standing {
     /// The values of the settings that distinguish grid points.
-    pub values: Vec<String>,
+    pub values: Vec<Setting>,
     /// Each of these settings in the notation of the sources.
     pub settings: Vec<String>,
     /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated

@@ -19,7 +19,7 @@ use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
-use exactfed_runner::plan::{Cell, Plan, Tuning, TuningEdge, TuningGroup, short};
+use exactfed_runner::plan::{Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What tuning found.
@@ -39,8 +39,8 @@ pub struct TuningResult {
 pub struct TunedRow {
     /// The algorithm's label.
     pub label: String,
-    /// The values of the other settings that vary; empty where it has none.
-    pub values: Vec<String>,
+    /// The values of the other settings that vary; `None` where it has none.
+    pub values: Vec<Option<Setting>>,
     /// The selected value of each tuned setting; none if no candidate can be selected.
     pub selected: Option<Vec<Option<f64>>>,
     /// Where the selected one stands at the border of what was tried, in words.
@@ -103,7 +103,6 @@ impl TuningResult {
         };
         let row = |group: &TuningGroup| {
             let first = &group.candidates.first()?.cell;
-            let value = |name: &&str| first.settings.get(name).map(ToString::to_string);
             let fresh = group.evaluation.as_ref().and_then(|cell| of(cells, &cell.id));
             let ratio = |cell: &Cell| {
                 let fresh = fresh.as_ref()?;
@@ -124,7 +123,7 @@ impl TuningResult {
             let evaluated = group.evaluation.as_ref().map(|cell| cell.identity.runs());
             Some(TunedRow {
                 label: group.label.clone(),
-                values: axes.iter().map(|name| value(name).unwrap_or_default()).collect(),
+                values: axes.iter().map(|name| first.settings.get(name).cloned()).collect(),
                 selected: group.winner().map(|winner| winner.values.clone()),
                 edges: group
                     .edges

@@ -303,14 +303,7 @@ fn detectable(log: f64) -> String {
 
 /// Four digits: a ratio of 1.012 must not read 1.01.
 fn fine(value: f64) -> String {
-    match value {
-        0.0 => "0".into(),
-        f64::INFINITY => "∞".into(),
-        v if (1e-3..1e4).contains(&v) => {
-            format!("{v:.*}", (3 - libm::log10(v).floor() as i32).max(0) as usize)
-        }
-        v => format!("{v:.3e}"),
-    }
+    words::plain(value, 4)
 }
 
 /// The ratio and its interval, which may be empty.

@@ -14,7 +14,7 @@ pub struct Group<'a> {
     /// The same, each by itself.
     pub settings: Vec<String>,
     /// Their values.
-    pub values: Vec<String>,
+    pub values: Vec<Setting>,
     /// Its cells.
     pub cells: Vec<&'a CellResult<'a>>,
 }
@@ -43,7 +43,7 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| {
         let settings: Vec<String> =
             chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
-        let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].to_string()).collect();
+        let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].clone()).collect();
         Group { title: settings.join(", "), settings, values, cells }
     };
     groups.into_iter().map(group).collect()

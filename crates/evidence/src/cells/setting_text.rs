@@ -26,30 +26,40 @@ pub fn distinguishing_settings<'a>(
     varied.filter_map(|path| Some((path, cell.settings.get(path)?))).collect()
 }
 
-/// The symbol of a setting, as the title of an axis.
+/// The symbols of settings in the sources.
+const SYMBOLS: [(&str, &str); 14] = [
+    ("step-size", "γ"),
+    ("local-steps", "H"),
+    ("path-length", "γH"),
+    ("communication-probability", "p"),
+    ("proximal", "μ"),
+    ("cohort", "L"),
+    ("steps-per-client", "E"),
+    ("batch-per-client", "B"),
+    ("gradient-heterogeneity", "ζ₁"),
+    ("hessian-heterogeneity", "ζ₂"),
+    ("clients", "N"),
+    ("dimension", "d"),
+    ("features", "d"),
+    ("l2", "λ"),
+];
+
+/// The symbol of a setting, or else its name: the title of an axis.
 pub fn symbol(name: &str) -> String {
-    pretty(name, &Setting::Text(String::new())).trim_end_matches([' ', '=']).to_owned()
+    let name = short(name);
+    let known = SYMBOLS.iter().find(|(of, _)| *of == name);
+    known.map_or(name, |(_, symbol)| symbol).to_owned()
 }
 
 /// A setting in the notation of the sources.
 pub fn pretty(name: &str, value: &Setting) -> String {
     match (short(name), value) {
-        ("step-size", _) => format!("γ = {value}"),
-        ("local-steps", _) => format!("H = {value}"),
-        ("path-length", _) => format!("γH = {value}"),
-        ("communication-probability", _) => format!("p = {value}"),
-        ("proximal", _) => format!("μ = {value}"),
-        ("cohort", _) => format!("L = {value}"),
-        ("steps-per-client", _) => format!("E = {value}"),
-        ("batch-per-client", _) => format!("B = {value}"),
-        ("gradient-heterogeneity", _) => format!("ζ₁ = {value}"),
-        ("hessian-heterogeneity", _) => format!("ζ₂ = {value}"),
+        (name, _) if SYMBOLS.iter().any(|(of, _)| *of == name) => {
+            format!("{} = {value}", symbol(name))
+        }
         ("normalised", Setting::Text(text)) if text == "true" => "γ/E".into(),
         ("normalised", Setting::Text(_)) => "γ as it is".into(),
         ("noise", Setting::Text(text)) => format!("{text} noise"),
-        ("clients", _) => format!("N = {value}"),
-        ("dimension" | "features", _) => format!("d = {value}"),
-        ("l2", _) => format!("λ = {value}"),
         ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
         ("average", _) => "averaged".into(),
         ("start", Setting::Text(text)) => match text.as_str() {

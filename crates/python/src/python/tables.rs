@@ -5,6 +5,7 @@ use exactfed::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierFlag,
 use exactfed::analysis::{Separation, Standing, Standings, TunedRow, TuningResult};
 use exactfed::stats::Ratio;
 use exactfed_runner::manifest::claim::Expected;
+use exactfed_runner::plan::Setting;
 use polars::prelude::*;
 
 /// The claims with their verdicts, in the order of the manifest.
@@ -50,7 +51,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
         row.shared.as_ref().map_or(f64::NAN, |(_, ratio)| of(ratio))
     };
     let mut columns = vec![texts("label", rows.iter().map(|row| row.label.clone()))];
-    let value = |i: usize| rows.iter().map(move |row| row.values[i].clone());
+    let value = |i: usize| rows.iter().map(move |row| row.values[i].as_ref());
     columns
         .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
     for (i, key) in found.settings.iter().enumerate() {
@@ -129,7 +130,7 @@ pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
     };
     let instances = |row: &Standing| (row.unit == "instance").then_some(row.n as u64);
     let runs = |row: &Standing| instances(row).map_or(row.n as u64, |n| n * on_each);
-    let value = |i: usize| rows.iter().map(move |row| row.values[i].clone());
+    let value = |i: usize| rows.iter().map(move |row| Some(&row.values[i]));
     let axes = standings.axes.iter().enumerate();
     let mut columns: Vec<Column> =
         axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
@@ -176,21 +177,27 @@ fn flags(name: &str, values: impl Iterator<Item = bool>) -> Column {
     Column::new(name.into(), values.collect::<Vec<bool>>())
 }
 
-/// The column of a setting: of numbers, if all its values are.
-fn setting(name: &str, values: Vec<String>) -> Column {
+/// The column of a setting: of numbers, if all its values are, and of whole ones, if they are
+/// whole.
+fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     let name = snake(name);
-    let number =
-        |text: &String| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
-    let whole: Option<Vec<Option<i64>>> = values.iter().map(number).collect();
-    if let Some(all) = whole {
-        return Column::new((&*name).into(), all);
-    }
-    let real =
-        |text: &String| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
-    let real: Option<Vec<Option<f64>>> = values.iter().map(real).collect();
-    match real {
+    let number = |value: &Option<&Setting>| match value {
+        None => Some(None),
+        Some(Setting::Number(value)) => Some(Some(*value)),
+        Some(Setting::Text(_)) => None,
+    };
+    let numbers: Option<Vec<Option<f64>>> = values.iter().map(number).collect();
+    let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < 1e15;
+    match numbers {
+        Some(all) if all.iter().flatten().all(is_whole) => {
+            let whole = all.into_iter().map(|value| value.map(|value| value as i64));
+            Column::new((&*name).into(), whole.collect::<Vec<Option<i64>>>())
+        }
         Some(all) => Column::new((&*name).into(), all),
-        None => texts(&name, values.into_iter()),
+        None => {
+            let text = |value: Option<&Setting>| value.map(Setting::to_string).unwrap_or_default();
+            texts(&name, values.into_iter().map(text))
+        }
     }
 }
 

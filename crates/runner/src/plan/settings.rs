@@ -27,7 +27,7 @@ pub enum SettingKey<'a> {
 
 impl Setting {
     /// The setting that is displayed as this text: a number if one is displayed so.
-    fn displayed_as(text: &str) -> Self {
+    pub fn displayed_as(text: &str) -> Self {
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value.to_string() == text => Self::Number(value),
             _ => Self::Text(text.to_owned()),

@@ -78,7 +78,7 @@ pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
     let records: Vec<_> = (0..clients).map(|_| client()).collect();
     let (classes, l2) = (10, 0.01);
     let tables = ClassTables::new(features, classes, l2, &records);
-    Softmax::new(softmax::Loss { classes, l2, batch }, tables, Given::default())
+    Softmax::new(softmax::SoftmaxLoss { classes, l2, batch }, tables, Given::default())
         .expect("it has an optimum")
 }
 

@@ -75,7 +75,7 @@ impl super::Settings for Settings {
         let fields: Vec<Affine> = held.iter().enumerate().map(field).collect::<Result<_, _>>()?;
         let mean = Affine::weighted_mean(fields.iter(), shares.as_deref());
         let mean = mean.map_err(|_| singular("the".into()))?;
-        let loss = Loss { l2: self.l2, batch: self.batch, fields, mean };
+        let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         loaded.problem(loss, files, |part, sets| {
             let labels = part.numbers()?;
             let own = |set: &Vec<usize>| set.iter().map(|&i| labels[i]).collect();
@@ -87,10 +87,10 @@ impl super::Settings for Settings {
 }
 
 /// An instance.
-pub type LeastSquares = RecordProblem<Loss, RecordTables>;
+pub type LeastSquares = RecordProblem<RidgeLoss, RecordTables>;
 
 /// The loss ½ (xᵀθ − y)², and the mean fields, which are affine.
-pub struct Loss {
+pub struct RidgeLoss {
     /// λ.
     l2: f64,
     batch: usize,
@@ -101,7 +101,7 @@ pub struct Loss {
 }
 
 /// The number of a record is the residual xᵀθ − y.
-impl RecordLoss<RecordTables> for Loss {
+impl RecordLoss<RecordTables> for RidgeLoss {
     const LARGEST_WEIGHT: f64 = 1.0;
 
     fn l2(&self) -> f64 {

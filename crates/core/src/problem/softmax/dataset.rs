@@ -1,6 +1,6 @@
 //! Softmax regression on a user's records.
 
-use super::{ClassRecords, Loss, Softmax};
+use super::{ClassRecords, Softmax, SoftmaxLoss};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{CLASSES, Held, RecordCost};
@@ -53,7 +53,7 @@ impl crate::problem::Settings for Settings {
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
         let loaded = self.dataset.load(files, seed, false)?;
         let (records, classes) = (&loaded.records, loaded.records.count_classes()?);
-        let loss = Loss { classes, l2: self.l2, batch: self.batch };
+        let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
         loaded.problem(loss, files, |part, sets| {
             let labels = records.classes_of(part)?;
             let label = |i: &usize| labels[*i] as u8;

@@ -14,11 +14,11 @@ use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, difference, do
 use crate::linalg::Matrix;
 
 /// An instance.
-pub type Softmax = RecordProblem<Loss, ClassTables>;
+pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
 
 /// The loss log Σ_k exp(u_k) − u_y of a record of class y with logits u.
 #[derive(Clone, Copy, Debug)]
-pub struct Loss {
+pub struct SoftmaxLoss {
     /// K.
     pub classes: usize,
     /// λ.
@@ -50,7 +50,7 @@ fn sum_over(
 }
 
 /// The numbers of a record are the probabilities p of the classes, and W = diag(p) − ppᵀ.
-impl RecordLoss<ClassTables> for Loss {
+impl RecordLoss<ClassTables> for SoftmaxLoss {
     const LARGEST_WEIGHT: f64 = 0.5;
     /// A product costs 4 d K numbers per record, and the Hessian (d K)²/2.
     const MOST_FACTORED: usize = 100;

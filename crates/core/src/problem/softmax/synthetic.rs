@@ -15,7 +15,7 @@
 //!
 //! All that a client draws comes from its own stream, so the first clients stay when N grows.
 
-use super::{Loss, Softmax};
+use super::{Softmax, SoftmaxLoss};
 use crate::kernel::dot;
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
@@ -149,7 +149,7 @@ impl crate::problem::Settings for Settings {
             ..Given::default()
         };
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
-        let loss = Loss { classes: self.classes, l2: self.l2, batch: self.batch };
+        let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };
         Softmax::new(loss, tables, given)
     }
 }

@@ -22,7 +22,7 @@ fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)
 
 fn on(records: &[ClassRecords], [d, classes, batch]: [usize; 3], l2: f64) -> Softmax {
     let tables = ClassTables::new(d, classes, l2, records);
-    Softmax::new(Loss { classes, l2, batch }, tables, Given::default()).unwrap()
+    Softmax::new(SoftmaxLoss { classes, l2, batch }, tables, Given::default()).unwrap()
 }
 
 fn instance(d: usize, classes: usize, batch: usize) -> Softmax {

@@ -3,9 +3,9 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
+use crate::analysis::errata::{CounterexampleNumbers, Erratum, Gravity, SourceErrata, errata};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
-use exactfed_core::theory::errata::{Erratum, Gravity, Numbers, SourceErrata, errata};
 use exactfed_core::words::joined;
 use serde::Serialize;
 
@@ -148,7 +148,7 @@ impl Errata {
                 Some(claim_on(claim, ""))
             };
             let rows = erratum.counterexamples.iter().filter_map(|example| {
-                let Numbers { printed, holds } = example.numbers()?;
+                let CounterexampleNumbers { printed, holds } = example.numbers()?;
                 Some([example.what.clone(), short(printed), short(holds)])
             });
             ErratumText {

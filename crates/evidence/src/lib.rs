@@ -42,6 +42,7 @@ pub use cells::runs::{Grouping, NoSample, Runs, TraceNeeds};
 pub use cells::setting_text::{details, name, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, tuned};
+pub use exactfed_core::theory::errata;
 pub use exactfed_runner::manifest::figure::Scale;
 pub use figures::curves::curves;
 pub use figures::line_figure::{self, band_name, x_value};

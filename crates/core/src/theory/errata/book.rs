@@ -1,6 +1,6 @@
 //! BOOK (chapter 5): exact instances of its errors.
 
-use super::{Numbers, NumbersById};
+use super::{CounterexampleNumbers, NumbersById};
 
 /// ((√λ + μ³)^i − √λ^i)/μ³ at √λ = 1 − μ and i = 1/μ.
 fn excess_of_the_factor(mu: f64) -> f64 {
@@ -9,8 +9,8 @@ fn excess_of_the_factor(mu: f64) -> f64 {
 }
 
 /// (5.57) has √λ^i + O(μ³) where (√λ + O(μ³))^i is meant, which is √λ^i + O(μ²).
-fn iterated_factor() -> Numbers {
-    Numbers { printed: excess_of_the_factor(0.1), holds: excess_of_the_factor(0.001) }
+fn iterated_factor() -> CounterexampleNumbers {
+    CounterexampleNumbers { printed: excess_of_the_factor(0.1), holds: excess_of_the_factor(0.001) }
 }
 
 /// The local steps of one client with J(w) = w²/2, E_k of them of size μ/E_k from w = 1: φ_0, …, φ_E.
@@ -24,15 +24,18 @@ fn perturbation(mu: f64, steps: usize) -> f64 {
 }
 
 /// (5.21) has μd_i, but d_i of (5.20) has the factor μ_kE_k = μ already: w_i = w_{i−1} − μ∇̂J − d_i.
-fn step_counted_twice() -> Numbers {
+fn step_counted_twice() -> CounterexampleNumbers {
     let mu = 0.5;
-    Numbers { printed: 1.0 - mu - mu * mu * perturbation(mu, 2), holds: local_steps(mu, 2)[2] }
+    CounterexampleNumbers {
+        printed: 1.0 - mu - mu * mu * perturbation(mu, 2),
+        holds: local_steps(mu, 2)[2],
+    }
 }
 
 /// Below (5.25) E 1_{k,i} is printed as K/L, which is above 1; it is L/K, as (5.8) and step (a) have it.
-fn participation() -> Numbers {
+fn participation() -> CounterexampleNumbers {
     let (k, l) = (2.0, 1.0);
-    Numbers { printed: k / l, holds: l / k }
+    CounterexampleNumbers { printed: k / l, holds: l / k }
 }
 
 /// The K and L of the instance of (5.41).
@@ -40,23 +43,26 @@ const SAMPLED: (f64, f64) = (4.0, 1.0);
 
 /// (5.41) replaces 1/L by 1/K under the norm, which loses (K/L)²; by Jensen's inequality over the cohort the bound is
 /// (μ²/K) Σ E‖d_k‖² and not (μ²L/K²) Σ E‖d_k‖².
-fn mean_over_the_cohort() -> Numbers {
+fn mean_over_the_cohort() -> CounterexampleNumbers {
     let (k, l) = SAMPLED;
-    Numbers { printed: l / (k * k) * k, holds: 1.0 }
+    CounterexampleNumbers { printed: l / (k * k) * k, holds: 1.0 }
 }
 
 /// (5.45) is half of the gradient of (5.44); with it ν, δ, β² and σ² of Theorem 5.1 are those of J/2.
-fn gradient_of_a_square() -> Numbers {
+fn gradient_of_a_square() -> CounterexampleNumbers {
     let (h, gamma, w): (f64, f64, f64) = (1.0, 1.0, 0.0);
     let loss = |w: f64| (gamma - h * w) * (gamma - h * w);
-    Numbers { printed: -h * (gamma - h * w), holds: (loss(w + 0.5) - loss(w - 0.5)) / 1.0 }
+    CounterexampleNumbers {
+        printed: -h * (gamma - h * w),
+        holds: (loss(w + 0.5) - loss(w - 0.5)) / 1.0,
+    }
 }
 
 /// λ_k of (5.50) has μ_k²/E_k² where the step is μ/E_k and its square μ²/E_k².
-fn rate_of_a_client() -> Numbers {
+fn rate_of_a_client() -> CounterexampleNumbers {
     let (mu, e): (f64, f64) = (0.4, 2.0);
     let step = mu / e;
-    Numbers {
+    CounterexampleNumbers {
         printed: 1.0 - 2.0 * step + step * step / (e * e),
         holds: (1.0 - step) * (1.0 - step),
     }
@@ -64,32 +70,35 @@ fn rate_of_a_client() -> Numbers {
 
 /// (5.52) bounds ‖w_k° − φ_{k,e}‖² (printed without the square), (5.47) needs ‖φ_{k,e−1} − w_{i−1}‖², and (5.53) puts the one
 /// for the other. With steps as long as λ_k ≤ 1 allows, the latter is larger.
-fn distance_travelled() -> Numbers {
+fn distance_travelled() -> CounterexampleNumbers {
     // μ/E_k = 2: φ_1 is as far beyond w_k° = 0 as w_{i−1} = 1 is before it, and λ_k = 1.
     let path = local_steps(4.0, 2);
     let mean = path[..2].iter().fold(0.0, |sum, phi| sum + 0.5 * (phi - 1.0) * (phi - 1.0));
-    Numbers { printed: 1.0, holds: mean }
+    CounterexampleNumbers { printed: 1.0, holds: mean }
 }
 
 /// E‖d_i‖² of (5.20) is of order μ⁴, since a client moves by O(μ) in a round; (5.54) has O(μ²), through (5.53). With the
 /// μd_i of (5.21) the proof of Theorem 5.1 counts μ² twice, and both slips cancel in (5.61).
-fn order_of_the_perturbation() -> Numbers {
+fn order_of_the_perturbation() -> CounterexampleNumbers {
     let mu = 0.01;
     let perturbation = mu * perturbation(mu, 2);
-    Numbers { printed: 2.0 * mu * mu, holds: perturbation * perturbation }
+    CounterexampleNumbers { printed: 2.0 * mu * mu, holds: perturbation * perturbation }
 }
 
 /// (5.55) has w̃_i on both sides, which bounds E‖w̃_i‖² without its past; the right side is about w̃_{i−1}.
-fn same_iterate_on_both_sides() -> Numbers {
+fn same_iterate_on_both_sides() -> CounterexampleNumbers {
     let mu = 0.1;
-    Numbers { printed: 0.0, holds: (1.0 - mu) * (1.0 - mu) }
+    CounterexampleNumbers { printed: 0.0, holds: (1.0 - mu) * (1.0 - mu) }
 }
 
 /// (5.64) computes μ²/(1 − √λ) with λ for √λ: half of what holds.
-fn root_of_lambda() -> Numbers {
+fn root_of_lambda() -> CounterexampleNumbers {
     let (mu, nu): (f64, f64) = (0.1, 1.0);
     let lambda = 1.0 - 2.0 * mu * nu + mu * mu;
-    Numbers { printed: mu / (2.0 * nu - mu), holds: mu * mu / (1.0 - libm::sqrt(lambda)) }
+    CounterexampleNumbers {
+        printed: mu / (2.0 * nu - mu),
+        holds: mu * mu / (1.0 - libm::sqrt(lambda)),
+    }
 }
 
 /// √λ at ν = δ, β = 0.
@@ -98,9 +107,9 @@ fn root(mu: f64, nu: f64) -> f64 {
 }
 
 /// Below (5.65): √λ ≥ ½ is said to follow from μ ≤ ν/2, which has another unit; it follows from μ ≤ 1/(2ν).
-fn small_enough() -> Numbers {
+fn small_enough() -> CounterexampleNumbers {
     let nu = 1.5;
-    Numbers { printed: 0.5, holds: root(0.5 * nu, nu) }
+    CounterexampleNumbers { printed: 0.5, holds: root(0.5 * nu, nu) }
 }
 
 /// The numbers of the counterexamples, by id.

@@ -79,7 +79,7 @@ pub struct Counterexample {
 
 /// The number of a counterexample, as printed and as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Numbers {
+pub struct CounterexampleNumbers {
     /// By the printed expression.
     pub printed: f64,
     /// The exact number, or that of the corrected expression.
@@ -87,11 +87,11 @@ pub struct Numbers {
 }
 
 /// The id of a counterexample with the function that computes it.
-type NumbersById = (&'static str, fn() -> Numbers);
+type NumbersById = (&'static str, fn() -> CounterexampleNumbers);
 
 impl Counterexample {
     /// Its numbers; `None` if no function has its id.
-    pub fn numbers(&self) -> Option<Numbers> {
+    pub fn numbers(&self) -> Option<CounterexampleNumbers> {
         let all = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
         let known = all.into_iter().flatten().find(|(id, _)| *id == self.id);
         known.map(|(_, compute)| compute())
@@ -103,7 +103,7 @@ pub fn errata() -> &'static [SourceErrata] {
     static ERRATA: LazyLock<[SourceErrata; 4]> = LazyLock::new(|| {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct File {
+        struct ErrataFile {
             compared: String,
             errata: Vec<Erratum>,
         }
@@ -114,7 +114,7 @@ pub fn errata() -> &'static [SourceErrata] {
             ("BOOK", include_str!("book.toml")),
         ];
         files.map(|(source, text)| {
-            let File { compared, errata } =
+            let ErrataFile { compared, errata } =
                 toml::from_str(text).unwrap_or_else(|error| panic!("errata of {source}: {error}"));
             SourceErrata { source, compared, errata }
         })
@@ -151,7 +151,8 @@ mod tests {
         let mut ids = HashSet::new();
         for example in all.flat_map(|erratum| &erratum.counterexamples) {
             let Counterexample { id, what } = example;
-            let Numbers { printed, holds } = example.numbers().unwrap_or_else(|| panic!("{id}"));
+            let CounterexampleNumbers { printed, holds } =
+                example.numbers().unwrap_or_else(|| panic!("{id}"));
             let apart = (printed - holds).abs();
             assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
             assert!(ids.insert(id), "{id} twice");

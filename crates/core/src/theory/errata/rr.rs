@@ -1,6 +1,6 @@
 //! Errors in RR.
 
-use super::{Numbers, NumbersById};
+use super::{CounterexampleNumbers, NumbersById};
 
 /// Two scalar quadratic functions with curvatures a_c and minimisers θ_c*, without noise.
 struct TwoClients {
@@ -66,101 +66,113 @@ fn printed_identity(step: f64, steps: u32) -> f64 {
         / (1.0 - mean(&|c| power(PAIR.curvatures[c], steps - 1)))
 }
 
-fn proposition_2(factor: f64) -> Numbers {
+fn proposition_2(factor: f64) -> CounterexampleNumbers {
     let (step, steps) = (0.1, 3);
-    Numbers { printed: factor * printed_identity(step, steps), holds: PAIR.bias(step, steps) }
+    CounterexampleNumbers {
+        printed: factor * printed_identity(step, steps),
+        holds: PAIR.bias(step, steps),
+    }
 }
 
-fn theorem_2() -> Numbers {
+fn theorem_2() -> CounterexampleNumbers {
     let (step, steps) = (0.1, 3);
     let weight = |a: f64| libm::pow(1.0 - step * a, f64::from(steps)) - 1.0;
-    Numbers { printed: PAIR.mean_over(step, steps, weight), holds: PAIR.bias(step, steps) }
+    CounterexampleNumbers {
+        printed: PAIR.mean_over(step, steps, weight),
+        holds: PAIR.bias(step, steps),
+    }
 }
 
 /// a = 1 ± δ and gradients ± g at θ*, at H = 2 and γ = ½.
-fn halved_bound() -> Numbers {
+fn halved_bound() -> CounterexampleNumbers {
     let (delta, gradient, step) = (1e-4, 1.0, 0.5);
     let curvatures = [1.0 + delta, 1.0 - delta];
     // Gradients +g and −g at θ* = 0.
     let pair =
         TwoClients { curvatures, optima: [-gradient / curvatures[0], gradient / curvatures[1]] };
     let bound = step * delta * gradient / (1.0 - delta);
-    Numbers { printed: 0.5, holds: pair.bias(step, 2).abs() / bound }
+    CounterexampleNumbers { printed: 0.5, holds: pair.bias(step, 2).abs() / bound }
 }
 
-fn sign_of_heterogeneity() -> Numbers {
-    Numbers { printed: -PAIR.first_order(1e-3, 3), holds: PAIR.bias(1e-3, 3) }
+fn sign_of_heterogeneity() -> CounterexampleNumbers {
+    CounterexampleNumbers { printed: -PAIR.first_order(1e-3, 3), holds: PAIR.bias(1e-3, 3) }
 }
 
 /// θ* = 1 without heterogeneity and noise: every run ends at 1.
-fn weights(steps: f64) -> Numbers {
-    Numbers { printed: (2.0 * steps - 1.0) / (steps - 1.0) - 1.0, holds: 1.0 }
+fn weights(steps: f64) -> CounterexampleNumbers {
+    CounterexampleNumbers { printed: (2.0 * steps - 1.0) / (steps - 1.0) - 1.0, holds: 1.0 }
 }
 
-fn first_covariance() -> Numbers {
-    Numbers { printed: 1.0, holds: 0.5 * (1.0 + 3.0) }
+fn first_covariance() -> CounterexampleNumbers {
+    CounterexampleNumbers { printed: 1.0, holds: 0.5 * (1.0 + 3.0) }
 }
 
 /// With γ = ε² the three conditions of (65) on H at ε = 10⁻⁴.
-fn exponents() -> Numbers {
+fn exponents() -> CounterexampleNumbers {
     let epsilon: f64 = 1e-4;
     let step = epsilon * epsilon;
     // γ⁴H⁴ = ε² and γ³H² = ε².
     let quartic = libm::pow(epsilon, 0.5) / step;
     let cubic = libm::sqrt(epsilon * epsilon / (step * step * step));
     let rounds = |steps: f64| 1.0 / (step * steps);
-    Numbers { printed: libm::pow(epsilon, -2.0 / 3.0), holds: rounds(quartic.min(cubic)) }
+    CounterexampleNumbers {
+        printed: libm::pow(epsilon, -2.0 / 3.0),
+        holds: rounds(quartic.min(cubic)),
+    }
 }
 
 /// Where γμH = 1: Σ_t (1 − γμ)^{Ht} against 1/(γμH).
-fn series_over_rounds() -> Numbers {
+fn series_over_rounds() -> CounterexampleNumbers {
     let (x, steps): (f64, f64) = (0.1, 10.0);
-    Numbers { printed: 1.0 / (x * steps), holds: 1.0 / (1.0 - libm::pow(1.0 - x, steps)) }
+    CounterexampleNumbers {
+        printed: 1.0 / (x * steps),
+        holds: 1.0 / (1.0 - libm::pow(1.0 - x, steps)),
+    }
 }
 
 /// The largest γL for which both runs meet the condition of Theorem 4 of the second version.
-fn largest_steps() -> Numbers {
+fn largest_steps() -> CounterexampleNumbers {
     let single = 1.0 / 45.0;
-    Numbers { printed: single, holds: single / 2.0 }
+    CounterexampleNumbers { printed: single, holds: single / 2.0 }
 }
 
 /// F(θ) = −θ²/2 is 1-smooth.
-fn cocoercivity() -> Numbers {
+fn cocoercivity() -> CounterexampleNumbers {
     let gradient = |theta: f64| -theta;
     let apart = gradient(1.0) - gradient(0.0);
-    Numbers { printed: apart, holds: apart * apart }
+    CounterexampleNumbers { printed: apart, holds: apart * apart }
 }
 
-fn variance_at_the_solution() -> Numbers {
+fn variance_at_the_solution() -> CounterexampleNumbers {
     let noise: f64 = 2.0;
     // E^{1/p} ε^{2p} = 4 for every p.
     let tau = libm::sqrt(noise * noise);
-    Numbers { printed: tau, holds: 0.5 * (noise * noise + noise * noise) }
+    CounterexampleNumbers { printed: tau, holds: 0.5 * (noise * noise + noise * noise) }
 }
 
 /// The term of Lemma 8 with every f_c multiplied by 2 and γ divided by 2, as a multiple of that
 /// before. The left side does not change.
-fn scaling() -> Numbers {
+fn scaling() -> CounterexampleNumbers {
     let printed = |step: f64, zeta: f64, mu: f64, _: f64| step * step * zeta / (mu * mu);
     let holds = |step: f64, zeta: f64, mu: f64, l: f64| libm::pow(step * l * zeta / mu, 2.0);
     let factor = |term: &dyn Fn(f64, f64, f64, f64) -> f64| {
         term(0.01 / 2.0, 1.0 * 2.0, 1.0 * 2.0, 3.0 * 2.0) / term(0.01, 1.0, 1.0, 3.0)
     };
-    Numbers { printed: factor(&printed), holds: factor(&holds) }
+    CounterexampleNumbers { printed: factor(&printed), holds: factor(&holds) }
 }
 
-fn least_or_largest() -> Numbers {
+fn least_or_largest() -> CounterexampleNumbers {
     let (a, b): (f64, f64) = (1.0, 0.0);
-    Numbers { printed: 2.0 * libm::pow(a.min(b), 2.0), holds: a * a + b * b }
+    CounterexampleNumbers { printed: 2.0 * libm::pow(a.min(b), 2.0), holds: a * a + b * b }
 }
 
 /// (γ, L = μ, τ) of f(x) = x²/2 with additive noise, H = 1.
 const LEMMA_5: (f64, f64, f64) = (0.5, 1.0, 1.0);
 
-fn last_term_of_lemma_5() -> Numbers {
+fn last_term_of_lemma_5() -> CounterexampleNumbers {
     let (step, l, tau) = LEMMA_5;
     let stated = step * tau * tau / (l * (1.0 - step * l));
-    Numbers { printed: 2.0 * stated, holds: stated }
+    CounterexampleNumbers { printed: 2.0 * stated, holds: stated }
 }
 
 /// What the coefficients of (22) sum to at γL = x, of which the lemma needs at most 5, with the
@@ -172,8 +184,11 @@ fn coefficients(cubic: f64, x: f64) -> f64 {
 
 /// The coefficient of γ³a²bc² in (a² − 2γb + γ²c²)³ is 6 · (−2); with |b| ≤ ac that of −8γ³b³
 /// is added to it.
-fn sum_of_lemma_6() -> Numbers {
-    Numbers { printed: coefficients(6.0 + 8.0, 0.125), holds: coefficients(6.0 * 2.0 + 8.0, 0.125) }
+fn sum_of_lemma_6() -> CounterexampleNumbers {
+    CounterexampleNumbers {
+        printed: coefficients(6.0 + 8.0, 0.125),
+        holds: coefficients(6.0 * 2.0 + 8.0, 0.125),
+    }
 }
 
 /// The factor of ‖V − θ*‖² on the left for f(x; Z) = Lx²/2 with probability 0.1 and 0 otherwise.
@@ -182,12 +197,12 @@ fn left_of_lemma_7(step_times_l: f64) -> f64 {
     1.0 + 2.0 * step_times_l * step_times_l * probability - 2.0 * step_times_l * probability
 }
 
-fn step_of_lemma_7() -> Numbers {
-    Numbers { printed: 1.0 - 0.1, holds: left_of_lemma_7(1.0) }
+fn step_of_lemma_7() -> CounterexampleNumbers {
+    CounterexampleNumbers { printed: 1.0 - 0.1, holds: left_of_lemma_7(1.0) }
 }
 
 /// N⁻¹ Σ_c (1 − Γ_c)(θ_c* − θ*), and as the sum of the proof has it.
-fn neumann_series() -> Numbers {
+fn neumann_series() -> CounterexampleNumbers {
     let (step, steps): (f64, i32) = (0.1, 3);
     let power = |a: f64, h: i32| libm::pow(1.0 - step * a, f64::from(h));
     let series = |c: usize| {
@@ -197,19 +212,28 @@ fn neumann_series() -> Numbers {
     };
     let exact =
         |c: usize| (1.0 - power(PAIR.curvatures[c], steps)) * (PAIR.optima[c] - PAIR.optimum());
-    Numbers { printed: 0.5 * (series(0) + series(1)), holds: 0.5 * (exact(0) + exact(1)) }
+    CounterexampleNumbers {
+        printed: 0.5 * (series(0) + series(1)),
+        holds: 0.5 * (exact(0) + exact(1)),
+    }
 }
 
-fn sum_of_powers() -> Numbers {
+fn sum_of_powers() -> CounterexampleNumbers {
     let (step, steps) = (0.1, 3);
     let sum = (0..steps).fold(0.0, |sum, h| sum + libm::pow(1.0 - step, f64::from(h)));
-    Numbers { printed: 1.0 - libm::pow(1.0 - step, f64::from(steps)), holds: -step * sum }
+    CounterexampleNumbers {
+        printed: 1.0 - libm::pow(1.0 - step, f64::from(steps)),
+        holds: -step * sum,
+    }
 }
 
-fn sums_over_steps() -> Numbers {
+fn sums_over_steps() -> CounterexampleNumbers {
     let steps = 3;
     let sum = |range: std::ops::RangeInclusive<i32>| range.map(|h| steps - h - 1).sum::<i32>();
-    Numbers { printed: f64::from(sum(1..=steps)), holds: f64::from(sum(0..=steps - 1)) }
+    CounterexampleNumbers {
+        printed: f64::from(sum(1..=steps)),
+        holds: f64::from(sum(0..=steps - 1)),
+    }
 }
 
 /// γ, H and N of the instance of the remark after Theorem 4, with γH = 1/N.
@@ -226,11 +250,11 @@ fn variance() -> f64 {
     step * step * noise / clients / (1.0 - contraction * contraction)
 }
 
-fn speed_up() -> Numbers {
+fn speed_up() -> CounterexampleNumbers {
     let (step, steps, _) = SPEED_UP;
     let gone = |a: f64| 1.0 - libm::pow(1.0 - step * a, f64::from(steps));
     let bias = PAIR.mean_over(step, steps.unsigned_abs(), gone);
-    Numbers { printed: variance(), holds: bias * bias }
+    CounterexampleNumbers { printed: variance(), holds: bias * bias }
 }
 
 /// The numbers of the counterexamples, by id.

@@ -1,6 +1,6 @@
 //! SCAFFLSA (arXiv:2402.04114, first version): exact instances of its errors.
 
-use super::{Numbers, NumbersById};
+use super::{CounterexampleNumbers, NumbersById};
 use crate::kernel::dot;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -8,10 +8,10 @@ use crate::problem::td::{Environment, Noise, Td};
 
 /// (14) of A3 is printed as sym E A ≼ L⁻¹ E AᵀA, which Appendix D proves too; Lemma C.5 uses
 /// sym E A ≽ L⁻¹ E AᵀA. As printed every smaller L will do, and so every step size.
-fn reversed_14() -> Numbers {
+fn reversed_14() -> CounterexampleNumbers {
     let (a, l): (f64, f64) = (1.0, 0.1);
     let eta = 0.5 / l;
-    Numbers {
+    CounterexampleNumbers {
         printed: (1.0 - eta * a) - eta * (1.0 / l - eta) * a * a,
         holds: (1.0 - eta * a) * (1.0 - eta * a),
     }
@@ -23,9 +23,9 @@ fn root_mean_square(eta: f64) -> f64 {
 }
 
 /// Below A3: "whenever A3 holds, A2 also holds with the same constant a". It holds with a/2 for η ≤ 1/L.
-fn same_rate() -> Numbers {
+fn same_rate() -> CounterexampleNumbers {
     let eta = 0.25;
-    Numbers { printed: 1.0 - eta, holds: root_mean_square(eta) }
+    CounterexampleNumbers { printed: 1.0 - eta, holds: root_mean_square(eta) }
 }
 
 /// States that follow each other independently and equally likely, with these features and rewards.
@@ -43,7 +43,7 @@ fn independent_states(
 
 /// (15) defines θ_c* as the projection of the value function, (19) and (20) as the TD fixed point;
 /// the iterates go to the latter.
-fn fixed_point_15() -> Numbers {
+fn fixed_point_15() -> CounterexampleNumbers {
     let phi = [1.0, 0.5];
     let (rewards, discount) = (vec![1.0, 0.0], 0.5);
     // V = r + γ mean V, and mean V = mean r + γ mean V.
@@ -51,16 +51,16 @@ fn fixed_point_15() -> Numbers {
     let value = [rewards[0] + discount * mean, rewards[1] + discount * mean];
     let fixed = independent_states(phi.to_vec(), 1, discount, rewards)
         .map_or(f64::NAN, |td| td.optimum()[0]);
-    Numbers { printed: dot(&phi, &value) / dot(&phi, &phi), holds: fixed }
+    CounterexampleNumbers { printed: dot(&phi, &value) / dot(&phi, &phi), holds: fixed }
 }
 
 /// L of Lemma 3.1: (1 + γ)/((1 − γ)²ν) is proved for the reversed (14). By E AᵀA ≼ (1 + γ)²Σφ and
 /// sym Ā ≽ (1 − γ)Σφ the corrected (14) holds with (1 + γ)²/(1 − γ), which is smaller and does not depend on ν.
-fn constant_of_lemma_3_1() -> Numbers {
+fn constant_of_lemma_3_1() -> CounterexampleNumbers {
     let discount = 0.95;
     let nu = 0.5;
     let apart = 1.0 - discount;
-    Numbers {
+    CounterexampleNumbers {
         printed: (1.0 + discount) / (apart * apart * nu),
         holds: (1.0 + discount) * (1.0 + discount) / apart,
     }
@@ -77,12 +77,12 @@ fn drift_bound(eta: f64, steps: f64, factor: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// (26): the terms lack ‖Ā_c‖²/2.
-fn bound_26() -> Numbers {
+fn bound_26() -> CounterexampleNumbers {
     let (eta, steps) = (0.01, 2.0);
     let rho = STEEP
         .iter()
         .fold(0.0, |sum, (a, x)| sum + 0.5 * (1.0 - (1.0 - eta * a) * (1.0 - eta * a)) * x);
-    Numbers { printed: drift_bound(eta, steps, |_| 1.0), holds: rho.abs() }
+    CounterexampleNumbers { printed: drift_bound(eta, steps, |_| 1.0), holds: rho.abs() }
 }
 
 /// |θ_K − θ*| at communications of two clients without noise, A_c = 1 and 3, θ_c* = 1 and −1, θ* = −½, from 0 with
@@ -106,8 +106,11 @@ fn without_noise(eta: f64, rounds: usize, hat: bool) -> f64 {
 
 /// (42), (44) and (124) begin a local step at θ̂_{k−1}, so that no step ever uses the average; (43) and (125)
 /// begin it at θ_{k−1}.
-fn hat_in_42() -> Numbers {
-    Numbers { printed: without_noise(0.1, 60, true), holds: without_noise(0.1, 60, false) }
+fn hat_in_42() -> CounterexampleNumbers {
+    CounterexampleNumbers {
+        printed: without_noise(0.1, 60, true),
+        holds: without_noise(0.1, 60, false),
+    }
 }
 
 /// The largest ε of Corollary 4.5, of A.7, and for which the right side of (121) is at most ε, at
@@ -118,19 +121,22 @@ fn precisions(a: f64) -> [f64; 3] {
 
 /// Corollaries 4.5 and A.7 print two ranges of ε, (·)^{2/5}/a and (·/a)^{2/5}. (121) is ε^{5/2}/(·/a) and must be at
 /// most ε, which gives (·/a)^{2/3}; and both conditions of the proof are needed, so that ∨ is ∧.
-fn corollary_4_5() -> [Numbers; 2] {
+fn corollary_4_5() -> [CounterexampleNumbers; 2] {
     let ([main, _, small], [_, appendix, large]) = (precisions(0.1), precisions(10.0));
-    [Numbers { printed: main, holds: small }, Numbers { printed: appendix, holds: large }]
+    [
+        CounterexampleNumbers { printed: main, holds: small },
+        CounterexampleNumbers { printed: appendix, holds: large },
+    ]
 }
 
 /// The middle of (121) with the factor that it lacks, and its printed right side, at ε = ½, a = N = E_c‖Σ_Ã‖ = 1,
 /// v ∨ σ = 20 and E_c‖θ_c* − θ*‖ = 4, which give η = 1/80 and H = 10.
-fn lost_factors_of_121() -> Numbers {
+fn lost_factors_of_121() -> CounterexampleNumbers {
     let (epsilon, a, clients, apart, spread, noise): (f64, f64, f64, f64, f64, f64) =
         (0.5, 1.0, 1.0, 4.0, 1.0, 20.0);
     let path = epsilon * a / apart;
     let eta = a * clients * epsilon * epsilon / noise;
-    Numbers {
+    CounterexampleNumbers {
         printed: libm::pow(epsilon, 2.5) * libm::sqrt(1.0 / noise) * a / apart,
         holds: libm::sqrt(eta / clients * spread) * libm::pow(path, 1.5) * apart / a,
     }
@@ -154,9 +160,9 @@ fn unit_features(n: usize, discount: f64) -> Option<(f64, f64)> {
 }
 
 /// The condition of the main text on H has 2C_A² where the proof has max(‖Ā_c‖² + ‖Σ_Ã‖).
-fn condition_on_steps() -> Numbers {
+fn condition_on_steps() -> CounterexampleNumbers {
     let (square, noise) = unit_features(10, 0.95).unwrap_or((f64::NAN, f64::NAN));
-    Numbers { printed: 1.0 / (32.0 * square), holds: 1.0 / (16.0 * (square + noise)) }
+    CounterexampleNumbers { printed: 1.0 / (32.0 * square), holds: 1.0 / (16.0 * (square + noise)) }
 }
 
 /// E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
@@ -166,10 +172,10 @@ fn scalar_moments(eta: f64) -> (f64, f64) {
 }
 
 /// (96) is printed as an equality and without the number t − s of its terms.
-fn variance_96() -> Numbers {
+fn variance_96() -> CounterexampleNumbers {
     let (eta, gap) = (0.1, 10);
     let (second, mean) = scalar_moments(eta);
-    Numbers {
+    CounterexampleNumbers {
         printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
         holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),
     }
@@ -282,9 +288,9 @@ fn kronecker(m: &Matrix) -> Matrix {
 
 /// Lemma A.2, and with it the third term of Theorems 4.1 and A.5: the factor t − s that (96) lacks makes the
 /// second term of (75) too small by 1/√(ηaH). The ratio of the two sides has no bound as t → 0.
-fn lemma_a2() -> Numbers {
+fn lemma_a2() -> CounterexampleNumbers {
     let pencil = Pencil::new(0.01);
-    Numbers { printed: pencil.bounds().0, holds: pencil.fluctuation() }
+    CounterexampleNumbers { printed: pencil.bounds().0, holds: pencil.fluctuation() }
 }
 
 /// (a, σ, ε², ψ_0) of the instance of Corollary B.3: clients of one distribution.
@@ -292,11 +298,11 @@ const B3: (f64, f64, f64, f64) = (1.0, 1.0, 0.01, 100.0);
 
 /// Corollary B.3: with its η, (162) has half of the 1/(ηa) = 8σ/(ε²a²) that it needs, and log(ψ_0/(2ε²)) where
 /// log(2ψ_0/ε²) is needed.
-fn corollary_b3() -> Numbers {
+fn corollary_b3() -> CounterexampleNumbers {
     let (a, sigma, target, start) = B3;
     let eta = target * a / (8.0 * sigma);
     let steps = libm::ceil(4.0 * sigma / (target * a * a) * libm::log(start / (2.0 * target)));
-    Numbers { printed: target, holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start }
+    CounterexampleNumbers { printed: target, holds: libm::pow(1.0 - eta * a, 2.0 * steps) * start }
 }
 
 /// The moments of the example of Theorem B.4, all of them means over clients: E‖θ̄ − θ*‖², and of D_c = θ_c − θ̄
@@ -355,18 +361,21 @@ fn printed_b4(step: f64, p: f64, steps: i32) -> f64 {
 
 /// Theorem B.4: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for no p but
 /// p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
-fn theorem_b4() -> [Numbers; 3] {
+fn theorem_b4() -> [CounterexampleNumbers; 3] {
     let step = 0.05;
     let matched = libm::sqrt(2.0 * step - step * step);
     let corollary = libm::sqrt(step);
     let limit = |p| Example::new(step, p).after(4000).lyapunov();
     [
-        Numbers {
+        CounterexampleNumbers {
             printed: printed_b4(step, matched, 0),
             holds: Example::new(step, matched).lyapunov(),
         },
-        Numbers { printed: printed_b4(step, matched, 4000), holds: limit(matched) },
-        Numbers { printed: printed_b4(step, corollary, 4000), holds: limit(corollary) },
+        CounterexampleNumbers { printed: printed_b4(step, matched, 4000), holds: limit(matched) },
+        CounterexampleNumbers {
+            printed: printed_b4(step, corollary, 4000),
+            holds: limit(corollary),
+        },
     ]
 }
 
@@ -375,11 +384,11 @@ const NOISE_STEP: f64 = 0.04;
 
 /// Appendix B has Tr Σ_ε, the noise at θ_c*, where its proofs bound that of ω, at θ* (Theorems 5.1 and 5.3 have it
 /// right). With b_c(Z) = A_c(Z)θ_c* the first is 0.
-fn noise_at_local_optimum() -> Numbers {
+fn noise_at_local_optimum() -> CounterexampleNumbers {
     // θ' = (1 − ηm)θ + ηd with m, d the half sum and half difference of A_1 and A_2, uncorrelated.
     let (eta, variance) = (NOISE_STEP, 0.25);
     let contraction = 1.0 - 2.0 * eta + eta * eta * (1.0 + 0.5 * variance);
-    Numbers { printed: 0.0, holds: eta * eta * 0.5 * variance / (1.0 - contraction) }
+    CounterexampleNumbers { printed: 0.0, holds: eta * eta * 0.5 * variance / (1.0 - contraction) }
 }
 
 /// η, Ā and the dimension of the instance of Lemma C.6, in which A2 holds: E‖(I − ηA)u‖² = 0.8‖u‖².
@@ -387,12 +396,12 @@ const LEMMA_C6: (f64, f64, f64) = (0.4, 0.5, 16.0);
 
 /// Lemma C.6 bounds E^½‖I − C/H‖² of the operator norm by ‖Σ_Ã‖^½; (258) holds for the norm of a fixed vector's image,
 /// which is all that (188) needs.
-fn lemma_c6() -> Numbers {
+fn lemma_c6() -> CounterexampleNumbers {
     // H = 2: I − C/2 = ηA/2, Ã = ±√d e_i e_iᵀ with i uniform among d = 16, so that Σ_Ã = I, and Ā = 0.5 I.
     let (eta, mean, d) = LEMMA_C6;
     let root = libm::sqrt(d);
     let square = 0.5 * ((mean + root) * (mean + root) + (root - mean) * (root - mean));
-    Numbers {
+    CounterexampleNumbers {
         printed: 0.5 * (libm::exp(eta * mean) - 1.0) + eta,
         holds: 0.5 * eta * libm::sqrt(square),
     }

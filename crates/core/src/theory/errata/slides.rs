@@ -1,6 +1,6 @@
 //! Errors in SLIDES.
 
-use super::{Numbers, NumbersById};
+use super::{CounterexampleNumbers, NumbersById};
 use crate::linalg::Matrix;
 use crate::problem::arrays::NoFiles;
 use crate::problem::quadratic::{self, Quadratic};
@@ -12,10 +12,10 @@ use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel}
 
 /// One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
 /// factor by which E x² falls in a step.
-fn contraction() -> Numbers {
+fn contraction() -> CounterexampleNumbers {
     let (mu, step) = (0.1, 0.5);
     let exact = (1.0 - mu) + mu * (1.0 - step) * (1.0 - step);
-    Numbers { printed: (1.0 - step * mu) * (1.0 - step * mu), holds: exact }
+    CounterexampleNumbers { printed: (1.0 - step * mu) * (1.0 - step * mu), holds: exact }
 }
 
 /// Two quadratic functions with curvatures 1 and 3 and unit noise.
@@ -62,11 +62,11 @@ fn cross_covariances() -> Option<(Matrix, Matrix, Matrix)> {
     Some((of(exact.theta_variate)?, of(printed?.theta_variate)?, of(corrected?.theta_variate)?))
 }
 
-fn cross_covariance() -> Numbers {
+fn cross_covariance() -> CounterexampleNumbers {
     let at = |m: &Matrix| m[(0, 0)];
     cross_covariances().map_or(
-        Numbers { printed: f64::NAN, holds: f64::NAN },
-        |(exact, printed, _)| Numbers { printed: at(&printed), holds: at(&exact) },
+        CounterexampleNumbers { printed: f64::NAN, holds: f64::NAN },
+        |(exact, printed, _)| CounterexampleNumbers { printed: at(&printed), holds: at(&exact) },
     )
 }
 
@@ -79,10 +79,10 @@ fn bias_of_fedavg(step: f64) -> f64 {
     sum / (2.0 - power(1.0) - power(3.0))
 }
 
-fn remainder_of_fedavg() -> Numbers {
+fn remainder_of_fedavg() -> CounterexampleNumbers {
     let (long, short): (f64, f64) = (1e-2, 1e-4);
     let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
-    Numbers { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
+    CounterexampleNumbers { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
 }
 
 /// The numbers of the counterexamples, by id.

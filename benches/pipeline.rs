@@ -8,7 +8,7 @@
 mod manifest;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use exactfed::analysis::analyse;
+use exactfed::evidence::analyse;
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::{self, Done, Prepared, Silent, prepare};

@@ -5,13 +5,13 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
-use crate::analysis::claims::{
+use crate::evidence::claims::{
     Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
 };
-use crate::analysis::frontier::{self, ComputedFrontier, FrontierCost};
-use crate::analysis::needs::{self, Needs};
-use crate::analysis::predictions::{MomentsCache, Theory, exact_bias};
-use crate::analysis::{CellResult, Grouping, Runs, tuned};
+use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost};
+use crate::evidence::needs::Needs;
+use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
+use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::Store;
 use exactfed_runner::manifest::claim::Selection;
@@ -426,7 +426,8 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
     };
     let traces: Traces = prepared.par_iter().filter_map(traces).collect();
     assert_eq!(traces.len(), plan.cells.len(), "{name}: results are missing: run `make reproduce`");
-    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(&plan, cell));
+    let needs = Needs::of_claims(&plan);
+    let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let cache = stored.map_or(MomentsCache::Off, |store| MomentsCache::Read(store));
     let theory = Theory::new(&plan, &prepared, &moments, cache);

@@ -2,11 +2,11 @@
 
 use crate::support::{Timing, digits};
 use crate::values::Values;
-use exactfed::analysis::{
+use exactfed::chart;
+use exactfed::evidence::{
     Body, Color, Curve, CurveValue, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
     Scale, Series, Style,
 };
-use exactfed::chart;
 use exactfed::stats::verdict::slope_weights;
 
 /// Groups of criterion, and the names of their panels.

@@ -1,6 +1,6 @@
 //! An axis: the position of a value, and the values with tick labels.
 
-use crate::analysis::Scale;
+use crate::evidence::Scale;
 use exactfed_core::words::power_of_ten;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::{Cartesian2d, ChartContext, SVGBackend};

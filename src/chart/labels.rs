@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::font;
 use super::layout::PanelArea;
-use crate::analysis::{
+use crate::evidence::{
     Curve, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Series, Style, words_before,
 };
 use exactfed_core::words::{count, number, readable};

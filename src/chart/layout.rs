@@ -4,7 +4,7 @@
 //! other panels fill rows of equal widths. The page's script follows the same rules in the width
 //! of its window.
 
-use crate::analysis::Figure;
+use crate::evidence::Figure;
 
 /// Width of a drawing for a page, in pixels: about that in which code hosts show documents, so that
 /// text keeps its size there.

@@ -3,7 +3,7 @@
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, centred, font, font_size, inner};
-use crate::analysis::{Map, Square};
+use crate::evidence::{Map, Square};
 use plotters::prelude::*;
 
 /// The height of a line of text.

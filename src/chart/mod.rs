@@ -16,7 +16,7 @@ mod panel;
 pub mod style;
 pub mod thumbnail;
 
-use crate::analysis::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Square, Style};
+use crate::evidence::{Body, Color, Figure, LegendEntry, Map, Maps, Panel, Plot, Square, Style};
 use labels::Label;
 use layout::{PAGE, PanelArea, TITLE, places};
 use panel::Frame;

@@ -5,7 +5,7 @@ use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, escape, font, font_size, inner};
-use crate::analysis::{Line, Panel, Plot, Point, Scale, Series};
+use crate::evidence::{Line, Panel, Plot, Point, Scale, Series};
 use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! The tables of colours, dash patterns and markers, so that no reader has to distinguish curves
 //! by colour alone. Pages read the same tables.
 
-use crate::analysis::{self, Color, Dash, Style};
+use crate::evidence::{self, Color, Dash, Style};
 use plotters::style::RGBColor;
 
 /// The palette on white paper: of each family its colour, then its shades from strong to light.
@@ -10,7 +10,7 @@ use plotters::style::RGBColor;
 /// colour-blind readers, with the same hue on either paper, so that a family is named alike in both;
 /// the shades have the hue of their family at five lightnesses, each at least 3 to 1 against the
 /// paper.
-pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
+pub const PALETTE: [(u8, u8, u8); evidence::COLORS] = [
     (0, 114, 178),
     (0, 77, 123),
     (0, 96, 152),
@@ -62,7 +62,7 @@ pub const PALETTE: [(u8, u8, u8); analysis::COLORS] = [
 ];
 
 /// The palette on dark paper, in the same order.
-pub const DARK_PALETTE: [(u8, u8, u8); analysis::COLORS] = [
+pub const DARK_PALETTE: [(u8, u8, u8); evidence::COLORS] = [
     (61, 155, 224),
     (165, 208, 255),
     (120, 191, 255),
@@ -114,10 +114,10 @@ pub const DARK_PALETTE: [(u8, u8, u8); analysis::COLORS] = [
 ];
 
 /// Dash patterns of measured curves; the first is solid.
-pub const DASHES: [&str; analysis::DASHES] = ["", "7 3", "2 2.5", "6 3 2 3"];
+pub const DASHES: [&str; evidence::DASHES] = ["", "7 3", "2 2.5", "6 3 2 3"];
 
 /// Dash patterns of predictions; the last is that of reference lines.
-pub const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
+pub const THIN_DASHES: [&str; evidence::THIN_DASHES] = [
     "1.5 3",
     "5 2",
     "8 3 1.5 3",
@@ -135,7 +135,7 @@ pub const THIN_DASHES: [&str; analysis::THIN_DASHES] = [
 ];
 
 /// The markers of curves: filled where they are measured, open where they are predicted.
-pub const MARKERS: [Marker; analysis::MARKERS] = [
+pub const MARKERS: [Marker; evidence::MARKERS] = [
     Marker { corners: 12, turn: 0.0, waist: 1.0 },
     Marker { corners: 4, turn: 45.0, waist: 1.0 },
     Marker { corners: 3, turn: 0.0, waist: 1.0 },
@@ -290,7 +290,7 @@ pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::SHADES;
+    use crate::evidence::SHADES;
 
     #[test]
     fn markers_are_drawn_around_their_point() {

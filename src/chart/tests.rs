@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::panel::stretches;
 use super::*;
-use crate::analysis::{
+use crate::evidence::{
     Color, Curve, CurveSetting, CurveValue, LabelledPoint, Line, Panel, Plot, Point, Scale, Series,
     Style,
 };

@@ -5,8 +5,8 @@
 
 use super::panel::{Frames, stretches};
 use super::style::{color_name, hex, rgb};
-use crate::analysis::family::FAMILIES;
-use crate::analysis::{Body, Color, Figure, Line, Map, Panel, Plot, Series, Square};
+use crate::evidence::family::FAMILIES;
+use crate::evidence::{Body, Color, Figure, Line, Map, Panel, Plot, Series, Square};
 use std::fmt::Write;
 
 /// Units of a miniature of curves; a card stretches them.
@@ -195,7 +195,7 @@ fn squares(map: &Map) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{
+    use crate::evidence::{
         Curve, CurveValue, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique,
     };
     use exactfed_runner::manifest::Prediction;

@@ -2,7 +2,7 @@
 
 use super::outcome::{Code, Failure};
 use super::report;
-use crate::analysis::tuned;
+use crate::evidence::tuned;
 use crate::store::Store;
 use crate::store::export::{ExportFormat, Exported, export};
 use exactfed_core::words::count;

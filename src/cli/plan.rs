@@ -5,7 +5,7 @@ use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
 use super::prepare::{pool, prepared};
-use crate::analysis::{tuned, wants_moments};
+use crate::evidence::{tuned, wants_moments};
 use crate::store::{Status, Store};
 use exactfed_core::problem::Spec;
 use exactfed_core::theory::effort::Effort;

@@ -3,10 +3,10 @@
 use super::memory;
 use super::outcome::{Code, Failure};
 use super::progress::FrontierProgress;
-use crate::analysis::claims::JudgedClaim;
-use crate::analysis::frontier::{ComputedFrontier, are_known, frontiers};
-use crate::analysis::{Experiment, analyse_with, tuned};
 use crate::chart::export::{COLUMN, TEXT};
+use crate::evidence::claims::JudgedClaim;
+use crate::evidence::frontier::{ComputedFrontier, are_known, frontiers};
+use crate::evidence::{Experiment, analyse_with, tuned};
 use crate::report::{Format, IndexEntry, Writer};
 use crate::stats::verdict::Verdict;
 use crate::store::{self, ListedExperiment, Store};

@@ -13,7 +13,7 @@ use super::interrupt::Interrupt;
 use super::outcome::{Code, Failure, print};
 use super::prepare::pool;
 use super::progress::Progress;
-use crate::analysis::tuned;
+use crate::evidence::tuned;
 use crate::store::{Store, StoredCell};
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, sha256};

@@ -1,6 +1,6 @@
 //! Claims on two sides: the ones whose verdict changed.
 
-use crate::analysis::claims::{Estimate, JudgedClaim};
+use crate::evidence::claims::{Estimate, JudgedClaim};
 use crate::stats::verdict::Verdict;
 use exactfed_runner::manifest::claim::Expected;
 use serde::{Deserialize, Serialize};

@@ -6,8 +6,8 @@
 //! is drawn.
 
 use super::judge::Change;
-use crate::analysis::line_figure::point;
-use crate::analysis::{
+use crate::evidence::line_figure::point;
+use crate::evidence::{
     Body, Color, Curve, CurveValue, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
     Scale, Series, Style,
 };

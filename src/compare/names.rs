@@ -1,7 +1,7 @@
 //! Names of cells: the label, and the settings that distinguish cells of one label.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
-use crate::analysis::pretty;
+use crate::evidence::pretty;
 use exactfed_runner::plan::Setting;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@
 use super::claims::SideClaim;
 use super::record;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
-use crate::analysis::{Experiment, tuned};
+use crate::evidence::{Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{self, Plan, Shapes};
@@ -177,7 +177,7 @@ impl ResultsFolder {
                     }
                 }
             };
-            let chunk = crate::analysis::cells_per_task(wanted.len());
+            let chunk = crate::evidence::cells_per_task(wanted.len());
             wanted.par_chunks_mut(chunk).for_each(|some| some.iter_mut().for_each(fill));
         }
     }
@@ -200,7 +200,7 @@ impl ResultsFolder {
         if plan.manifest.claim.all().is_empty() {
             return Ok(Vec::new());
         }
-        let judged = crate::analysis::judged(plan, &self.store)?;
+        let judged = crate::evidence::judged(plan, &self.store)?;
         Ok(judged.iter().map(SideClaim::from).collect())
     }
 

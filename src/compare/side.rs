@@ -1,7 +1,7 @@
 //! A side of a comparison: its experiments and cells.
 
 use super::claims::SideClaim;
-use crate::analysis::family::family;
+use crate::evidence::family::family;
 use exactfed_runner::plan::{Setting, Settings, Shapes};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,10 +3,10 @@
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
-use crate::analysis::bounds::BoundRow;
-use crate::analysis::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
-use crate::analysis::first_order::FirstOrderRow;
-use crate::analysis::name;
+use crate::evidence::bounds::BoundRow;
+use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
+use crate::evidence::first_order::FirstOrderRow;
+use crate::evidence::name;
 use crate::stats::verdict::{Doubt, Region, Verdict};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;

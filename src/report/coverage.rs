@@ -3,7 +3,7 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::analysis::errata::{CounterexampleNumbers, Erratum, Gravity, SourceErrata, errata};
+use crate::evidence::errata::{CounterexampleNumbers, Erratum, Gravity, SourceErrata, errata};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
 use exactfed_core::words::joined;

@@ -34,8 +34,8 @@
 //! and memory that grow with the text alone, because it contains nothing but calls.
 
 use super::frontier::FrontierFacts;
-use crate::analysis::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
-use crate::analysis::{CellResult, Experiment, draws_exact_bias};
+use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
+use crate::evidence::{CellResult, Experiment, draws_exact_bias};
 use crate::stats::verdict::Verdict;
 use crate::stats::{Ratio, Summary};
 use exactfed_core::words::{number, readable};

@@ -5,9 +5,9 @@
 
 use super::description;
 use super::number_text::interval;
-use crate::analysis::family::{family, family_of};
-use crate::analysis::frontier::label;
-use crate::analysis::{Experiment, Separation, Standing, Standings, unique, when_text};
+use crate::evidence::family::{family, family_of};
+use crate::evidence::frontier::label;
+use crate::evidence::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
 use exactfed_core::words::{count, readable};
 use serde::Serialize;

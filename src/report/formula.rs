@@ -1,7 +1,7 @@
 //! The algorithms and the quantities of a page as formulas: written once in TeX, shown as MathML
 //! by HTML and as TeX by Markdown.
 
-use crate::analysis::{CellResult, Centre, Experiment, centres, unique, vectors_sent};
+use crate::evidence::{CellResult, Centre, Experiment, centres, unique, vectors_sent};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};

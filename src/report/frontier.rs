@@ -5,7 +5,7 @@
 use super::number_text::short;
 use super::owned::FRONTIER;
 use super::truncation::{MOST_ROWS, TextTable};
-use crate::analysis::frontier::{
+use crate::evidence::frontier::{
     ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint, label,
 };
 use exactfed_core::words::{number, readable, thousands};

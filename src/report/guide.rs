@@ -4,9 +4,9 @@
 //! script it shows the maps of the manifests' own.
 
 use super::number_text::short;
-use crate::analysis::Experiment;
-use crate::analysis::family::family;
-use crate::analysis::frontier::{
+use crate::evidence::Experiment;
+use crate::evidence::family::family;
+use crate::evidence::frontier::{
     ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label, steps_prefix,
 };
 use exactfed_core::words::{number, readable, thousands};

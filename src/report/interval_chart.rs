@@ -2,7 +2,7 @@
 
 use super::notation::numbers;
 use super::number_text::{NumberText, interval_by};
-use crate::analysis::claims::{Estimate, EstimateScale};
+use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::verdict::Region;
 use std::fmt::Write;
 

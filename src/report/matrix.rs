@@ -4,7 +4,7 @@
 //! *Invariant*: a grid point that is ranked is in the matrix once.
 
 use super::number_text::{interval, short};
-use crate::analysis::{Rival, Separation, Standing, Standings, unique, when_text};
+use crate::evidence::{Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, joined, readable};
 use exactfed_runner::plan::Setting;
 use serde::Serialize;

@@ -31,12 +31,12 @@ mod truncation;
 mod tuning;
 mod view;
 
-use crate::analysis::family::FAMILIES;
-use crate::analysis::table::FinalsColumns;
-use crate::analysis::{Color, Experiment, Figure, unique};
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
 use crate::compare;
+use crate::evidence::family::FAMILIES;
+use crate::evidence::table::FinalsColumns;
+use crate::evidence::{Color, Experiment, Figure, unique};
 use crate::stats::mean;
 use exactfed_core::sources;
 use exactfed_core::words::count;

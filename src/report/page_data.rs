@@ -6,11 +6,11 @@
 //! and quantiles are always there.
 
 use super::numbers::{Numbers, Slice};
-use crate::analysis::{
+use crate::chart::{self, style};
+use crate::evidence::{
     Body, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps, Plot,
     Square, SquareValue, Style, View, XAxis, name, symbol, words_before, x_value,
 };
-use crate::chart::{self, style};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::short;

@@ -3,7 +3,7 @@
 //! *Invariant*: numbers have the digits that give the same bits when they are read; a value that
 //! does not exist (the end of a band) is empty.
 
-use crate::analysis::{Body, Figure, Map, Panel, SquareValue};
+use crate::evidence::{Body, Figure, Map, Panel, SquareValue};
 use exactfed_core::words::inert;
 use std::fmt::Write;
 
@@ -78,7 +78,7 @@ pub fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{
+    use crate::evidence::{
         Color, Curve, CurveValue, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
         StabilityValue, Style,
     };

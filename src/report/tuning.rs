@@ -3,7 +3,7 @@
 use super::number_text::{bracket, interval, short};
 use super::series::quoted;
 use super::truncation::{File, MOST_ROWS, TextTable};
-use crate::analysis::{Experiment, TunedRow, TuningResult};
+use crate::evidence::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
 use exactfed_runner::plan::Setting;
 use serde::Serialize;

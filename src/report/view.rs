@@ -10,13 +10,13 @@ use super::number_text::{bracket, interval, short};
 use super::truncation::{File, MOST_ROWS, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
-use crate::analysis::claims::TakenLooks;
-use crate::analysis::table::{self, FinalsColumns};
-use crate::analysis::{
+use crate::chart;
+use crate::evidence::claims::TakenLooks;
+use crate::evidence::table::{self, FinalsColumns};
+use crate::evidence::{
     CellResult, Experiment, Missing, Rival, Separation, Standing, Standings, band_name, details,
     problems, when_text,
 };
-use crate::chart;
 use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, mean};

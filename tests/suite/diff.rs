@@ -4,9 +4,9 @@
 use crate::support::markup::{Tag, tags};
 use crate::support::process::Program;
 use crate::support::{Bench, Finished, edited};
-use exactfed::analysis::Color;
 use exactfed::chart::style::color_name;
 use exactfed::compare::{SideExperiment, SideRuns, record};
+use exactfed::evidence::Color;
 use exactfed::trace::{Outcome, Trace};
 
 const MANIFEST: &str = r#"title = "Small <b>problems</b>"

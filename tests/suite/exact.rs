@@ -1,8 +1,8 @@
 //! What theory knows of a cell: the numbers of the pages, and what runs measure.
 
 use crate::support::{Bench, edited, smoke};
-use exactfed::analysis::exact::{CellTheory, KINDS, cell_theory, find_cell};
-use exactfed::analysis::{Body, analyse};
+use exactfed::evidence::exact::{CellTheory, KINDS, cell_theory, find_cell};
+use exactfed::evidence::{Body, analyse};
 use exactfed::manifest::Prediction;
 use exactfed::manifest::Source;
 use exactfed::manifest::claim::{Scalar, Selection};

@@ -43,7 +43,7 @@ const LAYERS: &[&[&str]] = &[
     &["bound_rows", "tuning", "unplanned"],
     &["study"],
     &["table"],
-    &["analysis"],
+    &["evidence"],
     &["store"],
     &["compare"],
     &["chart"],
@@ -394,7 +394,7 @@ fn unsafe_is_allowed_where_it_is_listed_alone() {
 }
 
 #[test]
-fn chart_and_report_see_analysis_alone() {
+fn chart_and_report_see_evidence_alone() {
     for (file, source) in modules() {
         if !["chart", "report"].contains(&source.module[0].as_str()) {
             continue;

@@ -2,7 +2,7 @@
 //! the mean over replicates lies within four standard errors of what theory
 //! says, at every recorded round.
 
-use exactfed::analysis::predictions::{MomentsCache, Theory};
+use exactfed::evidence::predictions::{MomentsCache, Theory};
 use exactfed::manifest::{Prediction, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem;

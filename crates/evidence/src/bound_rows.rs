@@ -2,7 +2,7 @@
 //! round, or the conditions that fail.
 
 use crate::cells::CellResult;
-use crate::needs;
+use crate::needs::{self, Needs};
 use crate::predictions::{Theory, fits, quantity_of};
 use crate::stats::mean;
 use exactfed_core::theory::bounds::Bound;
@@ -24,6 +24,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
     if !needs::shows_bounds(plan) {
         return Vec::new();
     }
+    let needs = Needs::of_claims(plan);
     let rows = cells.iter().flat_map(|result| {
         let cell = result.cell;
         let row = |bound: Bound| {
@@ -33,7 +34,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
         };
         let mut bounds = theory.bounds(&cell.id, cell.identity.rounds);
         // Statements that are bounds of single claims are shown where such a claim is about the cell.
-        for by in needs::claimed_predictions(plan, cell).into_iter().filter(|by| by.is_bound()) {
+        for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);
             bounds.extend(found.filter(|found| bounds.iter().all(|b| b.name != found.name)));
         }

@@ -6,7 +6,7 @@ use crate::cells::read::{instances, optima, read_cells};
 use crate::cells::{CellResult, Missing};
 use crate::claims::{self, JudgedClaim, JudgedClaims};
 use crate::frontier;
-use crate::needs::{self, Needs};
+use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory};
 use crate::results::{Results, cells_hash};
 use crate::stats::looks::{Look, Looks};
@@ -120,11 +120,12 @@ pub fn judged_once<'a>(
     results: &dyn Results,
     level: f64,
 ) -> Result<Vec<JudgedClaim<'a>>, Error> {
-    let (cells, _) = cell_results(plan, results, &Needs::of_claims(plan))?;
-    let by_claims = |cell: &&Cell| needs::claims_need_theory(plan, cell);
+    let needs = Needs::of_claims(plan);
+    let (cells, _) = cell_results(plan, results, &needs)?;
+    let by_claims = |cell: &&Cell| needs.claims_need_theory(cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
     let prepared = instances(plan, &optima(results), &planned)?;
-    let moments = plan.cells.iter().filter(|cell| needs::claims_need_moments(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(results));
     let frontiers = frontier::frontiers(plan, results, &|_| ())?;

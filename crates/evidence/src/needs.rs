@@ -16,6 +16,7 @@ use std::collections::HashSet;
 /// What a manifest needs.
 pub struct Needs<'a> {
     plan: &'a Plan,
+    claims: Vec<Box<dyn Claim<'a> + 'a>>,
     /// The figures that draw every cell that they may show.
     complete: Vec<Box<dyn DrawnFigure<'a> + 'a>>,
 }
@@ -25,12 +26,12 @@ impl<'a> Needs<'a> {
     pub fn of_plan(plan: &'a Plan) -> Self {
         let mut complete = drawn_figures(&plan.manifest.figure);
         complete.retain(|figure| draws_all(&**figure, plan));
-        Self { plan, complete }
+        Self { complete, ..Self::of_claims(plan) }
     }
 
     /// What claims need.
     pub fn of_claims(plan: &'a Plan) -> Self {
-        Self { plan, complete: Vec::new() }
+        Self { plan, claims: claims(&plan.manifest.claim), complete: Vec::new() }
     }
 
     /// What is needed of a cell's traces when they are read first.
@@ -46,8 +47,30 @@ impl<'a> Needs<'a> {
         if let Some(tune) = &manifest.tune {
             tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
         }
-        claims(&manifest.claim).iter().for_each(|claim| claim.add_needs(cell, &mut needs));
+        self.claims.iter().for_each(|claim| claim.add_needs(cell, &mut needs));
         needs
+    }
+
+    /// The claims of which the cell is one of those of which they are claimed.
+    fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = &'c dyn Claim<'a>> {
+        let is_on =
+            |claim: &&dyn Claim<'_>| claim.cells().is_some_and(|cells| selected(cell, cells.of));
+        self.claims.iter().map(|claim| &**claim).filter(is_on)
+    }
+
+    /// The predictions for a cell that claims are tested on.
+    pub fn claimed_predictions<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = Prediction> {
+        self.claims_on(cell).filter_map(|claim| claim.prediction())
+    }
+
+    /// Whether a claim needs theory of a cell.
+    pub fn claims_need_theory(&self, cell: &Cell) -> bool {
+        self.claimed_predictions(cell).next().is_some()
+    }
+
+    /// Whether a claim needs a cell's exact moments round by round.
+    pub fn claims_need_moments(&self, cell: &Cell) -> bool {
+        self.claims_on(cell).any(|claim| claim.needs_moments())
     }
 
     /// The cells for which a figure or a claim needs theory, by id.
@@ -56,7 +79,12 @@ impl<'a> Needs<'a> {
         figures: &Figures<'_>,
         cells: &'c [CellResult<'_>],
     ) -> HashSet<&'c str> {
-        self.ids(figures, cells, |figure| figure.needs_theory(), claims_need_theory)
+        self.ids(
+            figures,
+            cells,
+            |figure| figure.needs_theory(),
+            |cell| self.claims_need_theory(cell),
+        )
     }
 
     /// The cells whose exact moments a figure draws or a claim needs, by id.
@@ -65,7 +93,12 @@ impl<'a> Needs<'a> {
         figures: &Figures<'_>,
         cells: &'c [CellResult<'_>],
     ) -> HashSet<&'c str> {
-        self.ids(figures, cells, |figure| figure.needs_moments(), claims_need_moments)
+        self.ids(
+            figures,
+            cells,
+            |figure| figure.needs_moments(),
+            |cell| self.claims_need_moments(cell),
+        )
     }
 
     /// The cells that are drawn in such a figure, or that such a claim is about.
@@ -74,11 +107,11 @@ impl<'a> Needs<'a> {
         figures: &Figures<'_>,
         cells: &'c [CellResult<'_>],
         figure: impl Fn(&dyn DrawnFigure<'_>) -> bool,
-        claimed: impl Fn(&Plan, &Cell) -> bool,
+        claimed: impl Fn(&Cell) -> bool,
     ) -> HashSet<&'c str> {
         let chosen = figures.iter().filter(|(drawn, _)| figure(*drawn));
         let chosen = chosen.flat_map(|(_, places)| places);
-        let in_claims = cells.iter().filter(|cell| claimed(self.plan, cell.cell));
+        let in_claims = cells.iter().filter(|cell| claimed(cell.cell));
         let all = chosen.map(|place| &cells[*place]).chain(in_claims);
         all.map(|cell| cell.cell.id.as_str()).collect()
     }
@@ -96,7 +129,7 @@ pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     let figures = drawn_figures(&plan.manifest.figure);
     figures.iter().any(|figure| figure.needs_moments() && shows(figure.keys(), cell))
-        || claims_need_moments(plan, cell)
+        || Needs::of_claims(plan).claims_need_moments(cell)
 }
 
 /// Whether the page of a manifest has predictions for every cell.
@@ -109,29 +142,6 @@ pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = claims(&plan.manifest.claim);
     let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
     draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
-}
-
-/// The predictions for a cell that claims are tested on.
-pub fn claimed_predictions(plan: &Plan, cell: &Cell) -> Vec<Prediction> {
-    let claims = claims(&plan.manifest.claim);
-    let about = claims.iter().filter(|claim| is_about(&***claim, cell));
-    about.filter_map(|claim| claim.prediction()).collect()
-}
-
-/// Whether a claim needs theory of a cell.
-pub fn claims_need_theory(plan: &Plan, cell: &Cell) -> bool {
-    !claimed_predictions(plan, cell).is_empty()
-}
-
-/// Whether a claim needs a cell's exact moments round by round.
-pub fn claims_need_moments(plan: &Plan, cell: &Cell) -> bool {
-    let claims = claims(&plan.manifest.claim);
-    claims.iter().any(|claim| claim.needs_moments() && is_about(&**claim, cell))
-}
-
-/// Whether a cell is one of which something is claimed.
-fn is_about(claim: &dyn Claim<'_>, cell: &Cell) -> bool {
-    claim.cells().is_some_and(|cells| selected(cell, cells.of))
 }
 
 /// Whether a figure draws exact biases, so that tables have them too.

@@ -6,11 +6,11 @@
 
 use super::follower::Follower;
 use super::session::{Session, Task, missing};
-use crate::analysis::tuned;
 use crate::cli::confirm::PlannedTime;
 use crate::cli::outcome::{Code, Failure};
 use crate::cli::prepare::prepared;
 use crate::cli::{memory, shard};
+use crate::evidence::tuned;
 use crate::store::Lock;
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::cost::expected_seconds;

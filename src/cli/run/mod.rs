@@ -12,7 +12,7 @@ pub use prepared::PreparedRun;
 
 use super::manifests::Manifests;
 use super::outcome::{Code, Failure};
-use crate::analysis::tuned;
+use crate::evidence::tuned;
 use crate::store::Store;
 use exactfed_runner::runner::Silent;
 

@@ -3,13 +3,13 @@
 use super::follower::{Follower, Workload};
 use super::options::RunOptions;
 use super::session::{Session, Task, missing, work_on};
-use crate::analysis::frontier::are_known;
 use crate::cli::code::require_code;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{self, Code, Failure};
 use crate::cli::prepare::{pool, prepared};
 use crate::cli::reuse::EarlierReplicates;
 use crate::cli::{confirm, memory, names, shard};
+use crate::evidence::frontier::are_known;
 use crate::store::Store;
 use crate::store::provenance;
 use exactfed_runner::plan::Plan;

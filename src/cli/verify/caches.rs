@@ -2,10 +2,10 @@
 //! numbers, since anybody can compute a hash.
 
 use super::findings::{Chosen, Findings};
-use crate::analysis::cacheable_measures;
-use crate::analysis::frontier::cacheable_frontier;
-use crate::analysis::predictions::cacheable_moments;
 use crate::cli::interrupt::Interrupt;
+use crate::evidence::cacheable_measures;
+use crate::evidence::frontier::cacheable_frontier;
+use crate::evidence::predictions::cacheable_moments;
 use crate::store::{CheckedCache, Store};
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::Plan;

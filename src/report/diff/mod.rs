@@ -10,12 +10,12 @@ mod headline;
 use super::Pages;
 use super::claims::{interval, probability};
 use super::number_text::short;
-use crate::analysis::Figure;
 use crate::chart;
 use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
     SideClaim, Timing,
 };
+use crate::evidence::Figure;
 use exactfed_core::words;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::short as short_path;

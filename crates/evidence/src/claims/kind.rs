@@ -10,7 +10,7 @@ use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::{Cell, selected};
 
 /// A claim of a manifest.
-pub trait Claim<'a> {
+pub trait Claim<'a>: Sync {
     /// The keys that every claim has.
     fn keys(&self) -> &'a ClaimKeys;
 

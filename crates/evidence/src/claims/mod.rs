@@ -176,7 +176,12 @@ pub fn judge_look<'a>(
     let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
     let mut found = verdicts(&family, level).into_iter();
+    let stated_ids = stated.manifest.claim.all();
     let stated = claims(&stated.manifest.claim);
+    assert!(
+        stated_ids.iter().map(|(_, keys)| &keys.id).eq(table.iter().map(|claim| &claim.keys().id)),
+        "claims are tested in the order of `ClaimTables::all`"
+    );
     let judged = stated.iter().zip(tested).zip(evidence).map(|((claim, tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
         Some(judged(claim.keys(), tested, evidence, (family.len(), level)))

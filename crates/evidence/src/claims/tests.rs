@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cells::runs::{Grouping, Runs};
-use crate::needs::{Needs, claims_need_moments};
+use crate::needs::Needs;
 use crate::predictions::MomentsCache;
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
@@ -96,7 +96,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
             prices: Prices::default(),
         })
         .collect();
-    let moments = plan.cells.iter().filter(|cell| claims_need_moments(plan, cell));
+    let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
     judge(plan, &results, &theory, &[])

@@ -3,10 +3,10 @@
 use super::errors::raise;
 use super::plan::NativePlan;
 use super::worker::interruptible;
-use exactfed::analysis::exact::{
+use exactfed::cli::Failure;
+use exactfed::evidence::exact::{
     ArrayAxis, BoundCurve, CellTheory, KINDS, ValueKind, cell_theory, find_cell,
 };
-use exactfed::cli::Failure;
 use exactfed::store::Store;
 use numpy::PyArray1;
 use pyo3::prelude::*;

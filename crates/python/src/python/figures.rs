@@ -2,11 +2,11 @@
 //! dash patterns and markers.
 
 use super::left_out::{left_out, needs_linear_axis};
-use exactfed::analysis::{
+use exactfed::chart::{self, style};
+use exactfed::evidence::{
     Body, Color, Experiment, Figure, LegendEntry, Line, Map, Maps, Panel, Plot, Point, Series,
     Square, Style,
 };
-use exactfed::chart::{self, style};
 use serde_json::{Value, json};
 
 /// Radius of the outlines of markers.

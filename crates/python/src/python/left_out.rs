@@ -1,10 +1,10 @@
 //! What a figure of curves leaves out, in words: a drawing by matplotlib has no caption that says
 //! so, and readers would take what is drawn for all.
 
-use exactfed::analysis::{
+use exactfed::chart;
+use exactfed::evidence::{
     Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, XAxis, x_value,
 };
-use exactfed::chart;
 use exactfed::plan::{figure_ids, shows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

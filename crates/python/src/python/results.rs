@@ -4,9 +4,9 @@ use super::arrow::NativeFrame;
 use super::errors::{raise, raise_text};
 use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
-use exactfed::analysis::{Experiment, analyse, tuned};
 use exactfed::cli::{self, Failure, Interrupt, Rerun};
 use exactfed::compare::Options;
+use exactfed::evidence::{Experiment, analyse, tuned};
 use exactfed::plan::{Cell, Plan};
 use exactfed::report::diff::DiffFormat;
 use exactfed::report::{self, Format, Writer};
@@ -58,7 +58,7 @@ fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
     experiment.figures.iter().map(figure).collect()
 }
 
-fn id(figure: &exactfed::analysis::Figure) -> String {
+fn id(figure: &exactfed::evidence::Figure) -> String {
     figure.id.clone()
 }
 

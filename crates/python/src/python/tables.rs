@@ -1,8 +1,8 @@
 //! What pages state, as frames of numbers. What is not known is null.
 
-use exactfed::analysis::claims::JudgedClaim;
-use exactfed::analysis::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
-use exactfed::analysis::{Separation, Standing, Standings, TunedRow, TuningResult};
+use exactfed::evidence::claims::JudgedClaim;
+use exactfed::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use exactfed::evidence::{Separation, Standing, Standings, TunedRow, TuningResult};
 use exactfed::stats::Ratio;
 use exactfed_runner::manifest::claim::Expected;
 use exactfed_runner::plan::Setting;

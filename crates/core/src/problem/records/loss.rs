@@ -1,0 +1,187 @@
+//! What a problem of records is made of: sets of records in some storage, and a loss.
+
+use crate::kernel::records::RecordTables;
+use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, SparseSteps, Support, dot};
+use crate::linalg::Matrix;
+use crate::problem::affine::Affine;
+use crate::problem::minimise::MOST_FACTORED;
+
+/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::at`] a point.
+pub struct SetTerm<'a> {
+    pub set: usize,
+    pub share: f64,
+    pub at: &'a [f64],
+}
+
+/// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
+/// holds set c modulo their number. W is the weight of a record and δ its residual
+/// ([`RecordLoss`]).
+pub trait RecordSets: Send + Sync + Sized + 'static {
+    /// K.
+    fn classes(&self) -> usize {
+        1
+    }
+    /// The number of features.
+    fn features(&self) -> usize;
+    /// How many sets there are.
+    fn sets(&self) -> usize;
+    /// The records of a set, if they are stored as rows of all their numbers.
+    fn dense_rows(&self, set: usize) -> Option<Rows<'_>>;
+    /// How many records a set has.
+    fn records(&self, set: usize) -> usize {
+        self.dense_rows(set).map_or(0, |rows| rows.len())
+    }
+    /// The multiplications of [`RecordSets::products`] of all sets.
+    fn multiplications(&self) -> usize {
+        let records = (0..self.sets()).map(|set| self.records(set)).sum::<usize>();
+        records * self.features() * self.classes()
+    }
+
+    /// The products of each record of a set with v, K numbers per record.
+    fn products(&self, set: usize, v: &[f64]) -> Vec<f64>;
+    /// out ← out + Σ f ⊗ x over a set, with K factors f per record.
+    fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]);
+    /// ‖x‖² of each record of a set.
+    fn squares(&self, set: usize) -> Vec<f64> {
+        self.dense_rows(set).map_or(Vec::new(), |rows| rows.iter().map(|x| dot(x, x)).collect())
+    }
+    /// (I ⊗ x)ᵀ m (I ⊗ x) of a record, K × K.
+    fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix;
+    /// E W ⊗ xxᵀ over a set, with W_kl = `weight(i, k, l)` of record i.
+    fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix;
+
+    /// out ← out + share E δ ⊗ x over a set.
+    fn add_pull(&self, set: usize, share: f64, mut residuals: Vec<f64>, out: &mut [f64]) {
+        let scale = share / self.records(set) as f64;
+        residuals.iter_mut().for_each(|delta| *delta *= scale);
+        self.add_rows(set, &residuals, out);
+    }
+    /// ∇f of a mean over sets at θ into `out`.
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    where
+        L: RecordLoss<Self>,
+    {
+        out.iter_mut().zip(theta).for_each(|(out, theta)| *out = loss.l2() * theta);
+        for SetTerm { set, share, at } in sets {
+            self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
+        }
+    }
+    /// ∇²f of a mean over sets; see [`crate::problem::minimise::Objective::hessian`].
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix;
+    /// ∇²f over a set, with all entries.
+    fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
+        let penalty = Matrix::identity(self.features() * self.classes());
+        self.gram(set, |i, k, l| loss.weight(at, i, k, l)).plus(loss.l2(), &penalty)
+    }
+    /// The covariance of the field of a set: of the mean of a batch of δ ⊗ x.
+    fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
+        let (residuals, classes) = (loss.residuals(self, set, at), self.classes());
+        let delta = |i: usize, k: usize| residuals[i * classes + k];
+        let mut second = self.gram(set, |i, k, l| delta(i, k) * delta(i, l));
+        let mut mean = vec![0.0; second.rows()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
+        second.add_outer(-1.0, &mean, &mean);
+        second.scaled(1.0 / loss.batch() as f64)
+    }
+    /// Its trace, without the matrix: tr E δδᵀ ⊗ xxᵀ is E ‖δ‖² ‖x‖².
+    fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
+        let (residuals, squares) = (loss.residuals(self, set, at), self.squares(set));
+        let records = residuals.chunks_exact(self.classes()).zip(&squares);
+        let second = records.fold(0.0, |sum, (delta, x)| sum + x * dot(delta, delta));
+        let mut mean = vec![0.0; self.features() * self.classes()];
+        self.add_pull(set, 1.0, residuals, &mut mean);
+        (second / squares.len() as f64 - dot(&mean, &mean)) / loss.batch() as f64
+    }
+    /// [`crate::problem::Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its
+    /// products with θ − θ*; λ adds no noise.
+    fn noise_map(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64], s: &Matrix)
+    -> Matrix;
+
+    /// An oracle call of a client with a batch that is drawn by `draw(records)`, into `field`.
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        draw: impl FnMut(usize) -> usize,
+        field: &mut [f64],
+    );
+    /// field ← field + f ⊗ x for a record of a set; `factors` makes f of its products with
+    /// θ − θ*.
+    fn add_linearised(
+        &self,
+        place: (usize, usize),
+        points: [&[f64]; 2],
+        factors: impl FnOnce(&mut [f64]),
+        field: &mut [f64],
+    );
+    /// Runs the local steps of a cohort, plain or extended; returns the cohort if there is no
+    /// kernel for them. The bits do not depend on the instruction set.
+    fn advance_on<'a>(
+        &self,
+        path: InstructionSet,
+        batch: usize,
+        cohort: Cohort<'a, ()>,
+        extended: Option<Proximal<'_>>,
+    ) -> Option<Cohort<'a, ()>>;
+    /// The tables of fused steps on single records, if this storage has them.
+    fn tables(&self) -> Option<&RecordTables> {
+        None
+    }
+    /// Rounds that keep to what records touch, if this storage has them.
+    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+        None
+    }
+}
+
+/// A loss ℓ of a record's K products u, without the penalty, with its residual δ = ∂ℓ/∂u, K
+/// numbers, and its weight W = ∂²ℓ/∂u², K × K.
+pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
+    /// A bound on the eigenvalues of W.
+    const LARGEST_WEIGHT: f64;
+    /// The inverse of a bound on the third derivatives, if one is known.
+    const INVERSE_THIRD: Option<f64> = None;
+    /// Whether a share of a mean multiplies a sum before it is divided, where records are dense:
+    /// so stored results were computed.
+    const SHARES_FIRST: bool = false;
+    /// [`crate::problem::minimise::Objective::most_factored`].
+    const MOST_FACTORED: usize = MOST_FACTORED;
+
+    /// λ.
+    fn l2(&self) -> f64;
+    /// B, the records of an oracle call.
+    fn batch(&self) -> usize;
+    /// The mean fields of the sets, and of all, if they are affine.
+    fn affine(&self) -> Option<(&[Affine], &Affine)> {
+        None
+    }
+    /// The numbers of a set's records at θ from which δ and W follow, K per record.
+    fn at(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
+    /// δ of a set's records, K numbers per record.
+    fn residuals(&self, records: &S, set: usize, at: &[f64]) -> Vec<f64>;
+    /// W_kl of record i.
+    fn weight(&self, at: &[f64], i: usize, k: usize, l: usize) -> f64;
+    /// Replaces changes v of the products of a set's records by scale W v.
+    fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
+        v.iter_mut().enumerate().for_each(|(i, v)| *v *= scale * self.weight(at, i, 0, 0));
+    }
+    /// Σ ℓ over a set at θ.
+    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64;
+    /// How many records of a set have the class that θ predicts; `None` without classes.
+    fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
+        None
+    }
+    /// Replaces changes v of the products of a record by δ + W v. Of losses whose fields are
+    /// affine this and the two functions below are not asked for.
+    fn linearised(&self, _: &S, _place: (usize, usize), _at: &[f64], _v: &mut [f64]) {
+        unreachable!("an affine field is its own linearisation");
+    }
+    /// The Bregman divergences of a set's records between θ and θ*.
+    fn divergences(&self, _: &S, _set: usize, _at: &[f64], _points: [&[f64]; 2]) -> Vec<f64> {
+        unreachable!("the mean of quadratic losses is known");
+    }
+    /// [`crate::problem::Facts::curvature`] of a set.
+    fn curvature(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {
+        unreachable!("quadratic losses have no curvature");
+    }
+}

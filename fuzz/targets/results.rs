@@ -10,7 +10,7 @@ use clap::Parser;
 use exactfed::compare::results::ResultsFolder;
 use exactfed::cli::{Cli, dispatch};
 use exactfed::plan::Plan;
-use exactfed::store::Store;
+use exactfed::store::{Cached, Results, Store};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -43,7 +43,7 @@ fn home() -> &'static Home {
         for id in ids(&store) {
             let columns = [("a", vec![1.0, 2.0]), ("b", vec![3.0, 4.0])];
             let columns = columns.map(|(name, values)| (name.to_owned(), values)).into();
-            store.cache_columns("m", &id, 1, &columns);
+            store.cache(&Cached::Moments { experiment: "m".into(), id }, &columns);
         }
         let mut files = Vec::new();
         gather(Path::new(&results), &mut files);
@@ -148,7 +148,8 @@ fn read(root: &Path) {
             let _ = store.status(&plan.experiment, &cell.id);
             let _ = store.read(&plan.experiment, &cell.id);
             let _ = store.finals(&plan.experiment, &cell.id);
-            let _ = store.columns(&plan.experiment, &cell.id, 1);
+            let (experiment, id) = (plan.experiment.clone(), cell.id.clone());
+            let _ = store.cached(&Cached::Moments { experiment, id });
         }
     }
     if let Ok(folder) = ResultsFolder::open(root) {

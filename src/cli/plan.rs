@@ -197,10 +197,13 @@ impl<'a> Labels<'a> {
 /// A cell of every kind, a kind being a problem and an algorithm; of more than
 /// [`MOST_BUILT`] kinds an evenly spaced sample.
 fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
-    let name = |cell: &Cell| cell.identity.algorithm.kind();
+    fn name(cell: &Cell) -> &str {
+        cell.identity.algorithm.kind()
+    }
     let mut seen = HashSet::new();
-    let kind = |cell: &Cell| (Arc::as_ptr(&cell.identity.problem), name(cell));
-    let new = cells.iter().copied().filter(|cell| seen.insert(kind(cell)));
+    let mut is_new =
+        |cell: &'a Cell| seen.insert((Arc::as_ptr(&cell.identity.problem), name(cell)));
+    let new = cells.iter().copied().filter(|cell| is_new(cell));
     let firsts: Vec<&Cell> = new.collect();
     let every = firsts.len().div_ceil(MOST_BUILT).max(1);
     let mut sample: Vec<&Cell> = firsts.iter().copied().step_by(every).collect();

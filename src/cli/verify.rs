@@ -285,7 +285,9 @@ fn with_code<'a>(
     cells: Vec<Prepared<'a>>,
     findings: &mut Findings,
 ) -> Vec<Prepared<'a>> {
-    let kind = |prepared: &Prepared<'_>| prepared.cell.identity.algorithm.lacks_code();
+    fn kind<'a>(prepared: &Prepared<'a>) -> Option<&'a str> {
+        prepared.cell.identity.algorithm.lacks_code()
+    }
     let (lacking, cells): (Vec<_>, Vec<_>) =
         cells.into_iter().partition(|cell| kind(cell).is_some());
     let mut left_out: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();

@@ -96,10 +96,10 @@ fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
 /// The algorithms of an experiment.
 pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     let cells = &experiment.plan.cells;
-    let kind_of = |cell: &Cell| {
+    fn kind_of(cell: &Cell) -> (&str, bool) {
         let coin = cell.settings.get("communication-probability").is_some();
         (cell.identity.algorithm.kind(), coin)
-    };
+    }
     let formula = |(kind, coin)| {
         let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
         let labels = unique(own.map(|cell| cell.label.as_str()));

@@ -41,8 +41,8 @@ struct Card {
     /// How many of its claims have each verdict.
     counts: Vec<(Verdict, usize)>,
     /// The kinds of its problems and algorithms, as manifests name them.
-    problems: BTreeSet<&'static str>,
-    algorithms: BTreeSet<&'static str>,
+    problems: BTreeSet<String>,
+    algorithms: BTreeSet<String>,
     /// Cells, and how many of them have no results.
     cells: (usize, usize),
 }
@@ -53,9 +53,9 @@ impl IndexEntry {
         let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
         let source = manifest.source.as_deref().unwrap_or_default();
         let kinds = || plan.all_cells().map(|cell| &cell.identity);
-        let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
+        let problem = plan.frontier_problem.iter().map(|problem| problem.kind().to_owned());
         let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
-        let of_frontiers = frontiers.map(|algorithm| algorithm.method().name());
+        let of_frontiers = frontiers.map(|algorithm| algorithm.method().name().to_owned());
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
         let card = Card {
@@ -67,9 +67,12 @@ impl IndexEntry {
             keys: keys(source),
             thumbnail: drawn.map(thumbnail).unwrap_or_default(),
             counts: page.claims.counts,
-            problems: kinds().map(|identity| identity.problem.kind()).chain(problem).collect(),
+            problems: kinds()
+                .map(|identity| identity.problem.kind().to_owned())
+                .chain(problem)
+                .collect(),
             algorithms: kinds()
-                .map(|identity| identity.algorithm.kind())
+                .map(|identity| identity.algorithm.kind().to_owned())
                 .chain(of_frontiers)
                 .collect(),
             cells: (planned_cells(plan), experiment.missing.len()),
@@ -101,8 +104,8 @@ pub struct Gallery {
     families: Vec<(usize, &'static str)>,
     /// What the experiments can be chosen by: key of the publication and its short citation.
     publications: Vec<(&'static str, String)>,
-    problems: BTreeSet<&'static str>,
-    algorithms: BTreeSet<&'static str>,
+    problems: BTreeSet<String>,
+    algorithms: BTreeSet<String>,
     /// The publications that claims name, in full and as choices.
     cited: Vec<Publication>,
     stated: Vec<(&'static str, String)>,
@@ -181,8 +184,8 @@ impl Gallery {
         let named: BTreeSet<&str> =
             cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
         let publications = sources::SOURCES.into_iter().filter(|source| named.contains(source.key));
-        let algorithms: BTreeSet<&str> =
-            cards.iter().flat_map(|card| card.algorithms.iter().copied()).collect();
+        let algorithms: BTreeSet<String> =
+            cards.iter().flat_map(|card| card.algorithms.iter().cloned()).collect();
         let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
         let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
         let cited = sources::named_in(&stated.join(";"));
@@ -195,7 +198,7 @@ impl Gallery {
             publications: publications
                 .map(|source| (source.key, source.authors_and_year()))
                 .collect(),
-            problems: cards.iter().flat_map(|card| card.problems.iter().copied()).collect(),
+            problems: cards.iter().flat_map(|card| card.problems.iter().cloned()).collect(),
             algorithms,
             stated: cited.iter().map(|source| (source.key, source.authors_and_year())).collect(),
             cited,

@@ -193,8 +193,8 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     let cells = &plan.cells;
     let mut columns = vec![
         text(cells, "cell", |cell| cell.id.clone()),
-        text(cells, "problem", |cell| cell.identity.problem.kind()),
-        text(cells, "algorithm", |cell| cell.identity.algorithm.kind()),
+        text(cells, "problem", |cell| cell.identity.problem.kind().to_owned()),
+        text(cells, "algorithm", |cell| cell.identity.algorithm.kind().to_owned()),
         text(cells, "label", |cell| cell.label.clone()),
         text(cells, "state", status),
         Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),

@@ -1,16 +1,8 @@
 //! Kinds of problems and algorithms that are defined outside of this crate: their names and keys,
-//! as manifests need them.
-//!
-//! A manifest is read by types that name their keys at compile time. The names of such a kind are
-//! kept for the life of the program ([`interned`]), and which kinds there are is known to the
-//! thread that reads ([`Kinds::during`]).
+//! from which a reader of manifests makes the schema of their tables.
 
-use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
-use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,13 +173,13 @@ impl Definition {
 }
 
 /// The values of a table's keys, by name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct KeyValues(BTreeMap<&'static str, SettingValue>);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeyValues(BTreeMap<String, SettingValue>);
 
 impl KeyValues {
     /// Every key and its value, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &SettingValue)> {
-        self.0.iter().map(|(name, value)| (*name, value))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &SettingValue)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// The value of a key; `None` if the definition has no such key.
@@ -211,199 +203,42 @@ impl KeyValues {
             _ => None,
         }
     }
+
+    /// These values, and the defaults of the keys that are not among them.
+    pub fn with_defaults(mut self, keys: &[DefinedKey]) -> Self {
+        for DefinedKey { name, default, .. } in keys {
+            if let (false, Some(value)) = (self.0.contains_key(name), default) {
+                self.0.insert(name.clone(), value.clone());
+            }
+        }
+        self
+    }
 }
 
-/// What the canonical text of a cell says of a kind: its values, its version and the hash of its
-/// source.
+/// What the canonical text of a cell says of a kind.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct CanonicalValues<'a> {
-    /// The definition.
-    pub definition: &'a Definition,
     /// H, if there are local steps.
-    pub local_steps: Option<u64>,
-    /// The values of the keys.
-    pub values: &'a KeyValues,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    local_steps: Option<u64>,
+    #[serde(flatten)]
+    values: &'a KeyValues,
+    version: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    source_hash: &'a str,
 }
 
-impl Serialize for CanonicalValues<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        if let Some(steps) = self.local_steps {
-            map.serialize_entry("local-steps", &steps)?;
-        }
-        for (name, value) in self.values.iter() {
-            map.serialize_entry(name, value)?;
-        }
-        map.serialize_entry("version", &self.definition.version)?;
-        if !self.definition.source_hash.is_empty() {
-            map.serialize_entry("source-hash", &self.definition.source_hash)?;
-        }
-        map.end()
-    }
-}
-
-/// Reads the keys of a definition from a table, of which these are read beside them.
-pub struct KeysSeed<'a> {
-    /// The definition.
-    pub definition: &'a Definition,
-    /// Whether the table has the number of local steps.
-    pub local_steps: bool,
-}
-
-/// H, if the table has it, and the values of the keys.
-pub type KeysRead = (Option<u64>, KeyValues);
-
-const LOCAL_STEPS: &str = "local-steps";
-
-impl<'de> DeserializeSeed<'de> for KeysSeed<'_> {
-    type Value = KeysRead;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<KeysRead, D::Error> {
-        let keys = self.definition.keys.iter().map(|key| key.name.as_str());
-        let names = keys.chain(self.local_steps.then_some(LOCAL_STEPS));
-        from.deserialize_struct("keys", all_interned(names), self)
-    }
-}
-
-impl<'de> Visitor<'de> for KeysSeed<'_> {
-    type Value = KeysRead;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the settings of {}", self.definition.kind)
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<KeysRead, M::Error> {
-        let (mut steps, mut values) = (None, KeyValues::default());
-        while let Some(name) = map.next_key::<String>()? {
-            let key = self.definition.keys.iter().find(|key| key.name == name);
-            match key {
-                Some(key) => {
-                    let value = map.next_value_seed(ValueSeed(key.of))?;
-                    values.0.insert(interned(&key.name), value);
-                }
-                None => steps = Some(map.next_value()?),
-            }
-        }
-        for DefinedKey { name, default, .. } in &self.definition.keys {
-            let name = interned(name);
-            match default {
-                _ if values.0.contains_key(name) => {}
-                Some(value) => {
-                    values.0.insert(name, value.clone());
-                }
-                None => return Err(de::Error::missing_field(name)),
-            }
-        }
-        match steps {
-            None if self.local_steps => Err(de::Error::missing_field(LOCAL_STEPS)),
-            _ => Ok((steps, values)),
-        }
-    }
-}
-
-/// Reads a value of this type.
-struct ValueSeed(KeyType);
-
-impl<'de> DeserializeSeed<'de> for ValueSeed {
-    type Value = SettingValue;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<SettingValue, D::Error> {
-        match self.0 {
-            KeyType::Flag => bool::deserialize(from).map(SettingValue::Flag),
-            KeyType::Whole => u64::deserialize(from).map(SettingValue::Whole),
-            KeyType::Number => f64::deserialize(from).map(SettingValue::Number),
-            KeyType::Text => String::deserialize(from).map(SettingValue::Text),
-        }
-    }
-}
-
-/// Kinds that are defined outside of this crate, by name.
-#[derive(Debug)]
-pub struct Kinds<T>(BTreeMap<&'static str, Arc<T>>);
-
-impl<T> Clone for Kinds<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Default for Kinds<T> {
-    fn default() -> Self {
-        Self(BTreeMap::new())
-    }
-}
-
-impl<T> Kinds<T> {
-    /// Adds a kind, in place of another of the name.
-    pub fn insert(&mut self, kind: &str, value: Arc<T>) {
-        self.0.insert(interned(kind), value);
-    }
-
-    /// The kind of this name.
-    pub fn get(&self, kind: &str) -> Option<&Arc<T>> {
-        self.0.get(kind)
-    }
-
-    /// These names and those of the kinds.
-    pub fn names_with(&self, built_in: &[&str]) -> &'static [&'static str] {
-        all_interned(built_in.iter().copied().chain(self.0.keys().copied()))
-    }
-
-    /// What `f` returns; meanwhile [`KnownKinds`] of this thread are these.
-    pub fn during<R>(&self, known: &'static KnownKinds<T>, f: impl FnOnce() -> R) -> R {
-        known.with(|current| {
-            let before = current.replace(self.clone());
-            let restore = Restore { current, before: Some(before) };
-            let result = f();
-            drop(restore);
-            result
-        })
-    }
-}
-
-/// The kinds that a thread knows while it reads a manifest.
-pub type KnownKinds<T> = std::thread::LocalKey<RefCell<Kinds<T>>>;
-
-/// Restores what was known before, also after a panic.
-struct Restore<'a, T> {
-    current: &'a RefCell<Kinds<T>>,
-    before: Option<Kinds<T>>,
-}
-
-impl<T> Drop for Restore<'_, T> {
-    fn drop(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.current.replace(before);
-        }
-    }
-}
-
-static TEXTS: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
-static LISTS: LazyLock<Mutex<HashSet<&'static [&'static str]>>> = LazyLock::new(Mutex::default);
-
-/// The text for the life of the program, in one copy.
-pub fn interned(text: &str) -> &'static str {
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    match texts.get(text) {
-        Some(known) => known,
-        None => {
-            let new: &'static str = String::from(text).leak();
-            texts.insert(new);
-            new
-        }
-    }
-}
-
-/// A list of texts for the life of the program, in one copy.
-fn all_interned<'a>(texts: impl Iterator<Item = &'a str>) -> &'static [&'static str] {
-    let list: Vec<&'static str> = texts.map(interned).collect();
-    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-    match lists.get(list.as_slice()) {
-        Some(known) => known,
-        None => {
-            let new: &'static [&'static str] = list.leak();
-            lists.insert(new);
-            new
-        }
+impl Definition {
+    /// The canonical text of the settings of a kind: its values, its version and the hash of its
+    /// source.
+    pub fn canonical<'a>(
+        &'a self,
+        local_steps: Option<u64>,
+        values: &'a KeyValues,
+    ) -> CanonicalValues<'a> {
+        let Self { version, source_hash, .. } = self;
+        CanonicalValues { local_steps, values, version, source_hash }
     }
 }
 
@@ -445,13 +280,5 @@ mod tests {
             .required_key("flag", KeyType::Flag);
         let text = toml::to_string(&own).unwrap();
         assert_eq!(toml::from_str::<Definition>(&text).unwrap(), own, "{text}");
-    }
-
-    #[test]
-    fn names_have_one_copy() {
-        let kinds: Kinds<()> = Kinds(BTreeMap::from([("own", Arc::new(()))]));
-        let names = kinds.names_with(&["a", "b"]);
-        assert_eq!(names, ["a", "b", "own"]);
-        assert!(std::ptr::eq(names, kinds.names_with(&["a", "b"])));
     }
 }

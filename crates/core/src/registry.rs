@@ -1,21 +1,22 @@
 //! What programs outside of this crate add to manifests: algorithms and problems of their own.
 
-use crate::algorithm::custom::{
-    self as algorithms, CustomAlgorithm, CustomDefinition, StartCustom,
-};
+use crate::algorithm::custom::{CustomAlgorithm, CustomDefinition, StartCustom};
 use crate::algorithm::{self, Boxed};
-use crate::definition::{Definition, KeyValues, Kinds};
+use crate::definition::{Definition, KeyValues};
 use crate::problem::arrays::Files;
-use crate::problem::custom::{self as problems, BuildCustom, CustomProblem};
+use crate::problem::custom::{BuildCustom, CustomProblem};
 use crate::problem::{self, Extent, Fault, Form, Problem};
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Algorithms and problems that manifests may name beside the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    algorithms: Kinds<CustomAlgorithm>,
-    problems: Kinds<CustomProblem>,
+    /// The algorithms, by kind.
+    pub algorithms: BTreeMap<String, Arc<CustomAlgorithm>>,
+    /// The problems, by kind.
+    pub problems: BTreeMap<String, Arc<CustomProblem>>,
 }
 
 /// A kind of problems that is registered.
@@ -55,7 +56,7 @@ impl Registry {
         let (known, start) = (known.into(), Arc::new(start) as Arc<dyn StartCustom>);
         known.definition.check(algorithm::Spec::KINDS)?;
         let kind = known.definition.kind.clone();
-        self.algorithms.insert(&kind, Arc::new(CustomAlgorithm { known, start: Some(start) }));
+        self.algorithms.insert(kind, Arc::new(CustomAlgorithm { known, start: Some(start) }));
         Ok(())
     }
 
@@ -71,7 +72,7 @@ impl Registry {
         definition.check(problem::Spec::KINDS)?;
         let (name, linear) = (definition.kind.clone(), kind.linear());
         let problem = CustomProblem { definition, linear, build: Arc::new(AnyKind(kind)) };
-        self.problems.insert(&name, Arc::new(problem));
+        self.problems.insert(name, Arc::new(problem));
         Ok(())
     }
 
@@ -83,14 +84,9 @@ impl Registry {
             let kind = &known.definition.kind;
             if self.algorithms.get(kind).is_none_or(|other| other.known != *known) {
                 let algorithm = CustomAlgorithm { known: known.clone(), start: None };
-                self.algorithms.insert(kind, Arc::new(algorithm));
+                self.algorithms.insert(kind.clone(), Arc::new(algorithm));
             }
         }
-    }
-
-    /// What `f` returns, which may read manifests that name what is registered here.
-    pub fn during<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.problems.during(&problems::KNOWN, || self.algorithms.during(&algorithms::KNOWN, f))
     }
 }
 

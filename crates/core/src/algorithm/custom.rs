@@ -1,15 +1,12 @@
 //! Algorithms that are defined outside of this crate, at the granularity of rounds: the engine
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
-use super::{AlgorithmKeys, AlgorithmKind, AlgorithmTables, Component, Flattened, Settings};
-use crate::definition::{CanonicalValues, Definition, KeyValues, KeysSeed, Kinds, interned};
+use super::{AlgorithmKind, Component};
+use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
-use crate::flattened::FLATTENED;
 use crate::problem::custom::not_finite;
 use crate::problem::{Fault, Problem};
-use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::cell::RefCell;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,16 +112,6 @@ impl fmt::Debug for CustomAlgorithm {
     }
 }
 
-thread_local! {
-    /// The algorithms that this thread knows while it reads a manifest.
-    pub static KNOWN: RefCell<Kinds<CustomAlgorithm>> = RefCell::default();
-}
-
-/// The algorithm of this kind that this thread knows.
-pub fn known(kind: &str) -> Option<Arc<CustomAlgorithm>> {
-    KNOWN.with_borrow(|kinds| kinds.get(kind).cloned())
-}
-
 /// The keys of its own of a `[[algorithm.<kind>]]`, and the algorithm.
 #[derive(Clone, Debug)]
 pub struct CustomAlgorithmSettings {
@@ -145,8 +132,8 @@ impl PartialEq for CustomAlgorithmSettings {
 
 impl CustomAlgorithmSettings {
     /// The name of its kind in a manifest.
-    pub fn kind(&self) -> &'static str {
-        interned(&self.algorithm.known.definition.kind)
+    pub fn kind(&self) -> &str {
+        &self.algorithm.known.definition.kind
     }
 
     /// Whether there is code that runs it.
@@ -158,8 +145,7 @@ impl CustomAlgorithmSettings {
 impl Serialize for CustomAlgorithmSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { algorithm, local_steps, values } = self;
-        let definition = &algorithm.known.definition;
-        CanonicalValues { definition, local_steps: *local_steps, values }.serialize(to)
+        algorithm.known.definition.canonical(*local_steps, values).serialize(to)
     }
 }
 
@@ -196,19 +182,6 @@ impl AlgorithmKind for CustomAlgorithmSettings {
     }
 }
 
-impl AlgorithmTables {
-    /// The place of a kind among those of the manifest that are defined outside of this crate.
-    pub fn custom_place(&self, kind: &str) -> Option<usize> {
-        self.custom.iter().position(|(own, _)| *own == kind)
-    }
-
-    /// The definitions of the algorithms that are defined outside of this crate.
-    pub fn definitions(&self) -> Vec<CustomDefinition> {
-        let first = self.custom.iter().filter_map(|(_, entries)| entries.first());
-        first.map(|settings| settings.algorithm.known.clone()).collect()
-    }
-}
-
 /// A run that could not begin.
 pub struct FailedRun {
     /// θ_0, d numbers.
@@ -227,67 +200,5 @@ impl Run for FailedRun {
     }
     fn failure(&self) -> Option<&str> {
         Some(&self.reason)
-    }
-}
-
-/// Reads one entry of a kind.
-#[derive(Clone)]
-pub struct EntrySeed(pub Arc<CustomAlgorithm>);
-
-impl<'de> DeserializeSeed<'de> for EntrySeed {
-    type Value = Settings<CustomAlgorithmSettings>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_tuple_struct(FLATTENED, 2, self)
-    }
-}
-
-impl<'de> Visitor<'de> for EntrySeed {
-    type Value = Settings<CustomAlgorithmSettings>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("one table, twice")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let CustomDefinition { definition, has_local_steps, .. } = &self.0.known;
-        let keys = KeysSeed { definition, local_steps: *has_local_steps };
-        // The second part is read even if the first is wrong, so that the mistakes of both are
-        // reported at once.
-        let (common, own) = (parts.next_element::<AlgorithmKeys>(), parts.next_element_seed(keys));
-        let missing = || A::Error::custom("a table has two parts");
-        let common = common?.ok_or_else(missing)?;
-        let (local_steps, values) = own?.ok_or_else(missing)?;
-        Ok(Flattened {
-            common,
-            own: CustomAlgorithmSettings { algorithm: self.0, local_steps, values },
-        })
-    }
-}
-
-/// Reads all entries of a kind.
-pub struct EntriesSeed(pub Arc<CustomAlgorithm>);
-
-impl<'de> DeserializeSeed<'de> for EntriesSeed {
-    type Value = Vec<Settings<CustomAlgorithmSettings>>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EntriesSeed {
-    type Value = Vec<Settings<CustomAlgorithmSettings>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("tables")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(entry) = entries.next_element_seed(EntrySeed(self.0.clone()))? {
-            all.push(entry);
-        }
-        Ok(all)
     }
 }

@@ -18,7 +18,6 @@ pub mod scaffnew;
 pub mod scaffold;
 mod stated;
 
-use crate::definition::interned;
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
@@ -26,10 +25,8 @@ pub use averaged::Average;
 pub use instance::{Boxed, Instance};
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
-use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 pub use stated::stated_algorithm;
-use std::fmt;
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -259,12 +256,13 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The registry: a new algorithm is its file and a line below, or two where it
 /// has another name on a linear field.
 macro_rules! algorithms {
-    ($($variant:ident($field:ident, $kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
+    ($($variant:ident($kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
         pub enum Spec {
-            $(#[doc = concat!("`[[algorithm.", $kind, "]]`")] $variant(Settings<$settings>),)*
-            /// An algorithm that is defined outside of this crate.
+            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $variant(Settings<$settings>),)*
+            /// An algorithm that is defined outside of this crate, which is read by its definition.
+            #[serde(skip)]
             Custom(Settings<custom::CustomAlgorithmSettings>),
         }
 
@@ -272,84 +270,7 @@ macro_rules! algorithms {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $(Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, &InCanonicalOrder(settings)),)*
-                    Self::Custom(settings) => to.serialize_newtype_variant("Spec", 0, settings.kind(), &InCanonicalOrder(settings)),
-                }
-            }
-        }
-
-        /// All algorithms of a manifest, by kind: `[[algorithm.<kind>]]`.
-        #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-        #[serde(default)]
-        pub struct AlgorithmTables {
-            $(#[doc = concat!("Runs of ", $name, ".")] #[serde(rename = $kind)] $field: Vec<Settings<$settings>>,)*
-            #[schemars(skip)]
-            custom: Vec<(&'static str, Vec<Settings<custom::CustomAlgorithmSettings>>)>,
-        }
-
-        impl<'de> Deserialize<'de> for AlgorithmTables {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let kinds = custom::KNOWN.with_borrow(|known| known.names_with(Spec::KINDS));
-                from.deserialize_struct("AlgorithmTables", kinds, TablesVisitor)
-            }
-        }
-
-        struct TablesVisitor;
-
-        impl<'de> Visitor<'de> for TablesVisitor {
-            type Value = AlgorithmTables;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("tables of algorithms")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<AlgorithmTables, M::Error> {
-                let mut tables = AlgorithmTables::default();
-                while let Some(kind) = map.next_key::<String>()? {
-                    match kind.as_str() {
-                        $($kind => tables.$field = map.next_value()?,)*
-                        other => match custom::known(other) {
-                            Some(algorithm) => {
-                                let kind = interned(other);
-                                let entries = map.next_value_seed(custom::EntriesSeed(algorithm))?;
-                                tables.custom.push((kind, entries));
-                            }
-                            None => return Err(M::Error::unknown_field(other, Spec::KINDS)),
-                        },
-                    }
-                }
-                Ok(tables)
-            }
-        }
-
-        impl AlgorithmTables {
-            /// Every entry, with its kind and its place among those of the kind.
-            pub fn entries(&self) -> Vec<(&'static str, usize, Spec)> {
-                let mut all = Vec::new();
-                $(for (i, settings) in self.$field.iter().enumerate() {
-                    all.push(($kind, i, Spec::$variant(settings.clone())));
-                })*
-                for (kind, entries) in &self.custom {
-                    let spec = |settings: &Settings<custom::CustomAlgorithmSettings>| Spec::Custom(settings.clone());
-                    all.extend(entries.iter().enumerate().map(|(i, s)| (*kind, i, spec(s))));
-                }
-                all
-            }
-        }
-
-        /// Reads the settings of one algorithm of this kind.
-        #[derive(Clone, Copy, Debug)]
-        pub struct SettingsOfKind<'a>(pub &'a str);
-
-        impl<'de> DeserializeSeed<'de> for SettingsOfKind<'_> {
-            type Value = Spec;
-
-            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Spec, D::Error> {
-                match self.0 {
-                    $($kind => <Settings<$settings>>::deserialize(from).map(Spec::$variant),)*
-                    other => match custom::known(other) {
-                        Some(algorithm) => custom::EntrySeed(algorithm).deserialize(from).map(Spec::Custom),
-                        None => Err(D::Error::unknown_variant(other, Spec::KINDS)),
-                    },
+                    Self::Custom(settings) => to.collect_map([(settings.kind(), InCanonicalOrder(settings))]),
                 }
             }
         }
@@ -368,7 +289,7 @@ macro_rules! algorithms {
             }
 
             /// The name of the algorithm's kind in a manifest.
-            pub fn kind(&self) -> &'static str {
+            pub fn kind(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $kind,)*
                     Self::Custom(settings) => settings.kind(),
@@ -438,7 +359,7 @@ macro_rules! algorithms {
 impl Spec {
     /// The kind of an algorithm that is defined outside of this crate, and for which there is no
     /// code.
-    pub fn lacks_code(&self) -> Option<&'static str> {
+    pub fn lacks_code(&self) -> Option<&str> {
         match self {
             Self::Custom(settings) if !settings.can_run() => Some(settings.kind()),
             _ => None,
@@ -459,16 +380,16 @@ impl Spec {
 }
 
 algorithms! {
-    FedAvg(fedavg, "fedavg", "FedAvg", WithWork<fedavg::FedAvg>),
-    FedLsa(fedlsa, "fedlsa", "FedLSA", WithWork<fedavg::FedAvg>, linear name of "fedavg"),
-    Scaffold(scaffold, "scaffold", "Scaffold", WithWork<scaffold::Scaffold>),
-    Scafflsa(scafflsa, "scafflsa", "SCAFFLSA", WithWork<scaffold::Scaffold>, linear name of "scaffold"),
-    RichardsonRomberg(richardson_romberg, "richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
-    MinibatchSgd(minibatch_sgd, "minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
-    CentralisedLsa(centralised_lsa, "centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
-    FedProx(fedprox, "fedprox", "FedProx", fedprox::FedProx),
-    FedLin(fedlin, "fedlin", "FedLin", WithWork<fedlin::FedLin>),
-    Scaffnew(scaffnew, "scaffnew", "Scaffnew", scaffnew::Scaffnew),
+    FedAvg("fedavg", "FedAvg", WithWork<fedavg::FedAvg>),
+    FedLsa("fedlsa", "FedLSA", WithWork<fedavg::FedAvg>, linear name of "fedavg"),
+    Scaffold("scaffold", "Scaffold", WithWork<scaffold::Scaffold>),
+    Scafflsa("scafflsa", "SCAFFLSA", WithWork<scaffold::Scaffold>, linear name of "scaffold"),
+    RichardsonRomberg("richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
+    MinibatchSgd("minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
+    CentralisedLsa("centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
+    FedProx("fedprox", "FedProx", fedprox::FedProx),
+    FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
+    Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
 }
 
 #[cfg(test)]

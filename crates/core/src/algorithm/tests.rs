@@ -257,7 +257,9 @@ fn falling_steps_are_those_of_their_rounds() {
 
 #[test]
 fn what_is_wrong_with_falling_steps_and_points_is_named() {
-    let keys = |spec: &Spec| spec.check().iter().map(|fault| fault.key).collect::<Vec<_>>();
+    let keys = |spec: &Spec| {
+        spec.check().into_iter().map(|fault| fault.key.into_owned()).collect::<Vec<_>>()
+    };
     let with = |power, offset| {
         let mut settings = fedavg::Settings::new(0.1, 4);
         settings.own.common.decay = Some(Decay { power, offset });

@@ -2,10 +2,9 @@
 
 use super::arrays::Files;
 use super::{Exact, Extent, Fault, Form, Settings, Visitor};
-use crate::definition::{CanonicalValues, Definition, KeyValues, Kinds, SettingValue, interned};
+use crate::definition::{Definition, KeyValues, SettingValue};
 use serde::{Serialize, Serializer};
 use std::any::Any;
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,16 +51,6 @@ impl fmt::Debug for CustomProblem {
     }
 }
 
-thread_local! {
-    /// The problems that this thread knows while it reads a manifest.
-    pub static KNOWN: RefCell<Kinds<CustomProblem>> = RefCell::default();
-}
-
-/// The problem of this kind that this thread knows.
-pub fn known(kind: &str) -> Option<Arc<CustomProblem>> {
-    KNOWN.with_borrow(|kinds| kinds.get(kind).cloned())
-}
-
 /// The settings of a `[problem.<kind>]`, and the problem.
 #[derive(Clone, Debug)]
 pub struct CustomProblemSettings {
@@ -79,8 +68,8 @@ impl PartialEq for CustomProblemSettings {
 
 impl CustomProblemSettings {
     /// The name of its kind in a manifest.
-    pub fn kind(&self) -> &'static str {
-        interned(&self.problem.definition.kind)
+    pub fn kind(&self) -> &str {
+        &self.problem.definition.kind
     }
 }
 
@@ -123,18 +112,19 @@ impl Settings for CustomProblemSettings {
 
 /// The values that are no finite numbers.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
-    let fault = |(key, value): (&'static str, &SettingValue)| match value {
+    let fault = |(key, value): (&str, &SettingValue)| match value {
         SettingValue::Number(x) if !x.is_finite() => {
-            Some(Fault::new(key, format!("must be a finite number, not {x}")))
+            let message = format!("must be a finite number, not {x}");
+            Some(Fault::new(key.to_owned(), message))
         }
         _ => None,
     };
     values.iter().filter_map(fault).collect()
 }
 
+/// As a table of one kind.
 impl Serialize for CustomProblemSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self { problem, values } = self;
-        CanonicalValues { definition: &problem.definition, local_steps: None, values }.serialize(to)
+        to.collect_map([(self.kind(), self.problem.definition.canonical(None, &self.values))])
     }
 }

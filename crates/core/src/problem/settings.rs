@@ -5,20 +5,21 @@ use super::arrays::{DataFile, Files};
 use super::cost::{self, ProblemCost};
 use super::dataset::Dataset;
 use super::{Form, Problem, RecordMetrics, Visitor};
+use std::borrow::Cow;
 
 /// An error in settings: the key, and what is wrong with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Key within the settings' table.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What is wrong and what is allowed.
     pub message: String,
 }
 
 impl Fault {
     /// A fault of `key`.
-    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
-        Self { key, message: message.into() }
+    pub fn new(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
     }
 }
 
@@ -37,7 +38,7 @@ impl Faults {
     /// Adds a fault of `key` unless `holds`.
     pub fn require(&mut self, holds: bool, key: &'static str, message: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(Fault { key, message: message() });
+            self.0.push(Fault::new(key, message()));
         }
     }
 

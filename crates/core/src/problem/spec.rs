@@ -5,65 +5,22 @@ use super::{
     Fault, Form, Settings, Visitor, atoms, custom, garnet, least_squares, lms, logistic, mdp,
     quadratic, softmax,
 };
-use crate::definition::KeysSeed;
 use schemars::JsonSchema;
-use serde::de::{self, EnumAccess, Error as _, VariantAccess};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
+use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
 /// The registry: to add a problem, add its file and a line below.
 macro_rules! problems {
     ($($variant:ident($kind:literal, $settings:ty),)*) => {
         /// A problem as a manifest describes it: `[problem.<kind>]`.
-        #[derive(Clone, Debug, PartialEq, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Spec {
             $(#[doc = concat!("`[problem.", $kind, "]`")] #[serde(rename = $kind)] $variant($settings),)*
-            /// A problem that is defined outside of this crate.
-            #[schemars(skip)]
+            /// A problem that is defined outside of this crate, which is read by its definition.
+            #[serde(untagged, skip_deserializing)]
+            #[schemars(skip, !untagged)]
             Custom(custom::CustomProblemSettings),
-        }
-
-        impl Serialize for Spec {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $(Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, settings),)*
-                    Self::Custom(settings) => to.serialize_newtype_variant("Spec", 0, settings.kind(), settings),
-                }
-            }
-        }
-
-        impl<'de> Deserialize<'de> for Spec {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let kinds = custom::KNOWN.with_borrow(|known| known.names_with(Self::KINDS));
-                from.deserialize_enum("Spec", kinds, SpecVisitor)
-            }
-        }
-
-        struct SpecVisitor;
-
-        impl<'de> de::Visitor<'de> for SpecVisitor {
-            type Value = Spec;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a problem")
-            }
-
-            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Spec, A::Error> {
-                let (kind, content) = data.variant::<String>()?;
-                match kind.as_str() {
-                    $($kind => content.newtype_variant::<$settings>().map(Spec::$variant),)*
-                    other => match custom::known(other) {
-                        Some(problem) => {
-                            let keys = KeysSeed { definition: &problem.definition, local_steps: false };
-                            let (_, values) = content.newtype_variant_seed(keys)?;
-                            Ok(Spec::Custom(custom::CustomProblemSettings { problem, values }))
-                        }
-                        None => Err(A::Error::unknown_variant(other, Spec::KINDS)),
-                    },
-                }
-            }
         }
 
         impl Spec {
@@ -71,7 +28,7 @@ macro_rules! problems {
             pub const KINDS: &[&str] = &[$($kind,)*];
 
             /// The name of the problem's kind in a manifest.
-            pub fn kind(&self) -> &'static str {
+            pub fn kind(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $kind,)*
                     Self::Custom(settings) => settings.kind(),

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
 use std::fmt;
 
 /// A change that was made to the manifest after verdicts on its results had been seen: of the
@@ -37,8 +36,8 @@ impl Amendment {
 }
 
 /// A number or a text.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum AmendedValue {
     /// A number.
     Number(f64),
@@ -52,24 +51,5 @@ impl fmt::Display for AmendedValue {
             Self::Number(number) => number.fmt(f),
             Self::Text(text) => text.fmt(f),
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for AmendedValue {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct NumberOrText;
-        impl Visitor<'_> for NumberOrText {
-            type Value = AmendedValue;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number or a string")
-            }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<AmendedValue, E> {
-                Ok(AmendedValue::Number(number))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<AmendedValue, E> {
-                Ok(AmendedValue::Text(text.to_owned()))
-            }
-        }
-        from.deserialize_any(NumberOrText)
     }
 }

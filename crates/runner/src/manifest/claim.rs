@@ -5,7 +5,6 @@ use super::frontier::{FrontierConstantKeys, FrontierLessKeys, FrontierSlopeKeys}
 use super::{AtCost, Prediction, Quantity, TimeAverage};
 use exactfed_core::flattened::Flattened;
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -240,7 +239,7 @@ pub enum Expected {
 }
 
 /// When a metric is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(transform = When::add_costs)]
 pub enum When {
@@ -255,7 +254,7 @@ pub enum When {
     EveryRound,
     /// At the last recorded round of each run that costs at most this.
     #[serde(untagged)]
-    #[schemars(skip)]
+    #[schemars(skip, !untagged)]
     Cost(AtCost),
 }
 
@@ -278,39 +277,6 @@ impl When {
             choices.extend(AtCost::choices(text));
             schema.insert("oneOf".into(), choices.into());
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for When {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        const NAMES: [&str; 11] = {
-            let mut names =
-                ["end", "round", "stationary", "every-round", "", "", "", "", "", "", ""];
-            let mut i = 0;
-            while i < AtCost::NAMES.len() {
-                names[4 + i] = AtCost::NAMES[i];
-                i += 1;
-            }
-            names
-        };
-        struct WhenReader;
-        impl<'de> Visitor<'de> for WhenReader {
-            type Value = When;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time")
-            }
-            fn visit_enum<A: EnumAccess<'de>>(self, from: A) -> Result<When, A::Error> {
-                let (name, value) = from.variant::<String>()?;
-                Ok(match name.as_str() {
-                    "end" => value.unit_variant().map(|()| When::End)?,
-                    "round" => When::Round(value.newtype_variant()?),
-                    "stationary" => value.unit_variant().map(|()| When::Stationary)?,
-                    "every-round" => value.unit_variant().map(|()| When::EveryRound)?,
-                    cost => When::Cost(AtCost::read(cost, value)?),
-                })
-            }
-        }
-        from.deserialize_enum("When", &NAMES, WhenReader)
     }
 }
 
@@ -345,8 +311,9 @@ impl Selection {
     }
 }
 
-/// A value in a selection.
-#[derive(Clone, Debug, PartialEq)]
+/// A value in a selection. The reader makes a text of a flag.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub enum Scalar {
     /// A number.
     Number(f64),
@@ -375,37 +342,5 @@ impl JsonSchema for Scalar {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": ["number", "string", "boolean", "array"] })
-    }
-}
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any)
-    }
-}
-
-struct Any;
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Scalar;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a name, true or false, or a list of them")
-    }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(value))
-    }
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Text(value.to_string()))
-    }
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Scalar, E> {
-        Ok(Scalar::Text(value.to_owned()))
-    }
-    fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Scalar, A::Error> {
-        Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Scalar::Any)
-    }
-    fn visit_map<A: de::MapAccess<'de>>(self, _table: A) -> Result<Scalar, A::Error> {
-        const MESSAGE: &str =
-            "expected a number, a string, true or false, or a list of them, not a table";
-        Err(de::Error::custom(MESSAGE))
     }
 }

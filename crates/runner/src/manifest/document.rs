@@ -5,7 +5,6 @@ use super::source::Source;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::de::{DeTable, DeValue};
 
 /// Where something was written.
@@ -20,8 +19,6 @@ pub enum Place {
 /// A value of the tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// A number that a node shares with its copies alone: an override of several tables has some.
-    pub id: usize,
     /// Where the value was written.
     pub place: Place,
     /// What was written.
@@ -74,12 +71,6 @@ impl Value {
 }
 
 impl Node {
-    /// A node of its own.
-    pub fn new(place: Place, value: Value) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), place, value }
-    }
-
     /// The node at a dotted path.
     pub fn find(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, Self::child)
@@ -160,11 +151,6 @@ impl Diagnostics {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
-    }
-
-    /// Their number.
-    pub fn len(&self) -> usize {
-        self.all.len()
     }
 
     /// All of them.
@@ -325,7 +311,7 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
     }
     let start = table.span().start;
     let value = convert_table(table.get_ref(), None);
-    let mut root = Node::new(Place::Text(start, start), value);
+    let mut root = Node { place: Place::Text(start, start), value };
     let overrides = source.overrides.iter().enumerate();
     let wrong: Vec<Diagnostic> =
         overrides.filter_map(|(i, text)| apply(&mut root, i, text).err()).collect();
@@ -388,7 +374,7 @@ fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
         }
         DeValue::Table(table) => convert_table(table, number),
     };
-    Node::new(place(node.span(), number), value)
+    Node { place: place(node.span(), number), value }
 }
 
 /// The most parts of an override's key. The tree is walked by recursion, and the text's own depth is
@@ -445,7 +431,7 @@ fn set(target: &mut Node, path: &[&str], node: &Node) -> Result<(), Diagnostic> 
                 return set(&mut entry.node, rest, node);
             }
             let place = node.place.clone();
-            let mut new = Node::new(place.clone(), Value::Table(Vec::new()));
+            let mut new = Node { place: place.clone(), value: Value::Table(Vec::new()) };
             set(&mut new, rest, node)?;
             entries.push(KeyValue { key: (*first).to_owned(), place, node: new });
             Ok(())

@@ -3,11 +3,7 @@
 
 use exactfed_core::theory::frontier::Method;
 use schemars::JsonSchema;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A frontier: algorithms on the manifest's problem, each at its best step size and number of
 /// local steps, for each number of clients and target. It needs a linear problem with independent
@@ -330,34 +326,13 @@ impl Powers {
 }
 
 /// A list of values, or a table that describes one.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ListOr<L, T> {
     /// The values.
     List(Vec<L>),
     /// What describes them.
     Table(T),
-}
-
-impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for ListOr<L, T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ListOrVisitor(PhantomData))
-    }
-}
-
-struct ListOrVisitor<L, T>(PhantomData<(L, T)>);
-
-impl<'de, L: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for ListOrVisitor<L, T> {
-    type Value = ListOr<L, T>;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of numbers, or a table")
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::List)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(table)).map(ListOr::Table)
-    }
 }
 
 impl Frontier {

@@ -6,11 +6,10 @@
 pub mod amendment;
 pub mod axis;
 pub mod claim;
-mod deserialize;
 pub mod document;
 pub mod figure;
 pub mod frontier;
-mod pass;
+pub mod kinds;
 mod prediction;
 pub mod read;
 pub mod reference;
@@ -20,7 +19,8 @@ pub mod tune;
 
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
-use exactfed_core::{algorithm, problem};
+use exactfed_core::problem;
+use kinds::AlgorithmTables;
 pub use prediction::Prediction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,9 @@ pub struct Manifest {
     #[schemars(example = EXAMPLE_PYTHON)]
     pub python: Vec<String>,
     /// `[problem.<kind>]`.
-    pub problem: problem::Spec,
+    #[serde(skip)]
+    #[schemars(!skip, with = "problem::Spec")]
+    problem: Option<problem::Spec>,
     /// The start θ_0 of all runs.
     pub start: Option<Start>,
     /// The length of a run.
@@ -106,8 +108,9 @@ pub struct Manifest {
     /// At which cost the page ranks the algorithms; by default each after its last round.
     pub compare: Option<Compare>,
     /// `[[algorithm.<kind>]]`.
-    #[serde(default)]
-    pub algorithm: algorithm::AlgorithmTables,
+    #[serde(skip)]
+    #[schemars(!skip, default)]
+    pub algorithm: AlgorithmTables,
     /// `[[frontier]]`.
     #[serde(default)]
     pub frontier: Vec<frontier::Frontier>,
@@ -123,6 +126,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The problem at the first value of every axis.
+    pub fn problem(&self) -> &problem::Spec {
+        self.problem.as_ref().expect("the schema requires a problem")
+    }
+
     /// The cost at which the page ranks the algorithms, if it is not after the last round.
     pub fn ranked_at(&self) -> Option<AtCost> {
         let tuned = self.tune.as_ref().and_then(|tune| tune.at);

@@ -1,105 +1,403 @@
-//! Reads a manifest from its tree and collects every error instead of stopping at the first.
+//! Reads a manifest from its tree by the schema of its types, and collects every error instead of
+//! stopping at the first.
 //!
-//! Derived types stay the only schema. Where a type asks for one value and the
-//! tree holds an array, the array is an axis of the grid: the deserializer
-//! notes it and continues with the value that the current [`Choice`] selects, so that
-//! any setting may be an array by construction.
-//!
-//! serde gives up a struct at its first bad value, so a document is read again
-//! without the nodes known to be bad until nothing new is found.
+//! Where the schema asks for one value and the tree holds an array, the array is an axis of the
+//! grid: the reader notes it and continues with the value that the current [`Choice`] selects, so
+//! that any setting may be an array by construction. What it returns fits the types, which serde
+//! then reads without places in the text.
 
-use super::axis::{Choice, GridAxis};
-use super::deserialize::NodeDeserializer;
-use super::document::{Diagnostic, Diagnostics, Node};
-use super::pass::ReadPass;
-use super::{Budget, Manifest, Oracle, Start};
-use exactfed_core::{algorithm, problem};
-use serde::de::DeserializeSeed;
-use std::marker::PhantomData;
+use super::axis::{Choice, GridAxis, may_vary};
+use super::document::{Diagnostic, KeyValue, Node, Value};
+use super::schema::ManifestSchema;
+use super::{Manifest, kinds};
+use serde::de::DeserializeOwned;
+use serde_json::Value as Schema;
+use toml::{Table, Value as Toml};
+
+/// The table whose keys are kinds of algorithms.
+const ALGORITHM: &str = "algorithm";
+/// The choice for which a number alone stands: `test = 0.2` is short for
+/// `test = { fraction = 0.2 }`.
+const FRACTION: &str = "fraction";
+/// What a whole number must be.
+const WHOLE: &str = "a whole number, 0 or more";
 
 /// Reads the manifest at the first value of every axis, and finds all axes, also those inside
-/// one value of another. Every other value is read once too, in its table alone.
+/// one value of another. Every other value is read once too.
 ///
 /// # Errors
 /// Every diagnostic that any value of any axis shows.
-pub fn read(root: &Node) -> Result<(Manifest, Vec<GridAxis>), Vec<Diagnostic>> {
-    let mut found = Diagnostics::default();
-    let none = Choice::new();
-    let (first, mut axes) = exhaust(root, "", &none, PhantomData::<Manifest>, &mut found);
-    // Axes, each under a choice, with so many values left to be read.
-    let mut open: Vec<(Choice, GridAxis, usize)> = Vec::new();
-    open.extend(axes.iter().map(|axis| (none.clone(), axis.clone(), axis.len)));
-    while let Some((choice, axis, left)) = open.last_mut() {
-        if *left <= 1 {
-            open.pop();
-            continue;
-        }
-        *left -= 1;
-        let mut choice = choice.clone();
-        choice.insert(axis.path.clone(), *left);
-        for axis in read_again(root, &axis.path, &choice, &mut found) {
-            if axes.iter().all(|known| known.path != axis.path || known.place != axis.place) {
-                open.push((choice.clone(), axis.clone(), axis.len));
-                axes.push(axis);
-            }
-        }
-    }
-    match first {
-        Some(value) if found.is_empty() => Ok((value, axes)),
-        _ => Err(found.into_vec()),
-    }
-}
-
-/// Reads the table that holds an axis under a choice; the axes that it then has.
-fn read_again(root: &Node, axis: &str, choice: &Choice, found: &mut Diagnostics) -> Vec<GridAxis> {
-    let parts: Vec<&str> = axis.split('.').collect();
-    match parts.as_slice() {
-        ["problem", ..] => axes_of(root, "problem", choice, PhantomData::<problem::Spec>, found),
-        ["start", ..] => axes_of(root, "start", choice, PhantomData::<Start>, found),
-        ["budget", ..] => axes_of(root, "budget", choice, PhantomData::<Budget>, found),
-        ["oracle", ..] => axes_of(root, "oracle", choice, PhantomData::<Oracle>, found),
-        ["algorithm", kind, number, ..] => {
-            let path = format!("algorithm.{kind}.{number}");
-            axes_of(root, &path, choice, algorithm::SettingsOfKind(kind), found)
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn axes_of<T>(
+pub fn read(
     root: &Node,
-    path: &str,
-    choice: &Choice,
-    seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
-    found: &mut Diagnostics,
-) -> Vec<GridAxis> {
-    root.find(path).map_or(Vec::new(), |node| exhaust(node, path, choice, seed, found).1)
+    schema: &ManifestSchema,
+) -> Result<(Manifest, Vec<GridAxis>), Vec<Diagnostic>> {
+    let mut reader = Reader { schema, choice: None, found: Vec::new(), axes: Vec::new() };
+    let tree = reader.value(&schema.root, root, "");
+    let manifest = reader.typed("", tree, |tree| kinds::manifest(tree, schema))?;
+    Ok((manifest, reader.axes))
 }
 
-/// Reads what stands at a path, under a choice: the value, or `None` if something is wrong with
-/// it, and the axes that are met.
-pub fn exhaust<T>(
+/// Reads what stands at a path, under a choice, and finds the axes that are met.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn read_at<T>(
     node: &Node,
     path: &str,
     choice: &Choice,
-    seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
-    found: &mut Diagnostics,
-) -> (Option<T>, Vec<GridAxis>) {
-    let pass = ReadPass::new(choice);
-    let value = loop {
-        let before = pass.begin();
-        match seed.deserialize(NodeDeserializer::new(node, path, &pass)) {
-            Ok(value) => break Some(value),
-            Err(_) if before == pass.progress() => break None,
-            Err(_) => {}
+    schema: &ManifestSchema,
+    read: impl FnOnce(Toml) -> Result<T, String>,
+) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
+    let mut reader = Reader { schema, choice: Some(choice), found: Vec::new(), axes: Vec::new() };
+    let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
+    let value = reader.typed(path, tree, read)?;
+    Ok((value, reader.axes))
+}
+
+/// Reads a type from a tree that fits its schema.
+///
+/// # Errors
+/// What its schema does not say.
+pub fn from_tree<T: DeserializeOwned>(tree: Toml) -> Result<T, String> {
+    T::deserialize(tree).map_err(|e| e.message().to_owned())
+}
+
+/// Checks a tree, and takes one value of each axis.
+struct Reader<'a> {
+    schema: &'a ManifestSchema,
+    /// The values that are taken of the axes; without a choice all are checked, and the first is
+    /// taken.
+    choice: Option<&'a Choice>,
+    found: Vec<Diagnostic>,
+    axes: Vec<GridAxis>,
+}
+
+impl<'a> Reader<'a> {
+    /// What was read, if nothing is wrong.
+    fn typed<T>(
+        &mut self,
+        path: &str,
+        tree: Option<Toml>,
+        read: impl FnOnce(Toml) -> Result<T, String>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let mut found = std::mem::take(&mut self.found);
+        match tree.filter(|_| found.is_empty()).map(read) {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(message)) => found.push(Diagnostic::new(None, path, message)),
+            None if found.is_empty() => {
+                found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
+            }
+            None => {}
         }
-    };
-    let (new, axes) = pass.finish();
-    let clean = new.is_empty();
-    if clean && value.is_none() && found.is_empty() {
-        // No node noted the error, which is still reported.
-        found.add(Diagnostic::new(None, "", "the manifest cannot be read"));
+        Err(found)
     }
-    found.extend(new);
-    (value.filter(|_| clean), axes)
+
+    fn note(&mut self, diagnostic: Diagnostic) -> Option<Toml> {
+        self.found.push(diagnostic);
+        None
+    }
+
+    fn fail(&mut self, node: &Node, path: &str, message: impl Into<String>) -> Option<Toml> {
+        self.note(Diagnostic::new(Some(node.place.clone()), path, message))
+    }
+
+    /// That a node is not what it should be.
+    fn expected(&mut self, node: &Node, path: &str, what: &str) -> Option<Toml> {
+        let found = match &node.value {
+            Value::String(text) => format!("the string {text:?}"),
+            Value::Integer(Some(value)) => format!("{value}"),
+            Value::Float(value) if value.fract() == 0.0 && what == WHOLE => {
+                format!("a number with point or exponent: write {value}")
+            }
+            Value::Float(value) => format!("{value}"),
+            Value::Boolean(value) => format!("{value}"),
+            other => other.kind().to_owned(),
+        };
+        self.fail(node, path, format!("expected {what}, not {found}"))
+    }
+
+    /// What a node holds, if it is of the schema; else it is noted what is wrong.
+    fn value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+        let schema = self.schema.resolve(schema);
+        if let Some(kinds) = schema["anyOf"].as_array() {
+            return self.any_of(kinds, node, path);
+        }
+        match &schema["type"] {
+            Schema::Array(_) => self.scalar(node, path),
+            kind if kind == "array" => self.list(&schema["items"], node, path),
+            _ if schema["additionalProperties"].is_object() => {
+                let values = &schema["additionalProperties"];
+                self.table(node, path, |_| Some(values))
+            }
+            _ => self.chosen(schema, node, path),
+        }
+    }
+
+    /// One value, or the chosen element of an axis.
+    fn chosen(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+        let Value::Array(items) = &node.value else { return self.single(schema, node, path) };
+        if !may_vary(path) {
+            let message = "expected one value, not an array: this is not a grid axis";
+            return self.fail(node, path, message);
+        }
+        if items.is_empty() {
+            return self.fail(node, path, "an axis of the grid needs at least one value");
+        }
+        self.axis(items, node, path, |reader, item| match item.value {
+            Value::Array(_) => reader.fail(item, path, "the values of an axis cannot be arrays"),
+            _ => reader.single(schema, item, path),
+        })
+    }
+
+    /// Notes an axis; reads the element that the choice selects, or all of them.
+    fn axis(
+        &mut self,
+        items: &[Node],
+        node: &Node,
+        path: &str,
+        mut read: impl FnMut(&mut Self, &Node) -> Option<Toml>,
+    ) -> Option<Toml> {
+        self.axes.push(GridAxis { path: path.into(), len: items.len(), place: node.place.clone() });
+        let Some(choice) = self.choice else {
+            let mut all = items.iter().map(|item| read(self, item));
+            let first = all.next().flatten();
+            all.for_each(drop);
+            return first;
+        };
+        let index = choice.get(path).copied().unwrap_or(0);
+        read(self, &items[index.min(items.len() - 1)])
+    }
+
+    fn single(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+        let names = variants(schema);
+        if !names.is_empty() {
+            return self.variant(&names, node, path);
+        }
+        match (schema["type"].as_str().unwrap_or_default(), &node.value) {
+            ("integer", Value::Integer(Some(value))) if *value >= 0 => Some(Toml::Integer(*value)),
+            ("integer", Value::Integer(None)) => {
+                self.fail(node, path, format!("expected {WHOLE}: this is too large"))
+            }
+            ("integer", _) => self.expected(node, path, WHOLE),
+            ("number", Value::Float(value)) => Some(Toml::Float(*value)),
+            ("number", Value::Integer(Some(value))) => Some(Toml::Float(*value as f64)),
+            ("number", _) => self.expected(node, path, "a number"),
+            ("boolean", Value::Boolean(value)) => Some(Toml::Boolean(*value)),
+            ("boolean", _) => self.expected(node, path, "true or false"),
+            ("string", Value::String(text)) => Some(Toml::String(text.clone())),
+            ("string", _) => self.expected(node, path, "a string"),
+            _ => {
+                let keys = &schema["properties"];
+                if let Value::Table(entries) = &node.value {
+                    self.check_keys(schema, entries, node, path);
+                }
+                self.table(node, path, |key| keys.get(key))
+            }
+        }
+    }
+
+    /// Notes every key of a table that is unknown, and every one that is missing.
+    fn check_keys(&mut self, schema: &Schema, entries: &[KeyValue], node: &Node, path: &str) {
+        let keys: Vec<&str> = keys(schema).collect();
+        for entry in entries.iter().filter(|entry| !keys.contains(&entry.key.as_str())) {
+            let message = format!("unknown key `{}`", entry.key);
+            let diagnostic =
+                Diagnostic::new(Some(entry.place.clone()), &below(path, &entry.key), message);
+            let mut diagnostic = diagnostic.naming(&entry.key, &keys);
+            if path == ALGORITHM {
+                let own = "and algorithms of your own, where @exactfed.algorithm or `python = [\"file.py\"]` defines them";
+                diagnostic.allowed = diagnostic.allowed.map(|names| format!("{names}, {own}"));
+            }
+            self.note(diagnostic);
+        }
+        let required = schema["required"].as_array().into_iter().flatten();
+        for key in required.filter_map(Schema::as_str).filter(|key| node.child(key).is_none()) {
+            let whole = if path.is_empty() { "the manifest" } else { path };
+            self.fail(node, path, format!("{whole} lacks the key `{key}`"));
+        }
+    }
+
+    /// The values of a table, each by the schema of its key; a key without one is left out.
+    fn table(
+        &mut self,
+        node: &Node,
+        path: &str,
+        schema_of: impl Fn(&str) -> Option<&'a Schema>,
+    ) -> Option<Toml> {
+        let Value::Table(entries) = &node.value else {
+            return self.expected(node, path, "a table");
+        };
+        let mut table = Table::new();
+        for entry in entries {
+            let value = schema_of(&entry.key)
+                .and_then(|schema| self.value(schema, &entry.node, &below(path, &entry.key)));
+            table.extend(value.map(|value| (entry.key.clone(), value)));
+        }
+        Some(Toml::Table(table))
+    }
+
+    fn list(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
+        let Value::Array(items) = &node.value else {
+            if matches!(node.value, Value::Table(_)) {
+                let message = format!("expected an array of tables: write [[{path}]]");
+                return self.fail(node, path, message);
+            }
+            return self.expected(node, path, "an array: write [ … ]");
+        };
+        let is_list = |node: &Node| matches!(node.value, Value::Array(_));
+        if may_vary(path) && items.is_empty() {
+            return self.fail(node, path, "an empty list has no meaning: leave the key out");
+        }
+        if may_vary(path) && items.iter().any(is_list) {
+            // Lists in a list: an axis whose values are lists.
+            return self.axis(items, node, path, |reader, item| match &item.value {
+                Value::Array(inner) if inner.iter().any(is_list) => {
+                    reader.fail(item, path, "the values of an axis cannot be lists of lists")
+                }
+                Value::Array(_) => reader.list(schema, item, path),
+                _ => reader.expected(item, path, "a list, as the others of this axis are"),
+            });
+        }
+        let items = items.iter().enumerate();
+        let items = items.map(|(i, item)| self.value(schema, item, &below(path, &i.to_string())));
+        // All are read, also after a wrong one.
+        let items: Vec<Option<Toml>> = items.collect();
+        items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
+    }
+
+    /// A value of the first of these schemas that is for what was written.
+    fn any_of(&mut self, kinds: &'a [Schema], node: &Node, path: &str) -> Option<Toml> {
+        let kinds: Vec<&Schema> = kinds.iter().map(|kind| self.schema.resolve(kind)).collect();
+        let (written, unexpected) = match &node.value {
+            Value::String(text) => ("string", format!("string {text:?}")),
+            Value::Integer(None) => return self.expected(node, path, "a number"),
+            Value::Integer(Some(value)) => ("number", format!("floating point `{value}.0`")),
+            Value::Float(value) => ("number", format!("floating point `{value:?}`")),
+            Value::Boolean(value) => ("boolean", format!("boolean `{value}`")),
+            Value::Array(_) => ("array", "sequence".to_owned()),
+            Value::Table(_) => ("object", "map".to_owned()),
+            Value::Datetime => ("", "datetime".to_owned()),
+        };
+        if let Some(kind) = kinds.iter().find(|kind| kind["type"] == written) {
+            return self.value(kind, node, path);
+        }
+        let expected = kinds.iter().map(|kind| match kind["type"].as_str() {
+            Some("array") if kind["items"]["type"] == "string" => "a list of strings",
+            Some("array") => "a list of numbers",
+            Some("object") if kind["properties"].is_null() => {
+                "a table with a list for each setting"
+            }
+            Some("object") => "a table",
+            Some("string") => "a string",
+            _ => "a number",
+        });
+        let or = if kinds[0]["type"] == "array" { ", or " } else { " or " };
+        let expected = expected.collect::<Vec<_>>().join(or);
+        self.fail(node, path, format!("invalid type: {unexpected}, expected {expected}"))
+    }
+
+    /// A number, a string, true or false, or a list of them.
+    fn scalar(&mut self, node: &Node, path: &str) -> Option<Toml> {
+        match &node.value {
+            Value::String(text) => Some(Toml::String(text.clone())),
+            Value::Boolean(value) => Some(Toml::String(value.to_string())),
+            Value::Float(value) => Some(Toml::Float(*value)),
+            Value::Integer(Some(value)) => Some(Toml::Float(*value as f64)),
+            Value::Integer(None) => self.expected(node, path, "a number"),
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(i, item)| self.scalar(item, &below(path, &i.to_string())));
+                let items: Vec<Option<Toml>> = items.collect();
+                items.into_iter().collect::<Option<Vec<Toml>>>().map(Toml::Array)
+            }
+            Value::Table(_) | Value::Datetime => {
+                self.expected(node, path, "a number, a string, true or false, or a list of them")
+            }
+        }
+    }
+
+    /// One of several names, which may have a value.
+    fn variant(&mut self, all: &[Variant<'a>], node: &Node, path: &str) -> Option<Toml> {
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        let (name, place, content) = match &node.value {
+            Value::String(name) => (name.as_str(), &node.place, None),
+            Value::Table(entries) => match entries.as_slice() {
+                [entry] => (entry.key.as_str(), &entry.place, Some(&entry.node)),
+                several => {
+                    let count = several.len();
+                    let message = format!("expected exactly one of these keys, not {count}");
+                    let place = several.get(1).map_or(&node.place, |entry| &entry.place);
+                    let diagnostic = Diagnostic::new(Some(place.clone()), path, message);
+                    return self.note(diagnostic.allowing(names.join(", ")));
+                }
+            },
+            Value::Integer(_) | Value::Float(_) if names.contains(&FRACTION) => {
+                (FRACTION, &node.place, Some(node))
+            }
+            _ => {
+                let number = if names.contains(&FRACTION) { "a number or " } else { "" };
+                let what = format!("{number}one of {}", names.join(", "));
+                return self.expected(node, path, &what);
+            }
+        };
+        let Some((_, schema)) = all.iter().find(|(known, _)| *known == name) else {
+            let message = format!("unknown name `{name}`");
+            let diagnostic = Diagnostic::new(Some(place.clone()), path, message);
+            return self.note(diagnostic.naming(name, &names));
+        };
+        let is_empty = |node: &Node| matches!(&node.value, Value::Table(all) if all.is_empty());
+        let table = |value| Some(Toml::Table(Table::from_iter([(name.to_owned(), value)])));
+        match (schema, content) {
+            (None, content) if content.is_none_or(is_empty) => Some(Toml::String(name.to_owned())),
+            (None, _) => {
+                self.fail(node, path, format!("`{name}` takes no settings: write \"{name}\""))
+            }
+            (Some(schema), Some(content)) => {
+                self.value(schema, content, &below(path, name)).and_then(table)
+            }
+            (Some(schema), None) if schema["type"] != "object" => {
+                let message = format!("`{name}` needs a value: write {{ {name} = … }}");
+                self.fail(node, path, message)
+            }
+            (Some(schema), None) => {
+                let keys: Vec<&str> = keys(schema).collect();
+                if keys.is_empty() {
+                    return table(Toml::Table(Table::new()));
+                }
+                let message = format!("`{name}` needs settings: write {{ {name} = {{ … }} }}");
+                let diagnostic = Diagnostic::new(Some(node.place.clone()), path, message);
+                self.note(diagnostic.allowing(keys.join(", ")))
+            }
+        }
+    }
+}
+
+/// A name, and the schema of its value if it has one.
+type Variant<'a> = (&'a str, Option<&'a Schema>);
+
+/// The names of a choice, each once; none of another schema.
+fn variants(schema: &Schema) -> Vec<Variant<'_>> {
+    let mut all: Vec<Variant<'_>> = Vec::new();
+    for choice in schema["oneOf"].as_array().into_iter().flatten() {
+        let name = choice["const"].as_str().map(|name| (name, None));
+        let properties = choice["properties"].as_object().into_iter().flatten();
+        let tables = properties.map(|(name, schema)| (name.as_str(), Some(schema)));
+        for variant in name.into_iter().chain(tables) {
+            // A name stands for its empty table too.
+            if all.iter().all(|(known, _)| *known != variant.0) {
+                all.push(variant);
+            }
+        }
+    }
+    all
+}
+
+/// The keys of a table, in their order.
+fn keys(schema: &Schema) -> impl Iterator<Item = &str> {
+    schema["properties"].as_object().into_iter().flat_map(|all| all.keys().map(String::as_str))
+}
+
+/// The path of a key below another path.
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

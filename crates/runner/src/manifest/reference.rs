@@ -1,19 +1,16 @@
 //! docs/MANIFEST.md: every key of a manifest, from the types that read it.
 
-use super::Manifest;
-use super::schema::{definition, tidy};
+use super::schema::{BUILT_IN, definition};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// docs/MANIFEST.md.
 pub fn markdown() -> String {
-    let mut schema = schemars::schema_for!(Manifest).to_value();
-    tidy(&mut schema);
-    let mut uses = BTreeMap::new();
-    count_uses(&schema, &mut uses);
-    let mut page = ReferencePage { schema: &schema, uses, out: INTRODUCTION.into() };
-    page.section("Top level", "", &schema, &TABLES);
+    let (schema, mut uses) = (&*BUILT_IN, BTreeMap::new());
+    count_uses(schema, &mut uses);
+    let mut page = ReferencePage { schema, uses, out: INTRODUCTION.into() };
+    page.section("Top level", "", schema, &TABLES);
     page.kinds("problem", "[problem.<kind>]");
     page.kinds("algorithm", "[[algorithm.<kind>]]");
     for table in ["start", "budget", "record", "prices", "compare"] {

@@ -1,13 +1,97 @@
-//! The JSON Schema of manifests, for editors, from the types that read them.
+//! The schema of manifests, from the types that they are read into: for the reader, for
+//! docs/MANIFEST.md, and as JSON Schema for editors.
 
 use super::Manifest;
 use super::axis::may_vary;
+use exactfed_core::algorithm::AlgorithmKeys;
+use exactfed_core::definition::{Definition, KeyType};
+use exactfed_core::registry::Registry;
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+/// The schema of the built-in types, in which no setting is an axis.
+pub static BUILT_IN: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = schemars::schema_for!(Manifest).to_value();
+    tidy(&mut schema);
+    schema
+});
+
+/// The schema by which manifests are read, and what is registered beside the built-in algorithms
+/// and problems.
+pub struct ManifestSchema {
+    /// The schema of a manifest.
+    pub root: Value,
+    /// What is registered.
+    pub registry: Registry,
+}
+
+impl ManifestSchema {
+    /// The schema with the algorithms and problems of a registry.
+    pub fn new(registry: Registry) -> Self {
+        let mut root = BUILT_IN.clone();
+        let defs = &mut root["$defs"];
+        for (kind, algorithm) in &registry.algorithms {
+            let mut common = schemars::schema_for!(AlgorithmKeys).to_value();
+            tidy(&mut common);
+            let known = &algorithm.known;
+            let table = own_table(common, &known.definition, known.has_local_steps);
+            defs["AlgorithmTables"]["properties"][kind] =
+                json!({ "type": "array", "items": table });
+        }
+        for (kind, problem) in &registry.problems {
+            let table = own_table(json!({}), &problem.definition, false);
+            let kinds = defs["Spec"]["oneOf"].as_array_mut();
+            kinds.into_iter().for_each(|all| all.push(json!({ "properties": { kind: &table } })));
+        }
+        Self { root, registry }
+    }
+
+    /// The definition that a schema refers to, or itself.
+    pub fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        let name = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next());
+        name.map_or(schema, |name| &self.root["$defs"][name])
+    }
+
+    /// The schema of a table: `problem`, or an algorithm's entry.
+    pub fn at(&self, path: &str) -> Option<&Value> {
+        let mut parts = path.split('.');
+        let table = self.root["properties"].get(parts.next()?)?;
+        match parts.next() {
+            None => Some(table),
+            Some(kind) => self.resolve(table)["properties"].get(kind)?.get("items"),
+        }
+    }
+
+    /// Whether an algorithm's table has a key.
+    pub fn has_key(&self, entry: &str, key: &str) -> bool {
+        let table = self.at(entry).map(|table| self.resolve(table));
+        table.is_some_and(|table| table["properties"].get(key).is_some())
+    }
+}
+
+/// A table with the keys of a definition beside those that all of its sort have.
+fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -> Value {
+    let name = |of: KeyType| match of {
+        KeyType::Flag => "boolean",
+        KeyType::Whole => "integer",
+        KeyType::Number => "number",
+        KeyType::Text => "string",
+    };
+    let keys = definition.keys.iter();
+    let keys = keys.map(|key| (key.name.as_str(), name(key.of), key.default.is_none()));
+    let local_steps = has_local_steps.then_some(("local-steps", "integer", true));
+    let mut required = table["required"].as_array().cloned().unwrap_or_default();
+    for (name, kind, is_required) in keys.chain(local_steps) {
+        table["properties"][name] = json!({ "type": kind });
+        required.extend(is_required.then(|| name.into()));
+    }
+    table["required"] = required.into();
+    table
+}
 
 /// The JSON Schema of a manifest.
 pub fn json() -> Value {
-    let mut schema = schemars::schema_for!(Manifest).to_value();
-    tidy(&mut schema);
+    let mut schema = BUILT_IN.clone();
     // What may be an axis of the grid may be an array of such values.
     let mut varied = Vec::new();
     if let Some(properties) = schema["properties"].as_object_mut() {
@@ -47,7 +131,7 @@ fn properties_of(table: &Value) -> Vec<String> {
 
 /// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands
 /// for its empty table.
-pub fn tidy(schema: &mut Value) {
+fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             if object.contains_key("properties") {

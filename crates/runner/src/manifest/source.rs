@@ -1,5 +1,6 @@
 //! A manifest as it was given, with all that reading it needs.
 
+use super::schema::ManifestSchema;
 use crate::data::TableReader;
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::arrays::FileSize;
@@ -56,13 +57,11 @@ impl Source {
         self.copies.is_some()
     }
 
-    /// What `f` returns, which may read this manifest.
-    pub fn reading<T>(&self, f: impl FnOnce() -> T) -> T {
-        if self.algorithms.is_empty() {
-            return self.registry.during(f);
-        }
+    /// The schema of this manifest: with what is registered, and the algorithms that its results
+    /// define.
+    pub fn schema(&self) -> ManifestSchema {
         let mut registry = self.registry.clone();
         registry.define(&self.algorithms);
-        registry.during(f)
+        ManifestSchema::new(registry)
     }
 }

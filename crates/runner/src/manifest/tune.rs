@@ -2,10 +2,8 @@
 
 use super::{AtCost, Quantity};
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// For each algorithm, and at each point of the grid, one or more of its settings are chosen by
 /// experiment: all candidates are run, and that with the smallest mean of a metric is selected.
@@ -69,8 +67,8 @@ fn extend() -> u64 {
 }
 
 /// One name or several.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum SettingNames {
     /// A name.
     One(String),
@@ -89,53 +87,13 @@ impl SettingNames {
 }
 
 /// A list of numbers for the one setting that is tuned, or a table with a list for each.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum PerSetting {
     /// Of the one setting.
     One(Vec<f64>),
     /// By setting.
     Each(BTreeMap<String, Vec<f64>>),
-}
-
-impl<'de> Deserialize<'de> for SettingNames {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct OneOrSeveral;
-        impl<'de> Visitor<'de> for OneOrSeveral {
-            type Value = SettingNames;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a setting, or a list of names")
-            }
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<SettingNames, E> {
-                Ok(SettingNames::One(name.to_owned()))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<SettingNames, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(list))
-                    .map(SettingNames::Several)
-            }
-        }
-        from.deserialize_any(OneOrSeveral)
-    }
-}
-
-impl<'de> Deserialize<'de> for PerSetting {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct ListOrTable;
-        impl<'de> Visitor<'de> for ListOrTable {
-            type Value = PerSetting;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of numbers, or a table with a list for each setting")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<PerSetting, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(list)).map(PerSetting::One)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<PerSetting, A::Error> {
-                let table = de::value::MapAccessDeserializer::new(table);
-                BTreeMap::deserialize(table).map(PerSetting::Each)
-            }
-        }
-        from.deserialize_any(ListOrTable)
-    }
 }
 
 /// The default of the number of fresh runs on one instance.

@@ -2,15 +2,14 @@
 //! algorithms' tables.
 
 use super::Cell;
-use super::places::{Checker, place_of};
+use super::places::{Checker, diagnostic_under, place_of};
 use crate::manifest::axis::Choice;
-use crate::manifest::document::{Diagnostics, KeyValue, Value, put};
-use crate::manifest::read::exhaust;
+use crate::manifest::document::{KeyValue, Value, put};
+use crate::manifest::read::{from_tree, read_at};
+use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
-use exactfed_core::algorithm::{SettingsOfKind, Spec, custom};
 use exactfed_core::rng::MAX_REPLICATES;
-use std::marker::PhantomData;
 
 /// Candidates of one setting.
 const MOST_CANDIDATES: usize = 1000;
@@ -44,22 +43,23 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn expand(root: &mut Node) -> Result<Option<Vec<TunedSetting>>, Vec<Diagnostic>> {
+pub fn expand(
+    root: &mut Node,
+    schema: &ManifestSchema,
+) -> Result<Option<Vec<TunedSetting>>, Vec<Diagnostic>> {
     let Some(node) = root.find("tune") else { return Ok(None) };
-    let mut found = Diagnostics::default();
-    let none = Choice::new();
-    let (tune, _) = exhaust(node, "tune", &none, PhantomData::<Tune>, &mut found);
     // What is wrong with the table itself is found again when the manifest is read.
-    let Some(tune) = tune else { return Ok(None) };
+    let read = read_at(node, "tune", &Choice::new(), schema, from_tree::<Tune>);
+    let Ok((tune, _)) = read else { return Ok(None) };
     let settings = tuned_settings(root, &tune)?;
     for setting in &settings {
-        put_candidates(root, &setting.key, &setting.values)?;
+        put_candidates(root, schema, setting, &setting.values)?;
     }
     Ok(Some(settings))
 }
 
 fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic> {
-    vec![Diagnostic::new(place_of(root, path, &Choice::new()), path, message)]
+    vec![diagnostic_under(root, path, &Choice::new(), message)]
 }
 
 /// The settings that are tuned with their candidates.
@@ -185,16 +185,20 @@ fn are_whole(root: &Node, path: &str) -> bool {
 }
 
 /// Puts the candidates of a setting into every algorithm's table that has such a key.
-pub fn put_candidates(root: &mut Node, key: &str, values: &[f64]) -> Result<(), Vec<Diagnostic>> {
+pub fn put_candidates(
+    root: &mut Node,
+    schema: &ManifestSchema,
+    setting: &TunedSetting,
+    values: &[f64],
+) -> Result<(), Vec<Diagnostic>> {
+    let key = &setting.key;
     let place = place_of(root, "tune.over", &Choice::new()).unwrap_or(Place::Text(0, 0));
-    let whole = are_whole(root, &path_of_list(root, "range", key))
-        || are_whole(root, &path_of_list(root, "values", key));
-    let number = |x: &f64| match whole {
+    let number = |x: &f64| match setting.whole {
         true => Value::Integer(Some(*x as i64)),
         false => Value::Float(*x),
     };
-    let items = values.iter().map(|x| Node::new(place.clone(), number(x))).collect();
-    let list = Node::new(place.clone(), Value::Array(items));
+    let items = values.iter().map(|x| Node { place: place.clone(), value: number(x) }).collect();
+    let list = Node { place, value: Value::Array(items) };
     let mut found = 0;
     for path in entries(root) {
         let own = format!("{path}.{key}");
@@ -204,13 +208,13 @@ pub fn put_candidates(root: &mut Node, key: &str, values: &[f64]) -> Result<(), 
             );
             return Err(fault(root, &own, message));
         }
-        if accepts(root, &path, key, &list) {
+        if schema.has_key(&path, key.split('.').next().unwrap_or_default()) {
             put(root, &own, &list);
             found += 1;
         }
     }
     // A kind that is not known is found when the manifest is read; the setting may be its own.
-    if found == 0 && entries(root).iter().all(|path| is_known(path)) {
+    if found == 0 && entries(root).iter().all(|path| schema.at(path).is_some()) {
         let message = format!("no algorithm of this manifest has a setting `{key}`");
         return Err(fault(root, "tune.over", message));
     }
@@ -231,27 +235,6 @@ fn entries(root: &Node) -> Vec<String> {
         (0..count).map(move |i| format!("algorithm.{kind}.{i}")).collect::<Vec<_>>()
     };
     kinds.iter().flat_map(of_kind).collect()
-}
-
-/// Whether the kind of an algorithm's table is known.
-fn is_known(path: &str) -> bool {
-    let kind = path.split('.').nth(1).unwrap_or_default();
-    Spec::KINDS.contains(&kind) || custom::known(kind).is_some()
-}
-
-/// Whether an algorithm's table has such a key.
-fn accepts(root: &Node, path: &str, key: &str, list: &Node) -> bool {
-    let mut tried = root.clone();
-    put(&mut tried, &format!("{path}.{key}"), list);
-    let Some(node) = tried.find(path) else { return false };
-    if !is_known(path) {
-        return false;
-    }
-    let kind = path.split('.').nth(1).unwrap_or_default();
-    let mut found = Diagnostics::default();
-    exhaust(node, path, &Choice::new(), SettingsOfKind(kind), &mut found);
-    let unknown = format!("unknown key `{key}`");
-    !found.into_vec().iter().any(|diagnostic| diagnostic.message == unknown)
 }
 
 impl<'a> Checker<'a> {

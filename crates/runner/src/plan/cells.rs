@@ -5,13 +5,14 @@
 //! identity, though it is assembled from the texts of its tables.
 
 use super::grid::{self, Grid, setting_path};
-use super::places::find_node;
+use super::places::{find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
-use super::tables::{AlgorithmEntry, GridPoint, VaryingTables, Visited};
+use super::tables::{GridPoint, VaryingTables, Visited};
 use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, candidates, rounds, validate};
 use crate::files::hex;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
+use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
@@ -61,9 +62,10 @@ pub fn cells(
     root: &Node,
     manifest: &Manifest,
     axes: &[GridAxis],
+    schema: &ManifestSchema,
     hashes: &mut Hashes,
 ) -> Result<Vec<Cell>, Vec<Diagnostic>> {
-    make(root, manifest, axes, hashes, None).map(|maker| maker.cells)
+    make(root, manifest, axes, schema, (hashes, None)).map(|maker| maker.cells)
 }
 
 /// Cells that may be wrong.
@@ -81,9 +83,10 @@ pub fn tried_cells(
     root: &Node,
     manifest: &Manifest,
     axes: &[GridAxis],
+    schema: &ManifestSchema,
     hashes: &mut Hashes,
 ) -> Result<TriedCells, Vec<Diagnostic>> {
-    let maker = make(root, manifest, axes, hashes, Some(HashMap::new()))?;
+    let maker = make(root, manifest, axes, schema, (hashes, Some(HashMap::new())))?;
     Ok(TriedCells { cells: maker.cells, faults: maker.faults.unwrap_or_default() })
 }
 
@@ -91,14 +94,17 @@ fn make<'a>(
     root: &'a Node,
     manifest: &'a Manifest,
     axes: &[GridAxis],
-    hashes: &'a mut Hashes,
-    faults: Option<HashMap<String, String>>,
+    schema: &ManifestSchema,
+    (hashes, faults): (&'a mut Hashes, Option<HashMap<String, String>>),
 ) -> Result<CellMaker<'a>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
         return Err(found);
     }
-    let (entries, mut grid) = (AlgorithmEntry::all(root, manifest), Grid::new(root, manifest));
+    let entries = manifest.algorithm.entries().iter();
+    let mut entries: Vec<&str> = entries.map(|entry| entry.path.as_str()).collect();
+    entries.sort_by_key(|path| place_of(root, path, &Choice::new()));
+    let mut grid = Grid::new(root, manifest, schema);
     grid.check_size(&entries, axes, MOST_CELLS)?;
     let mut maker = CellMaker {
         root,
@@ -114,9 +120,9 @@ fn make<'a>(
         faults,
     };
     let mut parts = SharedParts::default();
-    for entry in &entries {
+    for entry in entries {
         parts.algorithms.clear();
-        let path = Arc::from(entry.path());
+        let path = Arc::from(entry);
         grid.visit(entry, &mut |visited| {
             maker.points += 1;
             if maker.points > MOST_CELLS {

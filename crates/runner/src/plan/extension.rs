@@ -229,13 +229,11 @@ impl Plan {
         settings: &[TunedSetting],
         values: &[Vec<f64>],
     ) -> Result<TriedCells, Rejected> {
-        let mut root = parse(&self.source)?;
-        self.source.reading(|| {
-            for (setting, values) in settings.iter().zip(values) {
-                let _ = put_candidates(&mut root, &setting.key, values);
-            }
-        });
-        tree_cells(&root, &self.source)
+        let (mut root, schema) = (parse(&self.source)?, self.source.schema());
+        for (setting, values) in settings.iter().zip(values) {
+            let _ = put_candidates(&mut root, &schema, setting, values);
+        }
+        tree_cells(&root, &self.source, &schema)
     }
 }
 

@@ -70,7 +70,7 @@ pub fn frontier_problem(
     if manifest.frontier.is_empty() {
         return Ok(None);
     }
-    let mut spec = manifest.problem.clone();
+    let mut spec = manifest.problem().clone();
     let mut faults = hashes.resolve(&mut spec);
     faults.extend(spec.check());
     let base = format!("problem.{}", spec.kind());
@@ -111,11 +111,11 @@ pub fn check_frontiers(checker: &mut Checker<'_>) {
         checker.frontier(&path, frontier);
     }
     if let Some(path) = manifest.frontier.first().map(|_| "frontier.0") {
-        let kind = manifest.problem.kind();
+        let kind = manifest.problem().kind();
         let message = format!(
             "a frontier needs a linear problem with independent draws, whose moments close: `{kind}` is not linear"
         );
-        checker.require(manifest.problem.linear(), path, message);
+        checker.require(manifest.problem().linear(), path, message);
         let message = "a frontier is of one instance: leave out `instances`";
         checker.require(manifest.instances.is_none(), "instances", message);
         let message = "a frontier is of one instance: `instance` must be \"fixed\"";

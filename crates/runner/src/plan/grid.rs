@@ -2,8 +2,9 @@
 
 use super::places::place_of;
 use super::settings::short;
-use super::tables::{AlgorithmEntry, VaryingTables, Visited};
+use super::tables::{VaryingTables, Visited};
 use crate::manifest::axis::{Choice, GridAxis};
+use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node};
 use exactfed_core::words::count;
 use std::sync::Arc;
@@ -26,14 +27,15 @@ pub struct Grid<'a, 'm> {
 
 impl<'a, 'm> Grid<'a, 'm> {
     /// The grid of a manifest.
-    pub fn new(root: &'a Node, manifest: &'m Manifest) -> Self {
-        Self { tables: VaryingTables::new(root), zip: &manifest.zip, choice: Choice::new() }
+    pub fn new(root: &'a Node, manifest: &'m Manifest, schema: &'a ManifestSchema) -> Self {
+        let tables = VaryingTables::new(root, schema);
+        Self { tables, zip: &manifest.zip, choice: Choice::new() }
     }
 
     /// Visits every point of an entry.
     pub fn visit(
         &mut self,
-        entry: &AlgorithmEntry,
+        entry: &str,
         visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
         self.tables.enter(entry);
@@ -74,7 +76,7 @@ impl<'a, 'm> Grid<'a, 'm> {
     }
 
     /// The number of an entry's points on the axes that every point has; there may be more.
-    fn least_points(&mut self, entry: &AlgorithmEntry) -> Result<f64, Vec<Diagnostic>> {
+    fn least_points(&mut self, entry: &str) -> Result<f64, Vec<Diagnostic>> {
         self.tables.enter(entry);
         let point = self.tables.read(&Choice::new())?;
         let axes: Vec<&GridAxis> = self.tables.axes(point).collect();
@@ -101,7 +103,7 @@ impl<'a, 'm> Grid<'a, 'm> {
     /// That these entries have more than `most` points, and the longest axes.
     pub fn check_size(
         &mut self,
-        entries: &[AlgorithmEntry],
+        entries: &[&str],
         axes: &[GridAxis],
         most: usize,
     ) -> Result<(), Vec<Diagnostic>> {

@@ -24,6 +24,7 @@ use crate::files::sha256;
 use crate::manifest::axis::Choice;
 use crate::manifest::document::parse;
 use crate::manifest::read::read;
+use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{
     BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
     Rejected, Source, Spacing, Start,
@@ -269,23 +270,18 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with it, at once.
     pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
-        let given = source.clone();
-        given.reading(|| Self::read(experiment, source))
-    }
-
-    fn read(experiment: String, source: Source) -> Result<Self, Rejected> {
-        let mut root = parse(&source)?;
-        let tuned = candidates::expand(&mut root);
+        let (mut root, schema) = (parse(&source)?, source.schema());
+        let tuned = candidates::expand(&mut root, &schema);
         let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
         let tuning = tuned.map(|settings| Tuning { settings, groups: Vec::new() });
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
-        let (mut manifest, axes) = read(&root).map_err(reject)?;
+        let (mut manifest, axes) = read(&root, &schema).map_err(reject)?;
         manifest.figure.name();
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
-        let cells = cells::cells(&root, &manifest, &axes, &mut hashes);
+        let cells = cells::cells(&root, &manifest, &axes, &schema, &mut hashes);
         let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
         let frontier_problem =
@@ -305,7 +301,7 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
-        let algorithms = manifest.algorithm.definitions();
+        let algorithms = manifest.algorithm.definitions().to_vec();
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !figures::has_figures(&manifest) && !cells.is_empty() {
@@ -340,13 +336,15 @@ impl Plan {
 }
 
 /// The cells of a manifest whose tree is changed, which is sound otherwise.
-fn tree_cells(root: &Node, source: &Source) -> Result<TriedCells, Rejected> {
+fn tree_cells(
+    root: &Node,
+    source: &Source,
+    schema: &ManifestSchema,
+) -> Result<TriedCells, Rejected> {
     let reject = |found| Rejected::new(source, found);
-    source.reading(|| {
-        let (manifest, axes) = read(root).map_err(reject)?;
-        let mut hashes = Hashes::new(source);
-        cells::tried_cells(root, &manifest, &axes, &mut hashes).map_err(reject)
-    })
+    let (manifest, axes) = read(root, schema).map_err(reject)?;
+    let mut hashes = Hashes::new(source);
+    cells::tried_cells(root, &manifest, &axes, schema, &mut hashes).map_err(reject)
 }
 
 /// Whether an override of a manifest is of the number of replicates.

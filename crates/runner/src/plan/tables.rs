@@ -1,23 +1,20 @@
 //! The tables of a manifest in which settings may vary. Each is read by itself, and
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
-use super::places::place_of;
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::document::Diagnostics;
-use crate::manifest::read::exhaust;
-use crate::manifest::{Budget, Diagnostic, Manifest, Node, Oracle, Start};
+use crate::manifest::read::{from_tree, read_at};
+use crate::manifest::schema::ManifestSchema;
+use crate::manifest::{Budget, Diagnostic, Node, Oracle, Start, kinds};
 use exactfed_core::{algorithm, problem};
-use serde::de::DeserializeSeed;
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::ops::Bound;
 use std::sync::Arc;
 
 /// A table, and what was read of it.
-pub struct VaryingTable<'a, S, T> {
+pub struct VaryingTable<'a, T> {
     node: Option<&'a Node>,
     path: String,
-    seed: S,
+    read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
     /// What was read, in the order of reading.
     reads: Vec<ReadValue<T>>,
     /// Numbers of reads, by the choice of the table's own axes.
@@ -31,10 +28,14 @@ struct ReadValue<T> {
     axes: Arc<[GridAxis]>,
 }
 
-impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a, S, T> {
-    fn new(root: &'a Node, path: &str, seed: S) -> Self {
+impl<'a, T> VaryingTable<'a, T> {
+    fn new(
+        root: &'a Node,
+        path: &str,
+        read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
+    ) -> Self {
         let (path, reads, known) = (path.to_owned(), Vec::new(), HashMap::new());
-        Self { node: root.find(&path), path, seed, reads, known }
+        Self { node: root.find(&path), path, read, reads, known }
     }
 
     /// A table that has this value where it is not written.
@@ -47,16 +48,16 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a,
     }
 
     /// Reads the table under a choice; the number of the read.
-    fn read(&mut self, choice: &Choice) -> Result<usize, Vec<Diagnostic>> {
+    fn read(&mut self, choice: &Choice, schema: &ManifestSchema) -> Result<usize, Vec<Diagnostic>> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
         let own = choice.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&self.path));
         let own: Vec<(Arc<str>, usize)> = own.map(|(path, i)| (path.clone(), *i)).collect();
         if let Some(number) = self.known.get(&own) {
             return Ok(*number);
         }
-        let mut found = Diagnostics::default();
-        let read = self.node.map(|node| exhaust(node, &self.path, choice, self.seed, &mut found));
-        let Some((Some(value), axes)) = read else { return Err(found.into_vec()) };
+        let node = self.node.ok_or_else(Vec::new)?;
+        let read = |tree| (self.read)(&self.path, tree, schema);
+        let (value, axes) = read_at(node, &self.path, choice, schema, read)?;
         let number = self.reads.len();
         let before = self.reads.last().filter(|before| before.axes[..] == axes[..]);
         let axes = before.map_or_else(|| axes.into(), |before| before.axes.clone());
@@ -78,12 +79,13 @@ impl<'a, S: for<'de> DeserializeSeed<'de, Value = T> + Copy, T> VaryingTable<'a,
 
 /// The tables of a manifest's cells, of one algorithm at a time.
 pub struct VaryingTables<'a> {
-    pub oracle: VaryingTable<'a, PhantomData<Oracle>, Oracle>,
-    pub problem: VaryingTable<'a, PhantomData<problem::Spec>, problem::Spec>,
-    pub start: VaryingTable<'a, PhantomData<Start>, Start>,
-    pub budget: VaryingTable<'a, PhantomData<Budget>, Budget>,
-    pub algorithm: VaryingTable<'a, algorithm::SettingsOfKind<'static>, algorithm::Spec>,
+    pub oracle: VaryingTable<'a, Oracle>,
+    pub problem: VaryingTable<'a, problem::Spec>,
+    pub start: VaryingTable<'a, Start>,
+    pub budget: VaryingTable<'a, Budget>,
+    pub algorithm: VaryingTable<'a, algorithm::Spec>,
     root: &'a Node,
+    schema: &'a ManifestSchema,
 }
 
 /// A grid point: for each table the number of the read that it has there.
@@ -98,31 +100,35 @@ pub struct GridPoint {
 
 impl<'a> VaryingTables<'a> {
     /// The tables, nothing read.
-    pub fn new(root: &'a Node) -> Self {
+    pub fn new(root: &'a Node, schema: &'a ManifestSchema) -> Self {
         Self {
-            oracle: VaryingTable::new(root, "oracle", PhantomData).or(Oracle::default()),
-            problem: VaryingTable::new(root, "problem", PhantomData),
-            start: VaryingTable::new(root, "start", PhantomData),
-            budget: VaryingTable::new(root, "budget", PhantomData),
-            algorithm: VaryingTable::new(root, "algorithm", algorithm::SettingsOfKind("")),
+            oracle: VaryingTable::new(root, "oracle", |_, tree, _| from_tree(tree))
+                .or(Oracle::default()),
+            problem: VaryingTable::new(root, "problem", |_, tree, schema| {
+                kinds::problem(tree, schema)
+            }),
+            start: VaryingTable::new(root, "start", |_, tree, _| from_tree(tree)),
+            budget: VaryingTable::new(root, "budget", |_, tree, _| from_tree(tree)),
+            algorithm: VaryingTable::new(root, "algorithm", kinds::algorithm),
             root,
+            schema,
         }
     }
 
-    /// From now on the algorithm is that of an entry.
-    pub fn enter(&mut self, entry: &AlgorithmEntry) {
-        self.algorithm =
-            VaryingTable::new(self.root, &entry.path(), algorithm::SettingsOfKind(entry.kind));
+    /// From now on the algorithm is that of the entry at a path.
+    pub fn enter(&mut self, entry: &str) {
+        self.algorithm = VaryingTable::new(self.root, entry, kinds::algorithm);
     }
 
     /// Reads all tables under a choice.
     pub fn read(&mut self, choice: &Choice) -> Result<GridPoint, Vec<Diagnostic>> {
+        let schema = self.schema;
         Ok(GridPoint {
-            oracle: self.oracle.read(choice)?,
-            problem: self.problem.read(choice)?,
-            start: self.start.read(choice)?,
-            budget: self.budget.read(choice)?,
-            algorithm: self.algorithm.read(choice)?,
+            oracle: self.oracle.read(choice, schema)?,
+            problem: self.problem.read(choice, schema)?,
+            start: self.start.read(choice, schema)?,
+            budget: self.budget.read(choice, schema)?,
+            algorithm: self.algorithm.read(choice, schema)?,
         })
     }
 
@@ -148,27 +154,4 @@ pub struct Visited<'a, 't> {
     pub choice: &'a Choice,
     /// What was read.
     pub point: GridPoint,
-}
-
-/// An algorithm's entry in the manifest.
-pub struct AlgorithmEntry {
-    /// The algorithm's kind.
-    pub kind: &'static str,
-    /// Its number among the entries of the kind.
-    pub number: usize,
-}
-
-impl AlgorithmEntry {
-    /// All entries, in the order of the text.
-    pub fn all(root: &Node, manifest: &Manifest) -> Vec<Self> {
-        let entries = manifest.algorithm.entries().into_iter();
-        let mut all: Vec<Self> = entries.map(|(kind, number, _)| Self { kind, number }).collect();
-        all.sort_by_key(|entry| place_of(root, &entry.path(), &Choice::new()));
-        all
-    }
-
-    /// The entry's path in the manifest.
-    pub fn path(&self) -> String {
-        format!("algorithm.{}.{}", self.kind, self.number)
-    }
 }

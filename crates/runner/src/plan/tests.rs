@@ -1,6 +1,8 @@
 //! What a manifest means, and what its cells are called.
 
 use super::*;
+use exactfed_core::definition::{Definition, KeyType};
+use exactfed_core::registry::Registry;
 
 const TEXT: &str = r#"
 title = "t"
@@ -297,5 +299,37 @@ fn the_path_length_is_that_of_the_first_run() {
             "{}",
             cell.label
         );
+    }
+}
+
+/// The keys of a registered algorithm are checked as those of the built-in ones are.
+#[test]
+fn registered_kinds_are_read_by_their_definitions() {
+    let definition = Definition::new("own", "Own", "1")
+        .key("beta", 0.5)
+        .key("flag", true)
+        .required_key("copies", KeyType::Whole);
+    let mut registry = Registry::default();
+    registry.define(&[definition.into()]);
+    let read = |keys: &str| {
+        let text = format!("{TEXT}\n[[algorithm.own]]\nstep-size = 0.1\nlocal-steps = 2\n{keys}");
+        let source = Source { name: "t.toml".into(), text, ..Source::default() };
+        Plan::new("t".into(), Source { registry: registry.clone(), ..source })
+    };
+    let plan = read("beta = [1, 0.25]\ncopies = 3\n").unwrap_or_else(|e| panic!("{e}"));
+    let last = plan.cells.last().unwrap();
+    assert_eq!((last.label.as_str(), last.custom_place), ("Own", Some(0)));
+    let text = last.identity.canonical().to_string();
+    let keys = "[algorithm.own]\nstep-size = 0.1\nlocal-steps = 2\nbeta = 0.25\ncopies = 3\n\
+        flag = true\nversion = \"1\"\n";
+    assert!(text.contains(keys), "{text}");
+    for (keys, said) in [
+        ("", "algorithm.own.0 lacks the key `copies`"),
+        ("copies = 1\nbeat = 1.0", "did you mean `beta`?"),
+        ("copies = 1.5", "expected a whole number, 0 or more, not 1.5"),
+        ("copies = 1\nbeta = nan", "`beta` must be a finite number, not NaN"),
+    ] {
+        let found = read(keys).err().unwrap_or_else(|| panic!("{keys}")).to_string();
+        assert!(found.contains(said), "{keys}: {found}");
     }
 }

@@ -5,6 +5,7 @@ use super::settings::SpecParts;
 use super::{MOST_POINTS, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
+use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
     Source, Spacing, Start,
@@ -268,7 +269,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
         }
         [(first, _), (second, _), ..] => {
             let message = format!("and `{first}` exclude each other: write one of them");
-            return Some(Fault::new(second, message));
+            return Some(Fault::new(*second, message));
         }
     };
     if length == 0 {
@@ -344,11 +345,10 @@ pub fn with_hints_for_overrides(
 pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut checker = Checker::new(root, manifest, &[]);
-    for (kind, number, spec) in manifest.algorithm.entries() {
-        let path = format!("algorithm.{kind}.{number}");
+    for AlgorithmEntry { path, spec } in manifest.algorithm.entries() {
         if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
             let message = format!("`{other}` has the label \"{}\" too", spec.label());
-            checker.note(&path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+            checker.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
         }
     }
     checker.found

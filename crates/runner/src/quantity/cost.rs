@@ -2,15 +2,15 @@
 
 use super::{Quantity, QuantityKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{self, EnumAccess, VariantAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::fmt;
+use std::collections::BTreeMap;
 
 /// A cost at which runs are compared: each run at the last recorded round that costs at most
 /// this.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "BTreeMap<Quantity, f64>")]
 pub struct AtCost {
     /// The unit, one of the costs.
     pub unit: Quantity,
@@ -21,24 +21,6 @@ pub struct AtCost {
 impl AtCost {
     /// An example for the documentation.
     pub const EXAMPLE: Self = Self { unit: Quantity::Communications, most: 500.0 };
-
-    /// The names of the units.
-    pub const NAMES: [&str; Quantity::COSTS.len()] = {
-        let mut names = [""; Quantity::COSTS.len()];
-        let mut i = 0;
-        while i < names.len() {
-            names[i] = Quantity::COSTS[i].name();
-            i += 1;
-        }
-        names
-    };
-
-    /// Reads the amount in the unit of this name.
-    pub fn read<'de, A: VariantAccess<'de>>(name: &str, most: A) -> Result<Self, A::Error> {
-        let unit = Quantity::COSTS.into_iter().find(|unit| unit.name() == name);
-        let unit = unit.ok_or_else(|| de::Error::unknown_variant(name, &Self::NAMES))?;
-        Ok(Self { unit, most: most.newtype_variant()? })
-    }
 
     /// The choices of a schema, one for each unit.
     pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
@@ -65,20 +47,12 @@ impl Serialize for AtCost {
     }
 }
 
-impl<'de> Deserialize<'de> for AtCost {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct CostReader;
-        impl<'de> Visitor<'de> for CostReader {
-            type Value = AtCost;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a cost")
-            }
-            fn visit_enum<A: EnumAccess<'de>>(self, from: A) -> Result<AtCost, A::Error> {
-                let (name, most) = from.variant::<String>()?;
-                AtCost::read(&name, most)
-            }
-        }
-        from.deserialize_enum("AtCost", &Self::NAMES, CostReader)
+/// The schema allows one unit.
+impl TryFrom<BTreeMap<Quantity, f64>> for AtCost {
+    type Error = &'static str;
+    fn try_from(one: BTreeMap<Quantity, f64>) -> Result<Self, Self::Error> {
+        let (unit, most) = one.into_iter().next().ok_or("a cost has a unit")?;
+        Ok(Self { unit, most })
     }
 }
 

@@ -272,10 +272,8 @@ impl When {
             let unit = unit.formula();
             format!("At the last recorded round of each run that costs at most so many {unit}.")
         };
-        // A variant without a name, which costs are to serde, makes the choice `anyOf`.
-        if let Some(serde_json::Value::Array(mut choices)) = schema.remove("anyOf") {
+        if let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") {
             choices.extend(AtCost::choices(text));
-            schema.insert("oneOf".into(), choices.into());
         }
     }
 }

@@ -47,7 +47,8 @@ theory = ["exact-bias"]
 }
 
 fn plan(source: &Source) -> Plan {
-    Plan::new("short".into(), source.clone()).unwrap_or_else(|_| panic!("the manifest is sound"))
+    exactfed::evidence::plan("short".into(), source.clone())
+        .unwrap_or_else(|_| panic!("the manifest is sound"))
 }
 
 fn prepared(plan: &Plan) -> Vec<Prepared<'_>> {

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 mod tests {
     use super::*;
     use exactfed::manifest::Source;
-    use exactfed::plan::Plan;
+
     use exactfed::problem::arrays::NoFiles;
     use exactfed::runner::prepare;
     use exactfed::trace::Trace;
@@ -79,7 +79,7 @@ mod tests {
     fn traces(registry: Registry) -> Vec<(String, f64, Trace)> {
         let text = include_str!("own_algorithm.toml").to_owned();
         let source = Source { name: "t".into(), text, registry, ..Source::default() };
-        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let cells: Vec<_> = plan.cells.iter().collect();
         let prepared = prepare(&NoFiles, &cells).expect("the manifest is sound");
         let of = |p: &exactfed::runner::Prepared<'_>| {

@@ -152,7 +152,7 @@ mod tests {
     fn plan(text: &str) -> Result<Plan, String> {
         let registry = registry().unwrap();
         let source = Source { name: "t".into(), text: text.into(), registry, ..Source::default() };
-        Plan::new("t".into(), source).map_err(|e| e.to_string())
+        exactfed::evidence::plan("t".into(), source).map_err(|e| e.to_string())
     }
 
     #[test]

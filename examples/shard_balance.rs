@@ -26,7 +26,9 @@ fn main() -> Result<(), Error> {
     let store = Store::open_existing(Path::new(&folder))?;
     let experiments = store.experiments()?.into_iter();
     let plans: Vec<Plan> = experiments
-        .map(|e| Plan::new(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}")))
+        .map(|e| {
+            exactfed::evidence::plan(e.name.clone(), e.source()).unwrap_or_else(|e| panic!("{e}"))
+        })
         .collect();
     let mut cells: Vec<Timed<'_>> = Vec::new();
     for (plan, cell) in plans.iter().flat_map(|plan| plan.cells.iter().map(move |c| (plan, c))) {

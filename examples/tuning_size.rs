@@ -12,7 +12,6 @@ use exactfed::rng::Stream;
 use exactfed::stats::log_means::LogMeans;
 use exactfed::stats::{Ratio, Summary, mean};
 use exactfed_runner::manifest::Source;
-use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Silent, prepare, run};
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -44,7 +43,7 @@ type Errors = Vec<Vec<f64>>;
 /// The errors of both algorithms on an instance.
 fn instance(seed: u64, runs: usize) -> [Errors; 2] {
     let source = Source { name: "t".into(), text: manifest(seed, runs), ..Source::default() };
-    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|bad| panic!("{bad:?}"));
     let found: Mutex<Vec<Vec<f64>>> = Mutex::new(vec![Vec::new(); cells.len()]);

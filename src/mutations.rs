@@ -370,7 +370,7 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
         (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
     };
-    claims(&plan.manifest.claim).iter().map(|claim| row(&**claim)).collect()
+    claims(plan).iter().map(|claim| row(&**claim)).collect()
 }
 
 /// The manifests of `experiments/`, by name.
@@ -398,8 +398,8 @@ fn manifests() -> Vec<(String, Source)> {
 
 /// The rows of a manifest; `None` if its results are neither stored nor quickly computed.
 fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec<Row>> {
-    let plan = Plan::new(name.to_owned(), source).unwrap_or_else(|e| panic!("{e}"));
-    if plan.manifest.claim.all().is_empty() {
+    let plan = crate::evidence::plan(name.to_owned(), source).unwrap_or_else(|e| panic!("{e}"));
+    if plan.claim_tables.is_empty() {
         return None;
     }
     let plan = match stored {

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fn planned(text: &str) -> Option<Plan> {
     let name = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds/m.toml").to_owned();
     let source = Source { name, text: text.to_owned(), ..Source::default() };
-    match Plan::new("fuzz/m".into(), source) {
+    match exactfed::evidence::plan("fuzz/m".into(), source) {
         Ok(plan) => Some(plan),
         Err(rejected) => {
             let said = rejected.to_string();

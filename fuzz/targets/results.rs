@@ -9,7 +9,6 @@
 use clap::Parser;
 use exactfed::compare::results::ResultsFolder;
 use exactfed::cli::{Cli, dispatch};
-use exactfed::plan::Plan;
 use exactfed::store::{Cached, Results, Store};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -57,7 +56,7 @@ fn home() -> &'static Home {
 
 fn ids(store: &Store) -> Vec<String> {
     let experiments = store.experiments().expect("results were written");
-    let plan = |e: &exactfed::store::StoredExperiment| Plan::new(e.name.clone(), e.source());
+    let plan = |e: &exactfed::store::StoredExperiment| exactfed::evidence::plan(e.name.clone(), e.source());
     let plans = experiments.iter().map(|e| plan(e).expect("the manifest is right"));
     plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id)).collect()
 }
@@ -143,7 +142,7 @@ fn read(root: &Path) {
     let _ = store.listing();
     let Ok(experiments) = store.experiments() else { return };
     for experiment in experiments {
-        let Ok(plan) = Plan::new(experiment.name.clone(), experiment.source()) else { continue };
+        let Ok(plan) = exactfed::evidence::plan(experiment.name.clone(), experiment.source()) else { continue };
         for cell in plan.cells.iter().take(4) {
             let _ = store.status(&plan.experiment, &cell.id);
             let _ = store.read(&plan.experiment, &cell.id);

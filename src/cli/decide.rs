@@ -85,7 +85,7 @@ pub fn decide(
 
 /// Why claims of a plan are not decided by more replicates of its cells, whatever the results.
 fn unsuitable(plan: &Plan) -> Option<&'static str> {
-    if plan.manifest.claim.all().is_empty() {
+    if plan.claim_tables.is_empty() {
         return Some("has no claims that could be decided");
     }
     if plan.tuning.is_some() {
@@ -136,7 +136,7 @@ impl OpenLooks {
             true => plan,
             false => plan.with_replicates(planned.first)?,
         };
-        let decided = vec![false; plan.manifest.claim.all().len()];
+        let decided = vec![false; plan.claim_tables.len()];
         let (all, is_recorded) = (planned.all(), recorded.is_some());
         Ok((plan, Self { planned, all, next: 0, decided, is_recorded }))
     }

@@ -76,7 +76,7 @@ impl Manifests {
 /// Everything that is wrong with the manifest.
 pub fn planned(experiment: String, source: Source) -> Result<Plan, Failure> {
     load_python(&source)?;
-    let plan = Plan::new(experiment, Source { registry: registered(), ..source })?;
+    let plan = crate::evidence::plan(experiment, Source { registry: registered(), ..source })?;
     check_texts(&plan).map_err(|(key, message)| {
         let found = (key.to_owned(), format!("`{key}`: {message}"));
         Failure::of_plan(&plan, std::iter::once(found))

@@ -117,7 +117,7 @@ fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
     if plan.tuning.is_none() {
         return Ok(String::new());
     }
-    let manifest = Plan::new(plan.experiment.clone(), plan.source.clone())?;
+    let manifest = crate::evidence::plan(plan.experiment.clone(), plan.source.clone())?;
     let groups = manifest.possible_evaluations().len();
     let more = count(groups * manifest.most_further_candidates(), "further candidate");
     let fresh = if groups > 1 { 2 * groups } else { groups };

@@ -131,7 +131,7 @@ impl Subject<'_> {
 /// An experiment as it was last run.
 pub fn plan(experiment: store::StoredExperiment) -> Result<Plan, Failure> {
     let source = experiment.source();
-    Ok(Plan::new(experiment.name, source)?)
+    Ok(crate::evidence::plan(experiment.name, source)?)
 }
 
 /// The formats of reports for which none is chosen.
@@ -153,7 +153,7 @@ fn write_one(
             None => None,
             Some(_) => {
                 let (name, source) = (plan.experiment.clone(), plan.source.clone());
-                let plan = Plan::new(name, source)?;
+                let plan = crate::evidence::plan(name, source)?;
                 Some(tuned::follow(plan, store)?)
             }
         };

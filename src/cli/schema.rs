@@ -1,7 +1,7 @@
 //! `schema`: the JSON Schema of manifests, and the reference page.
 
 use super::outcome::{Code, Failure, print};
-use exactfed_runner::manifest::{reference, schema};
+use crate::evidence::KINDS;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: exactfed schema > manifest.schema.json")]
@@ -13,9 +13,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     if args.markdown {
-        print(&reference::markdown())?;
+        print(&KINDS.reference())?;
     } else {
-        let text = serde_json::to_string_pretty(&schema::json());
+        let text = serde_json::to_string_pretty(&KINDS.json_schema());
         print(&(text.map_err(|e| Failure::input(format!("error: {e}")))? + "\n"))?;
     }
     Ok(Code::Done)

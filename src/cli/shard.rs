@@ -153,7 +153,7 @@ mod tests {
         let overrides = overrides.iter().map(|o| (*o).to_owned()).collect();
         let (name, text) = (name.to_owned(), text.to_owned());
         let source = Source { name: name.clone(), text, overrides, ..Source::default() };
-        Plan::new(name, source).unwrap_or_else(|e| panic!("{e}"))
+        crate::evidence::plan(name, source).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn plans() -> Vec<Plan> {

@@ -157,7 +157,7 @@ fn stored_plans(
         if let Err(e) = load_python(&experiment.source) {
             findings.add(format_args!("{name}: {e}"));
         }
-        match Plan::new(experiment.name.clone(), experiment.source()) {
+        match crate::evidence::plan(experiment.name.clone(), experiment.source()) {
             Ok(plan) => match store.ids(&name) {
                 Ok(ids) => plans.push((tuned::all_stages(plan, store)?, ids)),
                 Err(e) => findings.add_wrong(format_args!("{name}: {e}")),

@@ -6,6 +6,7 @@
 //! is drawn.
 
 use super::judge::Change;
+use crate::evidence::Band;
 use crate::evidence::line_figure::point;
 use crate::evidence::{
     Body, Color, Curve, CurveValue, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
@@ -13,7 +14,6 @@ use crate::evidence::{
 };
 use crate::stats::{mean, standard_deviation, student_95};
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::Band;
 use exactfed_runner::trace::Trace;
 use std::collections::BTreeMap;
 

@@ -50,7 +50,7 @@ fn manifest(text: &str, overrides: &[String]) -> String {
 /// An experiment as it was last run, if this release can read its manifest; a tuned one with what
 /// its results select.
 fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
-    let plan = Plan::new(experiment.name.clone(), experiment.source()).ok()?;
+    let plan = crate::evidence::plan(experiment.name.clone(), experiment.source()).ok()?;
     tuned::follow(plan, store).ok()
 }
 
@@ -197,7 +197,7 @@ impl ResultsFolder {
     }
 
     fn claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
-        if plan.manifest.claim.all().is_empty() {
+        if plan.claim_tables.is_empty() {
             return Ok(Vec::new());
         }
         let judged = crate::evidence::judged(plan, &self.store)?;

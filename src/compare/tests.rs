@@ -5,7 +5,6 @@ use crate::wrong::{self, Mutation};
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::rng::Stream;
 use exactfed_runner::manifest::Source;
-use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::prepare;
 use exactfed_runner::trace::{self, Trace};
 
@@ -232,7 +231,7 @@ fn claims_fail_when_they_turn_to_refuted() {
 fn simulated(mutation: Mutation) -> Side {
     let text = wrong::manifest(10, "[4, 8]");
     let source = Source { name: "t".into(), text, ..Source::default() };
-    let plan = Plan::new("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = crate::evidence::plan("e".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells = plan.cells.iter().map(|planned| {
         let prepared = prepare(&NoFiles, &[planned]).unwrap();
         let traces = wrong::traces(&prepared[0], mutation);

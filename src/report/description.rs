@@ -205,8 +205,8 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let biases = draws_exact_bias(plan);
     let planned = |cell: &Cell| CellFacts::planned(cell, &lacks, biases);
     let cells = plan.cells.iter().map(planned).collect();
-    let claims = plan.manifest.claim.all().into_iter();
-    let claims = claims.map(|(_, claim)| (claim.id.clone(), ClaimFacts::of_parts(&[]))).collect();
+    let claims = plan.claim_tables.iter().map(|claim| claim.common().id.clone());
+    let claims = claims.map(|id| (id, ClaimFacts::of_parts(&[]))).collect();
     let frontiers = manifest.frontier.iter().flat_map(FrontierFacts::planned).collect();
     fill(text, Known { cells, claims, frontiers, ..Known::default() }).map(|_| ())
 }

@@ -24,7 +24,7 @@ fn by() -> Provenance {
 
 fn planned(name: &str, manifest: &str) -> Plan {
     let source = Source { name: "t".into(), text: manifest.into(), ..Source::default() };
-    Plan::new(name.into(), source).unwrap_or_else(|e| panic!("{e}"))
+    crate::evidence::plan(name.into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The traces of every cell of a plan.
@@ -420,10 +420,11 @@ fn data_in_memory_is_read_from_its_copy_later() {
     fs::write(folder.path().join("mine"), "another file of this name").unwrap();
     let in_memory = [("mine".to_owned(), bytes.clone().into())].into();
     let source = Source { in_memory, ..named("m.toml", IN_MEMORY) };
-    let plan = Plan::new(NAME.into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = crate::evidence::plan(NAME.into(), source).unwrap_or_else(|e| panic!("{e}"));
     fs::write(folder.path().join("mine.npz"), &bytes).unwrap();
     let text = IN_MEMORY.replace("\"mine\"", "\"mine.npz\"");
-    let of_file = Plan::new(NAME.into(), named("m.toml", &text)).unwrap_or_else(|e| panic!("{e}"));
+    let of_file = crate::evidence::plan(NAME.into(), named("m.toml", &text))
+        .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plan.cells[0].id, of_file.cells[0].id);
     let digest = |plan: &Plan| {
         let prepared = prepare(&plan.folder(), &[&plan.cells[0]]).unwrap();
@@ -437,7 +438,8 @@ fn data_in_memory_is_read_from_its_copy_later() {
     store.write_experiment(&plan).unwrap();
     let stored = store.experiments().unwrap().remove(0);
     assert!(stored.source().in_memory.is_empty());
-    let later = Plan::new(stored.name.clone(), stored.source()).unwrap_or_else(|e| panic!("{e}"));
+    let later = crate::evidence::plan(stored.name.clone(), stored.source())
+        .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((&later.cells[0].id, digest(&later)), (&plan.cells[0].id, wanted));
 }
 
@@ -447,7 +449,7 @@ fn data_in_memory_that_no_key_names_is_refused() {
     let refused = |names: &[&str], text: &str| {
         let in_memory = names.iter().map(|name| ((*name).to_owned(), bytes.clone())).collect();
         let source = Source { name: "t".into(), text: text.into(), in_memory, ..Source::default() };
-        Plan::new(NAME.into(), source).err().unwrap().to_string()
+        crate::evidence::plan(NAME.into(), source).err().unwrap().to_string()
     };
     let said = refused(&["mine", "mien"], IN_MEMORY);
     assert!(said.contains("error: no key names `mien` as a file"), "{said}");

@@ -4,7 +4,7 @@
 
 use crate::support::{Bench, QUADRATIC, SMALL, edited, hash};
 use exactfed::manifest::Source;
-use exactfed::plan::{Cell, Plan};
+use exactfed::plan::Cell;
 use exactfed::problem::Minimiser;
 use exactfed::runner::{prepare, prepare_knowing};
 use std::fs;
@@ -125,7 +125,7 @@ fn forged_frontiers_are_found() {
 /// all but the last bits.
 fn believed_point() -> Vec<f64> {
     let source = Source { name: "m.toml".into(), text: OPTIMUM.into(), ..Source::default() };
-    let plan = Plan::new("m".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = exactfed::evidence::plan("m".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();
     let instance = &prepared[0].scenarios[0].instance;

@@ -1,8 +1,7 @@
 //! Writing out a documented default changes no id: every setting of every table that the
 //! JSON Schema gives a default for, and that enters a cell's id or could.
 
-use exactfed::manifest::{Source, reference, schema};
-use exactfed::plan::Plan;
+use exactfed::manifest::Source;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -121,7 +120,7 @@ fn ids(folder: &std::path::Path, parts: &[(&str, String)]) -> Result<Vec<String>
     );
     let name = folder.join("m.toml").display().to_string();
     let source = Source { name, text: text.clone(), ..Source::default() };
-    let plan = Plan::new("m".into(), source).map_err(|e| format!("{e}\n{text}"))?;
+    let plan = exactfed::evidence::plan("m".into(), source).map_err(|e| format!("{e}\n{text}"))?;
     Ok(plan.cells.into_iter().map(|cell| cell.id).collect())
 }
 
@@ -141,7 +140,7 @@ fn a_default_that_is_written_out_changes_no_id() {
     for file in ["lsa.npz", "chains.npz", "records.csv"] {
         std::fs::write(folder.path().join(file), file).unwrap();
     }
-    let schema = Schema { whole: schema::json() };
+    let schema = Schema { whole: exactfed::evidence::KINDS.json_schema() };
     let properties = &schema.whole["properties"];
     let mut seen = BTreeSet::new();
     let mut same = |at: &str, a: &[(&str, String)], b: &[(&str, String)]| {
@@ -198,7 +197,7 @@ fn a_default_that_is_written_out_changes_no_id() {
 /// are no one value.
 #[test]
 fn defaults_in_words_are_no_values() {
-    let page = reference::markdown();
+    let page = exactfed::evidence::KINDS.reference();
     let (settings, _) = page.split_once("`[[figure.<kind>]]`\n").unwrap();
     for row in settings.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();

@@ -68,7 +68,7 @@ theory = ["exact-moments", "bounds"]
 
 fn plan(name: &str, text: &str) -> Plan {
     let source = Source { name: name.into(), text: text.into(), ..Source::default() };
-    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn theory<'a>(plan: &Plan, cell: &'a Cell) -> CellTheory<'a> {
@@ -138,7 +138,8 @@ fn predictions_are_those_of_the_page() {
     let bench = Bench::ran(&edited(LINEAR, &[("replicates = 600", "replicates = 2")]));
     let store = Store::open(&bench.path("results")).unwrap();
     let stored = store.experiments().unwrap().remove(0);
-    let plan = Plan::new(stored.name.clone(), stored.source()).unwrap_or_else(|e| panic!("{e}"));
+    let plan = exactfed::evidence::plan(stored.name.clone(), stored.source())
+        .unwrap_or_else(|e| panic!("{e}"));
     let page = analyse(&plan, &store).unwrap_or_else(|e| panic!("{e}"));
     let all: Vec<CellTheory<'_>> = plan.cells.iter().map(|cell| theory(&plan, cell)).collect();
     let mut seen = BTreeSet::new();

@@ -29,7 +29,7 @@ fn rows(bench: &Bench) -> Vec<csv::StringRecord> {
 
 fn plan(text: &str) -> Plan {
     let source = Source { name: "m.toml".into(), text: text.into(), ..Source::default() };
-    Plan::new("m".into(), source).unwrap_or_else(|rejected| panic!("{rejected}"))
+    exactfed::evidence::plan("m".into(), source).unwrap_or_else(|rejected| panic!("{rejected}"))
 }
 
 /// Every row of the table is a whole number of rounds that theory finds for its settings alone, its costs

@@ -3,7 +3,6 @@
 
 use crate::support::{Bench, files_with, smoke};
 use exactfed::manifest::{Oracle, Source};
-use exactfed::plan::Plan;
 use exactfed::runner::prepare;
 use exactfed::{algorithm, problem};
 use std::collections::BTreeSet;
@@ -25,7 +24,8 @@ fn every_pair_that_makes_sense_is_there() {
     for file in manifests() {
         let text = std::fs::read_to_string(&file).unwrap();
         let source = Source { name: file.display().to_string(), text, ..Source::default() };
-        let plan = Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let plan =
+            exactfed::evidence::plan("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let cells: Vec<_> = plan.cells.iter().collect();
         for prepared in prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}")) {
             let identity = &prepared.cell.identity;

@@ -22,7 +22,7 @@ fn plan(name: &str, changes: &[&str]) -> Plan {
     let mut overrides = vec![format!("replicates={REPLICATES}"), "instance=\"fixed\"".into()];
     overrides.extend(changes.iter().map(|change| (*change).to_owned()));
     let source = Source { name, text, overrides, ..Source::default() };
-    Plan::new("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    exactfed::evidence::plan("smoke/t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The mean of a column at a row against theory; how many standard errors it is
@@ -143,7 +143,7 @@ average = { burn-in = 0.1 }
 #[test]
 fn biases_against_a_twin_are_sharp_and_as_predicted() {
     let source = Source { name: "t.toml".into(), text: CURVED.into(), ..Source::default() };
-    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
     let optimum = prepared[0].scenario(0).instance.optimum().to_vec();

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 fn plan(text: &str) -> Result<Plan, String> {
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/smoke/any.toml");
     let source = Source { name: base.into(), text: text.into(), ..Source::default() };
-    Plan::new("any".into(), source).map_err(|e| e.to_string())
+    exactfed::evidence::plan("any".into(), source).map_err(|e| e.to_string())
 }
 
 fn ids(plan: &Plan) -> BTreeSet<&str> {

@@ -2,7 +2,6 @@
 //! a claim, a test or a reason, and no reference to a claim that does not exist.
 
 use exactfed::manifest::Source;
-use exactfed::plan::Plan;
 use exactfed::theory::errata::errata;
 use exactfed_core::sources::statements;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +27,8 @@ fn claims() -> BTreeMap<String, Vec<String>> {
         let name = name.to_str().unwrap().to_owned();
         let text = fs::read_to_string(&file).unwrap();
         let source = Source { name: file.to_str().unwrap().into(), text, ..Source::default() };
-        let plan = Plan::new(name.clone(), source).unwrap_or_else(|e| panic!("{e}"));
-        for (_, keys) in plan.manifest.claim.all() {
+        let plan = exactfed::evidence::plan(name.clone(), source).unwrap_or_else(|e| panic!("{e}"));
+        for keys in plan.claim_tables.iter().map(|claim| claim.common()) {
             all.insert(format!("{name}#{}", keys.id), keys.statements.clone());
         }
     }

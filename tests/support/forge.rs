@@ -1,7 +1,7 @@
 //! Results with other numbers that are as sound as any.
 
 use crate::support::Bench;
-use exactfed::plan::{Cell, Plan};
+use exactfed::plan::Cell;
 use exactfed::store::{Store, StoredCell};
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ impl Bench {
     pub fn forge(&self, results: &str, edit: impl Fn(&Cell, &mut StoredCell) -> bool) {
         let store = Store::open_existing(&self.path(results)).unwrap();
         let kept = store.experiments().unwrap().remove(0);
-        let plan = Plan::new(kept.name.clone(), kept.source()).unwrap_or_else(|e| panic!("{e}"));
+        let plan = exactfed::evidence::plan(kept.name.clone(), kept.source())
+            .unwrap_or_else(|e| panic!("{e}"));
         for cell in &plan.cells {
             let Some(mut stored) = store.read(&plan.experiment, &cell.id).unwrap() else {
                 continue;

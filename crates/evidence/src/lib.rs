@@ -43,7 +43,8 @@ pub use cells::setting_text::{details, name, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, tuned};
 pub use exactfed_core::theory::errata;
-pub use exactfed_runner::manifest::figure::Scale;
+use exactfed_runner::manifest::{Rejected, Source};
+use exactfed_runner::plan::{EvidenceKinds, Plan};
 pub use figures::curves::curves;
 pub use figures::line_figure::{self, band_name, x_value};
 pub use looks::{has_cells, judged, judged_once, planned_looks};
@@ -53,7 +54,8 @@ pub use predictions::{exact, first_order, problems};
 pub use ranking::{Rival, Separation, Standing, Standings};
 pub use scene::family;
 pub use scene::figure::{
-    Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Series, View, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+    View, XAxis,
 };
 pub use scene::line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
@@ -63,3 +65,14 @@ pub use scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityVal
 pub use study::{BestSettings, Experiment, analyse, analyse_with};
 pub use tuning::{TunedRow, TuningResult};
 pub use unplanned::UnplannedCells;
+
+/// The kinds of claims and figures of manifests.
+pub static KINDS: EvidenceKinds = EvidenceKinds::new(claims::KINDS, figures::KINDS);
+
+/// Reads a manifest with its claims and figures, and makes its cells.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn plan(experiment: String, source: Source) -> Result<Plan, Rejected> {
+    Plan::new(experiment, source, &KINDS)
+}

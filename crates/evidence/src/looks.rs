@@ -50,7 +50,7 @@ impl LooksOfPlan {
     /// # Errors
     /// If their record is not as it was written.
     pub fn new(plan: &Plan, results: &dyn Results) -> Result<Self, Error> {
-        let planned = match plan.manifest.claim.all().is_empty() {
+        let planned = match plan.claim_tables.is_empty() {
             true => None,
             false => planned_looks(plan, results)?,
         };

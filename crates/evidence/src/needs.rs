@@ -5,11 +5,10 @@ use crate::cells::CellResult;
 use crate::cells::costs::STATED;
 use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, claims};
-use crate::figures::kind::DrawnFigure;
+use crate::figures::kind::{DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::TimeAverage;
-use exactfed_runner::manifest::figure::TheoryKind;
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 
@@ -24,14 +23,14 @@ pub struct Needs<'a> {
 impl<'a> Needs<'a> {
     /// What figures and claims need.
     pub fn of_plan(plan: &'a Plan) -> Self {
-        let mut complete = drawn_figures(&plan.manifest.figure);
+        let mut complete = drawn_figures(plan);
         complete.retain(|figure| draws_all(&**figure, plan));
         Self { complete, ..Self::of_claims(plan) }
     }
 
     /// What claims need.
     pub fn of_claims(plan: &'a Plan) -> Self {
-        Self { plan, claims: claims(&plan.manifest.claim), complete: Vec::new() }
+        Self { plan, claims: claims(plan), complete: Vec::new() }
     }
 
     /// What is needed of a cell's traces when they are read first.
@@ -127,7 +126,7 @@ pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
 
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    let figures = drawn_figures(&plan.manifest.figure);
+    let figures = drawn_figures(plan);
     figures.iter().any(|figure| figure.needs_moments() && shows(figure.keys(), cell))
         || Needs::of_claims(plan).claims_need_moments(cell)
 }
@@ -139,7 +138,7 @@ pub fn every_cell_needs_theory(plan: &Plan) -> bool {
 
 /// Whether a figure draws published bounds or a claim is tested on one.
 pub fn shows_bounds(plan: &Plan) -> bool {
-    let claims = claims(&plan.manifest.claim);
+    let claims = claims(plan);
     let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
     draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
 }
@@ -150,6 +149,6 @@ pub fn draws_exact_bias(plan: &Plan) -> bool {
 }
 
 fn draws(plan: &Plan, kind: TheoryKind) -> bool {
-    let figures = drawn_figures(&plan.manifest.figure);
+    let figures = drawn_figures(plan);
     figures.iter().any(|figure| figure.predictions().contains(&kind))
 }

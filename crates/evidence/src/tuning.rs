@@ -9,6 +9,7 @@ use crate::figures::curves::views;
 use crate::figures::line_figure::{ordered, point, x_value};
 use crate::ranking;
 use crate::results::Results;
+use crate::scene::figure::{Band, Scale};
 use crate::scene::figure::{
     Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Series, View,
 };
@@ -17,7 +18,7 @@ use crate::stats::{Ratio, Summary};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
+use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
 use exactfed_runner::plan::{Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};

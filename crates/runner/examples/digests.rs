@@ -45,7 +45,8 @@ fn lines(file: &str, asked: &Asked) -> Result<Vec<String>, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("error: {file}: {e}"))?;
     let overrides = asked.overrides.clone();
     let source = Source { name: file.to_owned(), text, overrides, ..Source::default() };
-    let plan = Plan::new(file.to_owned(), source).map_err(|e| e.to_string())?;
+    let plan = Plan::new(file.to_owned(), source, &exactfed_runner::plan::UNREAD)
+        .map_err(|e| e.to_string())?;
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).map_err(|bad| {
         let told = bad.iter().map(|b| format!("error: {file}: `{}`: {}", b.path, b.message));

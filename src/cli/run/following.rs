@@ -37,7 +37,7 @@ impl Session<'_> {
         let mut reported: HashSet<String> = HashSet::new();
         while !self.interrupt.is_requested() {
             let source = plan.source.clone();
-            let next = Plan::new(plan.experiment.clone(), source)?;
+            let next = crate::evidence::plan(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
             self.report_left_out(&next, &mut reported, follower);
             let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));

@@ -48,7 +48,6 @@ mod tests {
     use super::*;
     use crate::store::Status;
     use exactfed_runner::manifest::Source;
-    use exactfed_runner::plan::Plan;
     use exactfed_runner::runner::fault;
 
     /// A panic in one cell: its reason is stored, the others are stored, and it is not
@@ -59,7 +58,7 @@ mod tests {
         let text = include_str!("../../../experiments/smoke/diverging.toml")
             .replace("seed = ", "seed = 77");
         let source = Source { name: "t".into(), text, ..Source::default() };
-        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
         let id = plan.cells[1].id.clone();
         let (total, plans) = (plan.cells.len(), vec![plan]);
         let run = |rerun_failed| {

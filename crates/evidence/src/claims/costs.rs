@@ -7,11 +7,11 @@
 //! limit also tests all rounds together, at half of the level.
 
 use super::judge::number;
+use super::keys::Reaching;
 use super::sample::{MetricSample, log_ratio};
 use crate::cells::CellResult;
 use crate::stats::verdict::{Doubt, Evidence, Region};
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::Reaching;
 
 /// Evidence for the slope of a cost over a setting. The limits of the cells are combined as if
 /// their errors were independent (MOVER), which common noise makes too wide. `None` if a cell

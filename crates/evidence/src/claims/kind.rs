@@ -2,10 +2,11 @@
 //! the results, and what may be wrong with results that it must not survive.
 
 use super::judge::{Judge, Tested};
+use super::keys::When;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, Selection, When};
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::{Cell, selected};
 

@@ -2,6 +2,7 @@
 //! relative margin.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::keys::{ClaimOf, When, check_right_side, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::{MeanComparison, against};
 use super::text::selection_text;
@@ -11,19 +12,100 @@ use crate::cells::setting_text::symbol;
 use crate::cells::symbols::average_symbol;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::TimeAverage;
-use exactfed_runner::manifest::claim::{ClaimKeys, Matches, Selection};
-use exactfed_runner::plan::{Cell, selected};
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker, selected};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The mean of a metric, or of a vector that is averaged over rounds, equals a prediction, that
+/// of other cells or a number up to a relative margin: an equivalence test, for every cell or
+/// pair.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MatchesKeys {
+    /// The quantity that is measured; or
+    pub metric: Option<Quantity>,
+    /// a vector, compared in norm; by default the metric `sq-error`.
+    pub average: Option<TimeAverage>,
+    /// The cells.
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub of: Selection,
+    /// A prediction of theory for them; or
+    pub prediction: Option<Prediction>,
+    /// other cells; or
+    #[schemars(example = Selection::example("Scaffold"))]
+    pub right: Option<Selection>,
+    /// a number.
+    #[schemars(example = 0.01)]
+    pub value: Option<f64>,
+    /// The relative margin, above 0; with `order`, at the smallest value of
+    /// the setting.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub margin: f64,
+    /// Order of the remainder: the margin grows with this power of `over`.
+    #[schemars(example = 1.0)]
+    pub order: Option<f64>,
+    /// The setting that the remainder is a power of.
+    #[schemars(example = &"step-size")]
+    pub over: Option<String>,
+    /// When it is measured.
+    #[serde(default)]
+    pub at: When,
+}
+
+impl OwnKeys<ClaimKeys> for MatchesKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        table.selection("of", &claim.of);
+        table.above("margin", claim.margin, 0.0);
+        match (claim.metric, claim.average) {
+            (Some(_), Some(_)) => {
+                let message = "`average` and `metric` exclude each other: write one of them";
+                table.fault("average", message);
+            }
+            (metric, None) => table.quantity("metric", metric.unwrap_or_default()),
+            (None, Some(average)) => {
+                let name = average.name();
+                let message =
+                    format!("`{name}` is not recorded: write averages = [\"{name}\"] in [record]");
+                let is_recorded = table.manifest().record.averages.contains(&average);
+                table.require(is_recorded, "average", message);
+                let against =
+                    claim.prediction.is_some() && claim.right.is_none() && claim.value.is_none();
+                table.require(against, "", "a vector is compared with a `prediction`");
+            }
+        }
+        let (metric, right) = (claim.metric.unwrap_or_default(), claim.right.as_ref());
+        match (claim.at.cost(), claim.average) {
+            (Some(_), Some(_)) => {
+                table.fault("at", "an average over all rounds has no value at a cost");
+            }
+            _ => check_time(table, claim.at, metric, &claim.of),
+        }
+        if let Some(right) = right {
+            check_time(table, claim.at, metric, right);
+        }
+        let is_one = claim.average.is_none();
+        check_right_side(table, &claim.of, right, claim.prediction, claim.value, is_one);
+        match (&claim.over, claim.order) {
+            (Some(over), Some(order)) => {
+                table.number("over", over, &claim.of);
+                table.finite("order", order);
+            }
+            (None, None) => {}
+            _ => table.fault("", "`order` and `over` are given together"),
+        }
+    }
+}
 
 /// The comparison of means that a claim makes, unless it compares vectors.
-fn comparison(claim: &Matches) -> MeanComparison<'_> {
+fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
     let against = against(claim.right.as_ref(), claim.prediction, claim.value);
     let metric = claim.metric.unwrap_or_default();
     MeanComparison { metric, left: &claim.of, against, at: claim.at }
 }
 
-impl<'a> Claim<'a> for &'a Matches {
+impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }

@@ -2,6 +2,7 @@
 //! is compared with.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::keys::When;
 use super::kind::{ClaimedCells, follow};
 use super::sample::{MetricSample, log_ratio, samples};
 use super::text::{number_text, selection_text, time_text};
@@ -13,7 +14,7 @@ use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{Selection, When};
+use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::plan::Cell;
 
 /// Why two means have no ratio.

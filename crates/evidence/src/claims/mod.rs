@@ -6,8 +6,12 @@
 
 mod conditions;
 mod costs;
+mod frontier_constant;
+mod frontier_less;
+mod frontier_slope;
 mod frontiers;
 mod judge;
+mod keys;
 mod kind;
 mod looks;
 mod matches;
@@ -27,13 +31,20 @@ use crate::predictions::Theory;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
 pub use conditions::StatementConditions;
-use exactfed_runner::manifest::claim::{ClaimKeys, ClaimTables, Expected, Selection};
-use exactfed_runner::plan::{Cell, Plan, selected};
+use exactfed_runner::manifest::claim::{ClaimKeys, Expected, Selection};
+use exactfed_runner::plan::{Cell, KindTable, Plan, TableKind, selected};
+use frontier_constant::FrontierConstantKeys;
+use frontier_less::FrontierLessKeys;
+use frontier_slope::FrontierSlopeKeys;
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
+pub use keys::{Reaching, When};
 pub use kind::{Claim, ClaimedCells, WrongResult};
 pub use looks::{JudgedClaims, TakenLooks};
-use one_sided::OneSided;
+use matches::MatchesKeys;
+use one_sided::{ComparisonKeys, OneSided};
+use reaches::ReachesKeys;
+use slope::SlopeKeys;
 use std::collections::BTreeSet;
 use std::convert::identity;
 
@@ -171,17 +182,12 @@ pub fn judge_look<'a>(
     level: f64,
 ) -> Vec<JudgedClaim<'a>> {
     let judge = Judge { plan, cells, theory, frontiers };
-    let table = claims(&plan.manifest.claim);
+    let table = claims(plan);
     let tested: Vec<Tested> = table.iter().map(|claim| judge.tested(&**claim)).collect();
     let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
     let mut found = verdicts(&family, level).into_iter();
-    let stated_ids = stated.manifest.claim.all();
-    let stated = claims(&stated.manifest.claim);
-    assert!(
-        stated_ids.iter().map(|(_, keys)| &keys.id).eq(table.iter().map(|claim| &claim.keys().id)),
-        "claims are tested in the order of `ClaimTables::all`"
-    );
+    let stated = claims(stated);
     let judged = stated.iter().zip(tested).zip(evidence).map(|((claim, tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
         Some(judged(claim.keys(), tested, evidence, (family.len(), level)))
@@ -201,18 +207,36 @@ fn judge<'a>(
     judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
 }
 
-/// The claims of a manifest, kind by kind, in the order of [`ClaimTables::all`].
-pub fn claims(table: &ClaimTables) -> Vec<Box<dyn Claim<'_> + '_>> {
-    let mut all: Vec<Box<dyn Claim<'_> + '_>> = Vec::new();
-    macro_rules! add {
-        ($($kind:ident: $claim:expr),*) => {
-            $(all.extend(table.$kind.iter().map(|claim| Box::new($claim(claim)) as Box<_>));)*
-        };
-    }
-    add!(less: OneSided::most, at_least: OneSided::least);
-    add!(slope: identity, matches: identity, reaches: identity);
-    add!(frontier_slope: identity, frontier_constant: identity, frontier_less: identity);
-    all
+/// The list of all kinds of claims: the name in manifests, what is claimed, the keys and what tests
+/// them.
+macro_rules! kinds {
+    ($($name:literal, $description:literal, $keys:ty, $claim:expr;)*) => {
+        /// The kinds of claims, as manifests have them.
+        pub static KINDS: &[TableKind<ClaimKeys>] = &[$(TableKind::of::<$keys>($name, $description)),*];
+
+        fn claim(table: &KindTable<ClaimKeys>) -> Box<dyn Claim<'_> + '_> {
+            match table.kind {
+                $($name => Box::new($claim(table.keys::<$keys>())),)*
+                kind => unreachable!("no kind of claim is called {kind}"),
+            }
+        }
+    };
+}
+
+kinds! {
+    "less", "A metric is at most another.", ComparisonKeys, OneSided::most;
+    "at-least", "A metric is at least another.", ComparisonKeys, OneSided::least;
+    "slope", "The slope of a metric over a setting.", SlopeKeys, identity;
+    "matches", "A metric or a vector against a prediction.", MatchesKeys, identity;
+    "reaches", "The cost to reach a target.", ReachesKeys, identity;
+    "frontier-slope", "The slope of a frontier over the target.", FrontierSlopeKeys, identity;
+    "frontier-constant", "A frontier against powers of N and ε.", FrontierConstantKeys, identity;
+    "frontier-less", "A frontier below another.", FrontierLessKeys, identity;
+}
+
+/// The claims of a plan, kind by kind.
+pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
+    plan.claim_tables.iter().map(claim).collect()
 }
 
 impl Judge<'_> {

@@ -1,27 +1,72 @@
 //! `[[claim.less]]` and `[[claim.at-least]]`: a mean is at most, or at least, a multiple of another.
 
 use super::judge::{Judge, Tested};
+use super::keys::{ClaimOf, When, check_right_side, check_time, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::{MeanComparison, against};
 use crate::cells::runs::TraceNeeds;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::claim::{ClaimKeys, Inequality};
-use exactfed_runner::plan::Cell;
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The mean of a metric is at most (`less`) or at least (`at-least`) `factor` times that of
+/// other cells, a prediction or a number. Cells of both sides are paired by the label and the
+/// settings that the selections leave open, and the claim must hold for every pair.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ComparisonKeys {
+    /// The quantity that is compared.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells of which it is claimed.
+    #[schemars(example = Selection::example("Scaffold"))]
+    pub left: Selection,
+    /// The cells that they are compared with; or
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub right: Option<Selection>,
+    /// a prediction of theory for the same cells; or
+    pub prediction: Option<Prediction>,
+    /// a number.
+    #[schemars(example = 0.01)]
+    pub value: Option<f64>,
+    /// Factor on the right side, above 0.
+    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
+    pub factor: f64,
+    /// When they are compared.
+    #[serde(default)]
+    pub at: When,
+}
+
+impl OwnKeys<ClaimKeys> for ComparisonKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        table.quantity("metric", claim.metric);
+        table.selection("left", &claim.left);
+        let right = claim.right.as_ref();
+        check_right_side(table, &claim.left, right, claim.prediction, claim.value, true);
+        table.above("factor", claim.factor, 0.0);
+        for side in [Some(&claim.left), right].into_iter().flatten() {
+            check_time(table, claim.at, claim.metric, side);
+        }
+    }
+}
 
 /// A claim on an upper or a lower bound.
 pub struct OneSided<'a> {
-    claim: &'a Inequality,
+    claim: &'a ClaimOf<ComparisonKeys>,
     is_upper: bool,
 }
 
 impl<'a> OneSided<'a> {
     /// `[[claim.less]]`
-    pub fn most(claim: &'a Inequality) -> Self {
+    pub fn most(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
         Self { claim, is_upper: true }
     }
 
     /// `[[claim.at-least]]`
-    pub fn least(claim: &'a Inequality) -> Self {
+    pub fn least(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
         Self { claim, is_upper: false }
     }
 

@@ -3,15 +3,54 @@
 
 use super::costs::{CostCurve, target_of};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::keys::{ClaimOf, Reaching, When, check_reaching};
 use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::claim::{ClaimKeys, Reaches, When};
-use exactfed_runner::plan::Cell;
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-impl<'a> Claim<'a> for &'a Reaches {
+/// The mean of a metric comes down to a target within a cost: a number, or the number of rounds
+/// after which a published bound is below the target.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ReachesKeys {
+    /// The quantity that must come down.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells.
+    #[schemars(example = Selection::example("SCAFFLSA"))]
+    pub of: Selection,
+    /// Target and cost.
+    pub reaching: Reaching,
+    /// The most that it may cost; or
+    #[schemars(example = 500.0)]
+    pub within: Option<f64>,
+    /// the rounds after which this published bound is below the target, with the constants of the
+    /// instance.
+    pub prediction: Option<Prediction>,
+}
+
+impl OwnKeys<ClaimKeys> for ReachesKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        table.quantity("metric", claim.metric);
+        table.selection("of", &claim.of);
+        check_reaching(table, &claim.reaching, &claim.of);
+        if let Some(within) = claim.within {
+            table.above("within", within, 0.0);
+        }
+        let one = claim.within.is_some() != claim.prediction.is_some();
+        table.require(one, "", "write `within` or `prediction`, one of them");
+        let bound = claim.prediction.is_none_or(Prediction::is_bound);
+        table.require(bound, "prediction", "`prediction` must be a bound here");
+    }
+}
+
+impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }
@@ -71,7 +110,7 @@ impl Judge<'_> {
     fn add_without_limit(
         &self,
         cell: &CellResult<'_>,
-        claim: &Reaches,
+        claim: &ClaimOf<ReachesKeys>,
         name: &str,
         parts: &mut Parts,
     ) {
@@ -86,7 +125,12 @@ impl Judge<'_> {
     }
 
     /// The cost after which a bound is below the target, at the cell's settings.
-    fn cost_of_bound(&self, cell: &CellResult<'_>, claim: &Reaches, by: Prediction) -> Option<f64> {
+    fn cost_of_bound(
+        &self,
+        cell: &CellResult<'_>,
+        claim: &ClaimOf<ReachesKeys>,
+        by: Prediction,
+    ) -> Option<f64> {
         let target = target_of(cell, &claim.reaching)?;
         let below = |round: u64| {
             let bound = self.theory.bound(&cell.cell.id, by, round)?;

@@ -4,6 +4,7 @@
 //! *Invariant*: a mean that is 0 or infinite enters as what it is; only a sample of a cell
 //! without any randomness has no sampling error.
 
+use super::keys::When;
 use crate::cells::CellResult;
 use crate::cells::costs::cost_text;
 use crate::cells::runs::{CostSample, NoSample};
@@ -11,7 +12,6 @@ use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
-use exactfed_runner::manifest::claim::When;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 
 /// A metric of a cell at one time, one value per replicate.

@@ -2,6 +2,7 @@
 
 use super::costs::slope_of_cost;
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
+use super::keys::{ClaimOf, Reaching, When, check_reaching, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
@@ -10,14 +11,60 @@ use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::quantity_symbol;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
-use exactfed_runner::manifest::claim::{ClaimKeys, Slope, When};
-use exactfed_runner::plan::Cell;
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::HashMap;
+
+/// The slope of the logarithm of a metric's mean over that of a setting is `value`, up to
+/// `margin`. Cells that differ in the label or in another setting have separate slopes, and the
+/// claim must hold for each.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SlopeKeys {
+    /// The quantity whose slope is taken.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The cells.
+    #[schemars(example = Selection::example("FedAvg"))]
+    pub of: Selection,
+    /// The setting along which the slope is taken, a number in every cell.
+    #[schemars(example = &"step-size")]
+    pub over: String,
+    /// The slope that is claimed.
+    #[schemars(example = 1.0)]
+    pub value: f64,
+    /// How far the slope may be from it, above 0.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    pub margin: f64,
+    /// Takes the slope of what it costs to bring the mean of the metric down to a target.
+    pub reaching: Option<Reaching>,
+    /// When the metric is measured.
+    #[serde(default)]
+    pub at: When,
+}
+
+impl OwnKeys<ClaimKeys> for SlopeKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        table.quantity("metric", claim.metric);
+        table.selection("of", &claim.of);
+        table.number("over", &claim.over, &claim.of);
+        table.finite("value", claim.value);
+        table.above("margin", claim.margin, 0.0);
+        if let Some(reaching) = &claim.reaching {
+            check_reaching(table, reaching, &claim.of);
+        }
+        check_time(table, claim.at, claim.metric, &claim.of);
+        table.require(claim.at != When::EveryRound, "at", "a slope is taken at one time");
+    }
+}
 
 /// The cells of one slope, each with its value of the setting.
 type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
 
-impl<'a> Claim<'a> for &'a Slope {
+impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }
@@ -84,7 +131,7 @@ impl<'a> Claim<'a> for &'a Slope {
 impl<'a> Judge<'a> {
     /// The cells of a claim by what distinguishes them beside the setting of the slope, in their
     /// order.
-    fn slope_groups(&self, claim: &Slope) -> Vec<(String, SlopeCells<'a>)> {
+    fn slope_groups(&self, claim: &ClaimOf<SlopeKeys>) -> Vec<(String, SlopeCells<'a>)> {
         let mut groups: Vec<(String, SlopeCells<'a>)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         // γH follows from the settings that it is made of, and zipped axes move together.
@@ -105,7 +152,7 @@ impl<'a> Judge<'a> {
 
 /// Evidence for the slope of a metric's mean.
 fn slope_of_metric(
-    claim: &Slope,
+    claim: &ClaimOf<SlopeKeys>,
     group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,

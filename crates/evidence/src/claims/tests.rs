@@ -72,7 +72,7 @@ fn plan(step_size: &str) -> Plan {
 
 fn plan_of(text: String) -> Plan {
     let source = Source { name: "t.toml".into(), text, ..Source::default() };
-    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    crate::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {

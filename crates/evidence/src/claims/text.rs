@@ -1,8 +1,9 @@
 //! Parts of a claim's formula as text, and reasons why cells were not tested.
 
+use super::keys::{Reaching, When};
 use crate::cells::costs::cost_text;
 use crate::cells::setting_text;
-use exactfed_runner::manifest::claim::{Reaching, Scalar, Selection, When};
+use exactfed_runner::manifest::claim::{Scalar, Selection};
 use exactfed_runner::plan::Setting;
 
 /// A target as text.

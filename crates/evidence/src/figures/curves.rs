@@ -198,7 +198,8 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::line_figure::LineFigure;
+    use crate::figures::convergence::over_costs;
+    use crate::figures::scaling::over_setting;
     use crate::scene::family::FAMILIES;
     use exactfed_runner::manifest::Source;
     use exactfed_runner::plan::{Plan, shows};
@@ -221,7 +222,7 @@ mod tests {
         let plan = |file: &PathBuf| {
             let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
             let source = Source { name: name.clone(), text, ..Source::default() };
-            Plan::new(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
+            crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
         };
         files.iter().map(plan).collect()
     }
@@ -230,9 +231,12 @@ mod tests {
     /// manifest's view, without panels, and with panels for any setting that varies.
     fn views_of(plan: &Plan) -> Vec<(Vec<String>, Vec<&Cell>)> {
         let mut all = Vec::new();
-        let table = &plan.manifest.figure;
-        let over_costs = table.convergence.iter().map(LineFigure::over_costs);
-        for figure in over_costs.chain(table.scaling.iter().map(LineFigure::over_setting)) {
+        let lines = plan.figure_tables.iter().filter_map(|table| match table.kind {
+            "convergence" => Some(over_costs(table.keys())),
+            "scaling" => Some(over_setting(table.keys())),
+            _ => None,
+        });
+        for figure in lines {
             let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
             let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();

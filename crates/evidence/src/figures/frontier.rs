@@ -4,13 +4,13 @@
 use crate::figures::curves::assign_styles;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label};
 use crate::scene::family::family;
+use crate::scene::figure::Scale;
 use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
 use crate::scene::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::figure::Scale;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::plan::FrontierFigure;
 use std::collections::HashSet;

@@ -7,7 +7,34 @@ use crate::cells::runs::TraceNeeds;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
-use exactfed_runner::manifest::figure::{FigureKeys, TheoryKind};
+use exactfed_core::flattened::Flattened;
+use exactfed_runner::manifest::figure::FigureKeys;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A figure of a kind, as a manifest asks for it: the common keys and those of the kind.
+pub type FigureOf<K> = Flattened<FigureKeys, K>;
+
+/// A prediction that a figure draws with its curves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TheoryKind {
+    /// The squared exact bias ‖lim E θ_t − θ*‖² (SCAFFLSA, Theorem 4.1).
+    ExactBias,
+    /// The means that infinitely many replicates would give (linear problems).
+    ExactMoments,
+    /// The bias to first order in the step size (RR, Theorem 4; SLIDES).
+    FirstOrder,
+    /// The bias with the next term, which is not divided by N.
+    SecondOrder,
+    /// The bias by a closure of the equations of the mean, beyond first order.
+    Closure,
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn), the mean square error of the mean of n iterates with falling step sizes
+    /// by the central limit theorem.
+    Clt,
+    /// The published bounds whose conditions hold.
+    Bounds,
+}
 
 /// A figure of cells that a manifest asks for.
 pub trait DrawnFigure<'a>: Sync {

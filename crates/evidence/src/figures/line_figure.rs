@@ -1,23 +1,23 @@
-//! `[[figure.convergence]]`, a curve per cell of a metric over a cost, and `[[figure.scaling]]`, a
-//! final metric over a setting or another quantity.
+//! Figures of lines: a curve for each cell of a quantity over a cost, or a final quantity over a
+//! setting or another quantity.
 
 use crate::cells::costs::compared_costs;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, setting_text};
 use crate::figures::curves::views;
+use crate::figures::kind::TheoryKind;
 use crate::figures::predicted_lines;
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
 use crate::scene::figure::{
-    Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Series, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, NO_RESULTS, Panel, Plot, Point, Scale, Series,
+    XAxis,
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::{
-    Band, Convergence, FigureKeys, Scale, Scaling, TheoryKind,
-};
+use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 
@@ -29,40 +29,17 @@ pub struct LineFigure<'a> {
     pub x: XAxis,
     /// What the y axis shows.
     pub y: Quantity,
-    band: Band,
+    /// What the band shows.
+    pub band: Band,
     /// The predictions that are drawn with the curves.
     pub theory: &'a [TheoryKind],
-    scale_x: Scale,
-    slope: Option<f64>,
+    /// Scale of the x axis.
+    pub scale_x: Scale,
+    /// Slope of a dotted line.
+    pub slope: Option<f64>,
 }
 
 impl<'a> LineFigure<'a> {
-    /// `[[figure.convergence]]`
-    pub fn over_costs(figure: &'a Convergence) -> Self {
-        Self {
-            common: &figure.common,
-            x: XAxis::Rounds(figure.x),
-            y: figure.y,
-            band: figure.band,
-            theory: &figure.theory,
-            scale_x: figure.scale_x,
-            slope: None,
-        }
-    }
-
-    /// `[[figure.scaling]]`
-    pub fn over_setting(figure: &'a Scaling) -> Self {
-        Self {
-            common: &figure.common,
-            x: XAxis::Cells(figure.x.clone()),
-            y: figure.y,
-            band: figure.band,
-            theory: &figure.theory,
-            scale_x: figure.scale_x,
-            slope: figure.reference_slope,
-        }
-    }
-
     /// The settings that the x axis shows, so that names of curves need not, itself first; and
     /// those by which the figure's cells are selected and that have one value in all of them.
     pub fn settings_outside_names<'c>(

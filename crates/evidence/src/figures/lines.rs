@@ -5,6 +5,7 @@ use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::figures::curves::curves;
 use crate::figures::kind::DrawnFigure;
+use crate::figures::kind::TheoryKind;
 use crate::figures::line_figure::{LineFigure, x_value};
 use crate::figures::sample::{
     FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few_panels, sentence, shown,
@@ -14,7 +15,7 @@ use crate::ranking::Rankings;
 use crate::scene::figure::{Figure, XAxis};
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::{FigureKeys, TheoryKind};
+use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::Cell;
 
 impl<'a> DrawnFigure<'a> for LineFigure<'a> {

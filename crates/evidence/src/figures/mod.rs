@@ -1,14 +1,17 @@
 //! The figures of a manifest, as values that charts draw.
 
+mod convergence;
 pub mod curves;
 pub mod frontier;
 pub mod kind;
 pub mod line_figure;
 mod lines;
+mod map_axes;
 pub mod predicted_lines;
 pub mod profile;
 pub mod ranking_map;
 pub mod sample;
+mod scaling;
 pub mod stability;
 
 use crate::cells::CellResult;
@@ -16,12 +19,16 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
-use exactfed_runner::manifest::figure::FigureTables;
-use exactfed_runner::plan::Plan;
+use convergence::{ConvergenceKeys, over_costs};
+use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::plan::{KindTable, Plan, TableKind};
 use kind::DrawnFigure;
-use line_figure::LineFigure;
+use ranking_map::WinnersKeys;
 use sample::Sample;
+use scaling::{ScalingKeys, over_setting};
+use stability::StabilityKeys;
 use std::collections::HashMap;
+use std::convert::identity;
 
 /// The figures of cells that a manifest asks for, each with the cells that it draws.
 pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, Sample)>);
@@ -29,7 +36,7 @@ pub struct Figures<'a>(Vec<(Box<dyn DrawnFigure<'a> + 'a>, Sample)>);
 impl<'a> Figures<'a> {
     /// Chooses the cells of each.
     pub fn new(plan: &'a Plan, cells: &[CellResult<'_>]) -> Self {
-        let all = drawn_figures(&plan.manifest.figure).into_iter();
+        let all = drawn_figures(plan).into_iter();
         let sampled = all.map(|figure| {
             let sample = figure.sample(cells);
             (figure, sample)
@@ -70,12 +77,30 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The figures of cells that a manifest asks for, kind by kind.
-pub fn drawn_figures(table: &FigureTables) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
-    let mut all: Vec<Box<dyn DrawnFigure<'_> + '_>> = Vec::new();
-    all.extend(table.convergence.iter().map(|f| Box::new(LineFigure::over_costs(f)) as Box<_>));
-    all.extend(table.scaling.iter().map(|f| Box::new(LineFigure::over_setting(f)) as Box<_>));
-    all.extend(table.winners.iter().map(|f| Box::new(f) as Box<_>));
-    all.extend(table.stability.iter().map(|f| Box::new(f) as Box<_>));
-    all
+/// The list of all kinds of figures: the name in manifests, what is drawn, the keys and what draws
+/// them.
+macro_rules! kinds {
+    ($($name:literal, $description:literal, $keys:ty, $figure:expr;)*) => {
+        /// The kinds of figures, as manifests have them.
+        pub static KINDS: &[TableKind<FigureKeys>] = &[$(TableKind::of::<$keys>($name, $description)),*];
+
+        fn drawn_figure(table: &KindTable<FigureKeys>) -> Box<dyn DrawnFigure<'_> + '_> {
+            match table.kind {
+                $($name => Box::new($figure(table.keys::<$keys>())),)*
+                kind => unreachable!("no kind of figure is called {kind}"),
+            }
+        }
+    };
+}
+
+kinds! {
+    "convergence", "Curves of a metric over a cost.", ConvergenceKeys, over_costs;
+    "scaling", "A metric at the end over a setting.", ScalingKeys, over_setting;
+    "winners", "Which algorithm wins, over two settings.", WinnersKeys, identity;
+    "stability", "Where runs diverge, over two settings.", StabilityKeys, identity;
+}
+
+/// The figures of cells that a plan asks for, kind by kind.
+pub fn drawn_figures(plan: &Plan) -> Vec<Box<dyn DrawnFigure<'_> + '_>> {
+    plan.figure_tables.iter().map(drawn_figure).collect()
 }

@@ -2,13 +2,13 @@
 //! and captions say about them.
 
 use crate::cells::CellResult;
+use crate::figures::kind::TheoryKind;
 use crate::predictions::Theory;
 use crate::scene::figure::{Panel, Plot};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::effort::Effort;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::TheoryKind;
 
 /// The predictions that a kind of theory stands for.
 pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {

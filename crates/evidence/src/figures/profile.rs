@@ -5,11 +5,12 @@ use crate::cells::CellResult;
 use crate::cells::costs::when_text;
 use crate::figures::curves::views;
 use crate::ranking;
+use crate::scene::figure::Scale;
 use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::figure::{FigureKeys, Scale};
+use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.

@@ -7,7 +7,8 @@ use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, un
 use crate::cells::runs::NoSample;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::figures::kind::DrawnFigure;
+use crate::figures::kind::{DrawnFigure, FigureOf};
+use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, PointRanking, Rankings};
@@ -16,11 +17,56 @@ use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry, SHADES};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::figure::{FigureKeys, Winners};
+use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::plan::{OwnKeys, TableChecker, shows};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// A map over two settings: which algorithm has the smallest mean of a metric at the last
+/// round or at a cost, by what factor, and whether the difference is significant.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct WinnersKeys {
+    /// The quantity that ranks the algorithms, if it is recorded.
+    #[serde(default)]
+    pub metric: Quantity,
+    /// The setting on the x axis.
+    #[schemars(example = &"step-size")]
+    pub x: String,
+    /// The setting on the y axis.
+    #[schemars(example = &"local-steps")]
+    pub y: String,
+    /// The cost at which the algorithms are compared: of each run the last recorded round that costs
+    /// at most this; by default the last round.
+    #[schemars(example = AtCost::EXAMPLE)]
+    pub at: Option<AtCost>,
+}
+
+impl OwnKeys<FigureKeys> for WinnersKeys {
+    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+        let metric = figure.metric;
+        match metric.is_fraction() {
+            true => {
+                let best = "a map shows where the mean is smallest, but of this more is better";
+                table.fault("metric", format!("`{}`: {best}", metric.name()));
+            }
+            false => table.quantity("metric", metric),
+        }
+        check_map(table, &figure.common.panels, [&figure.x, &figure.y]);
+        if let Some(at) = figure.at {
+            table.at_cost("at", at, metric, |cell| shows(&figure.common, cell));
+        }
+    }
+}
+
 /// The figure.
-fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<'a>) -> Figure {
+fn figure<'a>(
+    spec: &FigureOf<WinnersKeys>,
+    cells: &[&'a CellResult<'a>],
+    rankings: &Rankings<'a>,
+) -> Figure {
     let labels = label_colors(cells);
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let map = |group: Group<'a>| {
@@ -49,7 +95,7 @@ fn figure<'a>(spec: &Winners, cells: &[&'a CellResult<'a>], rankings: &Rankings<
     Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
 }
 
-impl<'a> DrawnFigure<'a> for &'a Winners {
+impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     fn keys(&self) -> &'a FigureKeys {
         &self.common
     }
@@ -103,7 +149,12 @@ fn rankings_of(maps: &[Map]) -> impl Iterator<Item = &Ranking> {
     })
 }
 
-fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: usize) -> String {
+fn caption(
+    spec: &FigureOf<WinnersKeys>,
+    cells: &[&CellResult<'_>],
+    maps: &[Map],
+    compared: usize,
+) -> String {
     if cells.is_empty() {
         return NO_RESULTS.into();
     }
@@ -138,7 +189,7 @@ fn caption(spec: &Winners, cells: &[&CellResult<'_>], maps: &[Map], compared: us
 
 /// The cells that are compared in each square of a figure's maps.
 fn compared_cells<'a>(
-    spec: &Winners,
+    spec: &FigureOf<WinnersKeys>,
     cells: &[&'a CellResult<'a>],
 ) -> Vec<Vec<&'a CellResult<'a>>> {
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
@@ -149,7 +200,7 @@ fn compared_cells<'a>(
 /// The cells at each grid point of a map. A cell without one of the two settings is at every
 /// value of it.
 fn grid_points<'a>(
-    spec: &Winners,
+    spec: &FigureOf<WinnersKeys>,
     (xs, ys): &Sides<'_>,
     group: &Group<'a>,
 ) -> BTreeMap<(usize, usize), Vec<&'a CellResult<'a>>> {
@@ -167,7 +218,7 @@ fn grid_points<'a>(
 
 /// What a square shows: which algorithms rank first, and how far ahead the first is.
 fn ranking(
-    spec: &Winners,
+    spec: &FigureOf<WinnersKeys>,
     outcome: &PointRanking,
     cells: &[&CellResult<'_>],
     labels: &[(String, Color)],

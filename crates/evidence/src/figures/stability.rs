@@ -8,7 +8,8 @@ use crate::cells::CellResult;
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, unique};
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::figures::kind::DrawnFigure;
+use crate::figures::kind::{DrawnFigure, FigureOf};
+use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
 use crate::predictions::Theory;
 use crate::predictions::radii::{Radii, radii};
@@ -17,14 +18,51 @@ use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::figure::{self, FigureKeys};
-use exactfed_runner::plan::SettingKey;
+use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::plan::{OwnKeys, SettingKey, TableChecker};
 use exactfed_runner::runner::Prepared;
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::HashMap;
 
+/// A map over two settings: how many runs diverged. On linear problems with independent noise
+/// each square also shows the spectral radii of the exact maps of a round, for second moments
+/// and for the mean: they stay bounded if the radius is below 1. Squares where runs and theory
+/// disagree are marked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StabilityKeys {
+    /// The setting on the x axis.
+    #[serde(default = "step_size")]
+    #[schemars(example = &"step-size")]
+    pub x: String,
+    /// The setting on the y axis.
+    #[serde(default = "local_steps")]
+    #[schemars(example = &"local-steps")]
+    pub y: String,
+}
+
+fn step_size() -> String {
+    "step-size".into()
+}
+
+fn local_steps() -> String {
+    "local-steps".into()
+}
+
+impl OwnKeys<FigureKeys> for StabilityKeys {
+    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+        check_map(table, &figure.common.panels, [&figure.x, &figure.y]);
+    }
+}
+
 /// The figure.
-fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
+fn figure(
+    spec: &FigureOf<StabilityKeys>,
+    cells: &[&CellResult<'_>],
+    theory: &Theory<'_>,
+) -> Figure {
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
@@ -54,7 +92,7 @@ fn figure(spec: &figure::Stability, cells: &[&CellResult<'_>], theory: &Theory<'
     Figure::new(&spec.common, "Where runs diverge".into(), caption, 2, body)
 }
 
-impl<'a> DrawnFigure<'a> for &'a figure::Stability {
+impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
     fn keys(&self) -> &'a FigureKeys {
         &self.common
     }
@@ -81,7 +119,7 @@ impl<'a> DrawnFigure<'a> for &'a figure::Stability {
 
 /// The squares of a map; a cell without one of the two settings has none.
 fn squares(
-    spec: &figure::Stability,
+    spec: &FigureOf<StabilityKeys>,
     (xs, ys): &Sides<'_>,
     group: &Group<'_>,
     radii: &HashMap<&str, Radii>,

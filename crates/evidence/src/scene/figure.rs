@@ -3,7 +3,50 @@
 use crate::scene::line::{Color, Curve, LegendEntry, Line};
 use crate::scene::map::{Maps, Square};
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::{Band, FigureKeys, Scale};
+use exactfed_runner::manifest::figure::FigureKeys;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The band around a mean over replicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Band {
+    /// Mean ± standard deviation.
+    #[default]
+    Std,
+    /// Mean ± standard error.
+    Sem,
+    /// 95 % interval of the mean, by Student's t.
+    Ci95,
+    /// From the 10 % to the 90 % quantile.
+    Quantiles,
+    /// No band.
+    None,
+}
+
+impl Band {
+    /// Its name in manifests and pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Std => "std",
+            Self::Sem => "sem",
+            Self::Ci95 => "ci95",
+            Self::Quantiles => "quantiles",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Scale of an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Linear.
+    #[default]
+    Linear,
+    /// Logarithmic.
+    Log,
+}
 
 /// A figure, ready to be drawn.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use exactfed::chart;
 use exactfed::evidence::{
     Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, XAxis, x_value,
 };
-use exactfed::plan::{figure_ids, shows};
+use exactfed::plan::shows;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most names of curves in a list.
@@ -127,16 +127,9 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
 
 /// The number of cells that the manifest asks a figure of curves to show.
 fn asked_for(figure: &Figure, experiment: &Experiment<'_>) -> Option<usize> {
-    let manifest = &experiment.plan.manifest;
-    let (_, path) = figure_ids(manifest).into_iter().find(|(id, _)| *id == figure.id)?;
-    let (kind, i) = path.strip_prefix("figure.")?.split_once('.')?;
-    let i: usize = i.parse().ok()?;
-    let common = match kind {
-        "convergence" => &manifest.figure.convergence.get(i)?.common,
-        "scaling" => &manifest.figure.scaling.get(i)?.common,
-        _ => return None,
-    };
-    Some(experiment.cells.iter().filter(|cell| shows(common, cell.cell)).count())
+    let tables = &experiment.plan.figure_tables;
+    let table = tables.iter().find(|table| table.common().id() == figure.id)?;
+    Some(experiment.cells.iter().filter(|cell| shows(table.common(), cell.cell)).count())
 }
 
 /// The first names of a list, and how many follow.

@@ -67,7 +67,7 @@ fn id(figure: &exactfed::evidence::Figure) -> String {
 fn follow(root: &Path, experiment: StoredExperiment) -> Result<(Store, Plan), Failure> {
     let store = Store::open_existing(root)?;
     let source = experiment.source();
-    let plan = tuned::follow(Plan::new(experiment.name, source)?, &store)?;
+    let plan = tuned::follow(exactfed::evidence::plan(experiment.name, source)?, &store)?;
     Ok((store, plan))
 }
 
@@ -92,7 +92,8 @@ impl NativeResults {
         let done = interruptible(py, move || {
             let store = Store::open_existing(&root)?;
             let source = experiment.source();
-            let plan = tuned::all_stages(Plan::new(experiment.name, source)?, &store)?;
+            let plan =
+                tuned::all_stages(exactfed::evidence::plan(experiment.name, source)?, &store)?;
             work(&store, &plan)
         });
         done?.map_err(|e| raise(py, e))
@@ -229,7 +230,9 @@ impl NativeResults {
 
     /// The path of each figure of the manifest by its id, such as `figure.convergence.0`.
     fn figure_paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        self.with_plan(py, |_, plan| Ok(exactfed::plan::figure_ids(&plan.manifest)))
+        self.with_plan(py, |_, plan| {
+            Ok(exactfed::plan::figure_ids(&plan.manifest, &plan.figure_tables))
+        })
     }
 
     /// A frame of the analysis: `claims`, `frontier` or `ranking`.

@@ -1,7 +1,6 @@
 //! The tables of problems and algorithms, also of those that are defined outside of the program.
 
 use super::Manifest;
-use super::read::from_tree;
 use super::schema::ManifestSchema;
 use exactfed_core::algorithm::custom::{CustomAlgorithmSettings, CustomDefinition};
 use exactfed_core::algorithm::{self, AlgorithmKeys};
@@ -11,6 +10,7 @@ use exactfed_core::problem;
 use exactfed_core::problem::custom::CustomProblemSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::borrow::Cow;
 use toml::{Table, Value};
@@ -89,6 +89,14 @@ impl JsonSchema for AlgorithmTables {
             "properties": kinds,
         })
     }
+}
+
+/// Reads a type from a tree that fits its schema.
+///
+/// # Errors
+/// What its schema does not say.
+pub fn from_tree<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
+    T::deserialize(tree).map_err(|e| e.message().to_owned())
 }
 
 /// Reads a manifest from a tree that fits its schema.

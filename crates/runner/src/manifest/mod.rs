@@ -116,10 +116,12 @@ pub struct Manifest {
     pub frontier: Vec<frontier::Frontier>,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
-    pub figure: figure::FigureTables,
+    #[schemars(with = "figure::FigureTables")]
+    pub figure: toml::Table,
     /// `[[claim.<kind>]]`.
     #[serde(default)]
-    pub claim: claim::ClaimTables,
+    #[schemars(with = "claim::ClaimTables")]
+    pub claim: toml::Table,
     /// `[[amendment]]`.
     #[serde(default)]
     pub amendment: Vec<amendment::Amendment>,
@@ -150,6 +152,18 @@ const EXAMPLE_PYTHON: [&str; 1] = ["momentum.py"];
 const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
 const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
 const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
+
+/// Declares the schema of tables that are left unread: what their kinds are is said when the
+/// manifest is planned.
+macro_rules! unread {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(schemars::JsonSchema)]
+        #[schemars(extend("unread" = true))]
+        pub struct $name {}
+    };
+}
+use unread;
 
 /// Whether oracles are noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,6 @@ use super::axis::{Choice, GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value};
 use super::schema::ManifestSchema;
 use super::{Manifest, kinds};
-use serde::de::DeserializeOwned;
 use serde_json::Value as Schema;
 use toml::{Table, Value as Toml};
 
@@ -52,14 +51,6 @@ pub fn read_at<T>(
     let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
     let value = reader.typed(path, tree, read)?;
     Ok((value, reader.axes))
-}
-
-/// Reads a type from a tree that fits its schema.
-///
-/// # Errors
-/// What its schema does not say.
-pub fn from_tree<T: DeserializeOwned>(tree: Toml) -> Result<T, String> {
-    T::deserialize(tree).map_err(|e| e.message().to_owned())
 }
 
 /// Checks a tree, and takes one value of each axis.
@@ -125,6 +116,7 @@ impl<'a> Reader<'a> {
         match &schema["type"] {
             Schema::Array(_) => self.scalar(node, path),
             kind if kind == "array" => self.list(&schema["items"], node, path),
+            _ if schema["unread"] == true => None,
             _ if schema["additionalProperties"].is_object() => {
                 let values = &schema["additionalProperties"];
                 self.table(node, path, |_| Some(values))

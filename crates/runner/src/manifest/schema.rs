@@ -1,20 +1,29 @@
 //! The schema of manifests, from the types that they are read into: for the reader, for
 //! docs/MANIFEST.md, and as JSON Schema for editors.
 
-use super::Manifest;
 use super::axis::may_vary;
+use super::{Manifest, Source};
 use exactfed_core::algorithm::AlgorithmKeys;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
-use std::sync::LazyLock;
 
-/// The schema of the built-in types, in which no setting is an axis.
-pub static BUILT_IN: LazyLock<Value> = LazyLock::new(|| {
-    let mut schema = schemars::schema_for!(Manifest).to_value();
+/// The schema of the types of a manifest, in which no setting is an axis, with these tables of claims
+/// and figures; without them they are left unread.
+pub fn of_types(tables: impl FnOnce(&mut SchemaGenerator) -> Option<[Value; 2]>) -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut schema = generator.root_schema_for::<Manifest>().to_value();
+    if let Some([figures, claims]) = tables(&mut generator) {
+        for (name, definition) in generator.definitions() {
+            schema["$defs"][name] = definition.clone();
+        }
+        schema["$defs"]["FigureTables"] = figures;
+        schema["$defs"]["ClaimTables"] = claims;
+    }
     tidy(&mut schema);
     schema
-});
+}
 
 /// The schema by which manifests are read, and what is registered beside the built-in algorithms
 /// and problems.
@@ -26,9 +35,11 @@ pub struct ManifestSchema {
 }
 
 impl ManifestSchema {
-    /// The schema with the algorithms and problems of a registry.
-    pub fn new(registry: Registry) -> Self {
-        let mut root = BUILT_IN.clone();
+    /// The schema of a manifest: that of its types, with the algorithms and problems that are
+    /// registered for it, and the algorithms that its results define.
+    pub fn new(of_types: &Value, source: &Source) -> Self {
+        let (mut root, mut registry) = (of_types.clone(), source.registry.clone());
+        registry.define(&source.algorithms);
         let defs = &mut root["$defs"];
         for (kind, algorithm) in &registry.algorithms {
             let mut common = schemars::schema_for!(AlgorithmKeys).to_value();
@@ -89,9 +100,9 @@ fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -
     table
 }
 
-/// The JSON Schema of a manifest.
-pub fn json() -> Value {
-    let mut schema = BUILT_IN.clone();
+/// The JSON Schema of a manifest with types of this schema.
+pub fn json(of_types: &Value) -> Value {
+    let mut schema = of_types.clone();
     // What may be an axis of the grid may be an array of such values.
     let mut varied = Vec::new();
     if let Some(properties) = schema["properties"].as_object_mut() {

@@ -1,6 +1,5 @@
 //! A manifest as it was given, with all that reading it needs.
 
-use super::schema::ManifestSchema;
 use crate::data::TableReader;
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::arrays::FileSize;
@@ -55,13 +54,5 @@ impl Source {
     /// Whether it is the manifest that results keep, as opposed to one that a user names or wrote.
     pub fn is_stored(&self) -> bool {
         self.copies.is_some()
-    }
-
-    /// The schema of this manifest: with what is registered, and the algorithms that its results
-    /// define.
-    pub fn schema(&self) -> ManifestSchema {
-        let mut registry = self.registry.clone();
-        registry.define(&self.algorithms);
-        ManifestSchema::new(registry)
     }
 }

@@ -1,17 +1,25 @@
 //! What is wrong with the amendments of a manifest.
 
+use super::kinds::KindTable;
 use super::places::Checker;
 use crate::manifest::amendment::{AmendedValue, Amendment};
+use crate::manifest::claim::ClaimKeys;
 
-/// Notes what is wrong with the amendments.
-pub fn check_amendments(checker: &mut Checker<'_>) {
+/// Notes what is wrong with the amendments, given the claims.
+pub fn check_amendments(
+    checker: &mut Checker<'_>,
+    claims: &[KindTable<ClaimKeys>],
+    are_unread: bool,
+) {
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.common().id.as_str()).collect();
+    let ids = (!are_unread).then_some(&ids[..]);
     for (i, amendment) in checker.manifest.amendment.iter().enumerate() {
-        checker.amendment(&format!("amendment.{i}"), amendment);
+        checker.amendment(&format!("amendment.{i}"), amendment, ids);
     }
 }
 
 impl Checker<'_> {
-    fn amendment(&mut self, path: &str, amendment: &Amendment) {
+    fn amendment(&mut self, path: &str, amendment: &Amendment, ids: Option<&[&str]>) {
         let Amendment { setting, claim, from, to, .. } = amendment;
         let says_what = !setting.trim().is_empty();
         let message = "`setting` is empty: it says what was changed, such as \"replicates\"";
@@ -35,11 +43,11 @@ impl Checker<'_> {
                 None => {}
             }
         }
-        let all = self.manifest.claim.all();
-        let ids: Vec<&str> = all.iter().map(|(_, claim)| claim.id.as_str()).collect();
-        if let Some(claim) = claim.as_deref().filter(|claim| !ids.contains(claim)) {
+        if let (Some(claim), Some(ids)) = (claim.as_deref(), ids)
+            && !ids.contains(&claim)
+        {
             let message = format!("no claim has the id \"{claim}\"");
-            self.note(&format!("{path}.claim"), message, |d| d.naming(claim, &ids));
+            self.note(&format!("{path}.claim"), message, |d| d.naming(claim, ids));
         }
     }
 }

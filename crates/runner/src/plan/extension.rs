@@ -9,6 +9,7 @@ use super::tune::{Candidate, TuningEdge, TuningGroup};
 use super::{Cell, Identity, Plan, tree_cells};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
+use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::TunedSetting;
 use std::collections::BTreeMap;
 
@@ -229,7 +230,8 @@ impl Plan {
         settings: &[TunedSetting],
         values: &[Vec<f64>],
     ) -> Result<TriedCells, Rejected> {
-        let (mut root, schema) = (parse(&self.source)?, self.source.schema());
+        let mut root = parse(&self.source)?;
+        let schema = ManifestSchema::new(self.kinds.schema(), &self.source);
         for (setting, values) in settings.iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }

@@ -1,13 +1,9 @@
-//! What is wrong with frontiers, and with claims about them, as far as it shows before the problem
-//! is built.
+//! What is wrong with frontiers, as far as it shows before the problem is built.
 
 use super::places::{Checker, PLAIN_NAMES, diagnostic_under, is_plain_name};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::frontier::{
-    EqualRatios, Frontier, FrontierAlgorithm, FrontierPoints, FrontierQuantity, FrontierStart,
-    ListOr, Powers,
-};
+use crate::manifest::frontier::{EqualRatios, Frontier, FrontierStart, ListOr, Powers};
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
 use exactfed_core::problem;
 use std::collections::BTreeSet;
@@ -95,7 +91,7 @@ pub fn frontier_problem(
     if found.is_empty() { Ok(Some(spec)) } else { Err(found) }
 }
 
-/// Notes what is wrong with the frontiers of a manifest and with the claims about them.
+/// Notes what is wrong with the frontiers of a manifest.
 pub fn check_frontiers(checker: &mut Checker<'_>) {
     let manifest = checker.manifest;
     let mut ids = BTreeSet::new();
@@ -121,7 +117,6 @@ pub fn check_frontiers(checker: &mut Checker<'_>) {
         let message = "a frontier is of one instance: `instance` must be \"fixed\"";
         checker.require(manifest.instance == InstanceMode::Fixed, "instance", message);
     }
-    checker.frontier_claims();
 }
 
 impl<'a> Checker<'a> {
@@ -220,82 +215,6 @@ impl<'a> Checker<'a> {
         // Above 1.01 there are fewer than ten thousand numbers.
         let message = format!("`ratio` of `local-steps` must be at least 1.01, not {ratio}");
         self.require(ratio.is_finite() && ratio >= 1.01, path, message);
-    }
-
-    fn frontier_claims(&mut self) {
-        let table = &self.manifest.claim;
-        for (i, claim) in table.frontier_slope.iter().enumerate() {
-            let path = format!("claim.frontier-slope.{i}");
-            self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
-            let message = format!("`value` must be a finite number, not {}", claim.value);
-            self.require(claim.value.is_finite(), &format!("{path}.value"), message);
-            self.above(&format!("{path}.margin"), claim.margin, 0.0);
-        }
-        for (i, claim) in table.frontier_constant.iter().enumerate() {
-            let path = format!("claim.frontier-constant.{i}");
-            self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
-            self.above(&format!("{path}.factor"), claim.factor, 1.0);
-            let powers = [claim.clients_power, claim.target_power, claim.logarithm_power];
-            let message = "the powers must be finite numbers";
-            self.require(powers.iter().all(|p| p.is_finite()), &path, message);
-        }
-        for (i, claim) in table.frontier_less.iter().enumerate() {
-            let path = format!("claim.frontier-less.{i}");
-            let found = self.frontier_claim(&path, &claim.frontier, &claim.of, claim.quantity);
-            self.above(&format!("{path}.factor"), claim.factor, 0.0);
-            if let Some(frontier) = found {
-                self.has_algorithm(&format!("{path}.than"), frontier, claim.than);
-            }
-            let message = "an algorithm would be compared with itself";
-            self.require(claim.of.algorithm != claim.than, &format!("{path}.than"), message);
-        }
-    }
-
-    fn above(&mut self, path: &str, value: f64, least: f64) {
-        let key = short(path);
-        let message = format!("`{key}` must be a finite number above {least}, not {value}");
-        self.require(value.is_finite() && value > least, path, message);
-    }
-
-    fn has_algorithm(&mut self, path: &str, frontier: &Frontier, wanted: FrontierAlgorithm) {
-        let name = wanted.method().name();
-        let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.method().name()).collect();
-        if !frontier.algorithms.contains(&wanted) {
-            let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
-            self.note(path, message, |d| d.allowing(known.join(", ")));
-        }
-    }
-
-    /// Checks the points of a claim; the frontier that it is about.
-    fn frontier_claim(
-        &mut self,
-        path: &str,
-        id: &Option<String>,
-        of: &FrontierPoints,
-        quantity: FrontierQuantity,
-    ) -> Option<&'a Frontier> {
-        let all = &self.manifest.frontier;
-        let is_named = |f: &&Frontier| id.as_ref().is_none_or(|id| f.id == *id);
-        let Some(frontier) = all.iter().find(is_named) else {
-            let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
-            let message = match id {
-                Some(id) => format!("no frontier is called \"{id}\""),
-                None => "there is no frontier: write [[frontier]]".to_owned(),
-            };
-            let id = id.as_deref().unwrap_or_default();
-            self.note(&format!("{path}.frontier"), message, |d| d.naming(id, &known));
-            return None;
-        };
-        self.has_algorithm(&format!("{path}.of.algorithm"), frontier, of.algorithm);
-        for clients in &of.clients {
-            let known = frontier.clients.contains(clients) || frontier.clients.is_empty();
-            let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
-            self.require(known, &format!("{path}.of.clients"), message);
-        }
-        let is_priced = quantity != FrontierQuantity::Seconds || self.manifest.prices.is_some();
-        let message = "`seconds` needs prices: write a table [prices]";
-        self.require(is_priced, &format!("{path}.quantity"), message);
-        Some(frontier)
     }
 }
 

@@ -12,9 +12,11 @@ mod extension;
 mod figures;
 mod frontier;
 mod grid;
+mod kinds;
 mod places;
 mod selection;
 mod settings;
+mod table_checker;
 mod tables;
 mod tune;
 mod validate;
@@ -22,7 +24,9 @@ mod validate;
 use crate::data::DataFolder;
 use crate::files::sha256;
 use crate::manifest::axis::Choice;
+use crate::manifest::claim::ClaimKeys;
 use crate::manifest::document::parse;
+use crate::manifest::figure::FigureKeys;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{
@@ -37,14 +41,17 @@ use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
+pub use kinds::{CommonKeys, EvidenceKinds, KindTable, OwnKeys, TableKind, UNREAD};
 use places::Checker;
 pub use places::place_of;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::path::Path;
 use std::sync::Arc;
+pub use table_checker::TableChecker;
 pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
@@ -62,6 +69,12 @@ pub struct Plan {
     pub source: Source,
     /// The manifest at the first value of every axis.
     pub manifest: Manifest,
+    /// What the kinds of its claims and figures are.
+    pub kinds: &'static EvidenceKinds,
+    /// `[[figure.<kind>]]`, kind by kind; none where the kinds are not known.
+    pub figure_tables: Vec<KindTable<FigureKeys>>,
+    /// `[[claim.<kind>]]`, kind by kind; none where the kinds are not known.
+    pub claim_tables: Vec<KindTable<ClaimKeys>>,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
     /// The problem of the frontiers, if there are any, with the hashes of its files.
@@ -269,8 +282,13 @@ impl Plan {
     ///
     /// # Errors
     /// Everything that is wrong with it, at once.
-    pub fn new(experiment: String, source: Source) -> Result<Self, Rejected> {
-        let (mut root, schema) = (parse(&source)?, source.schema());
+    pub fn new(
+        experiment: String,
+        source: Source,
+        kinds: &'static EvidenceKinds,
+    ) -> Result<Self, Rejected> {
+        let mut root = parse(&source)?;
+        let schema = ManifestSchema::new(kinds.schema(), &source);
         let tuned = candidates::expand(&mut root, &schema);
         let tuned = tuned.map_err(|found| Rejected::new(&source, found))?;
         let tuning = tuned.map(|settings| Tuning { settings, groups: Vec::new() });
@@ -278,7 +296,11 @@ impl Plan {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
         let (mut manifest, axes) = read(&root, &schema).map_err(reject)?;
-        manifest.figure.name();
+        let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
+        let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
+        let mut figure_tables =
+            KindTable::read("figure", kinds.figures, figures).map_err(unread)?;
+        let claim_tables = KindTable::read("claim", kinds.claims, claims).map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
         let cells = cells::cells(&root, &manifest, &axes, &schema, &mut hashes);
@@ -288,9 +310,10 @@ impl Plan {
             frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
         found.extend(validate::check_labels(&root, &manifest));
         let mut checker = Checker::new(&root, &manifest, &cells);
-        figures::check_figures(&mut checker);
-        claims::check_claims(&mut checker);
-        amendments::check_amendments(&mut checker);
+        figures::check_figures(&mut checker, &figure_tables);
+        let ids = figure_ids(&manifest, &figure_tables);
+        claims::check_claims(&mut checker, &claim_tables, &ids);
+        amendments::check_amendments(&mut checker, &claim_tables, kinds.is_none());
         frontier::check_frontiers(&mut checker);
         checker.tune(&cells);
         if let Some(compare) = manifest.compare {
@@ -304,18 +327,27 @@ impl Plan {
         let algorithms = manifest.algorithm.definitions().to_vec();
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
-        if !figures::has_figures(&manifest) && !cells.is_empty() {
+        if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {
             let tuned = |path: &str| tuning.as_ref().is_some_and(|tuning| tuning.has(path));
-            manifest.figure = figures::default_figures(&cells, &tuned);
-            manifest.figure.name();
+            figure_tables = figures::default_figures(kinds, &cells, &tuned);
         }
-        let all = figure_ids(&manifest);
+        let all = figure_ids(&manifest, &figure_tables);
         let figures = in_order_of_text(&root, all.iter().map(|(_, path)| &**path));
         let figures = figures.into_iter().map(|place| all[place].0.clone()).collect();
-        let all = manifest.claim.all();
-        let claims = in_order_of_text(&root, all.iter().map(|(path, _)| &**path));
-
-        Ok(Self { experiment, source, manifest, cells, frontier_problem, figures, claims, tuning })
+        let claims = in_order_of_text(&root, claim_tables.iter().map(|claim| &*claim.path));
+        Ok(Self {
+            experiment,
+            source,
+            manifest,
+            kinds,
+            figure_tables,
+            claim_tables,
+            cells,
+            frontier_problem,
+            figures,
+            claims,
+            tuning,
+        })
     }
 
     /// The plan of the same manifest with another number of replicates.
@@ -326,7 +358,7 @@ impl Plan {
         let mut source = self.source.clone();
         source.overrides.retain(|set| !sets_replicates(set));
         source.overrides.push(format!("replicates={replicates}"));
-        Self::new(self.experiment.clone(), source)
+        Self::new(self.experiment.clone(), source, self.kinds)
     }
 
     /// The data files beside the manifest.

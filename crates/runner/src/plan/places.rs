@@ -47,16 +47,16 @@ pub const PLAIN_NAMES: &str = "lower-case letters, digits, -";
 
 /// Checks a manifest, and notes what is wrong.
 pub struct Checker<'a> {
-    pub root: &'a Node,
-    pub manifest: &'a Manifest,
-    pub cells: &'a [Cell],
+    pub(super) root: &'a Node,
+    pub(super) manifest: &'a Manifest,
+    pub(super) cells: &'a [Cell],
     /// The names of all settings of the cells.
-    pub known: Vec<&'a str>,
-    pub found: Vec<Diagnostic>,
+    pub(super) known: Vec<&'a str>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
+    pub(super) fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
         let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
         Self { root, manifest, cells, known, found: Vec::new() }
     }

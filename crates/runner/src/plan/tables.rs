@@ -2,7 +2,8 @@
 //! once for each choice of its own axes, so that what a million cells share is made once.
 
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::read::{from_tree, read_at};
+use crate::manifest::kinds::from_tree;
+use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Budget, Diagnostic, Node, Oracle, Start, kinds};
 use exactfed_core::{algorithm, problem};

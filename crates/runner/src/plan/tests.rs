@@ -36,7 +36,7 @@ local-steps = 10
 
 fn read_plan(text: &str) -> Result<Plan, Rejected> {
     let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
-    Plan::new("t".into(), source)
+    Plan::new("t".into(), source, &UNREAD)
 }
 
 fn plan(text: &str) -> Plan {
@@ -314,7 +314,7 @@ fn registered_kinds_are_read_by_their_definitions() {
     let read = |keys: &str| {
         let text = format!("{TEXT}\n[[algorithm.own]]\nstep-size = 0.1\nlocal-steps = 2\n{keys}");
         let source = Source { name: "t.toml".into(), text, ..Source::default() };
-        Plan::new("t".into(), Source { registry: registry.clone(), ..source })
+        Plan::new("t".into(), Source { registry: registry.clone(), ..source }, &UNREAD)
     };
     let plan = read("beta = [1, 0.25]\ncopies = 3\n").unwrap_or_else(|e| panic!("{e}"));
     let last = plan.cells.last().unwrap();

@@ -153,7 +153,7 @@ mod tests {
             text = text.replace(from, to);
         }
         let source = Source { name: "t.toml".into(), text, ..Source::default() };
-        Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn needs(plan: &Plan) -> (f64, Vec<Share>) {

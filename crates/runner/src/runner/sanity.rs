@@ -112,7 +112,8 @@ mod tests {
     fn a_run_that_contradicts_itself_is_found() {
         let text = include_str!("../../../../experiments/smoke/logistic.toml");
         let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-        let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let plan =
+            Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
         let scenario = prepared[0].scenario(0);
         let d = scenario.instance.dim();

@@ -11,7 +11,7 @@ fn plan(replicates: u64) -> Plan {
     let text = include_str!("../../../../experiments/smoke/logistic.toml");
     let overrides = vec![format!("replicates={replicates}")];
     let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
-    Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"))
+    Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -58,7 +58,8 @@ impl Observer for Counted {
 fn progress_counts_what_is_measured() {
     let text = include_str!("../../../../experiments/smoke/diverging.toml");
     let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-    let diverging = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let diverging =
+        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
     for plan in [plan(3), diverging] {
         let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         let all: RunWork = prepared.iter().map(Prepared::work).sum();
@@ -75,7 +76,8 @@ fn progress_counts_what_is_measured() {
     let text = include_str!("../../../../experiments/smoke/logistic.toml");
     let overrides = overrides.map(str::to_owned).to_vec();
     let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
-    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan =
+        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let work = |rounds, rows| prepared[0].work_rate().of(rounds, rows);
     let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
@@ -124,7 +126,8 @@ fn a_panic_fails_its_cell_and_no_other() {
 fn the_limit_of_a_corrected_run_is_the_optimum() {
     let text = include_str!("../../../../experiments/smoke/garnet.toml");
     let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-    let plan = Plan::new("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let plan =
+        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
     for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
         let scenario = cell.scenario(0);
         let limit = scenario.limit.as_ref().unwrap();

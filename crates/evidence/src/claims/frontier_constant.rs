@@ -1,0 +1,119 @@
+//! `[[claim.frontier-constant]]`: a frontier against powers of N and ε.
+
+use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text};
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::keys::ClaimOf;
+use super::kind::{Claim, ClaimedCells, WrongResult};
+use super::text::number_text;
+use crate::cells::runs::TraceNeeds;
+use crate::frontier::{FrontierCost, FrontierPoint};
+use exactfed_core::words::readable;
+use exactfed_runner::manifest::claim::ClaimKeys;
+use exactfed_runner::manifest::frontier::FrontierQuantity;
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A number of a frontier, multiplied by powers of N, ε and log(r/ε), with r the root mean square
+/// of ‖θ_0 − θ*‖, is the same at all points up to a factor: the largest is at most `factor` times
+/// the smallest.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierConstantKeys {
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// The points.
+    #[schemars(example = serde_json::json!({ "algorithm": "fedavg" }))]
+    pub of: FrontierPoints,
+    /// The number.
+    #[serde(default)]
+    pub quantity: FrontierQuantity,
+    /// The power of N.
+    #[serde(default)]
+    #[schemars(example = 1.0)]
+    pub clients_power: f64,
+    /// The power of ε.
+    #[serde(default)]
+    #[schemars(example = 1.0)]
+    pub target_power: f64,
+    /// The power of log(r/ε).
+    #[serde(default)]
+    #[schemars(example = -1.0)]
+    pub logarithm_power: f64,
+    /// The factor, above 1.
+    #[schemars(extend("exclusiveMinimum" = 1.0), example = 1.5)]
+    pub factor: f64,
+}
+
+impl OwnKeys<ClaimKeys> for FrontierConstantKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        check_points(table, &claim.frontier, &claim.of, claim.quantity);
+        table.above("factor", claim.factor, 1.0);
+        let powers = [claim.clients_power, claim.target_power, claim.logarithm_power];
+        let message = "the powers must be finite numbers";
+        table.require(powers.iter().all(|p| p.is_finite()), "", message);
+    }
+}
+
+impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
+
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
+
+    /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
+    fn test(&self, judge: &Judge<'_>) -> Tested {
+        let (mut parts, mut range) = (Parts::default(), String::new());
+        if let Some(frontier) = judge.frontier(&self.frontier) {
+            let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
+                let logarithm = libm::log(frontier.problem.radius / best.target);
+                let powers = libm::pow(best.clients as f64, self.clients_power)
+                    * libm::pow(best.target, self.target_power)
+                    * libm::pow(logarithm, self.logarithm_power);
+                Some(powers * cost.quantity(self.quantity, frontier.prices.as_ref())?)
+            };
+            let points = Judge::usable(frontier, &self.of, &mut parts);
+            let values: Vec<f64> = points.iter().filter_map(scaled).collect();
+            let ends =
+                values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+            let ratio = (values.len() > 1).then(|| exact(ends.1 / ends.0, (1.0, self.factor)));
+            parts.add(String::new(), ratio, "there are not two points");
+            if values.len() > 1 {
+                range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
+            }
+        }
+        let formula = format!(
+            "{}{} of {}{range}: the largest is at most {} times the smallest",
+            self.quantity.words(),
+            powers_text(self),
+            points_text(&self.of),
+            self.factor
+        );
+        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+    }
+
+    fn wrong(&self) -> Vec<WrongResult> {
+        TILTS.to_vec()
+    }
+}
+
+/// The powers that a number is multiplied by, as text.
+fn powers_text(claim: &ClaimOf<FrontierConstantKeys>) -> String {
+    let power = |(base, power): (&str, f64)| match power {
+        0.0 => String::new(),
+        1.0 => format!(" · {base}"),
+        power => format!(" · {base}^{}", number_text(power)),
+    };
+    let all = [
+        ("N", claim.clients_power),
+        ("ε", claim.target_power),
+        ("log(r/ε)", claim.logarithm_power),
+    ];
+    all.map(power).concat()
+}

@@ -1,0 +1,97 @@
+//! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
+
+use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place, points_text};
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::keys::{ClaimOf, one};
+use super::kind::{Claim, ClaimedCells, WrongResult};
+use crate::cells::runs::TraceNeeds;
+use crate::frontier::{FrontierCost, FrontierPoint, label};
+use crate::stats::verdict::widened;
+use exactfed_runner::manifest::claim::ClaimKeys;
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A number of a frontier is at most `factor` times that of another algorithm, for each number of
+/// clients and target that both reach.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrontierLessKeys {
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// The points.
+    #[schemars(example = serde_json::json!({ "algorithm": "scaffold" }))]
+    pub of: FrontierPoints,
+    /// The algorithm that it is compared with.
+    pub than: FrontierAlgorithm,
+    /// The number.
+    #[serde(default)]
+    pub quantity: FrontierQuantity,
+    /// The factor, above 0.
+    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.5)]
+    pub factor: f64,
+}
+
+impl OwnKeys<ClaimKeys> for FrontierLessKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
+        table.above("factor", claim.factor, 0.0);
+        if let Some(frontier) = found {
+            has_algorithm(table, "than", frontier, claim.than);
+        }
+        let message = "an algorithm would be compared with itself";
+        table.require(claim.of.algorithm != claim.than, "than", message);
+    }
+}
+
+impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
+
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
+
+    /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
+    fn test(&self, judge: &Judge<'_>) -> Tested {
+        let mut parts = Parts::default();
+        let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
+        if let Some(frontier) = judge.frontier(&self.frontier) {
+            let value =
+                |cost: &FrontierCost| cost.quantity(self.quantity, frontier.prices.as_ref());
+            for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
+                let is_same =
+                    |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
+                let other = frontier.points(self.than).find(is_same);
+                let name = place(best);
+                let Some(other) = other.and_then(|other| other.cost) else {
+                    parts.outside.push(format!("{name}: {} does not reach it", label(self.than)));
+                    continue;
+                };
+                let ratio = value(&cost).zip(value(&other));
+                let found = ratio.map(|(own, other)| exact(libm::log(own / other), region));
+                parts.add(name, found, "there are no prices");
+            }
+        }
+        let factor =
+            if self.factor == 1.0 { String::new() } else { format!("{} × ", self.factor) };
+        let formula = format!(
+            "{} of {} ≤ {factor}that of {}",
+            self.quantity.words(),
+            points_text(&self.of),
+            label(self.than)
+        );
+        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+    }
+
+    fn wrong(&self) -> Vec<WrongResult> {
+        let own = self.of.algorithm;
+        vec![WrongResult::FrontierExchanged(own, self.than), WrongResult::FrontierDoubled(own)]
+    }
+}

@@ -1,0 +1,120 @@
+//! Keys that several kinds of claims have, and what may be wrong with them.
+
+use exactfed_core::flattened::Flattened;
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::manifest::{AtCost, Prediction, Quantity};
+use exactfed_runner::plan::{Cell, TableChecker, selected};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A claim of a kind: the common keys and those of the kind.
+pub type ClaimOf<K> = Flattened<ClaimKeys, K>;
+
+/// When a metric is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(transform = When::add_costs)]
+pub enum When {
+    /// At the last round.
+    #[default]
+    End,
+    /// At the recorded round closest to this one.
+    Round(u64),
+    /// The mean over the recorded rounds of the second half, run by run.
+    Stationary,
+    /// At every recorded round but the first; the claim must hold at each.
+    EveryRound,
+    /// At the last recorded round of each run that costs at most this.
+    #[serde(untagged)]
+    #[schemars(skip, !untagged)]
+    Cost(AtCost),
+}
+
+impl When {
+    /// The cost at which the metric is measured, if it is at one.
+    pub fn cost(self) -> Option<AtCost> {
+        match self {
+            Self::Cost(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    fn add_costs(schema: &mut schemars::Schema) {
+        let text = |unit: Quantity| {
+            let unit = unit.formula();
+            format!("At the last recorded round of each run that costs at most so many {unit}.")
+        };
+        if let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") {
+            choices.extend(AtCost::choices(text));
+        }
+    }
+}
+
+/// A target, and the unit of the cost to reach it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reaching {
+    /// The target, above 0; multiplied by the value of the setting `per`, if it is given.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
+    pub target: f64,
+    /// A setting that the target is a multiple of.
+    #[schemars(example = &"step-size")]
+    pub per: Option<String>,
+    /// The unit of the cost.
+    #[serde(default = "communications")]
+    pub cost: Quantity,
+}
+
+fn communications() -> Quantity {
+    Quantity::Communications
+}
+
+/// A factor without effect.
+pub fn one() -> f64 {
+    1.0
+}
+
+/// Checks the cost at which some cells are compared, if it is at one.
+pub fn check_time(table: &mut TableChecker<'_, '_>, at: When, metric: Quantity, of: &Selection) {
+    if let Some(at) = at.cost() {
+        table.at_cost("at", at, metric, |cell| selected(cell, of));
+    }
+}
+
+/// Checks a target and the cost to reach it.
+pub fn check_reaching(table: &mut TableChecker<'_, '_>, reaching: &Reaching, of: &Selection) {
+    table.above("reaching.target", reaching.target, 0.0);
+    table.quantity("reaching.cost", reaching.cost);
+    if let Some(per) = &reaching.per {
+        table.number("reaching.per", per, of);
+    }
+}
+
+/// Checks what a claim compares its cells with, and that no cell is compared with itself.
+pub fn check_right_side(
+    table: &mut TableChecker<'_, '_>,
+    of: &Selection,
+    right: Option<&Selection>,
+    prediction: Option<Prediction>,
+    value: Option<f64>,
+    is_one: bool,
+) {
+    if let Some(right) = right {
+        table.selection("right", right);
+        let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);
+        if let Some(cell) = table.cells().iter().find(both) {
+            let message = format!(
+                "a cell of `{}` would be compared with itself: both sides select it",
+                cell.label
+            );
+            table.fault("", message);
+        }
+    }
+    if let Some(value) = value {
+        table.above("value", value, 0.0);
+    }
+    let written = [right.is_some(), prediction.is_some(), value.is_some()];
+    let count = written.into_iter().filter(|is_written| *is_written).count();
+    let message = format!("write one of `right`, `prediction` and `value`, not {count}");
+    table.require(!is_one || count == 1, "", message);
+}

@@ -1,0 +1,33 @@
+//! What may be wrong with the axes of a map.
+
+use exactfed_runner::plan::{Cell, Setting, SettingKey, TableChecker, short};
+use std::collections::{BTreeSet, HashMap};
+
+/// Checks the panels of a map and the settings on its axes, the keys `x` and `y`.
+pub fn check_map(table: &mut TableChecker<'_, '_>, panels: &[String], [x, y]: [&str; 2]) {
+    table.setting("x", x, false);
+    table.setting("y", y, false);
+    if x == y {
+        table.fault("y", format!("`{x}` is on both axes"));
+    } else if table.is_sound() {
+        separate_squares(table, panels, [x, y]);
+    }
+}
+
+/// A square must not pool cells of different settings.
+fn separate_squares(table: &mut TableChecker<'_, '_>, panels: &[String], axes: [&str; 2]) {
+    let names = || panels.iter().map(String::as_str).chain(axes);
+    let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
+    for cell in table.cells() {
+        let values = names().map(|name| cell.settings.get(name).map(Setting::key));
+        let square = (cell.label.as_str(), values.collect());
+        let Some(other) = squares.insert(square, cell) else { continue };
+        let differs = |path: &&String| cell.settings.at_path(path) != other.settings.at_path(path);
+        let more: BTreeSet<&str> =
+            cell.varied.iter().filter(differs).map(|path| short(path)).collect();
+        let more: Vec<&str> = more.into_iter().collect();
+        let message = format!("one square would hold several cells of \"{}\"", cell.label);
+        let hint = format!("add to `panels`: {}", more.join(", "));
+        return table.note("", message, |d| d.hinting(Some(hint)));
+    }
+}

@@ -1,0 +1,65 @@
+//! `[[figure.scaling]]`: a curve for each algorithm of a quantity at the last round over a setting.
+
+use super::kind::{FigureOf, TheoryKind};
+use super::line_figure::LineFigure;
+use crate::scene::figure::{Band, Scale, XAxis};
+use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::plan::{OwnKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A curve for each algorithm, of a quantity at the last round over a setting.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ScalingKeys {
+    /// The quantity that is drawn, if it is recorded.
+    #[serde(default)]
+    pub y: Quantity,
+    /// What is on the x axis: a setting whose values are numbers, or a recorded quantity (its
+    /// mean over the runs, at the last round). `path-length` is γH, with H the largest E_k or 1/p.
+    #[schemars(example = &"step-size")]
+    pub x: String,
+    /// The band around a mean.
+    #[serde(default)]
+    pub band: Band,
+    /// Slope of a dotted line, on log axes, through the first curve's first point.
+    #[schemars(example = -1.0)]
+    pub reference_slope: Option<f64>,
+    /// Predictions that are drawn with the curves.
+    #[serde(default)]
+    pub theory: Vec<TheoryKind>,
+    /// Scale of the x axis.
+    #[serde(default = "logarithmic")]
+    pub scale_x: Scale,
+}
+
+fn logarithmic() -> Scale {
+    Scale::Log
+}
+
+impl OwnKeys<FigureKeys> for ScalingKeys {
+    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+        table.setting("x", &figure.x, true);
+        if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
+            table.quantity("x", x);
+        }
+        table.quantity("y", figure.y);
+        let slope = figure.reference_slope.unwrap_or_default();
+        let message = format!("`reference-slope` must be finite, not {slope}");
+        table.require(slope.is_finite(), "reference-slope", message);
+    }
+}
+
+/// The figure.
+pub fn over_setting(figure: &FigureOf<ScalingKeys>) -> LineFigure<'_> {
+    LineFigure {
+        common: &figure.common,
+        x: XAxis::Cells(figure.x.clone()),
+        y: figure.y,
+        band: figure.band,
+        theory: &figure.theory,
+        scale_x: figure.scale_x,
+        slope: figure.reference_slope,
+    }
+}

@@ -1,0 +1,193 @@
+//! The tables of claims and figures. The evidence defines their kinds and gives them with a manifest
+//! that is planned; without them these tables are left unread, since they change no number.
+
+use super::places::Checker;
+use super::table_checker::TableChecker;
+use crate::manifest::claim::ClaimKeys;
+use crate::manifest::figure::FigureKeys;
+use crate::manifest::kinds::from_tree;
+use crate::manifest::{reference, schema};
+use exactfed_core::flattened::Flattened;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use toml::{Table, Value};
+
+/// The kinds of claims and figures that manifests may have.
+pub struct EvidenceKinds {
+    /// `[[claim.<kind>]]`, in the order in which claims are tested.
+    pub claims: &'static [TableKind<ClaimKeys>],
+    /// `[[figure.<kind>]]`; the first is that of the figure of a manifest without figures, and has
+    /// defaults for all keys.
+    pub figures: &'static [TableKind<FigureKeys>],
+    /// The schema of a manifest with these kinds, once it is known.
+    schema: OnceLock<serde_json::Value>,
+}
+
+impl EvidenceKinds {
+    /// These kinds.
+    pub const fn new(
+        claims: &'static [TableKind<ClaimKeys>],
+        figures: &'static [TableKind<FigureKeys>],
+    ) -> Self {
+        Self { claims, figures, schema: OnceLock::new() }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.claims.is_empty() && self.figures.is_empty()
+    }
+
+    /// The schema of the types of a manifest with these kinds, in which no setting is an axis.
+    pub fn schema(&self) -> &serde_json::Value {
+        self.schema.get_or_init(|| {
+            schema::of_types(|generator| {
+                let tables = [tables(generator, self.figures), tables(generator, self.claims)];
+                (!self.is_none()).then_some(tables)
+            })
+        })
+    }
+
+    /// The JSON Schema of a manifest.
+    pub fn json_schema(&self) -> serde_json::Value {
+        schema::json(self.schema())
+    }
+
+    /// docs/MANIFEST.md.
+    pub fn reference(&self) -> String {
+        reference::markdown(self.schema())
+    }
+}
+
+/// No kinds: claims and figures are left unread.
+pub static UNREAD: EvidenceKinds = EvidenceKinds::new(&[], &[]);
+
+/// The schema of a table with an array of tables for each kind.
+fn tables<C>(generator: &mut SchemaGenerator, kinds: &[TableKind<C>]) -> serde_json::Value {
+    let array = |kind: &TableKind<C>| {
+        let (items, text) = ((kind.schema)(generator), kind.description);
+        let array = json!({ "type": "array", "items": items, "description": text });
+        (kind.name.to_owned(), array)
+    };
+    let arrays: serde_json::Map<_, _> = kinds.iter().map(array).collect();
+    json!({ "type": "object", "properties": arrays })
+}
+
+/// A kind of table, all kinds of which have the keys `C`.
+pub struct TableKind<C: 'static> {
+    /// Its name in manifests.
+    pub name: &'static str,
+    /// What its tables are, in a sentence.
+    pub description: &'static str,
+    /// The schema of one table.
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    read: fn(Value) -> Result<Arc<dyn AnyTable<C>>, String>,
+}
+
+impl<C: CommonKeys> TableKind<C> {
+    /// The kind with the keys `K` of its own.
+    pub const fn of<K: OwnKeys<C>>(name: &'static str, description: &'static str) -> Self {
+        fn read<C: CommonKeys, K: OwnKeys<C>>(tree: Value) -> Result<Arc<dyn AnyTable<C>>, String> {
+            Ok(Arc::new(from_tree::<Flattened<C, K>>(tree)?))
+        }
+        let schema = SchemaGenerator::subschema_for::<Flattened<C, K>>;
+        Self { name, description, schema, read: read::<C, K> }
+    }
+}
+
+/// The keys that all kinds of a table have.
+pub trait CommonKeys: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
+    /// Adds what a table does not say, from its kind and its number among those of the kind.
+    fn complete(_: &mut Table, _: &str, _: usize) {}
+}
+
+impl CommonKeys for ClaimKeys {}
+
+impl CommonKeys for FigureKeys {
+    /// Gives a figure without an id its default, so that a figure is known by its id from the
+    /// manifest to its file.
+    fn complete(table: &mut Table, kind: &str, i: usize) {
+        let number = if i == 0 { String::new() } else { format!("-{}", i + 1) };
+        table.entry("id").or_insert_with(|| Value::String(format!("{kind}{number}")));
+    }
+}
+
+/// The keys that one kind of a table has.
+pub trait OwnKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
+    /// Notes what is wrong with a table, beyond its common keys.
+    fn check(table: &Flattened<C, Self>, checker: &mut TableChecker<'_, '_>)
+    where
+        Self: Sized;
+}
+
+/// A table of any kind.
+trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
+    fn common(&self) -> &C;
+    fn check(&self, checker: &mut TableChecker<'_, '_>);
+}
+
+impl<C: CommonKeys, K: OwnKeys<C>> AnyTable<C> for Flattened<C, K> {
+    fn common(&self) -> &C {
+        &self.common
+    }
+
+    fn check(&self, checker: &mut TableChecker<'_, '_>) {
+        K::check(self, checker);
+    }
+}
+
+/// A table of a manifest.
+#[derive(Clone, Debug)]
+pub struct KindTable<C: 'static> {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Its path: `claim.<kind>.<number>`.
+    pub path: String,
+    table: Arc<dyn AnyTable<C>>,
+}
+
+impl<C: CommonKeys> KindTable<C> {
+    /// The keys that all kinds have.
+    pub fn common(&self) -> &C {
+        self.table.common()
+    }
+
+    /// All its keys.
+    ///
+    /// # Panics
+    /// If the table is of a kind with other keys.
+    pub fn keys<K: OwnKeys<C>>(&self) -> &Flattened<C, K> {
+        let table: &dyn Any = &*self.table;
+        table.downcast_ref().expect("a table is of the kind that it was read as")
+    }
+
+    /// Notes what is wrong with it, beyond its common keys.
+    pub fn check(&self, checker: &mut Checker<'_>) {
+        self.table.check(&mut TableChecker::new(checker, &self.path));
+    }
+}
+
+impl<C: CommonKeys> KindTable<C> {
+    /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
+    ///
+    /// # Errors
+    /// What the schema does not say.
+    pub(super) fn read(
+        sort: &str,
+        kinds: &[TableKind<C>],
+        mut tree: Table,
+    ) -> Result<Vec<Self>, String> {
+        let mut tables = Vec::new();
+        for TableKind { name, read, .. } in kinds {
+            let own = tree.remove(*name).map_or(Ok(Vec::new()), from_tree::<Vec<Table>>)?;
+            for (i, mut table) in own.into_iter().enumerate() {
+                C::complete(&mut table, name, i);
+                let path = format!("{sort}.{name}.{i}");
+                tables.push(Self { kind: name, path, table: read(Value::Table(table))? });
+            }
+        }
+        Ok(tables)
+    }
+}

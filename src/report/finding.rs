@@ -9,6 +9,7 @@ use crate::evidence::family::{family, family_of};
 use crate::evidence::frontier::label;
 use crate::evidence::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
+use exactfed_core::algorithm::Spec;
 use exactfed_core::words::{count, readable};
 use serde::Serialize;
 
@@ -195,19 +196,11 @@ fn setting(row: &Standing) -> String {
 /// Names of algorithms with their families: labels, names in manifests' order, and the names that
 /// the sources use. Longer names first, since some contain others.
 fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
-    const KNOWN: [(&str, &str); 6] = [
-        ("FedAvg", "fedavg"),
-        ("FedLSA", "fedlsa"),
-        ("Richardson-Romberg", "richardson-romberg"),
-        ("Scaffold", "scaffold"),
-        ("SCAFFLSA", "scafflsa"),
-        ("FedLin", "fedlin"),
-    ];
     // A short label may be a word of any sentence.
     const SHORTEST: usize = 4;
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
     let own = cells.map(|c| (c.label.clone(), family_of(c)));
-    let known = KNOWN.iter().map(|(name, kind)| ((*name).to_owned(), family(kind)));
+    let known = Spec::ALL.iter().map(|info| (info.name.to_owned(), family(info.kind)));
     let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
     let of_frontiers = frontiers.map(|a| (label(*a).to_owned(), family(a.method().name())));
     let mut all = unique(own.chain(known).chain(of_frontiers));

@@ -2,6 +2,7 @@
 //! by HTML and as TeX by Markdown.
 
 use crate::evidence::{CellResult, Centre, Experiment, centres, unique, vectors_sent};
+use exactfed_core::algorithm::RoundFormula;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
@@ -39,60 +40,6 @@ fn mathml(tex: &str) -> String {
     }
 }
 
-const LOCAL: &str = r"\theta_c \leftarrow \theta_c - \gamma F_c(\theta_c; Z)";
-const CORRECTED: &str =
-    r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \xi_c \right)";
-const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
-const LEARN: &str = r"\xi_c \leftarrow \xi_c + \frac{\theta_c - \theta_{t+1}}{\gamma H}";
-const COIN: &str = r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c - \bar\theta \right), \quad \bar\theta = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
-
-/// The steps of an algorithm, by its kind in manifests.
-fn steps(kind: &str, coin: bool) -> Option<(&'static str, Vec<&'static str>)> {
-    const EVERY: &str = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
-    Some(match kind {
-        "fedavg" | "fedlsa" => (EVERY, vec![LOCAL, MEAN]),
-        "scaffold" | "scafflsa" | "scaffnew" if coin || kind == "scaffnew" => (
-            "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
-            vec![CORRECTED, COIN],
-        ),
-        "scaffold" | "scafflsa" => (
-            "as FedAvg, with control variates that are updated at the end of a round",
-            vec![CORRECTED, MEAN, LEARN],
-        ),
-        "fedlin" => (
-            "as Scaffold, with variates measured again at the start of each round, which makes two communications a round",
-            vec![
-                CORRECTED,
-                r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)",
-                MEAN,
-            ],
-        ),
-        "fedprox" => (
-            "as FedAvg, with a pull towards the start of the round",
-            vec![
-                r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)",
-                MEAN,
-            ],
-        ),
-        "minibatch-sgd" | "centralised-lsa" => (
-            "one step a round with the mean over a batch of every client",
-            vec![
-                r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})",
-            ],
-        ),
-        "richardson-romberg" => (
-            "several runs, combined so that the leading orders of the bias cancel; it costs what all of them cost, communications included",
-            vec![
-                r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
-                r"\text{or, over three step sizes,} \quad 3\,\theta^{(\gamma)} - 3\,\theta^{(2\gamma)} + \theta^{(3\gamma)}",
-                r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
-                r"\text{or, over both, the first of these within the third}",
-            ],
-        ),
-        _ => return None,
-    })
-}
-
 /// The algorithms of an experiment.
 pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     let cells = &experiment.plan.cells;
@@ -101,12 +48,11 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
         (cell.identity.algorithm.kind(), coin)
     }
     let formula = |(kind, coin)| {
-        let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
-        let labels = unique(own.map(|cell| cell.label.as_str()));
-        let (words, tex) = steps(kind, coin)?;
-        let own = cells.iter().filter(|cell| kind_of(cell) == (kind, coin));
-        let vectors = if coin { "" } else { vectors_sent(own) };
-        Some(Formula::new(&labels.join("; "), &format!("{words}{vectors}"), &tex))
+        let own: Vec<&Cell> = cells.iter().filter(|cell| kind_of(cell) == (kind, coin)).collect();
+        let labels = unique(own.iter().map(|cell| cell.label.as_str()));
+        let RoundFormula { words, tex } = own[0].identity.algorithm.round()?;
+        let vectors = if coin { "" } else { vectors_sent(own.into_iter()) };
+        Some(Formula::new(&labels.join("; "), &format!("{words}{vectors}"), tex))
     };
     unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
 }
@@ -142,15 +88,22 @@ const AROUND_OPTIMUM: (&str, &str) = (
 mod tests {
     use super::*;
     use exactfed_core::algorithm::Spec;
+    use exactfed_runner::manifest::Source;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_algorithm_and_every_metric_has_formulas_that_render() {
-        for kind in Spec::KINDS {
-            for coin in [false, true] {
-                let (_, tex) = steps(kind, coin).unwrap_or_else(|| panic!("{kind} has no formula"));
-                let rendered = tex.iter().map(|t| mathml(t)).collect::<String>();
-                assert!(rendered.starts_with("<math") && !rendered.contains("<code>"), "{kind}");
-            }
+        let name = "experiments/smoke/all-quadratic.toml";
+        let text = std::fs::read_to_string(name).unwrap();
+        let source = Source { name: name.into(), text, ..Source::default() };
+        let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+        let algorithms = plan.cells.iter().map(|cell| &cell.identity.algorithm);
+        let kinds: BTreeSet<&str> = algorithms.clone().map(|a| a.kind()).collect();
+        assert!(kinds.into_iter().eq(Spec::KINDS.iter().copied().collect::<BTreeSet<_>>()));
+        for algorithm in algorithms {
+            let RoundFormula { tex, .. } = algorithm.round().unwrap();
+            let rendered = tex.iter().map(|t| mathml(t)).collect::<String>();
+            assert!(rendered.starts_with("<math") && !rendered.contains("<code>"), "{tex:?}");
         }
         for quantity in Quantity::ALL {
             match quantity.info().meaning {

@@ -10,7 +10,7 @@ use super::finding::ColoredText;
 use super::guide::{self, GuideProblem};
 use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::thumbnail;
-use crate::evidence::family::{FAMILY_NAMES, family};
+use crate::evidence::family::{family, family_name};
 use crate::evidence::{Experiment, Figure};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{self, Publication};
@@ -101,7 +101,7 @@ pub struct Gallery {
     bars: Vec<Bar>,
     disputes: Vec<DisputeCard>,
     /// Numbers and names of the families whose algorithms occur.
-    families: Vec<(usize, &'static str)>,
+    families: Vec<(usize, String)>,
     /// What the experiments can be chosen by: key of the publication and its short citation.
     publications: Vec<(&'static str, String)>,
     problems: BTreeSet<String>,
@@ -194,7 +194,7 @@ impl Gallery {
             counts: claims::counts(&all),
             bars: bars(&all),
             disputes: disputes(&all),
-            families: families.into_iter().map(|f| (f, FAMILY_NAMES[f])).collect(),
+            families: families.into_iter().map(|f| (f, family_name(f))).collect(),
             publications: publications
                 .map(|source| (source.key, source.authors_and_year()))
                 .collect(),

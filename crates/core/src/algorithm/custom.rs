@@ -1,6 +1,7 @@
 //! Algorithms that are defined outside of this crate, at the granularity of rounds: the engine
 //! runs the clients' local steps, the algorithm does what it wants between them.
 
+use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component};
 use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
@@ -150,6 +151,12 @@ impl Serialize for CustomAlgorithmSettings {
 }
 
 impl AlgorithmKind for CustomAlgorithmSettings {
+    const FAMILY: Family = Family::Others;
+
+    fn round(&self) -> Option<RoundFormula> {
+        None
+    }
+
     /// Terms that say what a round costs, and nothing else.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let variates = Variates::Unknown(self.algorithm.known.price);

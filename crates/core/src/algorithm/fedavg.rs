@@ -1,6 +1,7 @@
 //! FedAvg (RR Alg. 1), which on a linear field is FedLSA (SCAFFLSA Alg. 1);
 //! with partial participation, unequal work and mini-batches, BOOK 5.8–5.11.
 
+use super::info::{Family, LOCAL, MEAN, RoundFormula};
 use super::{AlgorithmKind, Component, WithWork, Work, numbers};
 use crate::federated::Terms;
 use crate::problem::Fault;
@@ -38,6 +39,13 @@ impl Settings {
 }
 
 impl AlgorithmKind for WithWork<FedAvg> {
+    const FAMILY: Family = Family::FedAvg;
+
+    fn round(&self) -> Option<RoundFormula> {
+        let words = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
+        Some(RoundFormula { words, tex: &[LOCAL, MEAN] })
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &self.batch_per_client),

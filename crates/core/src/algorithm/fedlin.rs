@@ -3,6 +3,7 @@
 //! instead of carried over from the last one. A round costs two exchanges, and E_k
 //! oracle calls more per client. Without noise it converges to θ* as Scaffold does.
 
+use super::info::{CORRECTED, Family, MEAN, RoundFormula};
 use super::{AlgorithmKind, Component, WithWork};
 use crate::federated::{Terms, Variates};
 use crate::problem::Fault;
@@ -14,6 +15,15 @@ use serde::{Deserialize, Serialize};
 pub struct FedLin {}
 
 impl AlgorithmKind for WithWork<FedLin> {
+    const FAMILY: Family = Family::FedLin;
+
+    fn round(&self) -> Option<RoundFormula> {
+        const MEASURE: &str =
+            r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)";
+        let words = "as Scaffold, with variates measured again at the start of each round, which makes two communications a round";
+        Some(RoundFormula { words, tex: &[CORRECTED, MEASURE, MEAN] })
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let terms = Terms { variates: Variates::Fresh, ..Terms::fedavg(step_size, 1) };
         vec![Component::one(self.common.terms(terms))]

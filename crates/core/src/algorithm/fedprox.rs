@@ -2,6 +2,7 @@
 //! added, minimised by as many stochastic steps. No other algorithm here is
 //! the same; with μ = 0 it is FedAvg.
 
+use super::info::{Family, MEAN, RoundFormula};
 use super::{AlgorithmKind, Component};
 use crate::federated::Terms;
 use schemars::JsonSchema;
@@ -24,6 +25,14 @@ pub struct FedProx {
 }
 
 impl AlgorithmKind for FedProx {
+    const FAMILY: Family = Family::FedProx;
+
+    fn round(&self) -> Option<RoundFormula> {
+        const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";
+        let words = "as FedAvg, with a pull towards the start of the round";
+        Some(RoundFormula { words, tex: &[PULLED, MEAN] })
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (proximal, cohort) = (self.proximal, self.cohort);
         let terms = Terms { proximal, cohort, ..Terms::fedavg(step_size, self.local_steps) };

@@ -4,8 +4,10 @@
 //! is centralised LSA. It is FedAvg with one local step and batch H, and has
 //! no heterogeneity bias.
 
+use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component};
 use crate::federated::Terms;
+use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,18 @@ fn one() -> u64 {
 }
 
 impl AlgorithmKind for MinibatchSgd {
+    const FAMILY: Family = Family::Sgd;
+
+    fn round(&self) -> Option<RoundFormula> {
+        const STEP: &str = r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})";
+        let words = "one step a round with the mean over a batch of every client";
+        Some(RoundFormula { words, tex: &[STEP] })
+    }
+
+    fn stated(&self) -> StatedAlgorithm {
+        StatedAlgorithm::MinibatchSgd
+    }
+
     fn local_steps(&self) -> u64 {
         self.batch
     }

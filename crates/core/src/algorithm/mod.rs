@@ -11,6 +11,7 @@ pub mod custom;
 pub mod fedavg;
 pub mod fedlin;
 pub mod fedprox;
+mod info;
 mod instance;
 pub mod minibatch_sgd;
 pub mod richardson_romberg;
@@ -21,12 +22,13 @@ mod stated;
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
+use crate::sources::StatedAlgorithm;
 pub use averaged::Average;
+pub use info::{AlgorithmInfo, Family, RoundFormula};
 pub use instance::{Boxed, Instance};
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-pub use stated::stated_algorithm;
 
 /// A run of the engine whose estimate enters an algorithm's with a weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,12 +126,23 @@ pub type Settings<T> = Flattened<AlgorithmKeys, T>;
 
 /// What the keys of a kind of algorithm mean.
 pub trait AlgorithmKind {
+    /// Its family, which is its colour on pages.
+    const FAMILY: Family;
+
+    /// What it does in a round, for pages; `None` if that is not known.
+    fn round(&self) -> Option<RoundFormula>;
+
     /// The runs of the engine that the estimate is a combination of.
     fn components(&self, step_size: f64) -> Vec<Component>;
 
     /// What is wrong with the keys beyond the terms that they make.
     fn faults(&self) -> Vec<Fault> {
         Vec::new()
+    }
+
+    /// The algorithm of the sources that it is.
+    fn stated(&self) -> StatedAlgorithm {
+        stated::of_terms(&self.components(1.0)[0].terms)
     }
 
     /// H of the first run; for mini-batch SGD the batch, which counts as local steps.
@@ -279,6 +292,13 @@ macro_rules! algorithms {
             /// The kinds of all algorithms.
             pub const KINDS: &[&str] = &[$($kind,)*];
 
+            /// What pages say of all algorithms.
+            pub const ALL: &[AlgorithmInfo] = &[$(AlgorithmInfo {
+                kind: $kind,
+                name: $name,
+                family: <$settings as AlgorithmKind>::FAMILY,
+            },)*];
+
             /// The other name of an algorithm whose own means it on a linear
             /// field; `None` for one that has a single name.
             pub fn linear_name_of(&self) -> Option<&'static str> {
@@ -319,6 +339,22 @@ macro_rules! algorithms {
                     Self::Custom(settings) => settings.own.local_steps(),
                 };
                 (self.common().step_size, local_steps)
+            }
+
+            /// What it does in a round, for pages; `None` if that is not known.
+            pub fn round(&self) -> Option<RoundFormula> {
+                match self {
+                    $(Self::$variant(settings) => settings.own.round(),)*
+                    Self::Custom(settings) => settings.own.round(),
+                }
+            }
+
+            /// The algorithm of the sources that it is.
+            pub fn stated(&self) -> StatedAlgorithm {
+                match self {
+                    $(Self::$variant(settings) => settings.own.stated(),)*
+                    Self::Custom(settings) => settings.own.stated(),
+                }
             }
 
             /// All that is wrong with the settings themselves.

@@ -2,9 +2,11 @@
 //! weighted sum of their estimates that cancels the leading terms. Over the step size (γ, 2γ, …,
 //! Kγ), over local steps (H and 2H) or over both, around any algorithm of the engine.
 
+use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component};
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
+use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +146,20 @@ fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
 }
 
 impl AlgorithmKind for RichardsonRomberg {
+    const FAMILY: Family = Family::RichardsonRomberg;
+
+    fn round(&self) -> Option<RoundFormula> {
+        Some(RoundFormula {
+            words: "several runs, combined so that the leading orders of the bias cancel; it costs what all of them cost, communications included",
+            tex: &[
+                r"2\,\theta^{(\gamma)} - \theta^{(2\gamma)}",
+                r"\text{or, over three step sizes,} \quad 3\,\theta^{(\gamma)} - 3\,\theta^{(2\gamma)} + \theta^{(3\gamma)}",
+                r"\text{or, over local steps,} \quad \frac{(2H - 1)\,\theta^{(\gamma, H)} - (H - 1)\,\theta^{(\gamma, 2H)}}{H}",
+                r"\text{or, over both, the first of these within the third}",
+            ],
+        })
+    }
+
     fn components(&self, step: f64) -> Vec<Component> {
         let h = self.local_steps.unwrap_or(1);
         let (steps, twice) = (h as f64, h.saturating_mul(2));
@@ -171,6 +187,17 @@ impl AlgorithmKind for RichardsonRomberg {
             (0..).zip(&mut runs).for_each(|(copy, run)| run.copy = copy);
         }
         runs
+    }
+
+    fn stated(&self) -> StatedAlgorithm {
+        match (self.extrapolate, self.over, self.points) {
+            (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
+            (Extrapolate::StepSize, Base::Scaffold, 2) => StatedAlgorithm::ExtrapolatedScaffold,
+            (Extrapolate::LocalSteps | Extrapolate::LocalStepsPrinted, Base::Fedavg, _) => {
+                StatedAlgorithm::OverLocalSteps
+            }
+            _ => StatedAlgorithm::Other,
+        }
     }
 
     fn after_average(&self) -> Option<Pairing> {

@@ -3,6 +3,7 @@
 //! `[[algorithm.scaffold]]` with `communication-probability`, to the last bit;
 //! on a linear field that is SCAFFLSA under H1.
 
+use super::info::{BY_COIN, Family, RoundFormula};
 use super::{AlgorithmKind, Component};
 use crate::federated::{Clock, Schedule, Terms};
 use schemars::JsonSchema;
@@ -24,6 +25,12 @@ pub struct Scaffnew {
 }
 
 impl AlgorithmKind for Scaffnew {
+    const FAMILY: Family = Family::Scaffnew;
+
+    fn round(&self) -> Option<RoundFormula> {
+        Some(BY_COIN)
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let (probability, clock) = (self.communication_probability, self.clock);
         let schedule = Schedule::Bernoulli { probability, clock };

@@ -2,6 +2,7 @@
 //! SCAFFLSA: under fixed work H2 (SCAFFLSA Alg. 4), or under one coin for all
 //! clients at each step, H1 (Alg. 2).
 
+use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
 use super::{AlgorithmKind, Component, WithWork, Work};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
@@ -48,6 +49,17 @@ impl Settings {
 }
 
 impl AlgorithmKind for WithWork<Scaffold> {
+    const FAMILY: Family = Family::Scaffold;
+
+    fn round(&self) -> Option<RoundFormula> {
+        if self.communication_probability.is_some() {
+            return Some(BY_COIN);
+        }
+        const LEARN: &str = r"\xi_c \leftarrow \xi_c + \frac{\theta_c - \theta_{t+1}}{\gamma H}";
+        let words = "as FedAvg, with control variates that are updated at the end of a round";
+        Some(RoundFormula { words, tex: &[CORRECTED, MEAN, LEARN] })
+    }
+
     fn components(&self, step_size: f64) -> Vec<Component> {
         let schedule = match self.communication_probability {
             Some(probability) => Schedule::Bernoulli { probability, clock: self.clock },

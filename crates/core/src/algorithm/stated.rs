@@ -1,31 +1,10 @@
 //! Which algorithm of the sources the settings describe.
 
-use super::Spec;
-use super::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::sources::StatedAlgorithm;
 
-/// The algorithm of the sources that this is.
-pub fn stated_algorithm(spec: &Spec) -> StatedAlgorithm {
-    match spec {
-        Spec::MinibatchSgd(_) | Spec::CentralisedLsa(_) => StatedAlgorithm::MinibatchSgd,
-        Spec::RichardsonRomberg(settings) => extrapolated(&settings.own),
-        _ => of_terms(&spec.components()[0].terms),
-    }
-}
-
-fn extrapolated(own: &RichardsonRomberg) -> StatedAlgorithm {
-    match (own.extrapolate, own.over, own.points) {
-        (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
-        (Extrapolate::StepSize, Base::Scaffold, 2) => StatedAlgorithm::ExtrapolatedScaffold,
-        (Extrapolate::LocalSteps | Extrapolate::LocalStepsPrinted, Base::Fedavg, _) => {
-            StatedAlgorithm::OverLocalSteps
-        }
-        _ => StatedAlgorithm::Other,
-    }
-}
-
-fn of_terms(terms: &Terms) -> StatedAlgorithm {
+/// The algorithm of the sources that runs of these terms are.
+pub fn of_terms(terms: &Terms) -> StatedAlgorithm {
     match (terms.variates, terms.schedule) {
         _ if terms.proximal != 0.0 => StatedAlgorithm::Other,
         (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
@@ -43,13 +22,14 @@ mod tests {
     use crate::algorithm::fedprox::FedProx;
     use crate::algorithm::minibatch_sgd::MinibatchSgd;
     use crate::algorithm::richardson_romberg::Coupling;
+    use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
     use crate::algorithm::scaffnew::Scaffnew;
-    use crate::algorithm::{AlgorithmKind, Settings};
+    use crate::algorithm::{AlgorithmKind, Settings, Spec};
 
     #[test]
     fn every_kind_is_told_apart() {
         fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
-            stated_algorithm(&spec(Settings::plain(0.1, own)))
+            spec(Settings::plain(0.1, own)).stated()
         }
         let (local_steps, cohort) = (2, None);
         let prox = |proximal| FedProx { local_steps, proximal, cohort };

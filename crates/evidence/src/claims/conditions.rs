@@ -2,7 +2,7 @@
 
 use crate::cells::CellResult;
 use crate::predictions::Theory;
-use exactfed_core::algorithm::{Average, Spec, stated_algorithm};
+use exactfed_core::algorithm::{Average, Spec};
 use exactfed_core::sources::{Condition, StatedAlgorithm, Statement, statement};
 use exactfed_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
 use exactfed_core::words::{count, readable};
@@ -85,7 +85,7 @@ fn of_statement(
     let mut found: BTreeMap<usize, Found> = BTreeMap::new();
     let (mut inside, mut outside, mut unknown) = (0, 0, 0);
     let conditions: Vec<Condition> = conditions(statement);
-    let algorithm = |cell: &&CellResult<'_>| stated_algorithm(&cell.cell.identity.algorithm);
+    let algorithm = |cell: &&CellResult<'_>| cell.cell.identity.algorithm.stated();
     let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
     for cell in cells {
         let answers = answers(theory, cell, &conditions, &compared);
@@ -142,7 +142,7 @@ fn of_run<'a>(spec: &Spec, exact: bool, compared: &'a [StatedAlgorithm]) -> RunC
     let path = if terms.normalised { local_steps } else { 1.0 };
     let same_steps = terms.local_steps.iter().all(|&steps| steps == terms.local_steps[0]);
     RunConditions {
-        algorithm: stated_algorithm(spec),
+        algorithm: spec.stated(),
         compared,
         constant: terms.decay.is_none(),
         averaged: spec.average() != Average::None,

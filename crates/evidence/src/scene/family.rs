@@ -1,13 +1,14 @@
 //! The families of algorithms. An algorithm has the colour of its family in every figure and on
 //! every page, whatever its label.
 
+use exactfed_core::algorithm::{Family, Spec};
 use exactfed_runner::plan::Cell;
 
 /// Families, each with a colour of its own.
-pub const FAMILIES: usize = 8;
+pub const FAMILIES: usize = Family::ALL.len();
 
 /// The family of algorithms that belong to no other.
-const OTHERS: usize = FAMILIES - 1;
+const OTHERS: usize = Family::Others as usize;
 
 /// The families of algorithms that are defined outside of the program, in the order of the
 /// manifest: that of others, then those that such a manifest seldom has itself.
@@ -23,29 +24,24 @@ pub fn family_of(cell: &Cell) -> usize {
 
 /// The family of an algorithm, by its kind in manifests or its name in a frontier.
 pub fn family(kind: &str) -> usize {
-    match kind {
-        "fedavg" | "fedlsa" => 0,
-        "richardson-romberg" => 1,
-        "scaffold" | "scafflsa" | "scaffold-rr" => 2,
-        "fedlin" => 3,
-        "scaffnew" => 4,
-        "fedprox" => 5,
-        "sgd" | "minibatch-sgd" | "centralised-lsa" => 6,
-        _ => OTHERS,
-    }
+    let family = match kind {
+        "sgd" => Family::Sgd,
+        "scaffold-rr" => Family::Scaffold,
+        _ => {
+            let known = Spec::ALL.iter().find(|info| info.kind == kind);
+            known.map_or(Family::Others, |info| info.family)
+        }
+    };
+    family as usize
 }
 
-/// The names of the families for a key to their colours, in the order of their colours.
-pub const FAMILY_NAMES: [&str; FAMILIES] = [
-    "FedAvg, FedLSA",
-    "Richardson-Romberg",
-    "Scaffold, SCAFFLSA",
-    "FedLin",
-    "Scaffnew",
-    "FedProx",
-    "SGD, mini-batch SGD, centralised LSA",
-    "others",
-];
+/// The name of a family for a key to the colours: those of its algorithms.
+pub fn family_name(family: usize) -> String {
+    let of_frontiers = (family == Family::Sgd as usize).then_some("SGD");
+    let own = Spec::ALL.iter().filter(|info| info.family as usize == family);
+    let names: Vec<&str> = of_frontiers.into_iter().chain(own.map(|info| info.name)).collect();
+    if names.is_empty() { "others".to_owned() } else { names.join(", ") }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,73 @@
+//! What pages say of algorithms.
+
+/// Algorithms that are variants of one another: a family has a colour of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Local steps and their mean.
+    FedAvg,
+    /// Extrapolation.
+    RichardsonRomberg,
+    /// Control variates that clients keep.
+    Scaffold,
+    /// Control variates that are measured in each round.
+    FedLin,
+    /// Communication by a coin.
+    Scaffnew,
+    /// A proximal term.
+    FedProx,
+    /// A step in each round.
+    Sgd,
+    /// All others.
+    Others,
+}
+
+impl Family {
+    /// All families, in the order of their colours.
+    pub const ALL: [Self; 8] = [
+        Self::FedAvg,
+        Self::RichardsonRomberg,
+        Self::Scaffold,
+        Self::FedLin,
+        Self::Scaffnew,
+        Self::FedProx,
+        Self::Sgd,
+        Self::Others,
+    ];
+}
+
+/// An algorithm of which manifests may have entries.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmInfo {
+    /// Its kind in manifests.
+    pub kind: &'static str,
+    /// The name of its curves, unless they have a label.
+    pub name: &'static str,
+    /// Its family.
+    pub family: Family,
+}
+
+/// A round of an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundFormula {
+    /// In words.
+    pub words: &'static str,
+    /// In TeX, step by step.
+    pub tex: &'static [&'static str],
+}
+
+/// A local step.
+pub const LOCAL: &str = r"\theta_c \leftarrow \theta_c - \gamma F_c(\theta_c; Z)";
+/// A local step with a control variate.
+pub const CORRECTED: &str =
+    r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \xi_c \right)";
+/// The mean of the clients.
+pub const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
+
+/// Local steps with control variates, and communication by a coin.
+pub const BY_COIN: RoundFormula = RoundFormula {
+    words: "a local step of every client; after each, with probability p, the mean; two vectors per client and communication",
+    tex: &[
+        CORRECTED,
+        r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c - \bar\theta \right), \quad \bar\theta = \frac{1}{N} \sum_{c=1}^{N} \theta_c",
+    ],
+};

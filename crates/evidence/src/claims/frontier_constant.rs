@@ -10,7 +10,7 @@ use crate::frontier::{FrontierCost, FrontierPoint};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,7 +46,7 @@ pub struct FrontierConstantKeys {
     pub factor: f64,
 }
 
-impl OwnKeys<ClaimKeys> for FrontierConstantKeys {
+impl KindKeys<ClaimKeys> for FrontierConstantKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 1.0);

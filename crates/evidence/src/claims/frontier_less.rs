@@ -9,7 +9,7 @@ use crate::frontier::{FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -35,7 +35,7 @@ pub struct FrontierLessKeys {
     pub factor: f64,
 }
 
-impl OwnKeys<ClaimKeys> for FrontierLessKeys {
+impl KindKeys<ClaimKeys> for FrontierLessKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);

@@ -9,7 +9,7 @@ use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::slope_weights;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ pub struct FrontierSlopeKeys {
     pub margin: f64,
 }
 
-impl OwnKeys<ClaimKeys> for FrontierSlopeKeys {
+impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.finite("value", claim.value);

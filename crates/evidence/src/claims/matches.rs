@@ -14,7 +14,7 @@ use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker, selected};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker, selected};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -54,7 +54,7 @@ pub struct MatchesKeys {
     pub at: When,
 }
 
-impl OwnKeys<ClaimKeys> for MatchesKeys {
+impl KindKeys<ClaimKeys> for MatchesKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.selection("of", &claim.of);
         table.above("margin", claim.margin, 0.0);

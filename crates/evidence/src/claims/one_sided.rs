@@ -7,7 +7,7 @@ use super::means::{MeanComparison, against};
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,7 +40,7 @@ pub struct ComparisonKeys {
     pub at: When,
 }
 
-impl OwnKeys<ClaimKeys> for ComparisonKeys {
+impl KindKeys<ClaimKeys> for ComparisonKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);

@@ -10,7 +10,7 @@ use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -35,7 +35,7 @@ pub struct ReachesKeys {
     pub prediction: Option<Prediction>,
 }
 
-impl OwnKeys<ClaimKeys> for ReachesKeys {
+impl KindKeys<ClaimKeys> for ReachesKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);

@@ -13,7 +13,7 @@ use crate::cells::symbols::quantity_symbol;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::plan::{Cell, OwnKeys, TableChecker};
+use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub struct SlopeKeys {
     pub at: When,
 }
 
-impl OwnKeys<ClaimKeys> for SlopeKeys {
+impl KindKeys<ClaimKeys> for SlopeKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);

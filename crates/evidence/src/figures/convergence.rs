@@ -5,7 +5,7 @@ use super::line_figure::LineFigure;
 use crate::scene::figure::{Band, Scale, XAxis};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{OwnKeys, TableChecker};
+use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ impl Default for ConvergenceKeys {
     }
 }
 
-impl OwnKeys<FigureKeys> for ConvergenceKeys {
+impl KindKeys<FigureKeys> for ConvergenceKeys {
     fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.quantity("x", figure.x);
         table.quantity("y", figure.y);

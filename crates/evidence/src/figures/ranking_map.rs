@@ -19,7 +19,7 @@ use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squ
 use exactfed_core::words::count;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{AtCost, Quantity};
-use exactfed_runner::plan::{OwnKeys, TableChecker, shows};
+use exactfed_runner::plan::{KindKeys, TableChecker, shows};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub struct WinnersKeys {
     pub at: Option<AtCost>,
 }
 
-impl OwnKeys<FigureKeys> for WinnersKeys {
+impl KindKeys<FigureKeys> for WinnersKeys {
     fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
         let metric = figure.metric;
         match metric.is_fraction() {

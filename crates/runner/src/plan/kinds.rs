@@ -6,15 +6,18 @@ use super::table_checker::TableChecker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
-use crate::manifest::{reference, schema};
+use crate::manifest::{Manifest, reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::any::Any;
 use std::fmt;
+use std::mem::take;
 use std::sync::{Arc, OnceLock};
 use toml::{Table, Value};
+
+type FiguresAndClaims = (Vec<KindTable<FigureKeys>>, Vec<KindTable<ClaimKeys>>);
 
 /// The kinds of claims and figures that manifests may have.
 pub struct EvidenceKinds {
@@ -38,6 +41,16 @@ impl EvidenceKinds {
 
     pub(super) fn is_none(&self) -> bool {
         self.claims.is_empty() && self.figures.is_empty()
+    }
+
+    /// Reads the figures and claims of a manifest, which it had unread.
+    ///
+    /// # Errors
+    /// What the schema does not say.
+    pub(super) fn read(&self, manifest: &mut Manifest) -> Result<FiguresAndClaims, String> {
+        let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
+        let figures = KindTable::read("figure", self.figures, figures)?;
+        Ok((figures, KindTable::read("claim", self.claims, claims)?))
     }
 
     /// The schema of the types of a manifest with these kinds, in which no setting is an axis.
@@ -88,8 +101,10 @@ pub struct TableKind<C: 'static> {
 
 impl<C: CommonKeys> TableKind<C> {
     /// The kind with the keys `K` of its own.
-    pub const fn of<K: OwnKeys<C>>(name: &'static str, description: &'static str) -> Self {
-        fn read<C: CommonKeys, K: OwnKeys<C>>(tree: Value) -> Result<Arc<dyn AnyTable<C>>, String> {
+    pub const fn of<K: KindKeys<C>>(name: &'static str, description: &'static str) -> Self {
+        fn read<C: CommonKeys, K: KindKeys<C>>(
+            tree: Value,
+        ) -> Result<Arc<dyn AnyTable<C>>, String> {
             Ok(Arc::new(from_tree::<Flattened<C, K>>(tree)?))
         }
         let schema = SchemaGenerator::subschema_for::<Flattened<C, K>>;
@@ -115,7 +130,7 @@ impl CommonKeys for FigureKeys {
 }
 
 /// The keys that one kind of a table has.
-pub trait OwnKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
+pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
     /// Notes what is wrong with a table, beyond its common keys.
     fn check(table: &Flattened<C, Self>, checker: &mut TableChecker<'_, '_>)
     where
@@ -128,7 +143,7 @@ trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
     fn check(&self, checker: &mut TableChecker<'_, '_>);
 }
 
-impl<C: CommonKeys, K: OwnKeys<C>> AnyTable<C> for Flattened<C, K> {
+impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
     fn common(&self) -> &C {
         &self.common
     }
@@ -158,7 +173,7 @@ impl<C: CommonKeys> KindTable<C> {
     ///
     /// # Panics
     /// If the table is of a kind with other keys.
-    pub fn keys<K: OwnKeys<C>>(&self) -> &Flattened<C, K> {
+    pub fn keys<K: KindKeys<C>>(&self) -> &Flattened<C, K> {
         let table: &dyn Any = &*self.table;
         table.downcast_ref().expect("a table is of the kind that it was read as")
     }

@@ -41,14 +41,13 @@ use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
-pub use kinds::{CommonKeys, EvidenceKinds, KindTable, OwnKeys, TableKind, UNREAD};
+pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 use places::Checker;
 pub use places::place_of;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
-use std::mem::take;
 use std::path::Path;
 use std::sync::Arc;
 pub use table_checker::TableChecker;
@@ -296,11 +295,9 @@ impl Plan {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
         let (mut manifest, axes) = read(&root, &schema).map_err(reject)?;
+        let tables = kinds.read(&mut manifest);
         let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
-        let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
-        let mut figure_tables =
-            KindTable::read("figure", kinds.figures, figures).map_err(unread)?;
-        let claim_tables = KindTable::read("claim", kinds.claims, claims).map_err(unread)?;
+        let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
         let cells = cells::cells(&root, &manifest, &axes, &schema, &mut hashes);
@@ -310,15 +307,7 @@ impl Plan {
             frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
         found.extend(validate::check_labels(&root, &manifest));
         let mut checker = Checker::new(&root, &manifest, &cells);
-        figures::check_figures(&mut checker, &figure_tables);
-        let ids = figure_ids(&manifest, &figure_tables);
-        claims::check_claims(&mut checker, &claim_tables, &ids);
-        amendments::check_amendments(&mut checker, &claim_tables, kinds.is_none());
-        frontier::check_frontiers(&mut checker);
-        checker.tune(&cells);
-        if let Some(compare) = manifest.compare {
-            checker.at_cost("compare.at", compare.at, Quantity::SqError, cells.iter());
-        }
+        checker.check(kinds, &figure_tables, &claim_tables);
         found.extend(checker.found);
         found.extend(hashes.unused(&source));
         if !found.is_empty() {
@@ -364,6 +353,25 @@ impl Plan {
     /// The data files beside the manifest.
     pub fn folder(&self) -> DataFolder {
         folder(&self.source)
+    }
+}
+
+impl Checker<'_> {
+    /// Notes what is wrong with all tables but those of the cells.
+    fn check(
+        &mut self,
+        kinds: &EvidenceKinds,
+        figures: &[KindTable<FigureKeys>],
+        claims: &[KindTable<ClaimKeys>],
+    ) {
+        figures::check_figures(self, figures);
+        claims::check_claims(self, claims, &figure_ids(self.manifest, figures));
+        amendments::check_amendments(self, claims, kinds.is_none());
+        frontier::check_frontiers(self);
+        self.tune(self.cells);
+        if let Some(compare) = self.manifest.compare {
+            self.at_cost("compare.at", compare.at, Quantity::SqError, self.cells.iter());
+        }
     }
 }
 

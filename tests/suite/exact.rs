@@ -162,11 +162,14 @@ fn predictions_are_those_of_the_page() {
                 Prediction::FirstOrder => vec![square("first_order_bias"); rows],
                 Prediction::Contraction => known(exact, "contraction").to_vec(),
                 Prediction::ContractionPrinted => known(exact, "contraction_printed").to_vec(),
-                Prediction::Book51 => bound("BOOK, Theorem 5.1"),
-                Prediction::ScafflsaA5 => bound("SCAFFLSA, Theorem 4.1 (A.5)"),
-                Prediction::ScafflsaB5 => bound("SCAFFLSA, Theorem 5.3 (B.5)"),
-                Prediction::RrProposition4 => bound("RR (second version), Proposition 4"),
-                Prediction::RrTheorem2 => bound("RR, Theorem 2"),
+                Prediction::Bound(id) => bound(match id.name() {
+                    "book51" => "BOOK, Theorem 5.1",
+                    "scafflsa-a5" => "SCAFFLSA, Theorem 4.1 (A.5)",
+                    "scafflsa-b5" => "SCAFFLSA, Theorem 5.3 (B.5)",
+                    "rr-proposition4" => "RR (second version), Proposition 4",
+                    "rr-theorem2" => "RR, Theorem 2",
+                    other => panic!("{other}"),
+                }),
                 other => panic!("{other:?}"),
             };
             for point in &series.points {
@@ -177,7 +180,8 @@ fn predictions_are_those_of_the_page() {
             seen.insert(format!("{by:?}"));
         }
     }
-    let drawn = "ExactMoments ExactBias FirstOrder Contraction ContractionPrinted ScafflsaA5";
+    let drawn =
+        "ExactMoments ExactBias FirstOrder Contraction ContractionPrinted Bound(scafflsa-a5)";
     let drawn: BTreeSet<String> = drawn.split(' ').map(str::to_owned).collect();
     assert!(seen.is_superset(&drawn), "{seen:?}");
 }

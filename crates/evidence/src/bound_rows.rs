@@ -32,7 +32,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
             let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
             BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound }
         };
-        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds);
+        let mut bounds = theory.bounds(&cell.id, cell.identity.rounds, true);
         // Statements that are bounds of single claims are shown where such a claim is about the cell.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);

@@ -184,10 +184,10 @@ impl<'a> LineFigure<'a> {
                 continue;
             }
             for prediction in predicted_lines::predictions(*kind) {
-                let Some(values) = theory.curve(id, self.y, *prediction) else { continue };
+                let Some(values) = theory.curve(id, self.y, prediction) else { continue };
                 let points =
                     values.iter().enumerate().map(|(row, y)| (row, Point::bare(x(row), *y)));
-                add(*prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
+                add(prediction, points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0).collect());
             }
         }
         all
@@ -211,14 +211,14 @@ impl<'a> LineFigure<'a> {
             cells: ids,
             ..Series::new(Line::Measured(curve.clone()), points)
         };
-        let series = |prediction: &Prediction| {
+        let series = |prediction: Prediction| {
             let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
                 let x = x_value(c, x)?;
-                let y = theory.curve(&c.cell.id, self.y, *prediction)?.pop()?;
+                let y = theory.curve(&c.cell.id, self.y, prediction)?.pop()?;
                 (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
             };
             let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
-            let line = Line::Predicted(curve.clone(), *prediction);
+            let line = Line::Predicted(curve.clone(), prediction);
             (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
         };
         let predictions = self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind));

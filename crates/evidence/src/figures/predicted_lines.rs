@@ -6,29 +6,27 @@ use crate::figures::kind::TheoryKind;
 use crate::predictions::Theory;
 use crate::scene::figure::{Panel, Plot};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
+use exactfed_core::theory::bounds::BoundId;
 use exactfed_core::theory::effort::Effort;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
 
 /// The predictions that a kind of theory stands for.
-pub fn predictions(kind: TheoryKind) -> &'static [Prediction] {
+pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
     match kind {
-        TheoryKind::ExactBias => &[Prediction::ExactBias],
-        TheoryKind::ExactMoments => &[Prediction::ExactMoments],
-        TheoryKind::FirstOrder => &[Prediction::FirstOrder],
-        TheoryKind::SecondOrder => &[Prediction::SecondOrder],
-        TheoryKind::Closure => &[Prediction::Closure],
-        TheoryKind::Clt => &[Prediction::Clt],
-        TheoryKind::Bounds => &[
-            Prediction::ScafflsaA5,
-            Prediction::ScafflsaB2,
-            Prediction::ScafflsaB5,
-            Prediction::RrProposition4,
-            Prediction::RrTheorem2,
-            Prediction::Book51,
-            Prediction::Contraction,
-            Prediction::ContractionPrinted,
-        ],
+        TheoryKind::ExactBias => vec![Prediction::ExactBias],
+        TheoryKind::ExactMoments => vec![Prediction::ExactMoments],
+        TheoryKind::FirstOrder => vec![Prediction::FirstOrder],
+        TheoryKind::SecondOrder => vec![Prediction::SecondOrder],
+        TheoryKind::Closure => vec![Prediction::Closure],
+        TheoryKind::Clt => vec![Prediction::Clt],
+        TheoryKind::Bounds => {
+            let mut drawn: Vec<BoundId> = BoundId::all().collect();
+            drawn.retain(|bound| bound.info().dash.is_some());
+            drawn.sort_by_key(|bound| bound.info().dash);
+            let contractions = [Prediction::Contraction, Prediction::ContractionPrinted];
+            drawn.into_iter().map(Prediction::Bound).chain(contractions).collect()
+        }
     }
 }
 
@@ -40,12 +38,12 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
         series().filter(|s| !s.points.is_empty()).map(|s| &s.line).collect();
     let measured = curves.iter().cloned().map(Line::Measured);
     let reference = series().map(|s| &s.line).find(|line| matches!(line, Line::Reference(_)));
-    let is_drawn = |by: &&Prediction| series().any(|s| s.line.prediction() == Some(**by));
+    let is_drawn = |by: &Prediction| series().any(|s| s.line.prediction() == Some(*by));
     let predicted = kinds.iter().flat_map(|kind| predictions(*kind)).filter(is_drawn);
     measured
         .filter(|line| with_points.contains(&line))
         .map(LegendEntry::Line)
-        .chain(predicted.map(|by| LegendEntry::Prediction(*by)))
+        .chain(predicted.map(|by| LegendEntry::Prediction(by)))
         .chain(reference.cloned().map(LegendEntry::Line))
         .collect()
 }
@@ -82,8 +80,8 @@ pub fn caption(
     }
     for kind in kinds {
         let without = |c: &&CellResult<'_>| {
-            let mut each = predictions(*kind).iter();
-            each.find_map(|by| theory.too_costly(&c.cell.id, *by))
+            let mut each = predictions(*kind).into_iter();
+            each.find_map(|by| theory.too_costly(&c.cell.id, by))
         };
         let costs: Vec<Effort> = cells.iter().filter_map(without).collect();
         if let Some(most) = costs.iter().copied().reduce(Effort::most) {

@@ -273,6 +273,9 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
+/// The dash pattern of what no figure draws.
+const UNDRAWN: usize = 11;
+
 /// The dash pattern of a prediction.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
@@ -281,12 +284,7 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::FirstOrder => 2,
         Prediction::SecondOrder => 3,
         Prediction::Closure => 4,
-        Prediction::ScafflsaA5 => 5,
-        Prediction::ScafflsaB2 => 6,
-        Prediction::ScafflsaB5 => 7,
-        Prediction::RrProposition4 => 8,
-        Prediction::RrTheorem2 => 9,
-        Prediction::Book51 => 10,
+        Prediction::Bound(bound) => bound.info().dash.unwrap_or(UNDRAWN),
         Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
         // No figure has contractions beside these.
@@ -295,21 +293,8 @@ fn dash(prediction: Prediction) -> Dash {
         // Claims are tested on these; no figure draws them.
         Prediction::Stationary
         | Prediction::FirstOrderPrinted
-        | Prediction::RrCorollary1
-        | Prediction::RrProposition5Printed
-        | Prediction::RrProposition2
         | Prediction::RrIdentity
-        | Prediction::RrIdentityPrinted
-        | Prediction::RrLemma5
-        | Prediction::RrLemma7
-        | Prediction::SlidesRate
-        | Prediction::Scafflsa26
-        | Prediction::Scafflsa26Printed
-        | Prediction::ScafflsaB4
-        | Prediction::ScafflsaB4Printed
-        | Prediction::BookLemma51
-        | Prediction::Book554
-        | Prediction::Book53 => 11,
+        | Prediction::RrIdentityPrinted => UNDRAWN,
     })
 }
 

@@ -10,6 +10,7 @@
 
 pub mod book;
 pub mod constants;
+mod published;
 pub mod richardson_romberg;
 pub mod scafflsa;
 pub mod scaffold;
@@ -18,8 +19,8 @@ mod sixth_moments;
 #[cfg(test)]
 mod tests;
 
-use crate::problem::Facts;
 pub use constants::Constants;
+pub use published::{BoundId, PUBLISHED, PublishedBound, PublishedRun};
 
 /// The bounded quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,38 +105,6 @@ impl RunSetup {
     /// H.
     fn h(&self) -> f64 {
         self.local_steps as f64
-    }
-}
-
-/// The bounds for this algorithm, at the round of the setup.
-pub fn all(
-    facts: &dyn Facts,
-    constants: &Constants,
-    algorithm: Algorithm,
-    setup: &RunSetup,
-) -> Vec<Bound> {
-    match algorithm {
-        Algorithm::FedAvg => vec![
-            scafflsa::theorem_a5(facts, constants, setup),
-            richardson_romberg::proposition_2(constants, setup),
-            richardson_romberg::corollary_1(constants, setup),
-            richardson_romberg::theorem_2(constants, setup),
-            richardson_romberg::proposition_5(constants, setup),
-            richardson_romberg::lemma_5(constants, setup),
-            richardson_romberg::lemma_7(constants, setup),
-            richardson_romberg::proposition_4(constants, setup),
-            book::theorem_5_1(constants, setup),
-            book::leading(constants, setup),
-        ],
-        Algorithm::Scaffold => {
-            vec![scafflsa::theorem_b5(constants, setup), scaffold::rate(constants, setup)]
-        }
-        Algorithm::Coin { probability } => {
-            vec![scafflsa::theorem_b2(constants, setup, probability)]
-        }
-        Algorithm::RichardsonRomberg => {
-            vec![richardson_romberg::theorem_5(facts, constants, setup)]
-        }
     }
 }
 

@@ -4,12 +4,22 @@ use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
-use crate::problem::{Exact, garnet, lms, logistic, td};
+use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
 use crate::sample;
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments, RunModel};
+
+/// The bounds of runs of an algorithm that tables list.
+fn all(
+    facts: &dyn Facts,
+    constants: &Constants,
+    algorithm: Algorithm,
+    setup: &RunSetup,
+) -> Vec<Bound> {
+    PublishedRun::even(facts, constants, algorithm, setup).bounds(true)
+}
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
     let (gradient_heterogeneity, hessian_heterogeneity, base) = (1.5, 0.3, sample::quadratic(4));

@@ -160,8 +160,8 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> St
 
 fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {
     let at = |round: &u64| {
-        let bounds = known.theory.bounds(known.id(), *round).into_iter();
-        bounds.chain(known.theory.statements(known.id(), *round))
+        let bounds = |listed| known.theory.bounds(known.id(), *round, listed);
+        [bounds(true), bounds(false)].into_iter().flatten()
     };
     let begin = |bound: Bound| {
         let quantity = quantity_of(&bound).name();

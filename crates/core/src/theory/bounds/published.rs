@@ -11,6 +11,8 @@ pub struct PublishedBound {
     pub key: Option<&'static str>,
     /// What it is, for the reference of manifests.
     pub description: &'static str,
+    /// The statement of the sources that it is, by name.
+    pub statement: &'static str,
     /// How pages write it in a sentence.
     pub words: &'static str,
     /// Its dash pattern, if figures draw it.
@@ -108,6 +110,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-a5"),
         description: "SCAFFLSA, Theorem 4.1 with the constants of A.5.",
+        statement: "SCAFFLSA Theorem 4.1",
         words: "the bound of SCAFFLSA, Theorem 4.1 (A.5)",
         dash: Some(5),
         is_listed: true,
@@ -119,6 +122,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-b2"),
         description: "SCAFFLSA, Theorem 5.1 with the constants of B.2, of the Lyapunov function.",
+        statement: "SCAFFLSA Theorem 5.1",
         words: "the bound of SCAFFLSA, Theorem 5.1 (B.2)",
         dash: Some(6),
         is_listed: true,
@@ -130,6 +134,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-b5"),
         description: "SCAFFLSA, Theorem 5.3 with the constants of B.5.",
+        statement: "SCAFFLSA Theorem 5.3",
         words: "the bound of SCAFFLSA, Theorem 5.3 (B.5)",
         dash: Some(7),
         is_listed: true,
@@ -141,6 +146,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-26-printed"),
         description: "SCAFFLSA, (26) as printed.",
+        statement: "SCAFFLSA (26)",
         words: "the bound of SCAFFLSA, (26), as printed",
         dash: None,
         is_listed: false,
@@ -149,6 +155,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-26"),
         description: "SCAFFLSA, (26) with the factor ‖Ā_c‖²/2 that it lacks: of the first round from θ*.",
+        statement: "SCAFFLSA (26)",
         words: "the bound of SCAFFLSA, (26), with its missing factor",
         dash: None,
         is_listed: false,
@@ -157,6 +164,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-b4-printed"),
         description: "SCAFFLSA, Theorem B.4 as printed.",
+        statement: "SCAFFLSA Theorem B.4",
         words: "the equality of SCAFFLSA, Theorem B.4, as printed",
         dash: None,
         is_listed: false,
@@ -165,6 +173,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-b4"),
         description: "SCAFFLSA, Theorem B.4 where its equality holds, p² = 2ηa − η²a².",
+        statement: "SCAFFLSA Theorem B.4",
         words: "the equality of SCAFFLSA, Theorem B.4, corrected",
         dash: None,
         is_listed: false,
@@ -173,6 +182,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-proposition2"),
         description: "RR, Proposition 2: the bound γ(H − 1)Lζ₁/μ on the bias, on nonlinear fields without noise.",
+        statement: "RR Proposition 2, bound",
         words: "the bound of RR, Proposition 2",
         dash: None,
         is_listed: true,
@@ -184,6 +194,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-corollary1"),
         description: "RR, Corollary 1 (without noise).",
+        statement: "RR Corollary 1",
         words: "the bound of RR, Corollary 1",
         dash: None,
         is_listed: true,
@@ -195,6 +206,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-theorem2"),
         description: "RR, Theorem 2: the bound γ(H − 1)ζ₁ζ₂/μ on the bias.",
+        statement: "RR Theorem 2, bound",
         words: "the bound of RR, Theorem 2",
         dash: Some(9),
         is_listed: true,
@@ -206,6 +218,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-proposition5-printed"),
         description: "RR, Proposition 5 (Proposition 4 of the first version): half that bound, as printed.",
+        statement: "RR Proposition 5",
         words: "the bound of RR, Proposition 5, as printed",
         dash: None,
         is_listed: true,
@@ -217,6 +230,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-lemma5"),
         description: "RR, Lemma 5, for clients of a common optimum (Remark 2 of the first version).",
+        statement: "RR Lemma 5",
         words: "the bound of RR, Lemma 5",
         dash: None,
         is_listed: true,
@@ -228,6 +242,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-lemma7"),
         description: "RR, second version, Lemma 7.",
+        statement: "RR Lemma 7",
         words: "the bound of RR, Lemma 7",
         dash: None,
         is_listed: true,
@@ -239,6 +254,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("rr-proposition4"),
         description: "RR, second version, Proposition 4, around the limit.",
+        statement: "RR Proposition 4",
         words: "the bound of RR, Proposition 4",
         dash: Some(8),
         is_listed: true,
@@ -250,6 +266,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: None,
         description: "RR, second version, Theorem 5.",
+        statement: "RR Theorem 5, bias",
         words: "the bound of RR, Theorem 5",
         dash: None,
         is_listed: true,
@@ -261,6 +278,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("book51"),
         description: "BOOK, Theorem 5.1, with its orders written out.",
+        statement: "BOOK Theorem 5.1",
         words: "the bound of BOOK, Theorem 5.1",
         dash: Some(10),
         is_listed: true,
@@ -275,6 +293,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: None,
         description: "BOOK, (5.57) without its orders.",
+        statement: "BOOK (5.57)",
         words: "(5.57) of BOOK without its orders",
         dash: None,
         is_listed: true,
@@ -286,6 +305,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("book-lemma51"),
         description: "BOOK, Lemma 5.1: the equality (5.33), after one round from θ*.",
+        statement: "BOOK Lemma 5.1",
         words: "the equality of BOOK, Lemma 5.1",
         dash: None,
         is_listed: false,
@@ -297,6 +317,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("book554"),
         description: "BOOK, (5.54) with the distance that local steps travel: of the first round from θ*.",
+        statement: "BOOK (5.54)",
         words: "the bound of BOOK, (5.54), by the distance travelled",
         dash: None,
         is_listed: false,
@@ -307,6 +328,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("book53"),
         description: "BOOK, problem 5.3 to first order in the step size.",
+        statement: "BOOK problem 5.3",
         words: "the first order of BOOK, problem 5.3",
         dash: None,
         is_listed: false,
@@ -319,6 +341,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("slides-rate"),
         description: "SLIDES, the rate of Scaffold, with its universal constant set to 1.",
+        statement: "SLIDES rate of Scaffold",
         words: "the rate of SLIDES with the constant 1",
         dash: None,
         is_listed: true,
@@ -384,15 +407,19 @@ impl TryFrom<String> for BoundId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::statement;
     use std::collections::HashSet;
 
     #[test]
-    fn names_and_dashes_are_of_one_bound_each() {
+    fn names_and_dashes_are_of_one_bound_each_and_statements_are_known() {
         let all: Vec<BoundId> = BoundId::all().collect();
         let names: HashSet<&str> = all.iter().map(|id| id.name()).collect();
         assert_eq!(names.len(), all.len());
         let dashes: Vec<usize> = PUBLISHED.iter().filter_map(|bound| bound.dash).collect();
         assert_eq!(dashes.iter().collect::<HashSet<_>>().len(), dashes.len());
+        for bound in PUBLISHED {
+            assert!(statement(bound.statement).is_some(), "{}", bound.statement);
+        }
         assert!(BoundId::try_from("rr-theorem9".to_owned()).is_err());
     }
 }

@@ -48,6 +48,9 @@ check: ## Check format and lints and run the tests, as continuous integration do
 	$(CARGO) clippy --release --locked -p exactfed-python -- -D warnings
 	$(MAKE) test
 
+adding: ## Compile the worked examples of CONTRIBUTING.md (docs/adding)
+	scripts/adding.sh
+
 faults: build ## Test faults that need root: a full disk and a read-only one
 	scripts/faults.sh
 

@@ -5,11 +5,10 @@
 
 use super::description;
 use super::number_text::interval;
-use crate::evidence::family::{family, family_of};
+use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::frontier::label;
 use crate::evidence::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
-use exactfed_core::algorithm::Spec;
 use exactfed_core::words::{count, readable};
 use serde::Serialize;
 
@@ -200,7 +199,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     const SHORTEST: usize = 4;
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
     let own = cells.map(|c| (c.label.clone(), family_of(c)));
-    let known = Spec::ALL.iter().map(|info| (info.name.to_owned(), family(info.kind)));
+    let known = named_families().map(|(name, family)| (name.to_owned(), family));
     let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
     let of_frontiers = frontiers.map(|a| (label(*a).to_owned(), family(a.method().name())));
     let mut all = unique(own.chain(known).chain(of_frontiers));

@@ -2,7 +2,6 @@
 //! by HTML and as TeX by Markdown.
 
 use crate::evidence::{CellResult, Centre, Experiment, centres, unique, vectors_sent};
-use exactfed_core::algorithm::RoundFormula;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
@@ -50,9 +49,9 @@ pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
     let formula = |(kind, coin)| {
         let own: Vec<&Cell> = cells.iter().filter(|cell| kind_of(cell) == (kind, coin)).collect();
         let labels = unique(own.iter().map(|cell| cell.label.as_str()));
-        let RoundFormula { words, tex } = own[0].identity.algorithm.round()?;
+        let round = own[0].identity.algorithm.round()?;
         let vectors = if coin { "" } else { vectors_sent(own.into_iter()) };
-        Some(Formula::new(&labels.join("; "), &format!("{words}{vectors}"), tex))
+        Some(Formula::new(&labels.join("; "), &format!("{}{vectors}", round.words), round.tex))
     };
     unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
 }
@@ -101,7 +100,7 @@ mod tests {
         let kinds: BTreeSet<&str> = algorithms.clone().map(|a| a.kind()).collect();
         assert!(kinds.into_iter().eq(Spec::KINDS.iter().copied().collect::<BTreeSet<_>>()));
         for algorithm in algorithms {
-            let RoundFormula { tex, .. } = algorithm.round().unwrap();
+            let tex = algorithm.round().unwrap().tex;
             let rendered = tex.iter().map(|t| mathml(t)).collect::<String>();
             assert!(rendered.starts_with("<math") && !rendered.contains("<code>"), "{tex:?}");
         }

@@ -35,6 +35,11 @@ pub fn family(kind: &str) -> usize {
     family as usize
 }
 
+/// The names of all algorithms, with their families.
+pub fn named_families() -> impl Iterator<Item = (&'static str, usize)> {
+    Spec::ALL.iter().map(|info| (info.name, info.family as usize))
+}
+
 /// The name of a family for a key to the colours: those of its algorithms.
 pub fn family_name(family: usize) -> String {
     let of_frontiers = (family == Family::Sgd as usize).then_some("SGD");

@@ -57,7 +57,8 @@ impl EarlierReplicates {
             return Ok(done);
         }
         let id = identity.id_with(*replicates);
-        let gone = || error(&store.cell_folder(name, &id), "was removed during the run");
+        let gone =
+            || error(&store.root.join(name), format!("cell {id} was removed during the run"));
         let stored = store.read(name, &id)?.ok_or_else(gone)?;
         let mut traces = stored.traces;
         traces.append(&mut done.traces);

@@ -104,6 +104,20 @@ impl SettingValues {
         }
     }
 
+    /// Adds other cells of the same experiment.
+    pub fn merge(&mut self, other: Self) {
+        self.cells += other.cells;
+        for (path, new) in other.seen {
+            let Some(seen) = self.seen.get_mut(&path) else {
+                self.seen.insert(path, new);
+                continue;
+            };
+            seen.cells += new.cells;
+            seen.several |= new.several || seen.first != new.first;
+            seen.kind = union(seen.kind.clone(), new.kind);
+        }
+    }
+
     /// The paths of settings in which cells differ, in value or in having it.
     fn differing(&self) -> impl Iterator<Item = &String> {
         let differs = |seen: &Seen| seen.several || seen.cells < self.cells;
@@ -139,20 +153,21 @@ impl SettingColumn {
         paths.into_iter().zip(names).map(axis).collect()
     }
 
-    /// The column of a cell with so many rows; null if the cell has no such setting.
-    pub fn column(&self, leaves: &Leaves, rows: usize) -> Column {
-        let value = match (&self.kind, leaves.get(&self.path)) {
+    /// The column of these cells, one row each; null where a cell has no such setting.
+    pub fn column<'a>(&self, cells: impl Iterator<Item = &'a Leaves>) -> PolarsResult<Column> {
+        let value = |leaves: &Leaves| match (&self.kind, leaves.get(&self.path)) {
             (_, None) => AnyValue::Null,
             (DataType::Int64, Some(Value::Integer(x))) => AnyValue::Int64(*x),
             (DataType::Float64, Some(Value::Integer(x))) => AnyValue::Float64(*x as f64),
             (DataType::Float64, Some(Value::Float(x))) => AnyValue::Float64(*x),
             (DataType::Boolean, Some(Value::Boolean(x))) => AnyValue::Boolean(*x),
-            (_, Some(Value::String(text))) => AnyValue::String(text),
+            (_, Some(Value::String(text))) => AnyValue::StringOwned(text.as_str().into()),
             (_, Some(Value::Float(x))) => AnyValue::StringOwned(format!("{x:?}").into()),
             (_, Some(other)) => AnyValue::StringOwned(other.to_string().into()),
         };
-        let value = Scalar::new(self.kind.clone(), value.into_static());
-        Column::new_scalar((&*self.name).into(), value, rows)
+        let values: Vec<AnyValue<'_>> = cells.map(value).collect();
+        let name = (&*self.name).into();
+        Ok(Series::from_any_values_and_dtype(name, &values, &self.kind, true)?.into_column())
     }
 }
 
@@ -224,9 +239,9 @@ mod tests {
             ("zero", DataType::Boolean),
         ];
         assert_eq!(found, expected);
-        let p = |cell: usize| axes[2].column(&cells[cell], 2);
-        assert_eq!(p(0).null_count(), 2);
-        assert_eq!(p(1).f64().unwrap().get(1), Some(1.0));
+        let p = axes[2].column(cells.iter()).unwrap();
+        let p: Vec<Option<f64>> = p.f64().unwrap().iter().collect();
+        assert_eq!(p, [None, Some(1.0), Some(0.5)]);
         let default = ("algorithm.fedavg.p", &Setting::Number(2.0));
         let with_default = leaves(&table("rounds = 3\n[algorithm.fedavg]\n"), [default]);
         assert_eq!(with_default["algorithm.p"], Value::Integer(2));

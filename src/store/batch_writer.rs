@@ -14,14 +14,12 @@ use exactfed_runner::trace::Trace;
 use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-/// Cells of an experiment up to which each has a folder of its own.
+/// Cells of an experiment up to which each has a pack of its own.
 const MOST_SINGLE: usize = 1000;
 /// Most cells in a pack.
 const MOST_CELLS: usize = 4096;
 /// Most numbers of recorded rounds in a pack, approximately.
 const MOST_NUMBERS: usize = 1 << 21;
-/// Cells that wait together from which on they are written as a pack.
-const FEWEST: usize = 8;
 /// How long a cell waits for others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -55,7 +53,7 @@ impl<'a> BatchWriter<'a> {
     /// A writer of cells of this plan, computed by `provenance`.
     ///
     /// # Errors
-    /// If an existing pack is not as it was written.
+    /// If the folder of the experiment cannot be read.
     pub fn new(
         store: &'a Store,
         plan: &'a Plan,
@@ -107,7 +105,8 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Runs `work` while waiting cells are written in time, and then writes the rest.
+    /// Runs `work` while waiting cells are written in time, then writes the rest and removes earlier
+    /// results of all these cells.
     ///
     /// # Errors
     /// The error of `work`, or that of a cell that could not be written.
@@ -126,6 +125,7 @@ impl<'a> BatchWriter<'a> {
         let written = self.write(&cells);
         let result = result?;
         written?;
+        self.store.remove_superseded(&self.plan.experiment)?;
         error.map_or(Ok(result), Err)
     }
 
@@ -177,15 +177,13 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes cells: a few in a folder each, more as one pack.
+    /// Writes cells as one pack.
     fn write(&self, cells: &[Done<'_>]) -> Result<(), Error> {
-        let packed = cells.len() >= FEWEST;
-        let (size, generation) =
-            if packed { (cells.len(), Some(self.generation)) } else { (1, None) };
-        for batch in cells.chunks(size) {
-            self.store.write_batch(self.plan, batch, self.provenance, generation)?;
-            lock(&self.waiting).stored += batch.len();
+        if cells.is_empty() {
+            return Ok(());
         }
+        self.store.write_pack(self.plan, cells, self.provenance, self.generation)?;
+        lock(&self.waiting).stored += cells.len();
         Ok(())
     }
 }

@@ -1,42 +1,31 @@
-//! Cells: found, read and written, whether they have a folder of their own or not.
+//! Cells: found, read and written.
 //!
 //! *Invariant*: results that are returned were checked against the hashes that they were
 //! written with, and numbers against their digest as well.
 
-use super::batch::{Batch, BatchHead, BatchLine};
 use super::checksum::{read_checked, with_checksum};
+use super::pack::{Pack, PackHead, PackLine};
 use super::parquet::{self, TraceRows};
 use super::paths::FAILED;
-use super::record::{FailedRecord, check_folder, check_settings};
+use super::record::{FailedRecord, check_settings};
 use super::{Status, Store};
 use exactfed_evidence::results::{CellSummary, Provenance, StoredCell};
-use exactfed_runner::files::{Error, create_below, error, write_synced};
+use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{self, Trace};
-use polars::frame::DataFrame;
 use std::fs;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl Store {
-    /// The batch that holds a cell, and the number of the cell in it; `None` if the cell has no
-    /// results.
-    pub(super) fn find(
-        &self,
-        experiment: &str,
-        id: &str,
-    ) -> Result<Option<(Arc<Batch>, usize)>, Error> {
-        let packs = self.packs(experiment)?;
-        let single = Batch::open_single(&self.cell_folder(experiment, id))?;
-        Ok(single.map(|batch| (Arc::new(batch), 0)).or_else(|| packs.find(id)))
-    }
-
-    /// The batch that holds a cell that has results.
-    fn find_stored(&self, experiment: &str, id: &str) -> Result<(Arc<Batch>, usize), Error> {
-        let absent = || error(&self.cell_folder(experiment, id), "has no results");
-        self.find(experiment, id)?.ok_or_else(absent)
+    /// The pack that holds a cell that has results, and the number of the cell in it.
+    fn find(&self, experiment: &str, id: &str) -> Result<(Arc<Pack>, usize), Error> {
+        let absent = || error(&self.folder(experiment), format!("has no results of cell {id}"));
+        self.packs(experiment)?.find(id)?.ok_or_else(absent)
     }
 
     /// The record of a cell, whose numbers are checked and not decoded; `None` if it has no
@@ -49,9 +38,9 @@ impl Store {
         experiment: &str,
         id: &str,
     ) -> Result<Option<CellSummary>, Error> {
-        let Some((batch, i)) = self.find(experiment, id)? else { return Ok(None) };
-        batch.check()?;
-        Ok(Some(batch.summary(i)))
+        let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
+        pack.check()?;
+        Ok(Some(pack.summary(i)))
     }
 
     /// The record of a cell, whose numbers are not read; `None` if it has no results.
@@ -59,7 +48,7 @@ impl Store {
     /// # Errors
     /// If the record is not as it was written.
     pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
-        Ok(self.find(experiment, id)?.map(|(batch, i)| batch.summary(i)))
+        Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.summary(i)))
     }
 
     /// The settings that determine the numbers of a cell that has results.
@@ -67,8 +56,8 @@ impl Store {
     /// # Errors
     /// If it has none, or they are not as they were written.
     pub fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
-        let (batch, i) = self.find_stored(experiment, id)?;
-        batch.settings(i)
+        let (pack, i) = self.find(experiment, id)?;
+        pack.line(i)?.settings().map_err(|e| error(&pack.path, e))
     }
 
     /// The final errors of a cell that has results, one per replicate; `None` if it diverged.
@@ -76,20 +65,20 @@ impl Store {
     /// # Errors
     /// If there are no results, or they are not as they were written.
     pub fn finals(&self, experiment: &str, id: &str) -> Result<Vec<Option<f64>>, Error> {
-        let (batch, i) = self.find_stored(experiment, id)?;
-        self.with_rows(&batch, i, TraceRows::finals)
+        let (pack, i) = self.find(experiment, id)?;
+        self.with_rows(&pack, i, TraceRows::finals)
     }
 
-    /// What `read` makes of the rows of the `i`-th cell of a batch.
+    /// What `read` makes of the rows of the `i`-th cell of a pack.
     fn with_rows<T>(
         &self,
-        batch: &Batch,
+        pack: &Pack,
         i: usize,
         read: impl FnOnce(&TraceRows, Range<usize>) -> T,
     ) -> Result<T, Error> {
-        let shared = self.recent.rows(batch);
-        let rows = shared.get_or_init(|| batch.read_rows()).as_ref().map_err(Clone::clone)?;
-        Ok(read(rows, batch.range(i, rows)))
+        let shared = self.recent.rows(pack);
+        let rows = shared.get_or_init(|| pack.read()).as_ref().map_err(Clone::clone)?;
+        Ok(read(rows, pack.rows(i)))
     }
 
     /// The state of a cell's results, whose file is read and checked.
@@ -109,12 +98,13 @@ impl Store {
     /// # Errors
     /// If it is not as it was written.
     pub fn failed(&self, experiment: &str, id: &str) -> Result<Option<FailedRecord>, Error> {
-        let path = self.cell_folder(experiment, id).join(FAILED);
+        self.refuse_links(experiment)?;
+        let path = self.failed_file(experiment, id);
         let record: Option<FailedRecord> = read_checked(&path)?;
         if let Some(FailedRecord { id: stored, cell, .. }) = &record {
-            let checked = check_folder(id, stored);
-            let checked = checked.and_then(|()| check_settings(id, &cell.to_string()));
-            checked.map_err(|message| error(&path, message))?;
+            let is_other = || error(&path, format!("is of another cell, {stored}"));
+            (stored == id).then_some(()).ok_or_else(is_other)?;
+            check_settings(id, &cell.to_string()).map_err(|message| error(&path, message))?;
         }
         Ok(record)
     }
@@ -124,41 +114,9 @@ impl Store {
     /// # Errors
     /// If they are not as they were written.
     pub fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
-        let Some((batch, i)) = self.find(experiment, id)? else { return Ok(None) };
-        let (traces, ()) = self.read_traces(&batch, i, |_, _| ())?;
-        Ok(Some(StoredCell { record: batch.summary(i), traces }))
-    }
-
-    /// The rows of a cell that has results, as they are in its file.
-    ///
-    /// # Errors
-    /// If there are no results, or they are not as they were written.
-    pub(super) fn read_frame(&self, experiment: &str, id: &str) -> Result<DataFrame, Error> {
-        let (batch, i) = self.find_stored(experiment, id)?;
-        let slice = |rows: &TraceRows, range: Range<usize>| {
-            rows.frame.slice(range.start as i64, range.len())
-        };
-        Ok(self.read_traces(&batch, i, slice)?.1)
-    }
-
-    /// The traces of the `i`-th cell of a batch, whose digest is that of the record, and what
-    /// `also` makes of their rows.
-    fn read_traces<T>(
-        &self,
-        batch: &Batch,
-        i: usize,
-        also: impl FnOnce(&TraceRows, Range<usize>) -> T,
-    ) -> Result<(Vec<Trace>, T), Error> {
-        let path = batch.traces_file();
-        let read = |rows: &TraceRows, range: Range<usize>| {
-            rows.traces(range.clone()).map(|traces| (traces, also(rows, range)))
-        };
-        let (traces, other) = self.with_rows(batch, i, read)?.map_err(|e| error(&path, e))?;
-        let CellSummary { id, digest, .. } = batch.summary(i);
-        if trace::digest(&traces) == digest {
-            return Ok((traces, other));
-        }
-        Err(error(&path, format!("does not hold the numbers of cell {id} as they were written")))
+        let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
+        let traces = self.with_rows(&pack, i, |rows, _| pack.traces(rows, i))??;
+        Ok(Some(StoredCell { record: pack.summary(i), traces }))
     }
 
     /// The order in which reading these cells of an experiment is fastest: the one in which
@@ -171,7 +129,7 @@ impl Store {
         order
     }
 
-    /// Stores a cell in a folder of its own.
+    /// Stores a cell, of which earlier results are removed.
     ///
     /// # Errors
     /// If it cannot be written; then nothing is left.
@@ -185,26 +143,25 @@ impl Store {
         provenance: &Provenance,
     ) -> Result<(), Error> {
         let done = Done { cell, clients, traces: traces.to_vec(), elapsed, optimum_error: None };
-        self.write_batch(plan, &[done], provenance, None)
+        let generation = self.packs(&plan.experiment)?.next_generation();
+        self.write_pack(plan, &[done], provenance, generation)?;
+        self.remove_superseded(&plan.experiment)
     }
 
-    /// Stores cells in one pack of this generation, or a single cell in a folder of its own.
-    /// Earlier results of these cells no longer count.
+    /// Stores cells in one pack of this generation. Earlier results of these cells no longer count.
     ///
     /// # Errors
     /// If they cannot be written; then nothing is left.
-    pub(super) fn write_batch(
+    pub(super) fn write_pack(
         &self,
         plan: &Plan,
         cells: &[Done<'_>],
         provenance: &Provenance,
-        generation: Option<u64>,
+        generation: u64,
     ) -> Result<(), Error> {
-        let folder = self.make_folder(&plan.experiment)?;
-        let single = cells.first().map(|new| new.cell).filter(|_| generation.is_none());
-        let traces = parquet::write(plan, provenance, single, cells);
-        let traces = traces.map_err(|e| error(&folder, e))?;
-        let line = |new: &Done<'_>| BatchLine {
+        let experiment = plan.experiment.clone();
+        let folder = self.make_folder(&experiment)?;
+        let line = |new: &Done<'_>| PackLine {
             id: new.cell.id.clone(),
             label: new.cell.label.clone(),
             digest: trace::digest(&new.traces),
@@ -213,20 +170,20 @@ impl Store {
             optimum_error: new.optimum_error,
             cell: new.cell.identity.canonical().to_string(),
         };
-        let head = BatchHead {
-            experiment: plan.experiment.clone(),
-            generation,
-            provenance: provenance.clone(),
-            ..BatchHead::default()
-        };
-        let place = Batch::write(&folder, head, cells.iter().map(line).collect(), &traces)?;
+        let lines: Vec<PackLine> = cells.iter().map(line).collect();
+        let provenance = provenance.clone();
+        let head = PackHead { experiment, generation, provenance, ..PackHead::default() };
+        let frame = parquet::frame(plan, cells).map_err(|e| error(&folder, e))?;
+        let path = Pack::write(&folder, head, &lines, &plan.source.text, frame)?;
         for new in cells {
-            let earlier = self.cell_folder(&plan.experiment, &new.cell.id);
-            if earlier != place && earlier.is_dir() {
-                fs::remove_dir_all(&earlier).map_err(|e| error(&earlier, e))?;
+            let failed = self.failed_file(&plan.experiment, &new.cell.id);
+            if failed.is_file() {
+                fs::remove_file(&failed).map_err(|e| error(&failed, e))?;
             }
         }
-        self.forget_packs(&plan.experiment);
+        if let Some(packs) = lock(&self.packs).get_mut(&plan.experiment) {
+            Arc::make_mut(packs).push(Pack::open(&path)?);
+        }
         Ok(())
     }
 
@@ -235,10 +192,14 @@ impl Store {
     /// # Errors
     /// If the record cannot be written.
     pub fn write_failed(&self, failed: &FailedRecord) -> Result<(), Error> {
-        let place = self.cell_folder(&failed.experiment, &failed.id);
-        create_below(&self.root, &place)?;
-        let path = place.join(FAILED);
+        self.make_folder(&failed.experiment)?;
+        let path = self.failed_file(&failed.experiment, &failed.id);
         let text = with_checksum(failed).map_err(|e| error(&path, e))?;
         write_synced(&path, text.as_bytes())
+    }
+
+    /// The file of the record of a cell that could not be run to its end.
+    fn failed_file(&self, experiment: &str, id: &str) -> PathBuf {
+        self.folder(experiment).join(format!("{id}{FAILED}"))
     }
 }

@@ -1,7 +1,7 @@
-//! The checksum of `experiment.toml`, `cell.toml` and `failed.toml`.
+//! The checksum of every text and every cache of a results folder.
 //!
-//! *Invariant*: the last line of each is a hash of the lines above it; a text in which any
-//! bit differs is refused.
+//! *Invariant*: the last line of each is a hash of the bytes above it; bytes of which any bit differs
+//! are refused.
 
 use exactfed_runner::files::{Error, MOST_READ, error, read_plain, sha256};
 use serde::Serialize;
@@ -11,12 +11,24 @@ use std::path::Path;
 
 /// The beginning of the last line.
 const CHECKSUM: &str = "# sha256 ";
+/// What is wrong with bytes that do not have their checksum.
+pub const CHANGED: &str = "is not as it was written";
+
+/// The last line of these bytes.
+pub fn checksum(body: &[u8]) -> String {
+    format!("{CHECKSUM}{}\n", sha256(body))
+}
+
+/// The bytes above the last line, if that is their checksum.
+pub fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let body = &bytes[..bytes.len().checked_sub(CHECKSUM.len() + 65)?];
+    (bytes[body.len()..] == *checksum(body).as_bytes()).then_some(body)
+}
 
 /// A record as text whose last line is its checksum.
 pub fn with_checksum(record: &impl Serialize) -> Result<String, String> {
     let text = toml::to_string(record).map_err(|e| e.to_string())?;
-    let hash = sha256(text.as_bytes());
-    Ok(format!("{text}{CHECKSUM}{hash}\n"))
+    Ok(format!("{text}{}", checksum(text.as_bytes())))
 }
 
 /// Whether the last line of a text is a checksum, correct or not.
@@ -26,14 +38,7 @@ pub fn has_checksum(text: &str) -> bool {
 
 /// The record of a text whose checksum is correct.
 pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let checked_body = || {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let (body, last) = text.strip_suffix('\n')?.rsplit_once('\n')?;
-        let body = &text[..body.len() + 1];
-        let hash = last.strip_prefix(CHECKSUM)?;
-        (sha256(body.as_bytes()) == hash).then_some(body)
-    };
-    let body = checked_body().ok_or("is not as it was written")?;
+    let body = checked(bytes).and_then(|body| std::str::from_utf8(body).ok()).ok_or(CHANGED)?;
     toml::from_str(body).map_err(|e| e.message().to_owned())
 }
 
@@ -56,12 +61,12 @@ mod tests {
         let text = with_checksum(&record).unwrap();
         assert_eq!(parse_checked::<Provenance>(text.as_bytes()).unwrap(), record);
         for cut in 0..text.len() {
-            assert!(parse_checked::<Provenance>(&text.as_bytes()[..cut]).is_err(), "{cut}");
+            assert!(checked(&text.as_bytes()[..cut]).is_none(), "{cut}");
         }
         for bit in 0..8 * text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert!(parse_checked::<Provenance>(&wrong).is_err(), "{bit}");
+            assert!(checked(&wrong).is_none(), "{bit}");
         }
     }
 }

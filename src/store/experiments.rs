@@ -7,7 +7,7 @@
 
 use super::Store;
 use super::checksum::{has_checksum, parse_checked, read_checked, with_checksum};
-use super::paths::{EXPERIMENT, file_name, is_cell, is_pack, is_quarantined, subfolders};
+use super::paths::{EXPERIMENT, contents, failed_cell, file_name, is_pack};
 use exactfed_core::definition::Definition;
 use exactfed_runner::data::TableReader;
 use exactfed_runner::files::{Error, error, read_regular_text, sha256, write_synced};
@@ -163,15 +163,8 @@ fn has_experiment(folder: &Path) -> bool {
 
 /// The folders below one that may hold experiments, and whether it holds cells itself.
 fn experiment_folders(folder: &Path) -> Result<(Vec<PathBuf>, bool), Error> {
-    let (mut inner, mut holds_cells) = (Vec::new(), false);
-    for path in subfolders(folder)? {
-        let name = file_name(&path);
-        let cells = is_cell(&name) || is_pack(&name);
-        if (cells || is_quarantined(&name)) && !has_experiment(&path) {
-            holds_cells |= cells;
-        } else if !name.starts_with('.') {
-            inner.push(path);
-        }
-    }
-    Ok((inner, holds_cells))
+    let (mut inner, files) = contents(folder)?;
+    inner.retain(|path| !file_name(path).starts_with('.'));
+    let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
+    Ok((inner, files.iter().any(|path| is_cells(file_name(path)))))
 }

@@ -1,16 +1,16 @@
 //! All rows of all cells in one file, Parquet or CSV.
 //!
-//! *Invariant*: a row is that of the cell's own file, bit for bit, with nulls where the cell
-//! has no such column; only the label is that of the last run. Rows are sorted by experiment,
-//! cell, replicate and round. At no time is more in memory than one cell, or one pack, and one
-//! group of rows.
+//! *Invariant*: a row is that of the cell's pack, bit for bit; only the label is that of the last
+//! run. Rows are sorted by experiment, cell, replicate and round, whereas a pack has its cells in the
+//! order in which they finished: all packs are read for each portion of the cells whose rows have about
+//! [`PORTION`] bytes, and no more rows than those of a portion are in memory at a time.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
-use super::parquet::COSTS;
-use super::{CellSummary, Status, Store};
+use super::pack::Pack;
+use super::parquet;
+use super::{Status, Store};
 use exactfed_core::words::inert;
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
-use exactfed_runner::manifest::{Metric, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
@@ -18,10 +18,16 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Rows from which on a group is written.
 const GROUP: usize = 1 << 16;
+/// Bytes of the rows that are sorted at a time, approximately.
+const PORTION: usize = 1 << 27;
+/// Bytes of the texts of a row, approximately.
+const TEXTS: usize = 128;
 
 /// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +56,6 @@ pub struct Exported {
     pub damaged: Vec<Error>,
 }
 
-/// A cell whose file was checked.
-struct CheckedCell<'a> {
-    experiment: &'a ExportedExperiment<'a>,
-    summary: CellSummary,
-}
-
 /// Writes all cells of these experiments, as they were last run, to `to`. Damaged cells are left
 /// out and reported. Without any cell nothing is written.
 ///
@@ -71,7 +71,7 @@ pub fn export(
     let experiments: Vec<ExportedExperiment<'_>> =
         plans.iter().map(ExportedExperiment::new).collect();
     let mut rows = ExportedRows::new(store, &experiments, &mut exported.damaged)?;
-    if rows.cells.is_empty() {
+    if rows.experiments.iter().all(|experiment| experiment.cells.is_empty()) {
         return Ok(exported);
     }
     // As text, in every line, they would be half of the file.
@@ -81,18 +81,7 @@ pub fn export(
         let metadata = metadata(plans, &rows.axes);
         let mut sink =
             Sink::new(file, format, &rows.schema(), metadata).map_err(|e| error(to, e))?;
-        for cell in &rows.cells {
-            let frame = match cell.read(store, &rows.columns, &rows.axes) {
-                Ok(frame) => frame,
-                Err(e) => {
-                    exported.damaged.push(e);
-                    continue;
-                }
-            };
-            exported.cells += 1;
-            exported.rows += frame.height();
-            sink.add(frame).map_err(|e| error(to, e))?;
-        }
+        rows.read(&mut exported, &mut |frame| sink.add(frame).map_err(|e| error(to, e)))?;
         sink.finish().map_err(|e| error(to, e))
     })?;
     Ok(exported)
@@ -104,30 +93,47 @@ pub fn export(
 /// # Errors
 /// If the results cannot be read.
 pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Error>), Error> {
-    let mut damaged = Vec::new();
+    let mut exported = Exported::default();
     let experiments: Vec<ExportedExperiment<'_>> =
         plans.iter().map(ExportedExperiment::new).collect();
-    let rows = ExportedRows::new(store, &experiments, &mut damaged)?;
-    let read = |cell: &CheckedCell<'_>| cell.read(store, &rows.columns, &rows.axes);
-    let frames: Vec<Result<DataFrame, Error>> = rows.cells.par_iter().map(read).collect();
+    let rows = ExportedRows::new(store, &experiments, &mut exported.damaged)?;
     let mut all: Option<DataFrame> = None;
-    for frame in frames {
-        match (frame, &mut all) {
-            (Ok(frame), None) => all = Some(frame),
-            (Ok(frame), Some(all)) => {
+    rows.read(&mut exported, &mut |frame| {
+        match &mut all {
+            None => all = Some(frame),
+            Some(all) => {
                 all.vstack_mut_owned(frame).map_err(|e| error(&store.root, e))?;
             }
-            (Err(e), _) => damaged.push(e),
         }
-    }
-    Ok((all, damaged))
+        Ok(())
+    })?;
+    Ok((all, exported.damaged))
 }
 
 /// The cells that are exported, and their columns.
 struct ExportedRows<'a> {
-    cells: Vec<CheckedCell<'a>>,
+    experiments: Vec<SoundCells<'a>>,
     columns: Vec<(String, DataType)>,
     axes: Vec<SettingColumn>,
+}
+
+/// The cells of an experiment whose numbers are as they were written.
+struct SoundCells<'a> {
+    experiment: &'a ExportedExperiment<'a>,
+    packs: Vec<Arc<Pack>>,
+    /// The number of its pack and its number there, for each cell in the order of ids.
+    cells: Vec<(usize, usize)>,
+    /// The bytes of a row of each pack, approximately.
+    row_bytes: Vec<usize>,
+}
+
+/// What the check of a pack finds.
+#[derive(Default)]
+struct CheckedPack {
+    sound: Vec<usize>,
+    damaged: Vec<Error>,
+    settings: SettingValues,
+    row_bytes: usize,
 }
 
 impl<'a> ExportedRows<'a> {
@@ -137,22 +143,37 @@ impl<'a> ExportedRows<'a> {
         experiments: &'a [ExportedExperiment<'a>],
         damaged: &mut Vec<Error>,
     ) -> Result<Self, Error> {
-        let (mut cells, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let (mut all, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
         for experiment in experiments {
+            let packs = store.packs(&experiment.plan.experiment)?;
+            damaged.extend(packs.damaged.iter().map(|(_, e)| e.clone()));
+            let check = |k: usize| experiment.check(&packs.packs[k], packs.current(k));
+            let checked: Vec<Result<CheckedPack, Error>> =
+                (0..packs.packs.len()).into_par_iter().map(check).collect();
+            let (mut cells, mut row_bytes) = (Vec::new(), Vec::new());
             let mut values = SettingValues::default();
-            for id in store.ids(&experiment.plan.experiment)? {
-                match experiment.check_cell(store, &id, &mut names, &mut values) {
-                    Ok(cell) => cells.extend(cell),
-                    Err(e) => damaged.push(e),
+            for (k, checked) in checked.into_iter().enumerate() {
+                let found = checked
+                    .unwrap_or_else(|e| CheckedPack { damaged: vec![e], ..CheckedPack::default() });
+                if !found.sound.is_empty() {
+                    names.extend(packs.packs[k].head.columns.iter().cloned());
                 }
+                cells.extend(found.sound.into_iter().map(|i| (k, i)));
+                damaged.extend(found.damaged);
+                values.merge(found.settings);
+                row_bytes.push(found.row_bytes);
             }
+            let packs = packs.packs.clone();
+            cells.sort_by(|(a, i), (b, j)| packs[*a].id(*i).cmp(packs[*b].id(*j)));
             settings.push(values);
+            all.push(SoundCells { experiment, packs, cells, row_bytes });
         }
-        let mut columns = columns();
+        let mut columns = parquet::schema();
+        columns.extend(own_columns());
         let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
-        columns.retain(|(name, _)| OWN.contains(&&**name) || names.contains(name));
-        Ok(Self { cells, columns, axes })
+        columns.retain(|(name, _)| !parquet::is_optional(name) || names.contains(name));
+        Ok(Self { experiments: all, columns, axes })
     }
 
     /// The names and types of all columns.
@@ -160,6 +181,193 @@ impl<'a> ExportedRows<'a> {
         let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.kind.clone()));
         self.columns.iter().cloned().chain(axes).collect()
     }
+
+    /// Hands all rows to `add`, some cells at a time.
+    fn read(
+        &self,
+        exported: &mut Exported,
+        add: &mut dyn FnMut(DataFrame) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for sound in &self.experiments {
+            for range in sound.portions() {
+                let parts = sound.parts(range, self, &mut exported.damaged);
+                if parts.is_empty() {
+                    continue;
+                }
+                let (cells, frame) = sound
+                    .portion(parts, self)
+                    .map_err(|e| error(Path::new(&sound.experiment.plan.experiment), e))?;
+                exported.cells += cells;
+                exported.rows += frame.height();
+                add(frame)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cells of a pack in a portion.
+struct PackPart {
+    /// The place of each in the portion, its number of rows, and what is known of it.
+    cells: Vec<(usize, usize, CellFacts)>,
+    /// Their rows.
+    frame: DataFrame,
+}
+
+/// What all rows of a cell share.
+struct CellFacts {
+    label: String,
+    seed: u64,
+    settings: String,
+    digest: String,
+    version: String,
+    commit: String,
+    dirty: bool,
+    last_run: bool,
+    axes: Leaves,
+}
+
+impl SoundCells<'_> {
+    /// The cells in portions.
+    fn portions(&self) -> Vec<Range<usize>> {
+        let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
+        for (place, &(k, i)) in self.cells.iter().enumerate() {
+            bytes += self.packs[k].rows(i).len() * self.row_bytes[k];
+            if bytes >= PORTION || place + 1 == self.cells.len() {
+                ranges.push(from..place + 1);
+                (from, bytes) = (place + 1, 0);
+            }
+        }
+        ranges
+    }
+
+    /// The cells of a portion in the packs that hold them.
+    fn parts(
+        &self,
+        portion: Range<usize>,
+        all: &ExportedRows<'_>,
+        damaged: &mut Vec<Error>,
+    ) -> Vec<PackPart> {
+        let mut by_pack: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for (place, &(k, i)) in self.cells[portion].iter().enumerate() {
+            by_pack.entry(k).or_default().push((place, i));
+        }
+        let by_pack: Vec<_> = by_pack.into_iter().collect();
+        let read = by_pack.par_iter().map(|(k, chosen)| self.part(&self.packs[*k], chosen, all));
+        let mut parts = Vec::new();
+        for part in read.collect::<Vec<Result<PackPart, Error>>>() {
+            match part {
+                Ok(part) => parts.push(part),
+                Err(e) => damaged.push(e),
+            }
+        }
+        parts
+    }
+
+    /// These cells of a pack, each with its place in the portion.
+    fn part(
+        &self,
+        pack: &Pack,
+        chosen: &[(usize, usize)],
+        all: &ExportedRows<'_>,
+    ) -> Result<PackPart, Error> {
+        let is_stored = |(name, _): &&(String, DataType)| !is_own(name);
+        let columns = all.columns.iter().filter(is_stored).map(|(name, _)| name.clone());
+        let frame = pack.frame(columns.collect())?;
+        let rows: Vec<IdxSize> =
+            chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
+        let frame = frame.take(&IdxCa::from_vec("".into(), rows)).map_err(|e| error(&pack.path, e));
+        let lines = pack.lines()?;
+        let cell = |&(place, i): &(usize, usize)| -> Result<_, Error> {
+            let line = &lines[i];
+            let settings = line.settings().map_err(|e| error(&pack.path, e))?;
+            let planned = self.experiment.last_run.get(&*line.id);
+            let by = &pack.head.provenance;
+            let seed = settings.get("seed").and_then(toml::Value::as_integer);
+            let mut axes = self.experiment.leaves(&line.id, &settings);
+            axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
+            let facts = CellFacts {
+                // Labels do not enter the id: that of the last run may be another than the stored one.
+                label: planned.map_or(&line.label, |planned| &planned.label).clone(),
+                seed: seed.unwrap_or_default() as u64,
+                settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
+                digest: line.digest.clone(),
+                version: by.version.clone(),
+                commit: by.commit.clone(),
+                dirty: by.dirty,
+                last_run: planned.is_some(),
+                axes,
+            };
+            Ok((place, pack.rows(i).len(), facts))
+        };
+        Ok(PackPart { cells: chosen.iter().map(cell).collect::<Result<_, _>>()?, frame: frame? })
+    }
+
+    /// The number of cells in these parts of a portion, and their rows in order.
+    fn portion(
+        &self,
+        parts: Vec<PackPart>,
+        all: &ExportedRows<'_>,
+    ) -> PolarsResult<(usize, DataFrame)> {
+        let (mut stored, mut cells, mut from): (Option<DataFrame>, _, usize) =
+            (None, Vec::new(), 0);
+        for part in parts {
+            for (place, rows, facts) in part.cells {
+                cells.push((place, from..from + rows, facts));
+                from += rows;
+            }
+            match &mut stored {
+                None => stored = Some(part.frame),
+                Some(stored) => drop(stored.vstack_mut_owned(part.frame)?),
+            }
+        }
+        cells.sort_by_key(|(place, ..)| *place);
+        let rows = cells.iter().flat_map(|(_, rows, _)| rows.clone());
+        let rows: Vec<IdxSize> = rows.map(|row| row as IdxSize).collect();
+        let owners = cells.iter().enumerate();
+        let owners = owners.flat_map(|(i, (_, rows, _))| std::iter::repeat_n(i, rows.len()));
+        let owners: Vec<IdxSize> = owners.map(|i| i as IdxSize).collect();
+        let mut stored = stored.unwrap_or_default();
+        stored.rechunk_mut();
+        let stored = stored.take(&IdxCa::from_vec("".into(), rows))?;
+        let facts: Vec<CellFacts> = cells.into_iter().map(|(.., facts)| facts).collect();
+        let own = facts_frame(&facts, &all.axes)?.take(&IdxCa::from_vec("".into(), owners))?;
+        let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
+            let column = own.column(&name).or_else(|_| stored.column(&name))?;
+            match column.dtype() {
+                found if *found == kind => Ok(column.clone()),
+                found => polars_bail!(
+                    ComputeError: "the column `{name}` is of type {found}, not {kind}"
+                ),
+            }
+        };
+        let columns = all.schema().into_iter().map(column).collect::<PolarsResult<Vec<_>>>()?;
+        Ok((facts.len(), DataFrame::new(stored.height(), columns)?))
+    }
+}
+
+/// What is known of each cell, one row for each.
+fn facts_frame(cells: &[CellFacts], axes: &[SettingColumn]) -> PolarsResult<DataFrame> {
+    let text = |name: &str, value: fn(&CellFacts) -> &str| {
+        StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
+    };
+    let flag = |name: &str, value: fn(&CellFacts) -> bool| {
+        Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
+    };
+    let mut columns = vec![
+        text("label", |cell| &cell.label),
+        Column::new("seed".into(), cells.iter().map(|cell| cell.seed).collect::<Vec<u64>>()),
+        text("settings", |cell| &cell.settings),
+        text("digest", |cell| &cell.digest),
+        text("version", |cell| &cell.version),
+        text("commit", |cell| &cell.commit),
+        flag("dirty", |cell| cell.dirty),
+        flag("last_run", |cell| cell.last_run),
+    ];
+    for axis in axes {
+        columns.push(axis.column(cells.iter().map(|cell| &cell.axes))?);
+    }
+    DataFrame::new(cells.len(), columns)
 }
 
 /// The cells of a plan, one row each: their state, what their runs are expected to take in
@@ -204,10 +412,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     let taken: Vec<String> = columns.iter().map(|column| column.name().to_string()).collect();
     let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
     for axis in SettingColumn::all(&[values], &taken) {
-        let mut all = all.iter().map(|leaves| axis.column(leaves, 1));
-        let Some(mut column) = all.next() else { continue };
-        all.try_for_each(|next| column.append_owned(next).map(drop))?;
-        columns.push(column);
+        columns.push(axis.column(all.iter())?);
     }
     DataFrame::new(cells.len(), columns)
 }
@@ -228,24 +433,21 @@ impl<'a> ExportedExperiment<'a> {
         Self { plan, last_run: plan.cells.iter().map(|cell| (&*cell.id, cell)).collect() }
     }
 
-    /// Checks the file of a cell, and adds its columns to `names` and its settings to `values`;
-    /// `None` if it has no results.
-    fn check_cell(
-        &self,
-        store: &Store,
-        id: &str,
-        names: &mut BTreeSet<String>,
-        values: &mut SettingValues,
-    ) -> Result<Option<CheckedCell<'_>>, Error> {
-        let Some((batch, i)) = store.find(&self.plan.experiment, id)? else { return Ok(None) };
-        let (columns, settings) = (batch.columns()?, batch.settings(i)?);
-        for column in columns {
-            if !names.contains(column) {
-                names.insert(column.clone());
+    /// Checks these cells of a pack.
+    fn check(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
+        let (rows, lines) = (pack.read()?, pack.lines()?);
+        let row_bytes = TEXTS + rows.bytes / rows.len().max(1);
+        let mut checked = CheckedPack { row_bytes, ..CheckedPack::default() };
+        for i in cells {
+            if let Err(e) = pack.traces(&rows, i) {
+                checked.damaged.push(e);
+                continue;
             }
+            let settings = lines[i].settings().map_err(|e| error(&pack.path, e))?;
+            checked.settings.add(self.leaves(&lines[i].id, &settings));
+            checked.sound.push(i);
         }
-        values.add(self.leaves(id, &settings));
-        Ok(Some(CheckedCell { experiment: self, summary: batch.summary(i) }))
+        Ok(checked)
     }
 
     /// The settings of one of its cells.
@@ -277,93 +479,16 @@ fn defaults<'a>(
 /// Columns of the program that computed a row and of the settings of its cell.
 const OWN: [&str; 7] = ["seed", "settings", "digest", "version", "commit", "dirty", "last_run"];
 
-/// All possible columns in their order.
-fn columns() -> Vec<(String, DataType)> {
-    use DataType::{Boolean, Float64, String as Text, UInt32, UInt64};
-    let list = DataType::List(Box::new(Float64));
-    let mut all: Vec<(String, DataType)> =
-        ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
-    all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
-    all.extend([("local_steps".into(), UInt64)]);
-    all.extend(["instance", "replicate"].map(|name| (name.into(), UInt32)));
-    all.push(("round".into(), UInt64));
-    all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
-    all.push(("sq_error".into(), Float64));
-    all.extend(Metric::ALL.iter().map(|m| (m.column().into(), Float64)));
-    all.push(("theta".into(), list.clone()));
-    all.extend(TimeAverage::ALL.iter().map(|a| (a.column(), list.clone())));
-    all.push(("outcome".into(), Text));
-    let own = [UInt64, Text, Text, Text, Text, Boolean, Boolean];
-    all.extend(OWN.iter().zip(own).map(|(name, kind)| ((*name).into(), kind)));
-    all
+/// Whether a column is not that of the pack.
+fn is_own(name: &str) -> bool {
+    name == "label" || OWN.contains(&name)
 }
 
-impl CheckedCell<'_> {
-    /// The rows of the cell with these columns, and those of its settings.
-    fn read(
-        &self,
-        store: &Store,
-        columns: &[(String, DataType)],
-        axes: &[SettingColumn],
-    ) -> Result<DataFrame, Error> {
-        let (experiment, summary) = (self.experiment, &self.summary);
-        let (name, id) = (&experiment.plan.experiment, &summary.id);
-        let path = store.cell_folder(name, id);
-        let frame = store.read_frame(name, id)?;
-        let rows = frame.height();
-        let settings = store.settings(name, id)?;
-        let column = |(name, kind): &(String, DataType)| {
-            if let Some(column) = self.constant_column(name, rows, &settings)? {
-                return Ok(column);
-            }
-            match frame.column(name) {
-                Ok(column) if column.dtype() == kind => Ok(column.clone()),
-                Ok(column) => {
-                    let found = column.dtype();
-                    let message = format!("the column `{name}` is of type {found}, not {kind}");
-                    Err(error(&path, message))
-                }
-                Err(_) => Ok(Column::full_null((&**name).into(), rows, kind)),
-            }
-        };
-        let mut columns = columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-        let leaves = experiment.leaves(id, &settings);
-        columns.extend(axes.iter().map(|axis| axis.column(&leaves, rows)));
-        DataFrame::new(rows, columns).map_err(|e| error(&path, e))
-    }
-
-    /// A column that does not come from the cell's file; `None` if this one does.
-    fn constant_column(
-        &self,
-        name: &str,
-        rows: usize,
-        settings: &toml::Table,
-    ) -> Result<Option<Column>, Error> {
-        let (experiment, summary) = (self.experiment, &self.summary);
-        let (by, planned) = (&summary.provenance, experiment.last_run.get(&*summary.id));
-        let text = |value: &str| StringChunked::full(name.into(), value, rows).into_column();
-        let flag = |value| BooleanChunked::full(name.into(), value, rows).into_column();
-        Ok(Some(match name {
-            "experiment" => text(&experiment.plan.experiment),
-            // Labels do not enter the id: that of the last run may be another than the stored one.
-            "label" => text(planned.map_or(&summary.label, |planned| &planned.label)),
-            "seed" => {
-                let seed = settings.get("seed").and_then(toml::Value::as_integer);
-                let seed = seed.unwrap_or_default() as u64;
-                UInt64Chunked::full(name.into(), seed, rows).into_column()
-            }
-            "settings" => {
-                let json = serde_json::to_string(settings);
-                text(&json.map_err(|e| error(Path::new(&summary.id), e))?)
-            }
-            "digest" => text(&summary.digest),
-            "version" => text(&by.version),
-            "commit" => text(&by.commit),
-            "dirty" => flag(by.dirty),
-            "last_run" => flag(planned.is_some()),
-            _ => return Ok(None),
-        }))
-    }
+/// The columns that packs do not have, in their order.
+fn own_columns() -> impl Iterator<Item = (String, DataType)> {
+    use DataType::{Boolean, String as Text, UInt64};
+    let kinds = [UInt64, Text, Text, Text, Text, Boolean, Boolean];
+    OWN.iter().zip(kinds).map(|(name, kind)| ((*name).into(), kind))
 }
 
 /// The file that rows are written to.
@@ -416,11 +541,14 @@ impl<'a> Sink<'a> {
                     }
                     None => frame,
                 };
-                if all.height() < GROUP {
-                    *waiting = Some(all);
-                    return Ok(());
+                all.rechunk_mut();
+                let whole = all.height() / GROUP * GROUP;
+                for from in (0..whole).step_by(GROUP) {
+                    let group = all.slice(from as i64, GROUP);
+                    writer.write_batch(&group).map_err(|e| e.to_string())?;
                 }
-                writer.write_batch(all.rechunk_mut()).map_err(|e| e.to_string())
+                *waiting = Some(all.slice(whole as i64, all.height() - whole));
+                Ok(())
             }
             Self::Csv(writer) => write_lines(&frame, writer),
         }
@@ -429,8 +557,8 @@ impl<'a> Sink<'a> {
     fn finish(self) -> Result<(), String> {
         match self {
             Self::Parquet(mut writer, waiting) => {
-                if let Some(mut last) = waiting {
-                    writer.write_batch(last.rechunk_mut()).map_err(|e| e.to_string())?;
+                if let Some(last) = waiting.filter(|last| last.height() > 0) {
+                    writer.write_batch(&last).map_err(|e| e.to_string())?;
                 }
                 writer.finish().map(drop).map_err(|e| e.to_string())
             }

@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Version of the files; a folder of another version is refused.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 /// How the text of a marker of any version begins.
 const BEGINNING: &[u8] = b"schema = ";
 

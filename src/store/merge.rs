@@ -4,9 +4,9 @@
 //! their digests are equal; if they differ it is not copied, and existing results stay. Every
 //! cell is checked by its hash when the folders are read and again when it is copied.
 
-use super::batch::Batch;
-use super::packs::open_packs;
-use super::paths::{file_name, is_cell};
+use super::pack::Pack;
+use super::packs::Packs;
+use super::paths::{contents, failed_cell, file_name};
 use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
 use crate::stats::looks::Looks;
 use exactfed_runner::files::Error;
@@ -23,8 +23,8 @@ pub type CellKey = (String, String);
 struct SoundCopy {
     folder: usize,
     digest: Box<str>,
-    /// Its batch, by its place among all.
-    batch: usize,
+    /// Its pack, by its place among all, and its number there.
+    place: (usize, usize),
 }
 
 /// A file that is not as it was written.
@@ -40,7 +40,7 @@ struct Damage {
 pub struct MergeSources<'a> {
     folders: &'a [Store],
     sound: BTreeMap<CellKey, Vec<SoundCopy>>,
-    batches: Vec<PathBuf>,
+    packs: Vec<PathBuf>,
     damaged: Vec<Damage>,
     failed: BTreeMap<CellKey, (usize, FailedRecord)>,
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
@@ -88,70 +88,42 @@ impl<'a> MergeSources<'a> {
         Ok(sources)
     }
 
-    /// Reads an experiment: first packs, of which the latest counts, then the folders of single
-    /// cells, which count before packs.
+    /// Reads an experiment.
     fn read(&mut self, folder: usize, store: &Store, name: &str) -> Result<(), Error> {
         store.refuse_links(name)?;
-        let mut found: HashMap<String, (SoundCopy, String)> = HashMap::new();
-        for (place, pack) in open_packs(&store.folder(name))? {
-            self.add(folder, name, place, pack, &mut found);
+        let packs = Packs::open(&store.folder(name))?;
+        for (_, error) in &packs.damaged {
+            self.damaged.push(Damage { folder, error: error.clone(), cells: Vec::new() });
         }
-        for id in store.cell_folders(name)? {
-            let place = store.cell_folder(name, &id);
-            let key = (name.to_owned(), id);
-            match Batch::open_single(&place).transpose() {
-                Some(batch) => self.add(folder, name, place, batch, &mut found),
-                None => match store.failed(name, &key.1) {
-                    Ok(None) => {}
-                    Ok(Some(failed)) => {
-                        self.failed.entry(key).or_insert((folder, failed));
-                    }
-                    Err(error) => self.damaged.push(Damage { folder, error, cells: vec![key] }),
-                },
+        for (k, pack) in packs.packs.iter().enumerate() {
+            let key = |i: usize| (name.to_owned(), pack.id(i).to_owned());
+            let current = packs.current(k);
+            if let Err(error) = pack.check() {
+                let cells = current.into_iter().map(key).collect();
+                self.damaged.push(Damage { folder, error, cells });
+                continue;
             }
+            let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
+            *version.entry(folder).or_default() += current.len();
+            for i in current {
+                let (digest, place) = (pack.digest(i).into(), (self.packs.len(), i));
+                self.sound.entry(key(i)).or_default().push(SoundCopy { folder, digest, place });
+            }
+            self.packs.push(pack.path.clone());
         }
-        for (id, (copy, version)) in found {
-            *self.versions.entry(version).or_default().entry(folder).or_default() += 1;
-            self.sound.entry((name.to_owned(), id)).or_default().push(copy);
+        for path in contents(&store.folder(name))?.1 {
+            let file = file_name(&path);
+            let Some(id) = failed_cell(&file) else { continue };
+            let key = (name.to_owned(), id.to_owned());
+            match store.failed(name, id) {
+                Ok(None) => {}
+                Ok(Some(failed)) => {
+                    self.failed.entry(key).or_insert((folder, failed));
+                }
+                Err(error) => self.damaged.push(Damage { folder, error, cells: vec![key] }),
+            }
         }
         Ok(())
-    }
-
-    /// Adds the cells of a batch to those that were found in an experiment's folder, if it is as
-    /// it was written.
-    fn add(
-        &mut self,
-        folder: usize,
-        experiment: &str,
-        place: PathBuf,
-        batch: Result<Batch, Error>,
-        found: &mut HashMap<String, (SoundCopy, String)>,
-    ) {
-        let name = file_name(&place);
-        let ids: Vec<&str> = match &batch {
-            Ok(batch) => batch.cells().map(|(id, _)| id).collect(),
-            Err(_) if is_cell(&name) => vec![&name],
-            Err(_) => Vec::new(),
-        };
-        let cells: Vec<CellKey> =
-            ids.iter().map(|id| (experiment.to_owned(), (*id).to_owned())).collect();
-        match batch.and_then(|batch| batch.check().map(|()| batch)) {
-            Ok(batch) => {
-                for (id, digest) in batch.cells() {
-                    let copy =
-                        SoundCopy { folder, digest: digest.into(), batch: self.batches.len() };
-                    found.insert(id.to_owned(), (copy, batch.head.provenance.version.clone()));
-                }
-                self.batches.push(place);
-            }
-            Err(error) => {
-                // The folder of a damaged cell counts before the packs until it is quarantined.
-                if is_cell(&name) {
-                    found.remove(&name);
-                }
-                self.damaged.push(Damage { folder, error, cells });
-            }
-        }
     }
 
     /// Experiments of which two folders hold manifests that mean different things (the
@@ -247,8 +219,7 @@ impl<'a> MergeSources<'a> {
                 to.copy_data_files_from(&self.folders[*folder], experiment)?;
                 to.copy_looks(&self.folders[*folder], name)?;
             }
-            // Damaged packs of the first folder are quarantined here, and damaged cells when
-            // they are copied.
+            // This quarantines damaged files of the first folder.
             to.recover(name)?;
             self.copy_cells(to, name, &conflicts, &mut copied)?;
         }
@@ -272,7 +243,7 @@ impl<'a> MergeSources<'a> {
         let damaged: HashSet<&CellKey> = damaged.flat_map(|damage| &damage.cells).collect();
         // No id, 16 hexadecimal digits, is above "g".
         let (first, last) = ((name.to_owned(), String::new()), (name.to_owned(), "g".to_owned()));
-        let mut batches = BTreeSet::new();
+        let mut chosen: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (cell, copies) in self.sound.range(first..last) {
             let source = &copies[0];
             if source.folder == 0 {
@@ -282,24 +253,14 @@ impl<'a> MergeSources<'a> {
             if conflicts.contains(cell) {
                 continue;
             }
-            if damaged.contains(cell) {
-                if to.cell_folder(&cell.0, &cell.1).is_dir() {
-                    to.quarantine(&cell.0, &cell.1)?;
-                }
-                copied.healed += 1;
-            } else {
-                copied.new += 1;
-            }
-            batches.insert(source.batch);
+            let count = if damaged.contains(cell) { &mut copied.healed } else { &mut copied.new };
+            *count += 1;
+            chosen.entry(source.place.0).or_default().push(source.place.1);
         }
-        let without: HashSet<&str> = conflicts
-            .iter()
-            .filter(|(other, _)| other == name)
-            .map(|(_, id)| id.as_str())
-            .collect();
         let folder = to.make_folder(name)?;
-        for batch in batches {
-            Batch::open(&self.batches[batch])?.copy(&folder, &without)?;
+        for (pack, mut cells) in chosen {
+            cells.sort_unstable();
+            Pack::open(&self.packs[pack])?.copy(&folder, &cells)?;
         }
         to.forget_packs(name);
         Ok(())

@@ -1,25 +1,23 @@
-//! Results on disk, in folders that hold one or more cells ([`batch`]) and are written to a
-//! temporary folder that is renamed.
+//! Results on disk, in files that hold one or more cells ([`pack`]) and are written to a temporary
+//! file that is renamed.
 //!
-//! *Invariant*: a cell is done if its index is there and is as it was written, and the Parquet
-//! file has the length and the hash that the index states; a half-written folder never counts.
+//! *Invariant*: a cell is done if a pack holds it that has the hash that it is named by; a half-written
+//! file never counts.
 
 mod axes;
-mod batch;
 mod batch_writer;
+mod cache;
 mod cells;
 mod checksum;
-mod columns;
 mod data;
 mod experiments;
 pub mod export;
 pub mod git;
-mod kept;
 mod lock;
 mod looks;
 mod marker;
 pub mod merge;
-mod optima;
+mod pack;
 mod packs;
 mod parquet;
 mod paths;
@@ -30,7 +28,7 @@ mod results;
 mod table;
 
 pub use batch_writer::BatchWriter;
-pub use columns::CheckedCache;
+pub use cache::CheckedCache;
 pub use exactfed_evidence::results::{
     Cached, CellSummary, Columns, PlannedLooks, Provenance, Results, ShownVerdicts, StoredCell,
     cells_hash,
@@ -44,8 +42,8 @@ pub use lock::{Lock, locks_of_thread, work_for};
 use marker::ResultsMarker;
 pub use marker::SCHEMA;
 use packs::{Packs, RecentRows};
+use paths::MARKER;
 pub use paths::is_cell;
-use paths::{CELL, MARKER, file_name, subfolders};
 pub use record::FailedRecord;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -117,16 +115,17 @@ impl Store {
         Err(error(root, "there are no results here: run an experiment first"))
     }
 
-    /// Ids of all cells of an experiment that have results, sound or not, sorted.
+    /// Ids of all cells of an experiment that have results, sorted. Only indexes are checked.
     ///
     /// # Errors
-    /// If a folder cannot be read, or the index of a pack is not as it was written.
+    /// If the folder cannot be read, or the index of a pack is not as it was written.
     pub fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
-        let mut ids = self.cell_folders(experiment)?;
-        ids.retain(|id| self.cell_folder(experiment, id).join(CELL).symlink_metadata().is_ok());
-        ids.extend(self.packs(experiment)?.ids().map(str::to_owned));
+        let packs = self.packs(experiment)?;
+        if let Some((_, e)) = packs.damaged.first() {
+            return Err(e.clone());
+        }
+        let mut ids: Vec<String> = packs.ids().map(str::to_owned).collect();
         ids.sort();
-        ids.dedup();
         Ok(ids)
     }
 
@@ -136,18 +135,10 @@ impl Store {
         self.listing().map_or(0, |all| all.iter().map(count).sum())
     }
 
-    /// Names of the folders of single cells of an experiment, sorted. They may hold no results.
-    fn cell_folders(&self, experiment: &str) -> Result<Vec<String>, Error> {
-        let folders = subfolders(&self.folder(experiment))?;
-        Ok(folders.iter().map(|path| file_name(path)).filter(|name| is_cell(name)).collect())
-    }
-
     /// The number of cells in an experiment's folder that are not among these.
     pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
-        let folders = self.cell_folders(experiment).unwrap_or_default();
         let packs = self.packs(experiment).unwrap_or_default();
-        let ids = folders.iter().map(String::as_str).chain(packs.ids());
-        ids.filter(|id| !known.contains(id)).count()
+        packs.ids().filter(|id| !known.contains(id)).count()
     }
 
     /// The packs of an experiment, as they were when they were first needed.
@@ -194,11 +185,6 @@ impl Store {
 
     fn folder(&self, experiment: &str) -> PathBuf {
         self.root.join(experiment)
-    }
-
-    /// The folder of a single cell.
-    pub fn cell_folder(&self, experiment: &str, id: &str) -> PathBuf {
-        self.folder(experiment).join(id)
     }
 }
 

@@ -2,35 +2,22 @@
 //!
 //! *Invariant*: if several packs hold a cell, the one of the highest generation counts.
 
-use super::batch::Batch;
+use super::pack::Pack;
 use super::parquet::TraceRows;
-use super::paths::{file_name, is_pack, subfolders};
+use super::paths::{contents, file_name, is_pack};
 use exactfed_runner::files::Error;
 use exactfed_runner::panics::lock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The folder of a pack, and the pack or why its index is not as it was written.
-pub type OpenedPack = (PathBuf, Result<Batch, Error>);
-
-/// All packs below an experiment's folder, in the order of their generations.
-pub fn open_packs(folder: &Path) -> Result<Vec<OpenedPack>, Error> {
-    let mut packs = Vec::new();
-    for place in subfolders(folder)? {
-        if is_pack(&file_name(&place)) {
-            let pack = Batch::open(&place);
-            packs.push((place, pack));
-        }
-    }
-    packs.sort_by_key(|(_, pack)| pack.as_ref().ok().and_then(|pack| pack.head.generation));
-    Ok(packs)
-}
-
 /// The packs of an experiment.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Packs {
-    packs: Vec<Arc<Batch>>,
+    /// Those whose index is as it was written, in the order of their generations.
+    pub packs: Vec<Arc<Pack>>,
+    /// Why the index of each other one is not.
+    pub damaged: Vec<(PathBuf, Error)>,
     /// The pack that holds a cell, and the number of the cell in it.
     places: HashMap<Box<str>, (u32, u32)>,
 }
@@ -38,21 +25,42 @@ pub struct Packs {
 impl Packs {
     /// The packs below an experiment's folder.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let (mut packs, mut places) = (Vec::new(), HashMap::new());
-        for (k, (_, pack)) in open_packs(folder)?.into_iter().enumerate() {
-            let pack = pack?;
-            for (i, (id, _)) in pack.cells().enumerate() {
-                places.insert(id.into(), (k as u32, i as u32));
+        let (mut packs, mut damaged) = (Vec::new(), Vec::new());
+        for path in contents(folder)?.1 {
+            if !is_pack(&file_name(&path)) {
+                continue;
             }
-            packs.push(Arc::new(pack));
+            match Pack::open(&path) {
+                Ok(pack) => packs.push(pack),
+                // A run may have replaced it since the folder was listed.
+                Err(_) if path.symlink_metadata().is_err() => {}
+                Err(e) => damaged.push((path, e)),
+            }
         }
-        Ok(Self { packs, places })
+        packs.sort_by_key(|pack| pack.head.generation);
+        let mut all = Self { damaged, ..Self::default() };
+        packs.into_iter().for_each(|pack| all.push(pack));
+        Ok(all)
     }
 
-    /// The pack that holds a cell, and the number of the cell in it.
-    pub fn find(&self, id: &str) -> Option<(Arc<Batch>, usize)> {
-        let (pack, i) = self.place(id)?;
-        Some((self.packs[pack as usize].clone(), i as usize))
+    /// Adds a pack that counts before all others.
+    pub fn push(&mut self, pack: Pack) {
+        let k = self.packs.len() as u32;
+        let places = pack.ids().enumerate().map(|(i, id)| (id.into(), (k, i as u32)));
+        self.places.extend(places);
+        self.packs.push(Arc::new(pack));
+    }
+
+    /// The pack that holds a cell, and the number of the cell in it; `None` if no pack does.
+    ///
+    /// # Errors
+    /// If no pack does whose index can be read, and there are others.
+    pub fn find(&self, id: &str) -> Result<Option<(Arc<Pack>, usize)>, Error> {
+        match (self.place(id), self.damaged.first()) {
+            (Some((pack, i)), _) => Ok(Some((self.packs[pack].clone(), i))),
+            (None, Some((_, e))) => Err(e.clone()),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Ids of all cells, in no order.
@@ -60,19 +68,24 @@ impl Packs {
         self.places.keys().map(|id| &**id)
     }
 
-    /// The position of a cell among all, for reading one after another.
-    pub fn place(&self, id: &str) -> Option<(u32, u32)> {
-        self.places.get(id).copied()
+    /// The number of the pack that holds a cell, and that of the cell in it.
+    pub fn place(&self, id: &str) -> Option<(usize, usize)> {
+        self.places.get(id).map(|(pack, i)| (*pack as usize, *i as usize))
+    }
+
+    /// The cells of the `k`-th pack that no later one holds.
+    pub fn current(&self, k: usize) -> Vec<usize> {
+        let cells = self.packs[k].ids().enumerate();
+        cells.filter(|(i, id)| self.place(id) == Some((k, *i))).map(|(i, _)| i).collect()
     }
 
     /// The generation of a pack that counts before all existing ones.
     pub fn next_generation(&self) -> u64 {
-        let last = self.packs.iter().filter_map(|pack| pack.head.generation).max();
-        last.unwrap_or(0).saturating_add(1)
+        self.packs.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
 }
 
-/// The rows of a batch, read by whoever needs them first.
+/// The rows of a pack, read by whoever needs them first.
 type SharedRows = Arc<OnceLock<Result<TraceRows, Error>>>;
 
 /// The rows of the packs that were read last.
@@ -83,15 +96,15 @@ impl RecentRows {
     /// The number of packs whose rows are held: more than threads read at a time.
     const MOST: usize = 8;
 
-    /// The rows of a batch. Those of a single cell are not held: nobody reads them twice.
-    pub fn rows(&self, batch: &Batch) -> SharedRows {
-        if batch.head.generation.is_none() {
+    /// The rows of a pack. Those of a single cell are not held: nobody reads them twice.
+    pub fn rows(&self, pack: &Pack) -> SharedRows {
+        if pack.len() == 1 {
             return SharedRows::default();
         }
         let mut recent = lock(&self.0);
-        let position = recent.iter().position(|(folder, _)| *folder == batch.folder);
+        let position = recent.iter().position(|(path, _)| *path == pack.path);
         let found = position.map(|i| recent.remove(i));
-        let found = found.unwrap_or_else(|| (batch.folder.clone(), Arc::default()));
+        let found = found.unwrap_or_else(|| (pack.path.clone(), Arc::default()));
         let rows = found.1.clone();
         recent.push(found);
         if recent.len() > Self::MOST {

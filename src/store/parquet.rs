@@ -7,24 +7,12 @@ use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
-use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::ops::Range;
 
-/// The bytes of a Parquet file with the rows of these cells, one after another. Its metadata
-/// have the settings of `single`, where the file holds that cell alone.
-pub fn write(
-    plan: &Plan,
-    provenance: &Provenance,
-    single: Option<&Cell>,
-    cells: &[Done<'_>],
-) -> PolarsResult<Vec<u8>> {
-    encode(metadata(plan, provenance, single), frame(plan, cells)?)
-}
-
-fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult<Vec<u8>> {
+/// The bytes of a file with these metadata and rows.
+pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult<Vec<u8>> {
     let mut bytes = Vec::new();
-    let metadata = KeyValueMetadata::from_static(metadata);
     // A small file is mostly metadata: compressing it takes time and saves nothing.
     let small = frame.height() < SMALL;
     let compression =
@@ -33,26 +21,29 @@ fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsResult
         .with_compression(compression)
         .with_statistics(StatisticsOptions::empty())
         .set_parallel(false)
-        .with_key_value_metadata(Some(metadata))
+        .with_key_value_metadata(Some(KeyValueMetadata::from_static(metadata)))
         .finish(&mut frame)?;
     Ok(bytes)
 }
 
-/// The bytes of a file with these rows alone.
-pub fn select_rows(bytes: Vec<u8>, rows: &[Range<usize>]) -> PolarsResult<Vec<u8>> {
+/// The value of this key in the metadata of a file, and these of its rows.
+pub fn select_rows(
+    bytes: Vec<u8>,
+    key: &str,
+    rows: &[Range<usize>],
+) -> PolarsResult<(String, DataFrame)> {
     let mut reader = ParquetReader::new(Cursor::new(&*bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
-    let own = metadata.into_iter().flatten().filter(|pair| pair.key.starts_with("exactfed."));
-    let own = own.map(|pair| (pair.key.to_string(), pair.value.unwrap_or_default().to_string()));
-    let own = own.collect();
-    let frame = decode(bytes)?;
+    let value = metadata.into_iter().flatten().find(|pair| pair.key == key);
+    let value = value.and_then(|pair| pair.value).unwrap_or_default().to_string();
+    let frame = decode(bytes, None)?;
     let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
     let mut all = parts.next().ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
     for part in parts {
         all.vstack_mut_owned(part)?;
     }
     all.rechunk_mut();
-    encode(own, all)
+    Ok((value, all))
 }
 
 /// A column, and the part of a cost that it holds.
@@ -71,26 +62,49 @@ pub const COSTS: [CostColumn; 6] = [
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-fn metadata(plan: &Plan, provenance: &Provenance, single: Option<&Cell>) -> Vec<(String, String)> {
-    let cell = single.map(|cell| {
-        let identity = &cell.identity;
-        [
-            ("cell", cell.id.clone()),
-            ("settings", identity.canonical().to_string()),
-            ("seed", identity.seed.to_string()),
-        ]
-    });
-    [
-        ("experiment", plan.experiment.clone()),
-        ("manifest", plan.source.text.clone()),
-        ("version", provenance.version.clone()),
-        ("commit", provenance.commit.clone()),
-        ("dirty", provenance.dirty.to_string()),
-    ]
-    .into_iter()
-    .chain(cell.into_iter().flatten())
-    .map(|(key, value)| (format!("exactfed.{key}"), value))
-    .collect()
+/// The columns that every row has, but the last.
+fn required() -> Vec<(String, DataType)> {
+    use DataType::{Float64, String as Text, UInt32, UInt64};
+    let mut all: Vec<(String, DataType)> =
+        ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
+    all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
+    all.push(("local_steps".into(), UInt64));
+    all.extend(["instance", "replicate"].map(|name| (name.into(), UInt32)));
+    all.push(("round".into(), UInt64));
+    all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
+    all
+}
+
+/// The columns of which a pack may have no values: what is measured.
+fn optional() -> Vec<(String, DataType)> {
+    let list = DataType::List(Box::new(DataType::Float64));
+    let mut all = vec![("sq_error".into(), DataType::Float64)];
+    all.extend(Metric::ALL.iter().map(|m| (m.column().into(), DataType::Float64)));
+    all.push(("theta".into(), list.clone()));
+    all.extend(TimeAverage::ALL.iter().map(|a| (a.column(), list.clone())));
+    all
+}
+
+/// The last column.
+const OUTCOME: &str = "outcome";
+
+/// All columns of a file in their order.
+pub fn schema() -> Vec<(String, DataType)> {
+    let last = (OUTCOME.to_owned(), DataType::String);
+    required().into_iter().chain(optional()).chain([last]).collect()
+}
+
+/// Whether a pack may have no values in a column.
+pub fn is_optional(name: &str) -> bool {
+    optional().iter().any(|(optional, _)| optional == name)
+}
+
+/// The names of the optional columns that have values.
+pub fn optional_columns(frame: &DataFrame) -> Vec<String> {
+    let mut names: Vec<String> = optional().into_iter().map(|(name, _)| name).collect();
+    let has_values = |column: &Column| column.null_count() < column.len();
+    names.retain(|name| frame.column(name).is_ok_and(has_values));
+    names
 }
 
 /// All rows in their order: the cell, the trace, and the number of the row in the trace.
@@ -103,7 +117,8 @@ fn rows<'a>(
     })
 }
 
-fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
+/// The rows of these cells, one after another.
+pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     let height = rows(cells).count();
     let experiment = StringChunked::full("experiment".into(), &plan.experiment, height);
     let text = |name: &str, value: fn(&Cell) -> &str| {
@@ -145,46 +160,44 @@ fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     columns.extend(COSTS.map(cost));
     columns.extend(measured(cells));
     let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
-    columns.push(StringChunked::from_iter_values("outcome".into(), outcomes).into_column());
+    columns.push(StringChunked::from_iter_values(OUTCOME.into(), outcomes).into_column());
     DataFrame::new(height, columns)
 }
 
-/// The columns of measured values: each that any trace has, null where a trace has none.
+/// The columns of measured values, null where a trace has none.
 fn measured(cells: &[Done<'_>]) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let mut number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
+    let number = |name: &str, values: &dyn Fn(&Trace) -> Option<&Vec<f64>>| {
         let values = rows(cells).map(|(_, trace, i)| values(trace)?.get(i).copied());
-        let values = Float64Chunked::from_iter_options(name.into(), values);
-        if values.null_count() < values.len() {
-            columns.push(values.into_column());
-        }
+        Float64Chunked::from_iter_options(name.into(), values).into_column()
     };
-    number("sq_error", &|trace| Some(&trace.sq_error));
-    number("sq_error_limit", &|trace| Some(&trace.sq_error_limit));
-    let traces = || cells.iter().flat_map(|new| &new.traces);
-    let names: BTreeSet<Metric> = traces().flat_map(|t| &t.further).map(|(m, _)| *m).collect();
-    for metric in names {
-        number(metric.column(), &|trace| {
-            trace.further.iter().find(|(m, _)| *m == metric).map(|(_, values)| values)
-        });
+    let mut columns = vec![number("sq_error", &|trace| Some(&trace.sq_error))];
+    for metric in Metric::ALL {
+        columns.push(number(metric.column(), &|trace| match metric {
+            Metric::SqErrorLimit => Some(&trace.sq_error_limit),
+            _ => trace.further.iter().find(|(m, _)| m == metric).map(|(_, values)| values),
+        }));
     }
-    if cells.iter().any(|new| new.cell.identity.record.iterates) {
-        let iterate = |trace: &Trace, row: usize| {
-            let d = trace.theta.len() / trace.rows();
-            trace.theta[row * d..][..d].to_vec()
-        };
-        columns.push(list("theta".into(), cells, iterate));
-    }
-    let names: BTreeSet<TimeAverage> =
-        traces().flat_map(|t| &t.averages).map(|(name, _)| *name).collect();
-    for name in names {
+    let height = rows(cells).count();
+    let list = |name: &str, is_measured: bool, value: &dyn Fn(&Trace, usize) -> Vec<f64>| {
+        if is_measured {
+            return list(name.into(), cells, value);
+        }
+        let kind = DataType::List(Box::new(DataType::Float64));
+        Column::full_null(name.into(), height, &kind)
+    };
+    let recorded = cells.iter().any(|new| new.cell.identity.record.iterates);
+    columns.push(list("theta", recorded, &|trace, row| {
+        let d = trace.theta.len() / trace.rows();
+        trace.theta[row * d..][..d].to_vec()
+    }));
+    for name in TimeAverage::ALL {
+        let found = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
+        let any = cells.iter().flat_map(|new| &new.traces).any(|trace| found(trace).is_some());
         // One value per run, in its last row.
-        let average = |trace: &Trace, row: usize| {
-            let average =
-                trace.averages.iter().find(|(n, _)| *n == name && row + 1 == trace.rows());
-            average.map_or(Vec::new(), |(_, values)| values.clone())
-        };
-        columns.push(list(name.column(), cells, average));
+        columns.push(list(&name.column(), any, &|trace, row| {
+            let average = found(trace).filter(|_| row + 1 == trace.rows());
+            average.map_or(Vec::new(), |i| trace.averages[i].1.clone())
+        }));
     }
     columns
 }
@@ -202,41 +215,37 @@ fn list(name: String, cells: &[Done<'_>], value: impl Fn(&Trace, usize) -> Vec<f
     builder.finish().into_column()
 }
 
-/// Checks that the rows of a file are those of these cells, in this order: of each so many, or
-/// of a single one all. Returns the names of the file's columns.
+/// Checks that the rows of a file are those of these cells, in this order: of each so many.
 pub fn check_cells<'a>(
     bytes: &[u8],
-    cells: impl IntoIterator<Item = (&'a str, Option<usize>)>,
-) -> PolarsResult<Vec<String>> {
-    let mut reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
-    let schema = reader.schema()?;
+    cells: impl IntoIterator<Item = (&'a str, usize)>,
+) -> PolarsResult<()> {
+    let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish()?;
-    let named = frame.column("cell")?.str()?;
-    let height = frame.height();
-    let (mut named, mut expected) = (named.iter(), 0_usize);
+    let (mut named, mut expected) = (frame.column("cell")?.str()?.iter(), 0_usize);
     for (cell, rows) in cells {
-        let rows = rows.unwrap_or(height);
         expected = expected.saturating_add(rows);
         if let Some(other) = named.by_ref().take(rows).find(|name| *name != Some(cell)) {
             let other = other.unwrap_or("none");
             polars_bail!(ComputeError: "has rows of cell {other} where those of {cell} belong");
         }
     }
-    match height == expected {
-        true => Ok(schema.iter_names().map(ToString::to_string).collect()),
-        false => polars_bail!(ComputeError: "has {height} rows, not {expected}"),
+    match frame.height() {
+        height if height == expected => Ok(()),
+        height => polars_bail!(ComputeError: "has {height} rows, not {expected}"),
     }
 }
 
-/// The rows of a Parquet file.
-fn decode(bytes: Vec<u8>) -> PolarsResult<DataFrame> {
-    ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None).finish()
+/// The rows of a file, of these columns or of all.
+pub fn decode(bytes: Vec<u8>, columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
+    let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
+    reader.with_columns(columns).finish()
 }
 
 /// The rows of a file, column by column.
 pub struct TraceRows {
-    /// As they were read.
-    pub frame: DataFrame,
+    /// The bytes that they take, approximately.
+    pub bytes: usize,
     replicate: Vec<u32>,
     sq_error: Vec<f64>,
     outcome: Vec<Outcome>,
@@ -249,23 +258,18 @@ pub struct TraceRows {
 }
 
 impl TraceRows {
-    /// All rows of a file.
-    pub fn read(bytes: Vec<u8>) -> PolarsResult<Self> {
-        Self::from_frame(decode(bytes)?)
-    }
-
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.replicate.len()
-    }
-
-    fn from_frame(frame: DataFrame) -> PolarsResult<Self> {
+    /// All rows of a file, in which these optional columns have values.
+    pub fn read(bytes: Vec<u8>, optional: &[String]) -> PolarsResult<Self> {
+        let costs = COSTS.iter().map(|(name, _)| *name);
+        let required = ["replicate", "round", OUTCOME].into_iter().chain(costs);
+        let columns = required.map(str::to_owned).chain(optional.iter().cloned()).collect();
+        let frame = decode(bytes, Some(columns))?;
         let replicate: Vec<u32> = frame.column("replicate")?.u32()?.into_no_null_iter().collect();
         // Each replicate has a row, so that no number of one can ask for more room.
         if replicate.iter().any(|r| *r as usize >= replicate.len()) {
             polars_bail!(ComputeError: "has replicates without rows");
         }
-        let outcome = frame.column("outcome")?.str()?.iter();
+        let outcome = frame.column(OUTCOME)?.str()?.iter();
         let outcome = outcome.map(|o| o.and_then(Outcome::named).unwrap_or_default()).collect();
         let number = |name: &str| -> PolarsResult<Vec<Option<f64>>> {
             match frame.column(name) {
@@ -304,8 +308,13 @@ impl TraceRows {
             theta: lists("theta")?,
             averages,
             replicate,
-            frame,
+            bytes: frame.estimated_size(),
         })
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.replicate.len()
     }
 
     /// The final errors of the cell in these rows, one per replicate; `None` if it diverged.

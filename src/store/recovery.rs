@@ -1,57 +1,65 @@
 //! Recovery: removes the leftovers of an interrupted run, and quarantines damaged results.
 //!
-//! *Invariant*: only folders that were never complete are removed; damaged ones are renamed.
-//! Whoever recovers an experiment holds its lock.
+//! *Invariant*: only files that were never complete, and rows of cells that a later pack holds, are
+//! removed; damaged files are renamed. Whoever recovers an experiment holds its lock.
 
 use super::Store;
-use super::packs::open_packs;
-use super::paths::{DAMAGED, file_name, is_cell, subfolders};
-use exactfed_runner::files::{Error, REPLACED, WRITING, error, remove_leftovers};
+use super::packs::Packs;
+use super::paths::{DAMAGED, contents, failed_cell, file_name};
+use exactfed_runner::files::{Error, error, remove_leftovers};
+use exactfed_runner::panics::lock;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl Store {
-    /// Removes folders that were being written, restores one that was being replaced, and
-    /// quarantines packs that are not as they were written. Returns the error of each of these
-    /// packs and the folder where it is now.
+    /// Removes files that were being written and results that were replaced, and quarantines files
+    /// that are not as they were written. Returns the error of each of these and where it is now.
     ///
     /// # Errors
-    /// If a folder cannot be read or moved.
+    /// If a file cannot be read, renamed or removed.
     pub fn recover(&self, experiment: &str) -> Result<Vec<(Error, PathBuf)>, Error> {
         self.refuse_links(experiment)?;
         let folder = self.folder(experiment);
-        for path in subfolders(&folder)? {
-            let name = file_name(&path);
-            if name.starts_with(WRITING) {
-                fs::remove_dir_all(&path).map_err(|e| error(&path, e))?;
-            } else if let Some(replaced) = name.strip_prefix(REPLACED) {
-                // It is renamed back, or removed if the new one is there.
-                let place = folder.join(replaced);
-                let done = match place.symlink_metadata() {
-                    Ok(_) => fs::remove_dir_all(&path),
-                    Err(_) => fs::rename(&path, &place),
-                };
-                done.map_err(|e| error(&path, e))?;
-            }
-        }
         remove_leftovers(&folder);
-        let mut quarantined = Vec::new();
-        for (place, pack) in open_packs(&folder)? {
-            if let Err(e) = pack.and_then(|pack| pack.check()) {
-                quarantined.push((e, rename_damaged(&place)?));
+        let packs = Packs::open(&folder)?;
+        let mut damaged = packs.damaged.clone();
+        let checked = packs.packs.iter().filter_map(|pack| Some((pack, pack.check().err()?)));
+        damaged.extend(checked.map(|(pack, e)| (pack.path.clone(), e)));
+        for path in contents(&folder)?.1 {
+            if let Some(id) = failed_cell(&file_name(&path))
+                && let Err(e) = self.failed(experiment, id)
+            {
+                damaged.push((path, e));
             }
         }
+        let packs = if damaged.is_empty() { Some(packs) } else { None };
+        let renamed = damaged.into_iter().map(|(path, e)| Ok((e, rename_damaged(&path)?)));
+        let quarantined = renamed.collect::<Result<_, Error>>()?;
         self.forget_packs(experiment);
+        if let Some(packs) = packs {
+            lock(&self.packs).insert(experiment.to_owned(), Arc::new(packs));
+        }
+        self.remove_superseded(experiment)?;
         Ok(quarantined)
     }
 
-    /// Quarantines the folder of a damaged cell and returns where it is now.
-    ///
-    /// # Errors
-    /// If it cannot be renamed.
-    pub fn quarantine(&self, experiment: &str, id: &str) -> Result<PathBuf, Error> {
-        debug_assert!(is_cell(id));
-        rename_damaged(&self.cell_folder(experiment, id))
+    /// Removes the rows of cells that a later pack holds, so that a reader of all packs finds each cell
+    /// once.
+    pub(super) fn remove_superseded(&self, experiment: &str) -> Result<(), Error> {
+        let packs = self.packs(experiment)?;
+        for (k, pack) in packs.packs.iter().enumerate() {
+            let current = packs.current(k);
+            if current.len() == pack.len() {
+                continue;
+            }
+            if !current.is_empty() {
+                pack.copy(&self.folder(experiment), &current)?;
+            }
+            fs::remove_file(&pack.path).map_err(|e| error(&pack.path, e))?;
+            self.forget_packs(experiment);
+        }
+        Ok(())
     }
 }
 

@@ -102,25 +102,22 @@ pub type Columns = BTreeMap<String, Vec<f64>>;
 /// Theory that takes long and is cached with the results. Nothing depends on what is cached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cached {
-    /// The exact moments of a cell.
-    Moments {
-        /// Name of the experiment.
-        experiment: String,
-        /// Content id of the cell.
-        id: String,
-    },
+    /// The exact moments of a cell at its recorded rounds, by its content id.
+    Moments(String),
     /// A frontier, by the content of the instance and of the search.
     Frontier(String),
     /// How heterogeneous an instance is, by its content and oracle.
     Measures(String),
+    /// The optimum of an instance and the bound on its error, by the content of the instance.
+    Optimum(String),
 }
 
 impl Cached {
     /// The version of the numbers: it rises when the same computation gives others.
     pub fn version(&self) -> u32 {
         match self {
-            Self::Moments { .. } => moments::VERSION,
-            Self::Frontier(_) | Self::Measures(_) => 1,
+            Self::Moments(_) => moments::VERSION,
+            Self::Frontier(_) | Self::Measures(_) | Self::Optimum(_) => 1,
         }
     }
 }

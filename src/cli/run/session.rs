@@ -74,7 +74,7 @@ impl Session<'_> {
         }
         self.report_others(plan, follower);
         let found = self.pool.install(|| statuses(store, plan, &all));
-        let (done, failed) = self.stored(plan, &all, &found, follower)?;
+        let (done, failed) = self.stored(plan, &all, &found, follower);
         let wanted = all.iter().zip(&found).filter(|(_, status)| self.options.wants(status));
         let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
         let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
@@ -111,30 +111,24 @@ impl Session<'_> {
     }
 
     /// The number of cells that are done, and those that failed before and are not run again.
-    /// Damaged cells are quarantined.
     fn stored<'a>(
         &self,
         plan: &Plan,
         cells: &[&'a Cell],
         found: &[Status],
         follower: &dyn Follower,
-    ) -> Result<(usize, Vec<Failed<'a>>), Failure> {
+    ) -> (usize, Vec<Failed<'a>>) {
         let name = &plan.experiment;
         let (mut done, mut failed) = (0, Vec::new());
         for (cell, status) in cells.iter().copied().zip(found) {
             match status {
-                Status::Damaged(reason) => {
-                    let moved = self.store.quarantine(name, &cell.id)?;
-                    let moved = moved.display();
-                    follower.warning(&format!("{name}: {reason}; moved to {moved} and run again"));
-                }
                 Status::Done => done += 1,
                 Status::Failed(reason) if !self.options.wants(status) => {
                     let id = &cell.id;
                     follower.message(&format!("{name}: cell {id} failed before: {reason}"));
                     failed.push(Failed { cell, reason: reason.clone() });
                 }
-                Status::Failed(_) | Status::Missing => {}
+                Status::Failed(_) | Status::Missing | Status::Damaged(_) => {}
             }
         }
         if !failed.is_empty() {
@@ -142,7 +136,7 @@ impl Session<'_> {
             let text = format!("{name}: --rerun-failed runs the {failed} again that failed before");
             follower.message(&text);
         }
-        Ok((done, failed))
+        (done, failed)
     }
 
     /// Runs these cells, when `before` of `all` cells of the command are done.

@@ -26,7 +26,7 @@ pub fn check(
     let going_on = || !interrupt.is_requested();
     let moments = cells.par_iter().filter(|_| going_on());
     let mut checked: Vec<CheckedCache> =
-        moments.filter_map(|cell| store.check_cached(&cacheable_moments(plan, cell))).collect();
+        moments.filter_map(|cell| store.check_cached(&cacheable_moments(cell))).collect();
     let mut seen = HashSet::new();
     let scenarios = cells.iter().flat_map(|cell| &cell.scenarios);
     let instances = scenarios.filter(|scenario| seen.insert(&*scenario.key));

@@ -32,8 +32,8 @@ impl<'a> MomentsCache<'a> {
     }
 
     /// The exact moments of a cell.
-    pub(super) fn columns(self, plan: &Plan, prepared: &Prepared<'_>) -> ExpectedColumns {
-        let what = cached_moments(plan, prepared);
+    pub(super) fn columns(self, prepared: &Prepared<'_>) -> ExpectedColumns {
+        let what = Cached::Moments(prepared.cell.id.clone());
         let cached = match self {
             Self::Off => None,
             Self::Read(results) | Self::ReadAndWrite(results) => results.cached(&what),
@@ -49,14 +49,10 @@ impl<'a> MomentsCache<'a> {
     }
 }
 
-fn cached_moments(plan: &Plan, prepared: &Prepared<'_>) -> Cached {
-    Cached::Moments { experiment: plan.experiment.clone(), id: prepared.cell.id.clone() }
-}
-
 /// The exact moments of a cell, to check their cache.
-pub fn cacheable_moments<'a>(plan: &Plan, prepared: &'a Prepared<'_>) -> Cacheable<'a> {
+pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     let compute = || mean_columns(prepared).ok();
-    Cacheable { what: cached_moments(plan, prepared), compute: Box::new(compute) }
+    Cacheable { what: Cached::Moments(prepared.cell.id.clone()), compute: Box::new(compute) }
 }
 
 /// The quantities that moments of an instance give at every recorded round.

@@ -70,7 +70,7 @@ impl<'a> Theory<'a> {
         cache: MomentsCache<'_>,
     ) -> Self {
         let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
-        let columns = |p: &'a Prepared<'a>| (p.cell.id.as_str(), cache.columns(plan, p));
+        let columns = |p: &'a Prepared<'a>| (p.cell.id.as_str(), cache.columns(p));
         let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
         let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
             Err(predict::NoMoments::Costly(cost)) => {

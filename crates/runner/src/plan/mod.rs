@@ -159,7 +159,7 @@ fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S
 }
 
 impl Identity {
-    /// The canonical text that is hashed, also the body of `cell.toml`.
+    /// The canonical text that is hashed, also in the index of a pack.
     pub fn canonical(&self) -> toml::Table {
         toml::Table::try_from(self).expect("settings are plain tables")
     }

@@ -210,7 +210,7 @@ fn a_list_of_lists_is_an_axis_of_lists() {
     }
 }
 
-/// Ids are hashed from texts of tables that cells share; `cell.toml` has the whole.
+/// Ids are hashed from texts of tables that cells share; an index has the whole.
 #[test]
 fn an_id_is_the_hash_of_the_canonical_text() {
     let nested = TEXT

@@ -197,7 +197,7 @@ array=$(sed -n 's/^cancel: *scancel \([0-9]*\) .*/\1/p' "$folder/jobs")
 running_task() {
     for found in $(squeue -h -r -j "$array" -t R -o %K 2> /dev/null); do
         case " $* " in *" $found "*) continue ;; esac
-        if [ -n "$(find "$folder/tasks/$found" -name cell.toml 2> /dev/null)" ]; then
+        if [ -n "$(find "$folder/tasks/$found" -name "*.parquet" 2> /dev/null)" ]; then
             return
         fi
     done

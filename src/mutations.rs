@@ -430,7 +430,7 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
     let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let cache = stored.map_or(MomentsCache::Off, |store| MomentsCache::Read(store));
-    let theory = Theory::new(&plan, &prepared, &moments, cache);
+    let theory = Theory::new(&prepared, &moments, cache);
     let frontiers = stored.map(|store| frontier::frontiers(&plan, store, &|_| ()).unwrap());
     let frontiers = frontiers.unwrap_or_default();
     Some(rows(&Subject { plan: &plan, prepared: &prepared, theory: &theory, frontiers, traces }))

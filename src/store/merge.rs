@@ -10,7 +10,7 @@ use super::paths::{contents, failed_cell, file_name};
 use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
 use crate::stats::looks::Looks;
 use exactfed_runner::files::Error;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 /// An experiment, and two folders with the looks that each has planned for the same cells.

@@ -1,7 +1,6 @@
 //! Traces in Parquet, written and read by polars.
 
 use exactfed_core::federated::Cost;
-use exactfed_evidence::results::Provenance;
 use exactfed_runner::manifest::{Metric, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Done;

@@ -47,21 +47,22 @@ fn cached(bench: &Bench, folder: &str, is_cache: impl Fn(&Path) -> bool) -> Path
 
 /// Writes other numbers into a cache, for the cell or key `of`, with the hash that they have.
 fn forge(cache: &Path, of: Option<&str>, change: impl FnOnce(&mut Vec<f64>)) {
-    let bytes = fs::read(cache).unwrap();
+    let whole = fs::read(cache).unwrap();
+    let bytes = &whole[..whole.len() - "# sha256 \n".len() - 64];
     let end = bytes.iter().position(|b| *b == b'\n').unwrap();
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
     let mut parts: Vec<&str> = head.split(' ').collect();
-    assert_eq!((parts[0], parts.len()), ("exactfed-columns", 6));
+    assert_eq!((parts[0], parts.len()), ("exactfed-columns", 5));
     parts[2] = of.unwrap_or(parts[2]);
     let number = |b: &[u8]| f64::from_le_bytes(b.try_into().unwrap());
     let mut numbers: Vec<f64> = bytes[end + 1..].chunks_exact(8).map(number).collect();
     change(&mut numbers);
-    let body: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let head = parts[1..5].join(" ");
-    let sum = hash(&[head.as_bytes(), &body].concat());
-    let whole = [format!("exactfed-columns {head} {sum}\n").as_bytes(), &body].concat();
-    assert_ne!(whole, bytes);
-    fs::write(cache, whole).unwrap();
+    let mut forged = (parts.join(" ") + "\n").into_bytes();
+    forged.extend(numbers.iter().flat_map(|x| x.to_le_bytes()));
+    let last = format!("# sha256 {}\n", hash(&forged));
+    forged.extend(last.as_bytes());
+    assert_ne!(forged, whole);
+    fs::write(cache, forged).unwrap();
 }
 
 fn page(bench: &Bench) -> String {
@@ -93,7 +94,7 @@ fn forged_moments_are_found() {
     let output = bench.run(&["verify", "--all"]).expect(0);
     output.prints("2 of 2 cells run again: 2 bit-identical, 0 different, 0 not comparable");
     output.prints("of theory computed again: 0 different");
-    let cache = cached(&bench, "results/m", |file| file.ends_with("theory.columns"));
+    let cache = cached(&bench, "results/.moments", |_| true);
     forge(&cache, None, |numbers| numbers.iter_mut().for_each(|x| *x *= 100.0));
     // It changes a verdict, and nothing else notices it.
     let forged = page(&bench);
@@ -197,13 +198,13 @@ fn moments_of_a_cell_without_moments_are_found() {
     bench.compute(&["other.toml"]);
     bench.compute(&["m.toml"]);
     bench.run(&["report", "--quiet"]);
-    let theirs = cached(&bench, "results/other", |file| file.ends_with("theory.columns"));
-    let cell = bench.cells("results/m").remove(0);
-    let place = bench.path(&format!("{cell}/theory.columns"));
+    let theirs = cached(&bench, "results/.moments", |_| true);
+    let line = bench.run(&["digest", "--experiment", "m"]).expect(0).out;
+    let id = line.split(' ').next().unwrap().to_owned();
+    let place = bench.path(&format!("results/.moments/{id}"));
     assert!(!place.exists());
     fs::copy(theirs, &place).unwrap();
-    let id = cell.replace("results/m/", "");
     forge(&place, Some(&id), |_| {});
     let output = bench.run(&["verify", "--all"]).expect(1);
-    output.prints(&format!("m/{id}/theory.columns is not what is computed now"));
+    output.prints(&format!(".moments/{id} is not what is computed now"));
 }

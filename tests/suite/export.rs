@@ -52,11 +52,12 @@ fn one_experiment_and_cells_of_earlier_settings() {
 #[test]
 fn a_damaged_cell_is_left_out_and_reported() {
     let bench = filled();
-    let file = bench.cells("results/smoke/logistic").remove(0);
-    let cell = file.rsplit('/').next().unwrap();
-    bench.damage(&format!("{file}/traces.parquet"));
+    let line = bench.digests("results").remove(0);
+    let cell = line.split(' ').next().unwrap();
+    let file = bench.pack_of("results/smoke/logistic", cell);
+    bench.damage(&file);
     let output = bench.run(&["export", "--out", "all.csv"]).expect(4);
-    assert!(output.err.contains(cell) && output.err.contains("hash"), "{}", output.err);
+    assert!(output.err.contains(&file) && output.err.contains("hash"), "{}", output.err);
     assert!(output.err.contains("1 damaged cell left out"), "{}", output.err);
     let text = bench.read("all.csv");
     assert!(!text.contains(cell) && output.err.contains("of 29 cells"), "{}", output.err);
@@ -139,7 +140,7 @@ fn documented_keys() -> [Vec<String>; 2] {
     let text = include_str!("../../docs/FORMAT.md");
     let block = |language: &str| -> &str {
         let block = blocks(text).into_iter().find(|block| block.language == language).unwrap().text;
-        assert!(block.contains("rows.parquet") && !block.contains("traces.parquet"), "{block}");
+        assert!(block.contains("rows.parquet"), "{block}");
         block
     };
     let names = |list: &str| -> Vec<String> {

@@ -36,7 +36,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-/// Results of one experiment of two cells, the folder of the experiment and of one
+/// Results of one experiment of two cells, the folder of the experiment, the pack of one
 /// of its cells, and a folder outside.
 struct Scene {
     bench: Bench,
@@ -94,9 +94,8 @@ type Place = fn(&Scene) -> PathBuf;
 
 #[test]
 fn cells_and_files_that_are_links_are_not_followed() {
-    let places: [Place; 4] = [
+    let places: [Place; 3] = [
         |scene| scene.cell.clone(),
-        |scene| scene.cell.join("cell.toml"),
         |scene| scene.experiment.join("experiment.toml"),
         |scene| scene.bench.path("results/exactfed.toml"),
     ];
@@ -107,7 +106,7 @@ fn cells_and_files_that_are_links_are_not_followed() {
     }
     // A link that leads nowhere makes nothing where it points.
     let scene = Scene::new();
-    for place in &places[2..] {
+    for place in &places[1..] {
         let place = place(&scene);
         fs::remove_file(&place).unwrap();
         symlink(scene.outside.join("new"), &place).unwrap();
@@ -118,7 +117,7 @@ fn cells_and_files_that_are_links_are_not_followed() {
 #[test]
 fn traces_and_experiments_that_are_links_are_refused() {
     let places: [(Place, &[&str]); 3] = [
-        (|scene| scene.cell.join("traces.parquet"), &["report", "--quiet"]),
+        (|scene| scene.cell.clone(), &["report", "--quiet"]),
         (|scene| scene.experiment.clone(), &["run", MANIFEST, "--quiet"]),
         (|scene| scene.bench.path("results/smoke"), &["run", MANIFEST, "--quiet"]),
     ];
@@ -265,10 +264,9 @@ fn results_of_every_kind() -> (Bench, Vec<PathBuf>) {
         "/experiment.toml",
         "/looks.toml",
         "/shown.toml",
-        "/failed.toml",
-        "/cell.toml",
-        "/traces.parquet",
-        "/theory.columns",
+        ".moments/",
+        ".failed.toml",
+        ".parquet",
     ] {
         let is_there = places.iter().any(|place| place.to_str().unwrap().contains(name));
         assert!(is_there, "the results have no {name}");
@@ -419,19 +417,14 @@ fn each<'p>(folder: &Path, places: &'p [PathBuf]) -> Vec<(&'p Path, Planted)> {
     places.iter().flat_map(planted).collect()
 }
 
-/// The same of a pack, which larger experiments have in place of folders of single cells.
+/// The same of a pack of many cells, which larger experiments have.
 #[test]
 fn no_command_waits_for_or_leaves_by_what_takes_a_place_in_a_pack() {
     let steps = array((1..=1001).map(|i| f64::from(i) * 1e-4));
     let bench = Bench::ran(&edited(TINY, &[("step-size = 0.1", &format!("step-size = {steps}"))]));
     bench.copy_folder("results", "sound");
-    let pack = bench.cells("sound/m").into_iter().find(|name| name.contains("/pack-")).unwrap();
-    let pack = Path::new(&pack).strip_prefix("sound").unwrap().to_owned();
-    let files = files_below(&bench.path("sound").join(&pack));
-    let mut places: Vec<PathBuf> =
-        files.iter().map(|f| pack.join(f.file_name().unwrap())).collect();
-    assert_eq!(places.len(), 2, "{places:?}");
-    places.push(pack);
+    let pack = bench.cells("sound/m").remove(0);
+    let places = [Path::new(&pack).strip_prefix("sound").unwrap().to_owned()];
     let digests = bench.digests("sound");
     for (place, planted) in each(&bench.path("sound"), &places) {
         let about = format!("{planted:?} for {}", place.display());

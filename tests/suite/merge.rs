@@ -73,7 +73,7 @@ fn a_damaged_cell_is_left_out_or_healed() {
     }
     let whole = bench.digests("a");
     let id = first_word(&whole[7]);
-    bench.damage(&format!("a/smoke/garnet/{id}/traces.parquet"));
+    bench.damage(&bench.pack_of("a/smoke/garnet", id));
     bench.run(&["merge", "a", "--out", "c"]).expect(4).warns(&id).warns("left out");
     assert_eq!(bench.digests("c").len(), 35);
     bench.run(&["merge", "a", "b", "--out", "d"]).expect(0).warns("another folder's copy is sound");
@@ -99,9 +99,9 @@ fn other_versions_and_other_manifests_are_not_mixed() {
     output.warns("none of these folders");
 
     let id = first_word(&bench.digests("b")[0]);
-    let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
-    let newer = "version = \"9.9.9\"";
-    bench.reseal(&format!("b/smoke/garnet/{id}/cell.toml"), &[(version, newer)]);
+    let version = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+    let newer = "\"version\":\"9.9.9\"";
+    bench.reindex(&bench.pack_of("b/smoke/garnet", id), &[(version, newer)]);
     bench.run(&["merge", "b", "--out", "e"]).expect(2).warns("9.9.9: 1 cell of b");
     assert!(!bench.path("e").exists(), "nothing is written");
 }
@@ -201,8 +201,7 @@ fn packs_merge_too() {
 
     // A damaged pack is many damaged cells, and all of them heal.
     let packs = bench.cells("1/many");
-    let pack = packs.iter().find(|name| name.contains("/pack-")).unwrap();
-    bench.damage(&format!("{pack}/traces.parquet"));
+    bench.damage(&packs[0]);
     bench.run(&["merge", "1", "2", "--out", "d"]).expect(4);
     assert!(bench.digests("d").len() < 1040);
     bench.run(&["merge", "whole", "1", "--out", "e"]).expect(0);

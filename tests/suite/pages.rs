@@ -182,9 +182,8 @@ fn kept_theory_changes_no_page() {
             + &bench.read("reports/smoke/garnet/figures/convergence.svg")
     };
     let kept = || -> Vec<String> {
-        let files = bench.cells("results/smoke/garnet").into_iter();
-        let files = files.map(|cell| format!("{cell}/theory.columns"));
-        files.filter(|file| bench.path(file).exists()).collect()
+        let files = bench.contents("results/.moments").into_keys();
+        files.map(|file| format!("results/.moments/{file}")).collect()
     };
     let first = pages();
     let files = kept();

@@ -90,8 +90,8 @@ fn files_of_tables_that_were_cut_go_when_they_fit_again() {
 fn versions_are_not_mixed() {
     let bench = ran(2, "[]");
     let cell = bench.cells("results/many").remove(0);
-    let now = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
-    bench.reseal(&format!("{cell}/cell.toml"), &[(now, "version = \"0.0.9\"")]);
+    let now = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+    bench.reindex(&cell, &[(now, "\"version\":\"0.0.9\"")]);
     let output = bench.run(&["report"]).expect(2);
     let text = format!(
         "error: many cannot be reported: its cells were computed by several versions of exactfed (1 cell by 0.0.9, 7 cells by {}), which a report does not mix: compute all with one (exactfed run {FILE} --force, with the --out of these results)\n",
@@ -107,10 +107,14 @@ fn versions_are_not_mixed() {
 #[test]
 fn commits_of_a_version_are_reported() {
     let bench = ran(2, "[]");
-    let record = format!("{}/cell.toml", bench.cells("results/many")[0]);
-    let text = bench.read(&record);
-    let line = text.lines().find(|line| line.starts_with("commit = ")).unwrap();
-    bench.reseal(&record, &[(line, "commit = \"another\"")]);
+    let pack = bench.cells("results/many").remove(0);
+    let bytes = bench.read_bytes(&pack);
+    let key = b"\"commit\":\"";
+    let from = bytes.windows(key.len()).position(|part| part == key).unwrap() + key.len();
+    let length = bytes[from..].iter().position(|byte| *byte == b'"').unwrap();
+    let commit = std::str::from_utf8(&bytes[from..from + length]).unwrap();
+    let other = format!("{:x<length$}", "another");
+    bench.reindex(&pack, &[(commit, &other)]);
     bench.report();
     assert!(bench.read("reports/many/provenance.md").contains("at commit another"));
 }

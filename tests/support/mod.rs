@@ -257,8 +257,9 @@ impl Bench {
     /// Flips a bit in the middle of a file.
     pub fn damage(&self, name: &str) {
         let mut bytes = self.read_bytes(name);
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
+        // Of a pack, this is among the rows.
+        let place = bytes.len() / 16;
+        bytes[place] ^= 1;
         self.write(name, bytes);
     }
 
@@ -270,15 +271,40 @@ impl Bench {
         self.write(name, sealed(&edited(body, changes)));
     }
 
-    /// The folders of cells and packs of an experiment, sorted; without quarantined ones.
+    /// Edits the index of a pack, and names the pack by its new hash. The texts have equal lengths.
+    #[track_caller]
+    pub fn reindex(&self, pack: &str, changes: &[(&str, &str)]) {
+        let mut bytes = self.read_bytes(pack);
+        let find = |bytes: &[u8], text: &[u8]| {
+            bytes.windows(text.len()).rposition(|part| part == text).unwrap()
+        };
+        let start = find(&bytes, b"exactfed.cells\x18") + "exactfed.cells\x18".len();
+        let from = start + bytes[start..].iter().position(|byte| *byte < 0x80).unwrap() + 1;
+        let to = find(&bytes, b"# sha256 ");
+        let text = edited(std::str::from_utf8(&bytes[from..to]).unwrap(), changes);
+        assert_eq!(text.len(), to - from, "another length");
+        bytes.splice(from..to + 74, sealed(&text).into_bytes());
+        let folder = pack.rsplit_once('/').unwrap().0;
+        fs::remove_file(self.path(pack)).unwrap();
+        self.write(&format!("{folder}/{}.parquet", &hash(&bytes)[..16]), bytes);
+    }
+
+    /// The pack of an experiment that holds a cell.
+    #[track_caller]
+    pub fn pack_of(&self, experiment: &str, id: &str) -> String {
+        let holds = |pack: &String| {
+            let bytes = self.read_bytes(pack);
+            let line = format!("{{\"id\":\"{id}\"").into_bytes();
+            bytes.windows(line.len()).any(|part| part == line)
+        };
+        self.cells(experiment).into_iter().find(holds).unwrap()
+    }
+
+    /// The packs of an experiment, sorted; without quarantined ones.
     pub fn cells(&self, experiment: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(experiment)).unwrap().map(Result::unwrap);
-        let folders = entries.filter(|entry| entry.path().is_dir());
-        let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let cells = names.filter(|name| !name.contains('.'));
-        let mut cells: Vec<String> = cells.map(|name| format!("{experiment}/{name}")).collect();
-        cells.sort();
-        cells
+        let files = files_with(&self.path(experiment), "parquet");
+        let name = |file: &PathBuf| file.file_name().unwrap().to_string_lossy().into_owned();
+        files.iter().map(|file| format!("{experiment}/{}", name(file))).collect()
     }
 
     /// All files below a folder.

@@ -127,7 +127,7 @@ pub fn judged_once<'a>(
     let prepared = instances(plan, &optima(results), &planned)?;
     let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Read(results));
+    let theory = Theory::new(&prepared, &moments, MomentsCache::Read(results));
     let frontiers = frontier::frontiers(plan, results, &|_| ())?;
     Ok(claims::judge_look(stated, plan, &cells, &theory, &frontiers, level))
 }

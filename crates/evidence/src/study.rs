@@ -93,7 +93,6 @@ pub fn analyse_with<'a>(
         biases(plan, results, &prepared, &mut cells)?;
     }
     let theory = Theory::new(
-        plan,
         &prepared,
         &needs.moments(&shown, &cells),
         MomentsCache::for_plan(plan, results),

@@ -86,7 +86,9 @@ pub fn check_writable(folder: &Path) -> Result<(), Error> {
 pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     stream_atomically(path, |file| {
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| error(path, e))
-    })
+    })?;
+    path.parent().into_iter().for_each(sync_folder);
+    Ok(())
 }
 
 /// The age of an unlocked temporary file from which on it is a leftover.
@@ -276,76 +278,8 @@ pub fn create_below(root: &Path, folder: &Path) -> Result<(), Error> {
     })
 }
 
-/// The prefix of the name of a temporary file or directory.
+/// The prefix of the name of a temporary file.
 pub const WRITING: &str = ".writing-";
-/// The prefix of the name of a directory that another one is about to replace.
-pub const REPLACED: &str = ".replaced-";
-
-/// A temporary directory that is renamed when it is complete.
-pub struct TemporaryFolder {
-    folder: tempfile::TempDir,
-}
-
-impl TemporaryFolder {
-    /// An empty one below `folder`.
-    ///
-    /// # Errors
-    /// If it cannot be made.
-    pub fn new(folder: &Path) -> Result<Self, Error> {
-        let made = tempfile::Builder::new().prefix(WRITING).tempdir_in(folder);
-        Ok(Self { folder: made.map_err(|e| error(folder, e))? })
-    }
-
-    /// Writes a file in it, down to the disk.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.folder.path().join(name);
-        let write = || {
-            let mut file = fs::File::create_new(&path)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        write().map_err(|e| error(&path, e))
-    }
-
-    /// Renames it. An existing folder of that name is renamed first and removed afterwards, so
-    /// that one of them exists at any time.
-    ///
-    /// # Errors
-    /// If it cannot be moved; then the old one stays.
-    pub fn settle(self, place: &Path) -> Result<(), Error> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let _ = fs::set_permissions(self.folder.path(), fs::Permissions::from_mode(0o755));
-        }
-        sync_folder(self.folder.path());
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let old = place.with_file_name(format!("{REPLACED}{name}"));
-        let replaces = place.symlink_metadata().is_ok();
-        if replaces {
-            fs::rename(place, &old).map_err(|e| error(place, e))?;
-        }
-        if let Err(e) = fs::rename(self.folder.path(), place) {
-            if replaces {
-                let _ = fs::rename(&old, place);
-            }
-            return Err(error(place, e));
-        }
-        let _ = self.folder.keep();
-        if replaces {
-            let is_folder = old.symlink_metadata().is_ok_and(|about| about.is_dir());
-            let removed = if is_folder { fs::remove_dir_all(&old) } else { fs::remove_file(&old) };
-            removed.map_err(|e| error(&old, e))?;
-        }
-        if let Some(parent) = place.parent() {
-            sync_folder(parent);
-        }
-        Ok(())
-    }
-}
 
 /// Brings a folder's names to the disk, where a folder can be opened for that.
 fn sync_folder(path: &Path) {

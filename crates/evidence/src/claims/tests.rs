@@ -98,7 +98,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
         .collect();
     let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
-    let theory = Theory::new(plan, &prepared, &moments, MomentsCache::Off);
+    let theory = Theory::new(&prepared, &moments, MomentsCache::Off);
     judge(plan, &results, &theory, &[])
 }
 

@@ -64,7 +64,6 @@ pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
 impl<'a> Theory<'a> {
     /// Theory for these cells, with the exact moments of some of them.
     pub fn new(
-        plan: &Plan,
         prepared: &'a [Prepared<'a>],
         moments: &HashSet<&str>,
         cache: MomentsCache<'_>,

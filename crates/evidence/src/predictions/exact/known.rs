@@ -42,7 +42,7 @@ impl<'a> KnownCell<'a> {
             prepared,
             scenario,
             facts: &*scenario.instance,
-            theory: Theory::new(plan, alone, &HashSet::new(), MomentsCache::Off),
+            theory: Theory::new(alone, &HashSet::new(), MomentsCache::Off),
             moments,
             measures: OnceCell::new(),
             radii: OnceCell::new(),

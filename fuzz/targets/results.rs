@@ -42,7 +42,7 @@ fn home() -> &'static Home {
         for id in ids(&store) {
             let columns = [("a", vec![1.0, 2.0]), ("b", vec![3.0, 4.0])];
             let columns = columns.map(|(name, values)| (name.to_owned(), values)).into();
-            store.cache(&Cached::Moments { experiment: "m".into(), id }, &columns);
+            store.cache(&Cached::Moments(id), &columns);
         }
         let mut files = Vec::new();
         gather(Path::new(&results), &mut files);
@@ -147,8 +147,7 @@ fn read(root: &Path) {
             let _ = store.status(&plan.experiment, &cell.id);
             let _ = store.read(&plan.experiment, &cell.id);
             let _ = store.finals(&plan.experiment, &cell.id);
-            let (experiment, id) = (plan.experiment.clone(), cell.id.clone());
-            let _ = store.cached(&Cached::Moments { experiment, id });
+            let _ = store.cached(&Cached::Moments(cell.id.clone()));
         }
     }
     if let Ok(folder) = ResultsFolder::open(root) {

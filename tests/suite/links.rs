@@ -5,7 +5,7 @@
 
 use crate::served::Served;
 use crate::support::process::{Program, Running};
-use crate::support::{Bench, DIVERGING, Finished, TINY, array, edited, files_below};
+use crate::support::{Bench, DIVERGING, Finished, TINY, array, edited};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;

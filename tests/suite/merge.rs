@@ -73,7 +73,7 @@ fn a_damaged_cell_is_left_out_or_healed() {
     }
     let whole = bench.digests("a");
     let id = first_word(&whole[7]);
-    bench.damage(&bench.pack_of("a/smoke/garnet", id));
+    bench.damage(&bench.pack_of("a/smoke/garnet", &id));
     bench.run(&["merge", "a", "--out", "c"]).expect(4).warns(&id).warns("left out");
     assert_eq!(bench.digests("c").len(), 35);
     bench.run(&["merge", "a", "b", "--out", "d"]).expect(0).warns("another folder's copy is sound");
@@ -101,7 +101,7 @@ fn other_versions_and_other_manifests_are_not_mixed() {
     let id = first_word(&bench.digests("b")[0]);
     let version = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
     let newer = "\"version\":\"9.9.9\"";
-    bench.reindex(&bench.pack_of("b/smoke/garnet", id), &[(version, newer)]);
+    bench.reindex(&bench.pack_of("b/smoke/garnet", &id), &[(version, newer)]);
     bench.run(&["merge", "b", "--out", "e"]).expect(2).warns("9.9.9: 1 cell of b");
     assert!(!bench.path("e").exists(), "nothing is written");
 }

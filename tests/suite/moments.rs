@@ -160,7 +160,7 @@ fn biases_against_a_twin_are_sharp_and_as_predicted() {
     let apart = (mean(&twin) - mean(&naive)).abs();
     assert!(apart < 4.5 * error(&naive), "{apart}");
 
-    let theory = Theory::new(&plan, &prepared, &HashSet::new(), MomentsCache::Off);
+    let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
     let predicted = |by| theory.vector(&plan.cells[0].id, TimeAverage::Bias, by).unwrap()[0];
     let (closure, first) = (predicted(Prediction::Closure), predicted(Prediction::FirstOrder));
     let apart = (mean(&twin) - closure).abs();

@@ -1,7 +1,7 @@
 //! Results that are not what they say: experiments that hide below others, damaged or
 //! missing manifests, records and numbers of other cells. Every command names the file.
 
-use crate::support::{Bench, SMALL, array, edited, hash, sealed};
+use crate::support::{Bench, SMALL, array, edited, sealed};
 use std::fs;
 
 /// Every command that reads results ends with an error that names this.

@@ -24,7 +24,6 @@ use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
-use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, Scenario, predict};
 use expected::ExpectedColumns;
 pub use expected::{MomentsCache, cacheable_moments};

@@ -7,7 +7,6 @@ use exactfed_core::problem::Facts;
 use exactfed_core::theory::deterministic::{drift, drift_effort};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::moments::Moments;
-use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Prepared, Scenario, predict};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -33,7 +32,7 @@ pub struct KnownCell<'a> {
 
 impl<'a> KnownCell<'a> {
     /// What is known of one cell, which has one instance.
-    pub fn new(plan: &Plan, alone: &'a [Prepared<'a>; 1]) -> Self {
+    pub fn new(alone: &'a [Prepared<'a>; 1]) -> Self {
         let [prepared] = alone;
         let scenario: &Scenario = &prepared.scenarios[0];
         let moments = predict::check_exact_moments(prepared)

@@ -108,7 +108,7 @@ pub fn cell_theory<'a>(
         return Err(error(Path::new(&plan.source.name), message));
     };
     let alone = [Prepared { scenarios: vec![scenario.clone()], ..prepared }];
-    let known = KnownCell::new(plan, &alone);
+    let known = KnownCell::new(&alone);
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
     Ok(CellTheory { cell, name: name(cell), values, bounds: bounds(&known, &rounds), rounds })

@@ -93,43 +93,40 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The text with the seal that it should have, if files are sealed.
-fn sealed(body: String, before: &str) -> String {
-    if !before.contains(SEAL) {
-        return body;
+/// The bytes with the seal that they should have, if such files are sealed.
+fn sealed(bytes: &[u8], before: &[u8]) -> Vec<u8> {
+    let seal = |all: &[u8]| all.windows(SEAL.len()).rposition(|part| part == SEAL.as_bytes());
+    if seal(before).is_none() {
+        return bytes.to_vec();
     }
-    let hash = hex(&Sha256::digest(body.as_bytes()));
-    format!("{body}{SEAL}{hash}\n")
+    let body = &bytes[..seal(bytes).unwrap_or(bytes.len())];
+    [body, SEAL.as_bytes(), hex(&Sha256::digest(body)).as_bytes(), b"\n"].concat()
 }
 
-/// Columns with the hash that their head asks for.
-fn vouched_columns(bytes: &[u8]) -> Vec<u8> {
-    let end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
-    let (what, body) = (&bytes[..end], bytes.get(end + 1..).unwrap_or_default());
-    let hash = hex(&Sha256::new().chain_update(what).chain_update(body).finalize());
-    [b"exactfed-columns ", what, b" ", hash.as_bytes(), b"\n", body].concat()
-}
-
-fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = std::str::from_utf8(bytes);
-    let now = match (text, &*name) {
-        (_, "theory.columns") if vouched => vouched_columns(bytes),
-        (Ok(text), "cell.toml" | "experiment.toml") if vouched => {
-            let body = text.split(SEAL).next().unwrap_or_default().to_owned();
-            sealed(body, &String::from_utf8_lossy(was)).into_bytes()
+/// Writes a file in place of another, vouched for if that is asked for: a pack has the name that is the
+/// hash of its bytes, any other file a seal. Returns where it is.
+fn place(path: &Path, was: &[u8], bytes: &[u8], vouched: bool) -> PathBuf {
+    let is_pack = path.extension().is_some_and(|end| end == "parquet");
+    let (to, now) = match vouched {
+        true if is_pack => {
+            fs::remove_file(path).expect("it was written");
+            let hash = hex(&Sha256::digest(bytes));
+            (path.with_file_name(format!("{}.parquet", &hash[..16])), bytes.to_vec())
         }
-        _ => bytes.to_vec(),
+        true => (path.to_owned(), sealed(bytes, was)),
+        false => (path.to_owned(), bytes.to_vec()),
     };
-    fs::write(path, now).expect("it can be written");
+    fs::write(&to, now).expect("it can be written");
+    to
 }
 
 fuzz_target!(|input: &[u8]| {
     let home = home();
     let [which, how, bytes @ ..] = input else { return };
     let (path, was) = &home.files[usize::from(*which) % home.files.len()];
-    place(path, was, bytes, how % 2 == 1);
+    let placed = place(path, was, bytes, how % 2 == 1);
     read(&home.folder.path().join("results"));
+    let _ = fs::remove_file(placed);
     for (path, bytes) in &home.files {
         fs::write(path, bytes).expect("it can be written");
     }

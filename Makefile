@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test
+.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'

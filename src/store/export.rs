@@ -209,13 +209,13 @@ impl<'a> ExportedRows<'a> {
 /// Cells of a pack in a portion.
 struct PackPart {
     /// The place of each in the portion, its number of rows, and what is known of it.
-    cells: Vec<(usize, usize, CellFacts)>,
+    cells: Vec<(usize, usize, ExportedCell)>,
     /// Their rows.
     frame: DataFrame,
 }
 
 /// What all rows of a cell share.
-struct CellFacts {
+struct ExportedCell {
     label: String,
     seed: u64,
     settings: String,
@@ -286,7 +286,7 @@ impl SoundCells<'_> {
             let seed = settings.get("seed").and_then(toml::Value::as_integer);
             let mut axes = self.experiment.leaves(&line.id, &settings);
             axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
-            let facts = CellFacts {
+            let facts = ExportedCell {
                 // Labels do not enter the id: that of the last run may be another than the stored one.
                 label: planned.map_or(&line.label, |planned| &planned.label).clone(),
                 seed: seed.unwrap_or_default() as u64,
@@ -330,7 +330,7 @@ impl SoundCells<'_> {
         let mut stored = stored.unwrap_or_default();
         stored.rechunk_mut();
         let stored = stored.take(&IdxCa::from_vec("".into(), rows))?;
-        let facts: Vec<CellFacts> = cells.into_iter().map(|(.., facts)| facts).collect();
+        let facts: Vec<ExportedCell> = cells.into_iter().map(|(.., facts)| facts).collect();
         let own = facts_frame(&facts, &all.axes)?.take(&IdxCa::from_vec("".into(), owners))?;
         let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
@@ -347,11 +347,11 @@ impl SoundCells<'_> {
 }
 
 /// What is known of each cell, one row for each.
-fn facts_frame(cells: &[CellFacts], axes: &[SettingColumn]) -> PolarsResult<DataFrame> {
-    let text = |name: &str, value: fn(&CellFacts) -> &str| {
+fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<DataFrame> {
+    let text = |name: &str, value: fn(&ExportedCell) -> &str| {
         StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
     };
-    let flag = |name: &str, value: fn(&CellFacts) -> bool| {
+    let flag = |name: &str, value: fn(&ExportedCell) -> bool| {
         Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
     };
     let mut columns = vec![

@@ -199,8 +199,7 @@ fn moments_of_a_cell_without_moments_are_found() {
     bench.compute(&["m.toml"]);
     bench.run(&["report", "--quiet"]);
     let theirs = cached(&bench, "results/.moments", |_| true);
-    let line = bench.run(&["digest", "--experiment", "m"]).expect(0).out;
-    let id = line.split(' ').next().unwrap().to_owned();
+    let id = bench.ids("results/m").remove(0);
     let place = bench.path(&format!("results/.moments/{id}"));
     assert!(!place.exists());
     fs::copy(theirs, &place).unwrap();

@@ -98,7 +98,7 @@ fn another_seed_is_not_comparable() {
         let output = bench.run(&["diff", "a", "b", "--format", format]).expect(3);
         assert!(output.out.to_lowercase().contains("seed"), "{}", output.out);
     }
-    let other = bench.read("b/exactfed.toml").replace("schema = 4", "schema = 1");
+    let other = bench.read("b/exactfed.toml").replace("schema = 5", "schema = 1");
     bench.write("b/exactfed.toml", &other);
     bench.run(&["diff", "a", "b"]).expect(3).prints("another schema");
 }

@@ -73,8 +73,9 @@ fn a_damaged_cell_is_left_out_or_healed() {
     }
     let whole = bench.digests("a");
     let id = first_word(&whole[7]);
-    bench.damage(&bench.pack_of("a/smoke/garnet", &id));
-    bench.run(&["merge", "a", "--out", "c"]).expect(4).warns(&id).warns("left out");
+    let pack = bench.pack_of("a/smoke/garnet", &id);
+    bench.damage(&pack);
+    bench.run(&["merge", "a", "--out", "c"]).expect(4).warns(&pack).warns("left out");
     assert_eq!(bench.digests("c").len(), 35);
     bench.run(&["merge", "a", "b", "--out", "d"]).expect(0).warns("another folder's copy is sound");
     assert_eq!(bench.digests("d"), whole);

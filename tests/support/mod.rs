@@ -300,6 +300,16 @@ impl Bench {
         self.cells(experiment).into_iter().find(holds).unwrap()
     }
 
+    /// The ids of the stored cells of an experiment.
+    pub fn ids(&self, experiment: &str) -> Vec<String> {
+        let of_pack = |pack: String| {
+            let text = String::from_utf8_lossy(&self.read_bytes(&pack)).into_owned();
+            let lines = text.split("{\"id\":\"").skip(1);
+            lines.map(|line| line.chars().take(16).collect::<String>()).collect::<Vec<_>>()
+        };
+        self.cells(experiment).into_iter().flat_map(of_pack).collect()
+    }
+
     /// The packs of an experiment, sorted; without quarantined ones.
     pub fn cells(&self, experiment: &str) -> Vec<String> {
         let files = files_with(&self.path(experiment), "parquet");

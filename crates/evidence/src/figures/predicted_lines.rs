@@ -43,7 +43,7 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
     measured
         .filter(|line| with_points.contains(&line))
         .map(LegendEntry::Line)
-        .chain(predicted.map(|by| LegendEntry::Prediction(by)))
+        .chain(predicted.map(LegendEntry::Prediction))
         .chain(reference.cloned().map(LegendEntry::Line))
         .collect()
 }

@@ -88,6 +88,9 @@ fn tables<C>(generator: &mut SchemaGenerator, kinds: &[TableKind<C>]) -> serde_j
     json!({ "type": "object", "properties": arrays })
 }
 
+/// Reads a table of a kind from a tree that fits its schema.
+type ReadTable<C> = fn(Value) -> Result<Arc<dyn AnyTable<C>>, String>;
+
 /// A kind of table, all kinds of which have the keys `C`.
 pub struct TableKind<C: 'static> {
     /// Its name in manifests.
@@ -96,7 +99,7 @@ pub struct TableKind<C: 'static> {
     pub description: &'static str,
     /// The schema of one table.
     schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(Value) -> Result<Arc<dyn AnyTable<C>>, String>,
+    read: ReadTable<C>,
 }
 
 impl<C: CommonKeys> TableKind<C> {

@@ -206,6 +206,15 @@ impl<'a> ExportedRows<'a> {
     }
 }
 
+/// These rows of a frame, column by column: [`DataFrame::take`] waits for threads of polars, which a
+/// forked process does not have.
+fn taken(frame: &DataFrame, rows: Vec<IdxSize>) -> PolarsResult<DataFrame> {
+    let rows = IdxCa::from_vec("".into(), rows);
+    let columns: PolarsResult<Vec<Column>> =
+        frame.columns().iter().map(|column| column.take(&rows)).collect();
+    DataFrame::new(rows.len(), columns?)
+}
+
 /// Cells of a pack in a portion.
 struct PackPart {
     /// The place of each in the portion, its number of rows, and what is known of it.
@@ -276,7 +285,7 @@ impl SoundCells<'_> {
         let frame = pack.frame(columns.collect())?;
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
-        let frame = frame.take(&IdxCa::from_vec("".into(), rows)).map_err(|e| error(&pack.path, e));
+        let frame = taken(&frame, rows).map_err(|e| error(&pack.path, e));
         let lines = pack.lines()?;
         let cell = |&(place, i): &(usize, usize)| -> Result<_, Error> {
             let line = &lines[i];
@@ -329,9 +338,9 @@ impl SoundCells<'_> {
         let owners: Vec<IdxSize> = owners.map(|i| i as IdxSize).collect();
         let mut stored = stored.unwrap_or_default();
         stored.rechunk_mut();
-        let stored = stored.take(&IdxCa::from_vec("".into(), rows))?;
+        let stored = taken(&stored, rows)?;
         let facts: Vec<ExportedCell> = cells.into_iter().map(|(.., facts)| facts).collect();
-        let own = facts_frame(&facts, &all.axes)?.take(&IdxCa::from_vec("".into(), owners))?;
+        let own = taken(&facts_frame(&facts, &all.axes)?, owners)?;
         let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
             match column.dtype() {

@@ -124,7 +124,7 @@ fn exchanged_cells_of_a_pack_are_refused() {
     let bench = Bench::ran(many.split("[[claim").next().unwrap());
     let before = bench.digests("results");
     bench.copy_folder("results", "sound");
-    let pack = bench.cells("results/m").remove(0);
+    let pack = bench.largest_pack("results/m");
     let index = {
         let bytes = bench.read_bytes(&pack);
         let key = b"{\"id\":";

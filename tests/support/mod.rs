@@ -310,6 +310,12 @@ impl Bench {
         self.cells(experiment).into_iter().flat_map(of_pack).collect()
     }
 
+    /// The pack of an experiment with the most bytes: which cells others have depends on the time.
+    pub fn largest_pack(&self, experiment: &str) -> String {
+        let packs = self.cells(experiment).into_iter();
+        packs.max_by_key(|pack| self.read_bytes(pack).len()).unwrap()
+    }
+
     /// The packs of an experiment, sorted; without quarantined ones.
     pub fn cells(&self, experiment: &str) -> Vec<String> {
         let files = files_with(&self.path(experiment), "parquet");

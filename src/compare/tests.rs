@@ -107,7 +107,7 @@ fn lost_results_come_first_and_fail() {
     let found = compared(
         vec![sound(), sound(), lost(SideRuns::Missing), lost(SideRuns::Missing)],
         vec![
-            lost(SideRuns::Damaged("traces.parquet: bad".into())),
+            lost(SideRuns::Damaged("0123456789abcdef.parquet: bad".into())),
             lost(SideRuns::Missing),
             sound(),
             lost(SideRuns::Missing),
@@ -116,7 +116,7 @@ fn lost_results_come_first_and_fail() {
     let verdicts: Vec<ChangeVerdict> = found.changed.iter().map(|c| c.verdict).collect();
     assert_eq!(verdicts, [ChangeVerdict::Failed, ChangeVerdict::Failed, ChangeVerdict::Recovered]);
     assert_eq!(found.count(Class::Failed), 2);
-    assert!(found.changed[0].note.contains("damaged: traces.parquet: bad"));
+    assert!(found.changed[0].note.contains("damaged: 0123456789abcdef.parquet: bad"));
 }
 
 #[test]

@@ -2,41 +2,30 @@
 //!
 //! *Invariant*: a row is that of the cell's pack, bit for bit; only the label is that of the last
 //! run. Rows are sorted by experiment, cell, replicate and round, whereas a pack has its cells in the
-//! order in which they finished: all packs are read for each portion of the cells whose rows have about
-//! [`PORTION`] bytes, and no more rows than those of a portion are in memory at a time.
+//! order in which they finished: for each portion of the cells, whose rows have about [`PORTION`] bytes, the
+//! packs that hold some of it are read, one by each thread at a time. So packs of many cells are read as
+//! often as there are portions, and those of a single cell once.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
 use super::pack::Pack;
 use super::parquet;
+pub use super::sink::ExportFormat;
+use super::sink::Sink;
 use super::{Status, Store};
-use exactfed_core::words::inert;
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use exactfed_runner::plan::{Cell, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows from which on a group is written.
-const GROUP: usize = 1 << 16;
 /// Bytes of the rows that are sorted at a time, approximately.
 const PORTION: usize = 1 << 27;
 /// Bytes of the texts of a row, approximately.
 const TEXTS: usize = 128;
-
-/// The format of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Apache Parquet, zstd.
-    Parquet,
-    /// Comma-separated values, RFC 4180.
-    Csv,
-}
 
 /// An experiment that is exported.
 struct ExportedExperiment<'a> {
@@ -498,105 +487,4 @@ fn own_columns() -> impl Iterator<Item = (String, DataType)> {
     use DataType::{Boolean, String as Text, UInt64};
     let kinds = [UInt64, Text, Text, Text, Text, Boolean, Boolean];
     OWN.iter().zip(kinds).map(|(name, kind)| ((*name).into(), kind))
-}
-
-/// The file that rows are written to.
-enum Sink<'a> {
-    /// The writer of groups of rows, and the rows that wait for the next group.
-    Parquet(Box<BatchedParquet<'a>>, Option<DataFrame>),
-    Csv(Box<csv::Writer<BufWriter<&'a mut File>>>),
-}
-
-type BatchedParquet<'a> = polars::io::parquet::write::BatchedWriter<BufWriter<&'a mut File>>;
-
-impl<'a> Sink<'a> {
-    fn new(
-        file: &'a mut File,
-        format: ExportFormat,
-        columns: &[(String, DataType)],
-        metadata: Vec<(String, String)>,
-    ) -> Result<Self, String> {
-        let file = BufWriter::new(file);
-        match format {
-            ExportFormat::Parquet => {
-                let field =
-                    |(name, kind): &(String, DataType)| Field::new((&**name).into(), kind.clone());
-                let schema: Schema = columns.iter().map(field).collect();
-                let metadata = KeyValueMetadata::from_static(metadata);
-                ParquetWriter::new(file)
-                    .with_compression(ParquetCompression::Zstd(None))
-                    .set_parallel(false)
-                    .with_key_value_metadata(Some(metadata))
-                    .batched(&schema)
-                    .map(|writer| Self::Parquet(Box::new(writer), None))
-                    .map_err(|e| e.to_string())
-            }
-            ExportFormat::Csv => {
-                let mut writer = csv::Writer::from_writer(file);
-                let names = columns.iter().map(|(name, _)| name);
-                writer.write_record(names).map_err(|e| e.to_string())?;
-                Ok(Self::Csv(Box::new(writer)))
-            }
-        }
-    }
-
-    fn add(&mut self, frame: DataFrame) -> Result<(), String> {
-        match self {
-            Self::Parquet(writer, waiting) => {
-                let mut all = match waiting.take() {
-                    Some(mut before) => {
-                        before.vstack_mut_owned(frame).map_err(|e| e.to_string())?;
-                        before
-                    }
-                    None => frame,
-                };
-                all.rechunk_mut();
-                let whole = all.height() / GROUP * GROUP;
-                for from in (0..whole).step_by(GROUP) {
-                    let group = all.slice(from as i64, GROUP);
-                    writer.write_batch(&group).map_err(|e| e.to_string())?;
-                }
-                *waiting = Some(all.slice(whole as i64, all.height() - whole));
-                Ok(())
-            }
-            Self::Csv(writer) => write_lines(&frame, writer),
-        }
-    }
-
-    fn finish(self) -> Result<(), String> {
-        match self {
-            Self::Parquet(mut writer, waiting) => {
-                if let Some(last) = waiting.filter(|last| last.height() > 0) {
-                    writer.write_batch(&last).map_err(|e| e.to_string())?;
-                }
-                writer.finish().map(drop).map_err(|e| e.to_string())
-            }
-            Self::Csv(mut writer) => writer.flush().map_err(|e| e.to_string()),
-        }
-    }
-}
-
-/// Writes rows as lines of CSV: numbers with all their digits, nulls empty, lists as
-/// numbers with spaces between.
-fn write_lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Result<(), String> {
-    for row in 0..frame.height() {
-        for column in frame.columns() {
-            let value = column.get(row).map_err(|e| e.to_string())?;
-            let text = match value {
-                AnyValue::Null => String::new(),
-                AnyValue::Float64(x) => format!("{x:?}"),
-                AnyValue::String(text) => inert(text).into_owned(),
-                AnyValue::List(values) => {
-                    let values = values.f64().map_err(|e| e.to_string())?;
-                    let all: Vec<String> =
-                        values.into_no_null_iter().map(|x| format!("{x:?}")).collect();
-                    all.join(" ")
-                }
-                other => other.to_string(),
-            };
-            writer.write_field(text).map_err(|e| e.to_string())?;
-        }
-        writer.write_record(None::<&[u8]>).map_err(|e| e.to_string())?;
-    }
-    Ok(())
 }

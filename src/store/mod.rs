@@ -25,6 +25,7 @@ pub mod provenance;
 mod record;
 mod recovery;
 mod results;
+mod sink;
 mod table;
 
 pub use batch_writer::BatchWriter;

@@ -252,7 +252,8 @@ fn index_text(head: &PackHead, lines: &[PackLine]) -> Result<String, String> {
         index += &serde_json::to_string(line).map_err(|e| e.to_string())?;
         index.push('\n');
     }
-    Ok(index.clone() + &checksum(index.as_bytes()))
+    let last = checksum(index.as_bytes());
+    Ok(index + &last)
 }
 
 /// The text of the index in a file, and where it begins.

@@ -19,6 +19,7 @@ pub mod cells;
 pub mod claims;
 pub mod figures;
 pub mod frontier;
+mod kinds;
 pub mod looks;
 pub mod needs;
 pub mod predictions;

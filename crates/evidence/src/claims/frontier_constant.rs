@@ -3,14 +3,13 @@
 use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
-use super::kind::{Claim, ClaimedCells, WrongResult};
+use super::kind::{Claim, WrongResult};
 use super::text::number_text;
-use crate::cells::runs::TraceNeeds;
 use crate::frontier::{FrontierCost, FrontierPoint};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -60,12 +59,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }
-
-    fn cells(&self) -> Option<ClaimedCells<'a>> {
-        None
-    }
-
-    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
     fn test(&self, judge: &Judge<'_>) -> Tested {

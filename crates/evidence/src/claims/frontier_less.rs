@@ -3,13 +3,12 @@
 use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place, points_text};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
-use super::kind::{Claim, ClaimedCells, WrongResult};
-use crate::cells::runs::TraceNeeds;
+use super::kind::{Claim, WrongResult};
 use crate::frontier::{FrontierCost, FrontierPoint, label};
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -51,12 +50,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }
-
-    fn cells(&self) -> Option<ClaimedCells<'a>> {
-        None
-    }
-
-    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
     fn test(&self, judge: &Judge<'_>) -> Tested {

@@ -3,13 +3,12 @@
 use super::frontiers::{FrontierPoints, TILTS, check_points, clients_text, exact, points_text};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
-use super::kind::{Claim, ClaimedCells, WrongResult};
-use crate::cells::runs::TraceNeeds;
+use super::kind::{Claim, WrongResult};
 use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::slope_weights;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -48,12 +47,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
     fn keys(&self) -> &'a ClaimKeys {
         &self.common
     }
-
-    fn cells(&self) -> Option<ClaimedCells<'a>> {
-        None
-    }
-
-    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests that the slope of a frontier over the target is a number, for each N.
     fn test(&self, judge: &Judge<'_>) -> Tested {

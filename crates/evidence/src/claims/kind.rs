@@ -16,7 +16,9 @@ pub trait Claim<'a>: Sync {
     fn keys(&self) -> &'a ClaimKeys;
 
     /// The cells that it is about; `None` if it is about frontiers.
-    fn cells(&self) -> Option<ClaimedCells<'a>>;
+    fn cells(&self) -> Option<ClaimedCells<'a>> {
+        None
+    }
 
     /// The prediction of theory for its cells that it is tested on, if it is tested on one.
     fn prediction(&self) -> Option<Prediction> {
@@ -28,8 +30,8 @@ pub trait Claim<'a>: Sync {
         false
     }
 
-    /// Adds what must be read of a cell's traces.
-    fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds);
+    /// Adds what must be read of a cell's traces, beyond their last rounds.
+    fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests it.
     fn test(&self, judge: &Judge<'_>) -> Tested;

@@ -27,6 +27,7 @@ mod text;
 
 use crate::cells::CellResult;
 use crate::frontier::ComputedFrontier;
+use crate::kinds::kinds;
 use crate::predictions::Theory;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
@@ -207,23 +208,8 @@ fn judge<'a>(
     judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
 }
 
-/// The list of all kinds of claims: the name in manifests, what is claimed, the keys and what tests
-/// them.
-macro_rules! kinds {
-    ($($name:literal, $description:literal, $keys:ty, $claim:expr;)*) => {
-        /// The kinds of claims, as manifests have them.
-        pub static KINDS: &[TableKind<ClaimKeys>] = &[$(TableKind::of::<$keys>($name, $description)),*];
-
-        fn claim(table: &KindTable<ClaimKeys>) -> Box<dyn Claim<'_> + '_> {
-            match table.kind {
-                $($name => Box::new($claim(table.keys::<$keys>())),)*
-                kind => unreachable!("no kind of claim is called {kind}"),
-            }
-        }
-    };
-}
-
 kinds! {
+    claims of ClaimKeys, each by claim as dyn Claim<'_> + '_;
     "less", "A metric is at most another.", ComparisonKeys, OneSided::most;
     "at-least", "A metric is at least another.", ComparisonKeys, OneSided::least;
     "slope", "The slope of a metric over a setting.", SlopeKeys, identity;

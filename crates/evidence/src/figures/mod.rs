@@ -16,6 +16,7 @@ pub mod stability;
 
 use crate::cells::CellResult;
 use crate::frontier::ComputedFrontier;
+use crate::kinds::kinds;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
@@ -77,23 +78,8 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The list of all kinds of figures: the name in manifests, what is drawn, the keys and what draws
-/// them.
-macro_rules! kinds {
-    ($($name:literal, $description:literal, $keys:ty, $figure:expr;)*) => {
-        /// The kinds of figures, as manifests have them.
-        pub static KINDS: &[TableKind<FigureKeys>] = &[$(TableKind::of::<$keys>($name, $description)),*];
-
-        fn drawn_figure(table: &KindTable<FigureKeys>) -> Box<dyn DrawnFigure<'_> + '_> {
-            match table.kind {
-                $($name => Box::new($figure(table.keys::<$keys>())),)*
-                kind => unreachable!("no kind of figure is called {kind}"),
-            }
-        }
-    };
-}
-
 kinds! {
+    figures of FigureKeys, each by drawn_figure as dyn DrawnFigure<'_> + '_;
     "convergence", "Curves of a metric over a cost.", ConvergenceKeys, over_costs;
     "scaling", "A metric at the end over a setting.", ScalingKeys, over_setting;
     "winners", "Which algorithm wins, over two settings.", WinnersKeys, identity;

@@ -1,7 +1,6 @@
 //! What all tables `[[figure.<kind>]]` have in common: what a report draws. Figures change no number.
 
 use super::claim::Selection;
-use super::unread;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -35,7 +34,7 @@ pub struct FigureKeys {
 }
 
 impl FigureKeys {
-    /// The id; that of a plan's figure is never empty (`KindTables::read`).
+    /// The id; that of a plan's figure is never empty (`plan::CommonKeys::complete`).
     pub fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()
     }
@@ -45,7 +44,7 @@ impl FigureKeys {
 const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
 const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
 
-unread! {
-    /// All figures of a manifest, of kinds that are defined elsewhere.
-    FigureTables
-}
+/// All figures of a manifest, left unread: their kinds are known where the manifest is planned.
+#[derive(JsonSchema)]
+#[schemars(extend("unread" = true))]
+pub struct FigureTables {}

@@ -153,18 +153,6 @@ const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
 const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
 const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
 
-/// Declares the schema of tables that are left unread: what their kinds are is said when the
-/// manifest is planned.
-macro_rules! unread {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(schemars::JsonSchema)]
-        #[schemars(extend("unread" = true))]
-        pub struct $name {}
-    };
-}
-use unread;
-
 /// Whether oracles are noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -45,6 +45,7 @@ pub struct PublishedRun<'a> {
 
 impl<'a> PublishedRun<'a> {
     /// The run of clients with the same number of local steps, of one draw each.
+    #[cfg(test)]
     pub fn even(
         facts: &'a dyn Facts,
         constants: &'a Constants,
@@ -310,8 +311,9 @@ pub static PUBLISHED: &[PublishedBound] = &[
         dash: None,
         is_listed: false,
         bound: |run| {
-            let draws = |client: usize| run.level().map_or(1.0, |run| run.batch(client));
-            Some(book::lemma_5_1(run.level()?.facts, run.constants, &run.setup, &draws))
+            run.level()?;
+            let draws = |client: usize| run.batch(client);
+            Some(book::lemma_5_1(run.facts, run.constants, &run.setup, &draws))
         },
     },
     PublishedBound {

@@ -36,6 +36,7 @@ const LAYERS: &[&[&str]] = &[
     &["scene"],
     &["ranking"],
     &["frontier"],
+    &["kinds"],
     &["figures"],
     &["claims"],
     &["needs"],

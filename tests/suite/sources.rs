@@ -3,9 +3,10 @@
 
 use exactfed::manifest::Source;
 use exactfed::theory::errata::errata;
-use exactfed_core::sources::statements;
+use exactfed_core::sources::{Condition, statements};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -68,4 +69,34 @@ fn errata_refer_to_claims_that_exist() {
         .filter(|claim| !known.contains_key(*claim))
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The published page of all statements says of each claim whether its cells meet the conditions.
+#[test]
+fn every_condition_is_evaluated_for_a_published_cell() {
+    let page = fs::read_to_string("reports/coverage.md").unwrap();
+    let is_row = |line: &&str| {
+        line.starts_with("| ") && !line.starts_with("| ---") && !line.starts_with("| where |")
+    };
+    let rows: Vec<&str> = page.lines().filter(is_row).collect();
+    assert_eq!(rows.len(), statements().len());
+    let mut evaluated = Vec::new();
+    let mut all = Vec::new();
+    for (statement, row) in statements().iter().zip(rows) {
+        assert!(row.starts_with(&format!("| {} |", statement.place())), "{row}");
+        let conditions = statement.conditions.iter();
+        let known = conditions.filter(|condition| !matches!(condition, Condition::Unknown(_)));
+        let kinds = known.map(|condition| (discriminant(condition), condition.words()));
+        all.extend(kinds.clone());
+        // A claim that has cells and constants is on one of these sides.
+        if ["(inside)", "(partly outside)", "(outside)"].iter().any(|at| row.contains(at)) {
+            evaluated.extend(kinds.map(|(kind, _)| kind));
+        }
+    }
+    let never: BTreeSet<String> = all
+        .into_iter()
+        .filter(|(kind, _)| !evaluated.contains(kind))
+        .map(|(_, words)| words)
+        .collect();
+    assert!(never.is_empty(), "no published cell has these conditions evaluated: {never:?}");
 }

@@ -161,6 +161,12 @@ pub enum Condition {
 }
 
 impl Statement {
+    /// All of its conditions, with that on clients, which all sources but BOOK make without saying so.
+    pub fn all_conditions(&self) -> Vec<Condition> {
+        let everyone = (self.source() != "BOOK").then_some(Condition::AllClients);
+        self.conditions.iter().cloned().chain(everyone).collect()
+    }
+
     /// The key of the publication.
     pub fn source(&self) -> &str {
         self.name.split(' ').next().unwrap_or_default()
@@ -189,6 +195,27 @@ impl StatedAlgorithm {
 }
 
 impl Condition {
+    /// The sides of an inequality, for a step size γ, H local steps and the constants μ and L: what
+    /// is compared, and the most that it may be. `None` of a condition that is none.
+    ///
+    /// # Errors
+    /// Those of the constant that it needs.
+    pub fn sides<E>(
+        &self,
+        (step, local_steps): (f64, f64),
+        convexity: impl Fn() -> Result<f64, E>,
+        smoothness: impl Fn() -> Result<f64, E>,
+    ) -> Result<Option<(f64, f64)>, E> {
+        let path = step * local_steps;
+        Ok(Some(match self {
+            Self::StepTimesSmoothness(inverse) => (step, 1.0 / (inverse * smoothness()?)),
+            Self::PathTimesConvexity => (path * convexity()?, 1.0),
+            Self::PathTimesSmoothness => (path * smoothness()?, 1.0),
+            Self::Path => (path, 1.0),
+            _ => return Ok(None),
+        }))
+    }
+
     /// How pages write it.
     pub fn words(&self) -> String {
         match self {

@@ -84,7 +84,7 @@ fn of_statement(
 ) -> StatementConditions {
     let mut found: BTreeMap<usize, Found> = BTreeMap::new();
     let (mut inside, mut outside, mut unknown) = (0, 0, 0);
-    let conditions: Vec<Condition> = conditions(statement);
+    let conditions = statement.all_conditions();
     let algorithm = |cell: &&CellResult<'_>| cell.cell.identity.algorithm.stated();
     let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
     for cell in cells {
@@ -104,12 +104,6 @@ fn of_statement(
     }
     let details = found.iter().filter_map(|(place, found)| found.text(&conditions[*place]));
     StatementConditions { statement, inside, outside, unknown, details: details.collect() }
-}
-
-/// The conditions of a statement; those of BOOK alone allow that only some clients take part.
-fn conditions(statement: &Statement) -> Vec<Condition> {
-    let everyone = (statement.source() != "BOOK").then_some(Condition::AllClients);
-    statement.conditions.iter().cloned().chain(everyone).collect()
 }
 
 fn answers(

@@ -152,6 +152,19 @@ impl Constants {
         self.mean(|c| c.at_optimum)
     }
 
+    /// The sides of ζ₁ = 0 up to rounding: all clients have a common optimum.
+    pub fn common_optimum(&self) -> (f64, f64) {
+        (self.zeta1(), 1e-12 * self.norm())
+    }
+
+    /// SCAFFLSA A2 at a step size; `None` if the moments of A(Z) are not known.
+    pub fn stability(&self, step: f64) -> Option<Stability> {
+        let moments = self.moments()?;
+        let rate = moments.rate(self.curvature(), step);
+        let sides = [("η ≤ 2/L", step, 2.0 / moments.cocoercivity), ("ηa ≤ 1/2", step * rate, 0.5)];
+        Some(Stability { rate, sides })
+    }
+
     /// The constants of A(Z); `None` if those of a client are not known.
     pub fn moments(&self) -> Option<MatrixMoments> {
         let mut m = MatrixMoments::default();
@@ -166,6 +179,15 @@ impl Constants {
         }
         Some(m)
     }
+}
+
+/// A2 of SCAFFLSA at a step size η. It holds if the inequalities do and `rate` is positive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stability {
+    /// a, [`MatrixMoments::rate`].
+    pub rate: f64,
+    /// Its inequalities with their left sides and the most that these may be.
+    pub sides: [(&'static str, f64, f64); 2],
 }
 
 /// Constants of A(Z) over clients.

@@ -2,13 +2,15 @@
 //!
 //! If a source has an error, the bound is that of the corrected proof, and the docstring
 //! states what is printed and what is used. A bound whose conditions fail has no value,
-//! only the list of failed conditions.
+//! only the list of failed conditions. What its statement asks of step sizes, local steps and
+//! optima is read from `sources` (`check`).
 //!
 //! Sources: SCAFFLSA (federated linear stochastic approximation), RR (federated
 //! Richardson-Romberg; "000" is its second version), SLIDES (Scaffold with stochastic
 //! gradients), BOOK (Chapter 5).
 
 pub mod book;
+mod check;
 pub mod constants;
 mod published;
 pub mod richardson_romberg;
@@ -19,6 +21,7 @@ mod sixth_moments;
 #[cfg(test)]
 mod tests;
 
+use check::Check;
 pub use constants::Constants;
 pub use published::{BoundId, PUBLISHED, PublishedBound, PublishedRun};
 
@@ -123,56 +126,5 @@ fn decay(x: f64, n: f64) -> f64 {
         0.0
     } else {
         libm::exp(n * libm::log1p(-x))
-    }
-}
-
-/// Collects the conditions that do not hold.
-#[derive(Default)]
-struct Check(Vec<Unmet>);
-
-impl Check {
-    /// `have` ≤ `need` up to rounding (γμH of 0.2, 0.1 and 50 is above 1); fails for NaN.
-    fn at_most(&mut self, condition: &str, have: f64, need: f64) {
-        let rounded = need + 1e-14 * need.abs();
-        if !matches!(have.partial_cmp(&rounded), Some(o) if o.is_le()) {
-            self.0.push(Unmet { condition: condition.into(), have, need });
-        }
-    }
-
-    fn holds(&mut self, condition: &str, holds: bool) {
-        if !holds {
-            self.0.push(Unmet { condition: condition.into(), have: 0.0, need: 1.0 });
-        }
-    }
-
-    /// Requires clients of equal shares and a linear field with known moments of A(Z); returns
-    /// them.
-    fn moments(&mut self, constants: &Constants) -> Option<constants::MatrixMoments> {
-        self.holds("clients have equal weights", constants.equal_shares);
-        self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
-        let moments = constants.moments();
-        self.holds("the moments of A(Z) are known and draws independent", moments.is_some());
-        self.holds("sym Ā_c is positive definite for every client", constants.curvature() > 0.0);
-        moments
-    }
-
-    fn everyone(&mut self, constants: &Constants, setup: &RunSetup) {
-        let all = setup.cohort.is_none_or(|l| l == constants.clients.len());
-        self.holds("every client takes part in every round", all);
-    }
-
-    fn gradient(&mut self, constants: &Constants) {
-        self.holds("the field is a gradient", constants.gradient);
-    }
-
-    /// The value if all conditions hold; it is computed only then.
-    fn then<T>(self, value: impl FnOnce() -> Option<T>) -> Result<T, Vec<Unmet>> {
-        if !self.0.is_empty() {
-            return Err(self.0);
-        }
-        value().ok_or_else(|| {
-            let condition = "the bound can be computed in double precision".into();
-            vec![Unmet { condition, have: 0.0, need: 1.0 }]
-        })
     }
 }

@@ -11,25 +11,25 @@ use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::theory::linear::{RoundMap, power_and_sum};
 
-/// The conditions of the statements on quadratics; `factor`: γ ≤ 1/(factor L) with the L of
-/// the stochastic fields.
-fn regular(constants: &Constants, setup: &RunSetup, factor: f64) -> (Check, Option<MatrixMoments>) {
+/// The conditions of a statement on quadratics, with the L of the stochastic fields.
+fn regular(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.gradient(constants);
     check.everyone(constants, setup);
-    let gamma = setup.step_size;
-    if let Some(m) = moments {
-        check.at_most(&format!("γ ≤ 1/({factor}L)"), gamma, 1.0 / (factor * m.cocoercivity));
-    }
-    check.at_most("γμH ≤ 1", gamma * constants.curvature() * setup.h(), 1.0);
+    let l = moments.map(|m| m.cocoercivity);
+    check.stated(name, constants, setup, (constants.curvature(), l));
     (check, moments)
 }
 
-/// The conditions of the statements on FedAvg-D in the second version (the first asks for
-/// γ ≤ 1/(2L)), and μ and L of the mean fields at every θ.
+/// The conditions of a statement on FedAvg-D, and μ and L of the mean fields at every θ.
 /// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
-fn deterministic(constants: &Constants, setup: &RunSetup, silent: bool) -> (Check, f64, f64) {
+fn deterministic(
+    name: &str,
+    constants: &Constants,
+    setup: &RunSetup,
+    silent: bool,
+) -> (Check, f64, f64) {
     let mut check = Check::default();
     let exact = constants.sigma_omega() == 0.0;
     let moments = if constants.linear {
@@ -48,8 +48,7 @@ fn deterministic(constants: &Constants, setup: &RunSetup, silent: bool) -> (Chec
     }
     let (mu, l) = constants.everywhere.unwrap_or((f64::NAN, f64::NAN));
     if constants.everywhere.is_some() {
-        check.at_most("γ ≤ 1/L", setup.step_size, 1.0 / l);
-        check.at_most("γμH ≤ 1", setup.step_size * mu * setup.h(), 1.0);
+        check.stated(name, constants, setup, (mu, Some(l)));
     }
     (check, mu, l)
 }
@@ -64,7 +63,7 @@ fn drift(constants: &Constants, setup: &RunSetup, mu: f64, l: f64) -> f64 {
 /// of 2L the proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds. The expression
 /// before the bound is [`identity`].
 pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, mu, l) = deterministic(constants, setup, false);
+    let (check, mu, l) = deterministic("RR Proposition 2, bound", constants, setup, false);
     Bound {
         name: "RR, Proposition 2",
         formula: "γ(H − 1)Lζ₁/μ",
@@ -120,7 +119,7 @@ pub fn identity(
 /// Corollary 1, without noise: 2(1 − γμ)^{Ht}‖θ_0 − θ̄‖² + 2γ²(H − 1)²L²ζ₁²/μ²,
 /// with ‖θ_0 − θ̄‖ ≤ ‖θ_0 − θ*‖ + γ(H − 1)Lζ₁/μ.
 pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, mu, l) = deterministic(constants, setup, true);
+    let (check, mu, l) = deterministic("RR Corollary 1", constants, setup, true);
     Bound {
         name: "RR, Corollary 1",
         formula: "2(1 − γμ)^{Ht}(‖θ_0 − θ*‖ + b)² + 2b², b = γ(H − 1)Lζ₁/μ",
@@ -137,7 +136,7 @@ pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
 
 /// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics.
 pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, _) = regular(constants, setup, 1.0);
+    let (check, _) = regular("RR Theorem 2, bound", constants, setup);
     Bound {
         name: "RR, Theorem 2",
         formula: "γ(H − 1)ζ₁ζ₂/μ",
@@ -167,8 +166,7 @@ pub fn proposition_5(constants: &Constants, setup: &RunSetup) -> Bound {
 /// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
 pub fn lemma_5(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 2.0);
-    check.at_most("ζ₁ = 0", constants.zeta1(), 1e-12 * constants.norm());
+    let (check, moments) = regular("RR Lemma 5", constants, setup);
     Bound {
         name: "RR, Lemma 5",
         formula: "(1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL))",
@@ -187,7 +185,7 @@ pub fn lemma_5(constants: &Constants, setup: &RunSetup) -> Bound {
 /// c = H(H − 1)(4γ³L² + 2γ²L²/μ). τ² is printed as a bound over clients; the
 /// proof averages them, so σ̄_ω is used.
 pub fn lemma_7(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (check, moments) = regular(constants, setup, 2.0);
+    let (check, moments) = regular("RR Lemma 7", constants, setup);
     Bound {
         name: "RR (second version), Lemma 7",
         formula: "(1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + H(H − 1)(4γ³L² + 2γ²L²/μ)ζ₁²/μ + 8γτ²/μ",
@@ -221,7 +219,7 @@ fn neighbourhood(constants: &Constants, setup: &RunSetup, gamma: f64, l: f64) ->
 /// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃², the same for additive
 /// noise, averaged over clients as in the proof.
 pub fn proposition_4(constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 8.0);
+    let (mut check, moments) = regular("RR Proposition 4", constants, setup);
     additive(&mut check, moments);
     Bound {
         name: "RR (second version), Proposition 4",
@@ -238,7 +236,7 @@ pub fn proposition_4(constants: &Constants, setup: &RunSetup) -> Bound {
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ. Proposition 4
 /// at 2γ requires 2γμH ≤ 1, the theorem γμH ≤ 1.
 pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
-    let (mut check, moments) = regular(constants, setup, 45.0);
+    let (mut check, moments) = regular("RR Theorem 5, bias", constants, setup);
     additive(&mut check, moments);
     let gamma = setup.step_size;
     check.at_most("2γμH ≤ 1", 2.0 * gamma * constants.curvature() * setup.h(), 1.0);

@@ -10,13 +10,15 @@ use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::theory::linear::RoundMap;
 
-/// A2 at this step size.
-fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, step: f64) -> f64 {
-    let a = moments.rate(constants.curvature(), step);
-    check.at_most("η ≤ 2/L", step, 2.0 / moments.cocoercivity);
-    check.at_most("ηa ≤ 1/2", step * a, 0.5);
-    check.holds("A2 holds with some a > 0", a > 0.0);
-    a
+/// The conditions of a statement, and the moments of A(Z).
+fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
+    let mut check = Check::default();
+    let moments = check.moments(constants);
+    check.everyone(constants, setup);
+    if let Some(m) = moments {
+        check.stated(name, constants, setup, (constants.curvature(), Some(m.cocoercivity)));
+    }
+    (check, moments)
 }
 
 /// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
@@ -24,12 +26,10 @@ fn stability(check: &mut Check, constants: &Constants, moments: &MatrixMoments, 
 /// known exactly, is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
-    let a = moments.map(|m| stability(&mut check, constants, &m, setup.step_size));
+    let (check, moments) = stated("SCAFFLSA Theorem 4.1", constants, setup);
     let value = check.then(|| {
-        let (m, a) = (moments?, a?);
+        let m = moments?;
+        let a = m.rate(constants.curvature(), setup.step_size);
         let map = RoundMap::new(facts, setup.step_size, setup.local_steps)?;
         let (eta, h, n) = (setup.step_size, setup.h(), constants.count());
         let q = decay(eta * a, h);
@@ -67,13 +67,8 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<f64> {
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
 pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> Bound {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
+    let (mut check, _) = stated("SCAFFLSA Theorem 5.1", constants, setup);
     let eta = setup.step_size;
-    if let Some(m) = moments {
-        check.at_most("η ≤ 1/(2L)", eta, 0.5 / m.cocoercivity);
-    }
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
     let value = check.then(|| {
         let zeta = (eta * constants.curvature()).min(probability * probability);
@@ -95,12 +90,10 @@ pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> 
 /// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
 pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
+    let (mut check, moments) = stated("SCAFFLSA Theorem 5.3", constants, setup);
     let (eta, h) = (setup.step_size, setup.h());
     let a = moments.map(|m| {
-        let a = stability(&mut check, constants, &m, eta);
+        let a = m.rate(constants.curvature(), eta);
         check.at_most("ηaH ≤ 1", eta * a * h, 1.0);
         check.at_most("η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", eta, a / (16.0 * h * m.worst));
         a

@@ -20,10 +20,8 @@ pub fn rate(constants: &Constants, setup: &RunSetup) -> Bound {
     }
     check.gradient(constants);
     check.everyone(constants, setup);
+    check.stated("SLIDES rate of Scaffold", constants, setup, (mu, l));
     let (gamma, h) = (setup.step_size, setup.h());
-    if let Some(l) = l {
-        check.at_most("γHL ≤ 1", gamma * h * l, 1.0);
-    }
     let value = check.then(|| {
         let (sigma2, q) = (constants.sigma_omega(), constants.third?);
         let drift = gamma * h * constants.zeta1();

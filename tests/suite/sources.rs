@@ -88,8 +88,9 @@ fn every_condition_is_evaluated_for_a_published_cell() {
         let known = conditions.filter(|condition| !matches!(condition, Condition::Unknown(_)));
         let kinds = known.map(|condition| (discriminant(condition), condition.words()));
         all.extend(kinds.clone());
-        // A claim that has cells and constants is on one of these sides.
-        if ["(inside)", "(partly outside)", "(outside)"].iter().any(|at| row.contains(at)) {
+        // A claim that has cells and constants is on one of these sides; a test has its own instance.
+        let sides = ["(inside)", "(partly outside)", "(outside)", "| tested by "];
+        if sides.iter().any(|side| row.contains(side)) {
             evaluated.extend(kinds.map(|(kind, _)| kind));
         }
     }

@@ -6,7 +6,6 @@
 use super::description;
 use super::number_text::interval;
 use crate::evidence::family::{family, family_of, named_families};
-use crate::evidence::frontier::label;
 use crate::evidence::{Experiment, Separation, Standing, Standings, unique, when_text};
 use crate::stats::Ratio;
 use exactfed_core::words::{count, readable};
@@ -201,7 +200,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     let own = cells.map(|c| (c.label.clone(), family_of(c)));
     let known = named_families().map(|(name, family)| (name.to_owned(), family));
     let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
-    let of_frontiers = frontiers.map(|a| (label(*a).to_owned(), family(a.method().name())));
+    let of_frontiers = frontiers.map(|a| (a.label().to_owned(), family(a.name())));
     let mut all = unique(own.chain(known).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
     all

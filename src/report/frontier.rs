@@ -5,9 +5,7 @@
 use super::number_text::short;
 use super::owned::FRONTIER;
 use super::truncation::{MOST_ROWS, TextTable};
-use crate::evidence::frontier::{
-    ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint, label,
-};
+use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity};
@@ -32,7 +30,7 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
             let mut row: Vec<String> =
                 several.then(|| frontier.id.to_owned()).into_iter().collect();
             row.extend([
-                label(best.algorithm).to_owned(),
+                best.algorithm.label().to_owned(),
                 thousands(best.clients as usize),
                 readable(best.target, 3),
                 number(&|c| short(c.step_size)),
@@ -91,7 +89,7 @@ pub fn csv(frontiers: &[ComputedFrontier<'_>]) -> String {
             let _ = writeln!(
                 out,
                 "{},{clients},{target:?},{},{},{}",
-                algorithm.method().name(),
+                algorithm.name(),
                 numbers.join(","),
                 minimises.name(),
                 frontier.id
@@ -120,7 +118,7 @@ impl FrontierFacts {
             some => some.iter().copied().map(Some).collect(),
         };
         let mut all = Vec::new();
-        for algorithm in frontier.algorithms.iter().map(|a| a.method().name()) {
+        for algorithm in frontier.algorithms.iter().map(|a| a.name()) {
             for clients in &clients {
                 let at = |target| Self { algorithm, clients: *clients, target, cost: None };
                 all.extend(frontier.all_targets().into_iter().map(at));
@@ -132,7 +130,7 @@ impl FrontierFacts {
     /// The points of a frontier that figures show.
     pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
         let fact = |best: &FrontierPoint| Self {
-            algorithm: best.algorithm.method().name(),
+            algorithm: best.algorithm.name(),
             clients: Some(best.clients),
             target: best.target,
             cost: best.cost.map(|cost| (cost, frontier.prices)),

@@ -6,11 +6,9 @@
 use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
-use crate::evidence::frontier::{
-    ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label, steps_prefix,
-};
+use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -63,7 +61,7 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
         format!(", heterogeneity ζ₁ = {} and ζ₂ = {}", short(zeta1), short(zeta2))
     });
     let least = match (frontier.objectives()[0], frontier.cap) {
-        (FrontierObjective::Communications, Some(cap)) => {
+        (FrontierQuantity::Communications, Some(cap)) => {
             format!("communications, with at most {} times the oracle calls of SGD", cap)
         }
         (objective, _) => objective.name().to_owned(),
@@ -89,14 +87,7 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
 
 /// The best at N and ε, by the first objective of the frontier.
 fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSquare {
-    let objective = frontier.objectives()[0];
-    let value = |cost: &FrontierCost| match objective {
-        FrontierObjective::Communications => cost.communications,
-        FrontierObjective::Gradients => cost.gradients,
-        FrontierObjective::Seconds => {
-            frontier.prices.map_or(f64::NAN, |prices| cost.seconds(&prices))
-        }
-    };
+    let value = |cost: &FrontierCost| frontier.value(cost);
     let point = |algorithm| {
         let is_here = |b: &&FrontierPoint| b.clients == clients && b.target == target;
         let best = frontier.points(algorithm).find(is_here)?;
@@ -113,12 +104,12 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
         return GuideSquare { label, family: None, value, settings: String::new() };
     };
     all.retain(|(_, cost)| value(cost) == value(&least));
-    let names: Vec<&str> = all.iter().map(|(algorithm, _)| label(*algorithm)).collect();
+    let names: Vec<&str> = all.iter().map(|(algorithm, _)| algorithm.label()).collect();
     let family = match all.as_slice() {
-        [(one, _)] => Some(family(one.method().name())),
+        [(one, _)] => Some(family(one.name())),
         _ => None,
     };
-    let of = if all.len() > 1 { format!("{}: ", label(first)) } else { String::new() };
+    let of = if all.len() > 1 { format!("{}: ", first.label()) } else { String::new() };
     let settings = format!(
         "{of}{}{}, γ = {}",
         steps_prefix(first),
@@ -133,14 +124,14 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
 fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
     let targets: Vec<f64> = frontier.targets.iter().rev().copied().collect();
     let algorithm = |algorithm: &FrontierAlgorithm| {
-        let method = algorithm.method();
+        let method = *algorithm;
         let price = method.round_price(1);
         let costs = frontier.clients.iter().map(|n| {
             let at = |target: &f64| useful(frontier.costs(*algorithm, *n, *target));
             targets.iter().map(at).collect::<Vec<_>>()
         });
         json!({
-            "label": label(*algorithm),
+            "label": algorithm.label(),
             "family": family(method.name()),
             // What stands before a number of local steps or a batch.
             "steps": steps_prefix(*algorithm),

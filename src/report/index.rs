@@ -55,7 +55,7 @@ impl IndexEntry {
         let kinds = || plan.all_cells().map(|cell| &cell.identity);
         let problem = plan.frontier_problem.iter().map(|problem| problem.kind().to_owned());
         let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
-        let of_frontiers = frontiers.map(|algorithm| algorithm.method().name().to_owned());
+        let of_frontiers = frontiers.map(|algorithm| algorithm.name().to_owned());
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
         let card = Card {

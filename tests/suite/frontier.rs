@@ -5,7 +5,7 @@ use crate::support::{Bench, Finished, edited, exactfed};
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::prepare_frontiers;
-use exactfed::theory::frontier::{Method, MethodRun, rounds_to};
+use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, rounds_to};
 
 /// Two quadratics with different optima and Hessians, and a frontier that is computed in no time.
 const FRONTIER: &str = include_str!("../browser/frontier.toml");
@@ -48,7 +48,7 @@ fn the_table_is_what_theory_computes() {
     };
     let mut reached = 0;
     for row in rows.iter().filter(|row| !row[3].is_empty()) {
-        let method = *Method::ALL.iter().find(|m| m.name() == &row[0]).unwrap();
+        let method = *FrontierAlgorithm::ALL.iter().find(|m| m.name() == &row[0]).unwrap();
         let (clients, local_steps) = (row[1].parse().unwrap(), row[4].parse().unwrap());
         let run = MethodRun { method, clients, local_steps, step_size: number(row, 3) };
         let found = rounds_to(instance, &run, start, &[number(row, 2)]).unwrap();

@@ -4,7 +4,7 @@ use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
-use crate::frontier::{FrontierCost, FrontierPoint, label};
+use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
@@ -64,7 +64,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
                 let other = frontier.points(self.than).find(is_same);
                 let name = place(best);
                 let Some(other) = other.and_then(|other| other.cost) else {
-                    parts.outside.push(format!("{name}: {} does not reach it", label(self.than)));
+                    parts.outside.push(format!("{name}: {} does not reach it", self.than.label()));
                     continue;
                 };
                 let ratio = value(&cost).zip(value(&other));
@@ -78,7 +78,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
             "{} of {} ≤ {factor}that of {}",
             self.quantity.words(),
             points_text(&self.of),
-            label(self.than)
+            self.than.label()
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use super::judge::{Judge, Parts};
 use super::kind::WrongResult;
 use super::text::number_text;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, label};
+use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, readable, thousands};
 use exactfed_runner::manifest::frontier::{Frontier, FrontierAlgorithm, FrontierQuantity};
@@ -69,8 +69,8 @@ pub fn has_algorithm(
     frontier: &Frontier,
     wanted: FrontierAlgorithm,
 ) {
-    let name = wanted.method().name();
-    let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.method().name()).collect();
+    let name = wanted.name();
+    let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
     if !frontier.algorithms.contains(&wanted) {
         let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
         table.note(key, message, |d| d.allowing(known.join(", ")));
@@ -124,7 +124,7 @@ pub fn points_text(of: &FrontierPoints) -> String {
         (None, Some(high)) => format!("ε ≤ {}", number_text(high)),
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
-    joined(&[label(of.algorithm), &joined(&[&clients, &targets])])
+    joined(&[of.algorithm.label(), &joined(&[&clients, &targets])])
 }
 
 impl<'a> Judge<'a> {

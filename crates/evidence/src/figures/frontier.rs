@@ -2,7 +2,7 @@
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
 use crate::figures::curves::assign_styles;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierObjective, FrontierPoint, label};
+use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::scene::family::family;
 use crate::scene::figure::Scale;
 use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
@@ -11,7 +11,7 @@ use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
 use exactfed_runner::plan::FrontierFigure;
 use std::collections::HashSet;
 
@@ -60,16 +60,16 @@ fn published_power(algorithm: &str) -> Option<f64> {
         (FrontierAlgorithm::Fedavg, -1.0),
         (FrontierAlgorithm::RichardsonRomberg, -0.5),
     ];
-    known.into_iter().find(|(one, _)| label(*one) == algorithm).map(|(_, power)| power)
+    known.into_iter().find(|(one, _)| one.label() == algorithm).map(|(_, power)| power)
 }
 
 impl ComputedFrontier<'_> {
     /// What the figures show, in a few words.
     fn what(&self) -> &'static str {
         match self.objectives()[0] {
-            FrontierObjective::Communications => "communications",
-            FrontierObjective::Seconds => "seconds",
-            FrontierObjective::Gradients => "oracle calls",
+            FrontierQuantity::Communications => "communications",
+            FrontierQuantity::Seconds => "seconds",
+            _ => "oracle calls",
         }
     }
 
@@ -91,21 +91,15 @@ impl ComputedFrontier<'_> {
     }
 
     /// The value of the first objective.
-    fn value(&self, cost: &FrontierCost) -> f64 {
-        match self.objectives()[0] {
-            FrontierObjective::Communications => cost.communications,
-            FrontierObjective::Seconds => {
-                self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices))
-            }
-            FrontierObjective::Gradients => cost.gradients,
-        }
+    pub fn value(&self, cost: &FrontierCost) -> f64 {
+        cost.quantity(self.objectives()[0], self.prices.as_ref()).unwrap_or(f64::NAN)
     }
 
     /// A curve for each algorithm.
     fn curves(&self) -> Vec<Curve> {
         let curve = |algorithm: &FrontierAlgorithm| {
-            let family = family(algorithm.method().name());
-            Curve::new(label(*algorithm), Style::solid(Color::of_family(family)))
+            let family = family(algorithm.name());
+            Curve::new(algorithm.label(), Style::solid(Color::of_family(family)))
         };
         let mut curves: Vec<Curve> = self.algorithms.iter().map(curve).collect();
         assign_styles(&mut curves, &HashSet::new());
@@ -143,9 +137,8 @@ impl ComputedFrontier<'_> {
         if self.cap.is_some() && self.rises() {
             caption.push_str(" A curve rises with ε where the cap binds: SGD reaches a larger ε with fewer oracle calls, and so fewer are allowed.");
         }
-        let drawn =
-            self.algorithms.iter().filter(|a| published_power(label(**a)).is_some()).count();
-        if drawn > 0 && self.objectives()[0] == FrontierObjective::Communications {
+        let drawn = self.algorithms.iter().filter(|a| published_power(a.label()).is_some()).count();
+        if drawn > 0 && self.objectives()[0] == FrontierQuantity::Communications {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
@@ -232,7 +225,7 @@ impl ComputedFrontier<'_> {
     fn cost(&self) -> Body {
         let value = |cost: &FrontierCost| self.value(cost);
         let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
-        if self.objectives()[0] == FrontierObjective::Communications {
+        if self.objectives()[0] == FrontierQuantity::Communications {
             for panel in &mut panels {
                 let curves = std::mem::take(&mut panel.series).into_iter();
                 let with_power = |curve: Series| {
@@ -334,7 +327,7 @@ impl ComputedFrontier<'_> {
     fn ranking(&self, clients: u64, target: f64, color: &dyn Fn(&str) -> Color) -> Option<Ranking> {
         let value = |a: &FrontierAlgorithm| {
             let best = self.points(*a).find(|b| b.clients == clients && b.target == target)?;
-            Some((label(*a).to_owned(), self.value(best.cost.as_ref()?)))
+            Some((a.label().to_owned(), self.value(best.cost.as_ref()?)))
         };
         let mut all: Vec<(String, f64)> = self.algorithms.iter().filter_map(value).collect();
         all.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -1,14 +1,16 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
 use crate::results::Columns;
-use exactfed_core::theory::frontier::{Method, RangeEnd, Reached};
+use exactfed_core::theory::frontier::{FrontierAlgorithm, RangeEnd, Reached};
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
 pub fn to_columns(reached: &[Reached]) -> Columns {
     let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
         (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
     };
-    let method = |r: &Reached| Method::ALL.iter().position(|m| *m == r.method).unwrap_or(0) as f64;
+    let method = |r: &Reached| {
+        FrontierAlgorithm::ALL.iter().position(|m| *m == r.method).unwrap_or(0) as f64
+    };
     let edge = |r: &Reached| match r.edge {
         None => 0.0,
         Some(RangeEnd::From) => -1.0,
@@ -32,7 +34,7 @@ pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
     let (rounds, edges) = (column("rounds")?, column("edge")?);
     let row = |i: usize| {
         Some(Reached {
-            method: *Method::ALL.get(methods[i] as usize)?,
+            method: *FrontierAlgorithm::ALL.get(methods[i] as usize)?,
             clients: clients[i] as u64,
             target: targets[i],
             local_steps: local_steps[i] as u64,
@@ -65,7 +67,7 @@ mod tests {
         };
         let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];
         let all: Vec<Reached> =
-            Method::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
+            FrontierAlgorithm::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
         assert_eq!(from_columns(&to_columns(&all)), Some(all));
         assert_eq!(from_columns(&to_columns(&[])), Some(Vec::new()));
     }

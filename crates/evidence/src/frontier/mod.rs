@@ -8,7 +8,7 @@
 mod kept;
 
 use crate::results::{Cacheable, Cached, Results};
-use exactfed_core::theory::frontier::{Method, RangeEnd, Reached, Worked, search};
+use exactfed_core::theory::frontier::{RangeEnd, Reached, Worked, search};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
@@ -76,28 +76,6 @@ pub struct FrontierCost {
     pub edge: Option<RangeEnd>,
 }
 
-/// What is least at a point of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrontierObjective {
-    /// Communications.
-    Communications,
-    /// Oracle calls of a client.
-    Gradients,
-    /// Seconds of the simulated wall clock.
-    Seconds,
-}
-
-impl FrontierObjective {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Communications => "communications",
-            Self::Gradients => "gradients",
-            Self::Seconds => "seconds",
-        }
-    }
-}
-
 /// What a reader must know of a point of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontierFlag {
@@ -150,7 +128,7 @@ impl FrontierFlag {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontierPoint {
     /// What is least there.
-    pub minimises: FrontierObjective,
+    pub minimises: FrontierQuantity,
     /// The algorithm.
     pub algorithm: FrontierAlgorithm,
     /// N.
@@ -161,19 +139,6 @@ pub struct FrontierPoint {
     pub cost: Option<FrontierCost>,
     /// What a reader must know of it.
     pub flags: Vec<FrontierFlag>,
-}
-
-/// The name of an algorithm on pages.
-pub fn label(algorithm: FrontierAlgorithm) -> &'static str {
-    match algorithm {
-        FrontierAlgorithm::Sgd => "SGD",
-        FrontierAlgorithm::MinibatchSgd => "mini-batch SGD",
-        FrontierAlgorithm::Fedavg => "FedAvg",
-        FrontierAlgorithm::RichardsonRomberg => "Richardson-Romberg",
-        FrontierAlgorithm::Scaffold => "Scaffold",
-        FrontierAlgorithm::ScaffoldRr => "Scaffold-RR",
-        FrontierAlgorithm::Scaffnew => "Scaffnew",
-    }
 }
 
 /// What stands before a number of local steps: mini-batch SGD takes as many oracle calls at one point.
@@ -284,12 +249,11 @@ impl<'a> ComputedFrontier<'a> {
         let mut sgd: HashMap<(u64, u64), f64> = HashMap::new();
         for one in found {
             let (cost, target) = (FrontierCost::of(one, dimension), one.target.to_bits());
-            if one.method == Method::Sgd {
+            if one.method == FrontierAlgorithm::Sgd {
                 sgd.insert((one.clients, target), cost.gradients);
             }
-            let own = manifest.algorithms.iter().find(|a| a.method() == one.method);
-            if let Some(algorithm) = own {
-                reached.entry((*algorithm, one.clients, target)).or_default().push(cost);
+            if manifest.algorithms.contains(&one.method) {
+                reached.entry((one.method, one.clients, target)).or_default().push(cost);
             }
         }
         reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
@@ -325,10 +289,10 @@ impl<'a> ComputedFrontier<'a> {
     }
 
     /// What is least on the frontier; figures and claims are about the first.
-    pub fn objectives(&self) -> Vec<FrontierObjective> {
-        let communications = self.cap.map(|_| FrontierObjective::Communications);
-        let seconds = self.prices.map(|_| FrontierObjective::Seconds);
-        communications.into_iter().chain(seconds).chain([FrontierObjective::Gradients]).collect()
+    pub fn objectives(&self) -> Vec<FrontierQuantity> {
+        let communications = self.cap.map(|_| FrontierQuantity::Communications);
+        let seconds = self.prices.map(|_| FrontierQuantity::Seconds);
+        communications.into_iter().chain(seconds).chain([FrontierQuantity::Gradients]).collect()
     }
 
     /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε.
@@ -350,18 +314,13 @@ impl<'a> ComputedFrontier<'a> {
     /// The point of an algorithm at N and ε.
     fn best_at(
         &self,
-        minimises: FrontierObjective,
+        minimises: FrontierQuantity,
         (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
         largest: u64,
     ) -> FrontierPoint {
         let costs = self.costs(algorithm, clients, target);
-        let value = |cost: &FrontierCost| match minimises {
-            FrontierObjective::Communications => cost.communications,
-            FrontierObjective::Gradients => cost.gradients,
-            FrontierObjective::Seconds => {
-                self.prices.map_or(f64::NAN, |prices| cost.seconds(&prices))
-            }
-        };
+        let prices = self.prices.as_ref();
+        let value = |cost: &FrontierCost| cost.quantity(minimises, prices).unwrap_or(f64::NAN);
         // Ties, which integers have, go to the fewest oracle calls.
         let least = |a: &&FrontierCost, b: &&FrontierCost| {
             value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))

@@ -97,7 +97,7 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     let columns = vec![
         texts("frontier", points.iter().map(|(frontier, _)| frontier.id.to_owned())),
         texts("minimises", points.iter().map(|(_, point)| point.minimises.name().to_owned())),
-        texts("algorithm", points.iter().map(|(_, p)| p.algorithm.method().name().to_owned())),
+        texts("algorithm", points.iter().map(|(_, p)| p.algorithm.name().to_owned())),
         counts("clients", points.iter().map(|(_, point)| point.clients)),
         numbers("target", points.iter().map(|(_, point)| point.target)),
         cost("step_size", &|cost| cost.step_size),

@@ -1,7 +1,7 @@
 //! `[[frontier]]`: for each algorithm the fewest communications that bring the exact error down to
 //! a target and hold it there, over step sizes and local steps. Frontiers change no run.
 
-use exactfed_core::theory::frontier::Method;
+pub use exactfed_core::theory::frontier::FrontierAlgorithm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,41 +53,6 @@ pub struct Frontier {
 /// Examples for the documentation.
 const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
 const EXAMPLE_TARGETS: [f64; 2] = [0.1, 0.01];
-
-/// An algorithm of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrontierAlgorithm {
-    /// One local step with a batch of one draw, then a communication.
-    Sgd,
-    /// One local step with a batch of H draws, then a communication.
-    MinibatchSgd,
-    /// H local steps, then a communication.
-    Fedavg,
-    /// FedAvg with control variates, under full participation.
-    Scaffold,
-    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
-    RichardsonRomberg,
-    /// Two runs of Scaffold, likewise.
-    ScaffoldRr,
-    /// Local steps with control variates until a coin says to communicate.
-    Scaffnew,
-}
-
-impl FrontierAlgorithm {
-    /// The method that it is in theory.
-    pub fn method(self) -> Method {
-        match self {
-            Self::Sgd => Method::Sgd,
-            Self::MinibatchSgd => Method::MinibatchSgd,
-            Self::Fedavg => Method::FedAvg,
-            Self::Scaffold => Method::Scaffold,
-            Self::RichardsonRomberg => Method::RichardsonRomberg,
-            Self::ScaffoldRr => Method::ScaffoldRichardsonRomberg,
-            Self::Scaffnew => Method::Scaffnew,
-        }
-    }
-}
 
 fn usual_algorithms() -> Vec<FrontierAlgorithm> {
     use FrontierAlgorithm::*;

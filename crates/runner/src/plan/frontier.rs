@@ -125,7 +125,7 @@ impl<'a> Checker<'a> {
         let algorithms = &frontier.algorithms;
         let message = "`algorithms` must name at least one algorithm";
         self.require(!algorithms.is_empty(), &at("algorithms"), message);
-        self.distinct_numbers(&at("algorithms"), algorithms, |a| a.method().name().to_owned());
+        self.distinct_numbers(&at("algorithms"), algorithms, |a| a.name().to_owned());
         self.distinct_numbers(&at("clients"), &frontier.clients, u64::to_string);
         let message = "`clients` must be 1 or more, not 0";
         self.require(!frontier.clients.contains(&0), &at("clients"), message);

@@ -8,7 +8,9 @@ use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::Form;
-use exactfed_core::theory::frontier::{self, Method, Refusal, Search, StartError, StepSizes};
+use exactfed_core::theory::frontier::{
+    self, FrontierAlgorithm, Refusal, Search, StartError, StepSizes,
+};
 use std::sync::Arc;
 
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
@@ -79,9 +81,9 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
 
 /// What the manifest asks for, as theory searches for it.
 fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
-    let mut methods: Vec<Method> = frontier.algorithms.iter().map(|a| a.method()).collect();
-    if frontier.gradient_cap.is_some() && !methods.contains(&Method::Sgd) {
-        methods.push(Method::Sgd);
+    let mut methods = frontier.algorithms.clone();
+    if frontier.gradient_cap.is_some() && !methods.contains(&FrontierAlgorithm::Sgd) {
+        methods.push(FrontierAlgorithm::Sgd);
     }
     let clients = match frontier.clients.as_slice() {
         [] => vec![instance.clients() as u64],

@@ -16,26 +16,30 @@ mod search;
 use crate::kernel::{difference, dot};
 use crate::problem::{Facts, group_clients};
 use local::ClientType;
+use schemars::JsonSchema;
 use search::TypedProblem;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A method whose rounds are counted. A round is one communication of every run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
-    /// One step of every client with one oracle call, whatever H is.
+/// An algorithm of a frontier. A round is one communication of every run.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontierAlgorithm {
+    /// One local step with a batch of one draw, then a communication.
     Sgd,
-    /// One step of every client with the mean of H oracle calls.
+    /// One local step with a batch of H draws, then a communication.
     MinibatchSgd,
-    /// H local steps of every client, then the mean.
-    FedAvg,
-    /// H local steps with the variates that clients keep; all clients take part.
+    /// H local steps, then a communication.
+    Fedavg,
+    /// FedAvg with control variates, under full participation.
     Scaffold,
-    /// 2 θ^(γ) − θ^(2γ) of two runs of FedAvg on the same draws.
+    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
     RichardsonRomberg,
-    /// 2 θ^(γ) − θ^(2γ) of two runs of Scaffold on the same draws.
-    ScaffoldRichardsonRomberg,
-    /// Scaffold whose clients communicate after each step with probability p = 1/H, by a
-    /// common coin (SCAFFLSA H1, Corollary 5.2). Its round ends with a communication.
+    /// Two runs of Scaffold, likewise.
+    ScaffoldRr,
+    /// Local steps with control variates until a coin says to communicate.
     Scaffnew,
 }
 
@@ -50,15 +54,15 @@ pub struct RoundPrice {
     pub vectors: f64,
 }
 
-impl Method {
-    /// All methods.
+impl FrontierAlgorithm {
+    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Sgd,
         Self::MinibatchSgd,
-        Self::FedAvg,
+        Self::Fedavg,
         Self::Scaffold,
         Self::RichardsonRomberg,
-        Self::ScaffoldRichardsonRomberg,
+        Self::ScaffoldRr,
         Self::Scaffnew,
     ];
 
@@ -67,11 +71,24 @@ impl Method {
         match self {
             Self::Sgd => "sgd",
             Self::MinibatchSgd => "minibatch-sgd",
-            Self::FedAvg => "fedavg",
+            Self::Fedavg => "fedavg",
             Self::Scaffold => "scaffold",
             Self::RichardsonRomberg => "richardson-romberg",
-            Self::ScaffoldRichardsonRomberg => "scaffold-rr",
+            Self::ScaffoldRr => "scaffold-rr",
             Self::Scaffnew => "scaffnew",
+        }
+    }
+
+    /// Its name on pages.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sgd => "SGD",
+            Self::MinibatchSgd => "mini-batch SGD",
+            Self::Fedavg => "FedAvg",
+            Self::RichardsonRomberg => "Richardson-Romberg",
+            Self::Scaffold => "Scaffold",
+            Self::ScaffoldRr => "Scaffold-RR",
+            Self::Scaffnew => "Scaffnew",
         }
     }
 
@@ -86,7 +103,7 @@ impl Method {
     /// The weights of the estimates of its runs; run number r has the step size (r + 1) γ.
     fn weights(self) -> &'static [f64] {
         match self {
-            Self::RichardsonRomberg | Self::ScaffoldRichardsonRomberg => &[2.0, -1.0],
+            Self::RichardsonRomberg | Self::ScaffoldRr => &[2.0, -1.0],
             _ => &[1.0],
         }
     }
@@ -119,13 +136,13 @@ pub struct StepSizes {
 #[derive(Clone, Debug)]
 pub struct Search {
     /// The methods.
-    pub methods: Vec<Method>,
+    pub methods: Vec<FrontierAlgorithm>,
     /// The numbers of clients: whole multiples of the smallest number in which the types have
     /// the problem's proportions.
     pub clients: Vec<u64>,
     /// The targets ε, root mean squares of ‖θ − θ*‖.
     pub targets: Vec<f64>,
-    /// The numbers H of local steps. [`Method::Sgd`] is computed once, with H = 1.
+    /// The numbers H of local steps. [`FrontierAlgorithm::Sgd`] is computed once, with H = 1.
     pub local_steps: Vec<u64>,
     /// The step sizes γ that are tried.
     pub step_sizes: StepSizes,
@@ -149,7 +166,7 @@ pub enum RangeEnd {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
     /// The method.
-    pub method: Method,
+    pub method: FrontierAlgorithm,
     /// N.
     pub clients: u64,
     /// ε.
@@ -193,7 +210,7 @@ pub enum Refusal {
     /// The state of a method has too many moments.
     Size {
         /// The method.
-        method: Method,
+        method: FrontierAlgorithm,
         /// Their number.
         moments: usize,
     },
@@ -262,7 +279,7 @@ pub type Worked<'w> = &'w (dyn Fn(f64) + Sync);
 /// The problem by types, if its moments close and it can have these numbers of clients.
 fn typed(
     facts: &dyn Facts,
-    methods: &[Method],
+    methods: &[FrontierAlgorithm],
     clients: &[u64],
     start: &StartError,
 ) -> Result<TypedProblem, Refusal> {
@@ -369,7 +386,7 @@ pub fn errors(
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MethodRun {
     /// The method.
-    pub method: Method,
+    pub method: FrontierAlgorithm,
     /// N.
     pub clients: u64,
     /// H.

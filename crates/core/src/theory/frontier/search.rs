@@ -12,7 +12,9 @@ use super::local::{ClientType, LocalPowers, StepCount, run_pairs};
 use super::means::{MethodRuns, RoundMeans};
 use super::products::Products;
 use super::round::RoundMoments;
-use super::{Method, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes, Worked};
+use super::{
+    FrontierAlgorithm, MethodRun, RangeEnd, Reached, Search, StartError, StepSizes, Worked,
+};
 use rayon::prelude::*;
 
 /// A problem with its clients in types.
@@ -26,7 +28,7 @@ pub struct TypedProblem {
 /// The rounds of one method with one step size, for any number of local steps.
 struct Rounds<'a> {
     problem: &'a TypedProblem,
-    method: Method,
+    method: FrontierAlgorithm,
     steps: Vec<f64>,
     powers: LocalPowers,
 }
@@ -46,9 +48,9 @@ impl Best {
     }
 }
 
-impl Method {
+impl FrontierAlgorithm {
     fn corrected(self) -> bool {
-        matches!(self, Self::Scaffold | Self::ScaffoldRichardsonRomberg | Self::Scaffnew)
+        matches!(self, Self::Scaffold | Self::ScaffoldRr | Self::Scaffnew)
     }
 
     /// The local steps of a round, and the oracle calls of each.
@@ -63,7 +65,12 @@ impl Method {
 }
 
 impl<'a> Rounds<'a> {
-    fn new(problem: &'a TypedProblem, method: Method, step_size: f64, most: u64) -> Self {
+    fn new(
+        problem: &'a TypedProblem,
+        method: FrontierAlgorithm,
+        step_size: f64,
+        most: u64,
+    ) -> Self {
         let steps: Vec<f64> =
             (1..=method.weights().len()).map(|run| run as f64 * step_size).collect();
         let most = method.steps_and_batch(most).0;
@@ -137,7 +144,7 @@ impl StepSizes {
 }
 
 /// The most moments of a pair of runs of a method in `d` dimensions.
-pub fn moments(method: Method, d: usize, types: usize) -> usize {
+pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
     let same = method.weights().len() == 1;
     let u = Products { n: if method.corrected() { types * d + 1 } else { d + 1 }, same };
     let deviations = if method.corrected() { types } else { 0 };
@@ -155,7 +162,7 @@ pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
 pub fn run(problem: &TypedProblem, search: &Search, worked: Worked<'_>) -> Vec<Reached> {
     let costs: Vec<f64> = search.methods.iter().map(|m| cost(problem, search, *m)).collect();
     let all: f64 = costs.iter().sum();
-    let of_method = |(&method, cost): (&Method, &f64)| {
+    let of_method = |(&method, cost): (&FrontierAlgorithm, &f64)| {
         of_method(problem, search, method, &|share| worked(share * cost / all))
     };
     search.methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
@@ -167,22 +174,23 @@ const ON_GRID: f64 = 0.3;
 /// About what the search of a method costs, in a unit that all methods share: for each number of
 /// local steps the size of its maps, whose products take more than that where they are large, and
 /// less where they are small.
-fn cost(problem: &TypedProblem, search: &Search, method: Method) -> f64 {
+fn cost(problem: &TypedProblem, search: &Search, method: FrontierAlgorithm) -> f64 {
     let types = &problem.types;
     let size = moments(method, types[0].field.len(), types.len()) as f64;
     let pairs = run_pairs(method.weights().len()).count() as f64;
-    let local_steps = if method == Method::Sgd { 1 } else { search.local_steps.len() };
+    let local_steps = if method == FrontierAlgorithm::Sgd { 1 } else { search.local_steps.len() };
     size * size * pairs * local_steps as f64
 }
 
 fn of_method(
     problem: &TypedProblem,
     search: &Search,
-    method: Method,
+    method: FrontierAlgorithm,
     worked: Worked<'_>,
 ) -> Vec<Reached> {
     let one = [1];
-    let local_steps: &[u64] = if method == Method::Sgd { &one } else { &search.local_steps };
+    let local_steps: &[u64] =
+        if method == FrontierAlgorithm::Sgd { &one } else { &search.local_steps };
     let none = vec![vec![None; search.targets.len()]; search.clients.len()];
     let mut best = vec![none; local_steps.len()];
     let most = local_steps.iter().copied().max().unwrap_or(1);
@@ -216,7 +224,7 @@ fn of_method(
 
 /// What a step size is sought for.
 struct Goal {
-    method: Method,
+    method: FrontierAlgorithm,
     clients: u64,
     target: f64,
     local_steps: u64,

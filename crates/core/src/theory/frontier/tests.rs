@@ -28,12 +28,14 @@ fn quadratic(clients: usize) -> Quadratic {
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     let MethodRun { method, clients, local_steps, step_size } = *run;
     let correction = match method {
-        Method::Scaffold | Method::ScaffoldRichardsonRomberg | Method::Scaffnew => Correction::Kept,
+        FrontierAlgorithm::Scaffold
+        | FrontierAlgorithm::ScaffoldRr
+        | FrontierAlgorithm::Scaffnew => Correction::Kept,
         _ => Correction::None,
     };
     let (steps, batch) = match method {
-        Method::Sgd | Method::Scaffnew => (1, 1),
-        Method::MinibatchSgd => (1, local_steps),
+        FrontierAlgorithm::Sgd | FrontierAlgorithm::Scaffnew => (1, 1),
+        FrontierAlgorithm::MinibatchSgd => (1, local_steps),
         _ => (local_steps, 1),
     };
     let runs = method.weights().iter().enumerate().map(|(r, &weight)| {
@@ -41,7 +43,7 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
         let update = LocalUpdate { step, steps, batch, proximal: 0.0 };
         RunModel { weight, update: Box::new(move |_| update), server_step: 1.0, correction }
     });
-    let coin = (method == Method::Scaffnew).then(|| 1.0 / local_steps as f64);
+    let coin = (method == FrontierAlgorithm::Scaffnew).then(|| 1.0 / local_steps as f64);
     let common = method.weights().len() > 1;
     AlgorithmModel {
         runs: runs.collect(),
@@ -53,7 +55,7 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     }
 }
 
-fn agrees(facts: &dyn Facts, method: Method, what: &str) {
+fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
     let start: Vec<f64> =
         facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
     for (local_steps, step_size) in [(1, 0.3), (4, 0.1), (37, 0.01)] {
@@ -71,7 +73,7 @@ fn agrees(facts: &dyn Facts, method: Method, what: &str) {
 
 #[test]
 fn errors_are_the_exact_moments() {
-    for method in Method::ALL {
+    for method in FrontierAlgorithm::ALL {
         agrees(&quadratic(4), method, "quadratic");
     }
 }
@@ -96,7 +98,7 @@ fn clients_scale_the_types() {
     let small = two_chains(2, 1);
     let start: Vec<f64> = small.optimum().iter().map(|x| x + 1.0).collect();
     for large in [two_chains(4, 2), two_chains(20, 10), two_chains(6_666, 3_333)] {
-        for method in Method::ALL {
+        for method in FrontierAlgorithm::ALL {
             let clients = large.clients() as u64;
             let run = MethodRun { method, clients, local_steps: 5, step_size: 0.05 };
             let model = model(&run);
@@ -116,7 +118,7 @@ fn clients_scale_the_types() {
 fn an_isotropic_start_is_the_mean_of_points() {
     let (facts, mean_square, rounds) = (two_chains(1, 1), 4.0, 20);
     let d = facts.dim();
-    for method in Method::ALL {
+    for method in FrontierAlgorithm::ALL {
         let run = MethodRun { method, clients: 6, local_steps: 3, step_size: 0.1 };
         let found = errors(&facts, &run, &StartError::Isotropic { mean_square }, rounds).unwrap();
         let mut mean = vec![0.0; rounds + 1];
@@ -134,7 +136,7 @@ fn an_isotropic_start_is_the_mean_of_points() {
 
 fn settings(clients: &[u64], targets: &[f64]) -> Search {
     Search {
-        methods: Method::ALL.to_vec(),
+        methods: FrontierAlgorithm::ALL.to_vec(),
         clients: clients.to_vec(),
         targets: targets.to_vec(),
         local_steps: vec![1, 3, 10],
@@ -171,7 +173,8 @@ fn the_search_equals_brute_force() {
         let found = search(facts.as_ref(), &settings, &|_| ()).unwrap();
         for &method in &settings.methods {
             let one = [1];
-            let all: &[u64] = if method == Method::Sgd { &one } else { &settings.local_steps };
+            let all: &[u64] =
+                if method == FrontierAlgorithm::Sgd { &one } else { &settings.local_steps };
             for (&clients, &local_steps) in
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {
@@ -225,12 +228,12 @@ fn many_rounds_are_exact_to_the_integer() {
     let facts = two_chains(1, 1);
     let start = StartError::Isotropic { mean_square: 4.0 };
     for (method, step_size, local_steps) in [
-        (Method::Sgd, 1e-4, 1),
-        (Method::FedAvg, 1e-4, 4),
-        (Method::RichardsonRomberg, 1e-4, 4),
-        (Method::Scaffold, 1e-4, 4),
-        (Method::Scaffnew, 1e-4, 4),
-        (Method::ScaffoldRichardsonRomberg, 1e-4, 4),
+        (FrontierAlgorithm::Sgd, 1e-4, 1),
+        (FrontierAlgorithm::Fedavg, 1e-4, 4),
+        (FrontierAlgorithm::RichardsonRomberg, 1e-4, 4),
+        (FrontierAlgorithm::Scaffold, 1e-4, 4),
+        (FrontierAlgorithm::Scaffnew, 1e-4, 4),
+        (FrontierAlgorithm::ScaffoldRr, 1e-4, 4),
     ] {
         let run = MethodRun { method, clients: 10, local_steps, step_size };
         let targets = [0.5, 0.1, 0.03];
@@ -331,7 +334,11 @@ fn targets_are_held() {
             let start = StartError::Point(start);
             let targets: Vec<f64> =
                 (0..40).map(|i| radius * (0.95 + 0.0025 * f64::from(i))).collect();
-            for method in [Method::FedAvg, Method::Scaffold, Method::RichardsonRomberg] {
+            for method in [
+                FrontierAlgorithm::Fedavg,
+                FrontierAlgorithm::Scaffold,
+                FrontierAlgorithm::RichardsonRomberg,
+            ] {
                 let run = MethodRun { method, clients: 2, local_steps, step_size };
                 let errors = errors(&facts, &run, &start, 6000).unwrap();
                 let found = rounds_to(&facts, &run, &start, &targets).unwrap();

@@ -50,6 +50,7 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
+use number_text::nine_digits;
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
@@ -423,11 +424,6 @@ impl Pages {
     }
 }
 
-/// A number with nine digits: enough to show a change, few enough to be equal on all machines.
-fn number(value: f64) -> String {
-    if value.is_nan() { String::new() } else { format!("{value:.8e}") }
-}
-
 /// One line per cell, for programs and for later diffs.
 fn summary(experiment: &Experiment<'_>) -> String {
     let columns = FinalsColumns::new(experiment);
@@ -448,7 +444,7 @@ fn summary(experiment: &Experiment<'_>) -> String {
         let further =
             columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
         for value in four.into_iter().chain(further) {
-            out.push_str(&format!(",{}", number(value)));
+            out.push_str(&format!(",{}", nine_digits(value)));
         }
         let _ = writeln!(out, ",{}", result.digest);
     }

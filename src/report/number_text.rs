@@ -7,6 +7,11 @@ pub fn short(value: f64) -> String {
     plain(value, 3)
 }
 
+/// A number in a CSV file, with nine digits: enough to show a change, few enough to be equal on all machines.
+pub fn nine_digits(value: f64) -> String {
+    if value.is_nan() { String::new() } else { format!("{value:.8e}") }
+}
+
 /// What is counted, as a whole number: `1 800`. A mean of counts that is none has three digits.
 pub fn counted(value: f64) -> String {
     whole(value).unwrap_or_else(|| short(value))

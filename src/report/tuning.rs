@@ -1,6 +1,6 @@
 //! What tuning found, as the table of a page and as `tuned.csv`.
 
-use super::number_text::{bracket, interval, short};
+use super::number_text::{bracket, interval, nine_digits, short};
 use super::series::quoted;
 use super::truncation::{File, MOST_ROWS, TextTable};
 use crate::evidence::{Experiment, TunedRow, TuningResult};
@@ -154,13 +154,13 @@ fn csv(found: &TuningResult) -> String {
             cells.push(value.map_or(String::new(), |value| value.to_string()));
         }
         cells.push(row.edges.join("; "));
-        cells.push(super::number(row.tuning_value));
+        cells.push(nine_digits(row.tuning_value));
         let fresh = row.fresh.map_or([f64::NAN; 3], |s| [s.mean, s.interval.0, s.interval.1]);
-        cells.extend(fresh.map(super::number));
+        cells.extend(fresh.map(nine_digits));
         cells.extend([row.replicates.to_string(), row.candidates.0.to_string()]);
         cells.push(row.candidates.1.to_string());
         let gain = row.shared.as_ref().map(|(_, ratio)| [ratio.estimate, ratio.low, ratio.high]);
-        cells.extend(gain.unwrap_or([f64::NAN; 3]).map(super::number));
+        cells.extend(gain.unwrap_or([f64::NAN; 3]).map(nine_digits));
         out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
         out.push('\n');
     }

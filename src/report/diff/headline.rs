@@ -1,9 +1,9 @@
 //! The first lines of a page: how many cells changed, the largest changes, and how many cells
 //! are as they were.
 
-use super::{clean, percent};
 use crate::compare::{Change, ChangeVerdict, Comparison};
 use crate::report::finding::ColoredText;
+use crate::report::number_text::short;
 use exactfed_core::words::{readable, thousands};
 
 /// How many cells changed, the worst change, and the first of another kind that has a ratio.
@@ -69,4 +69,14 @@ fn statement(change: &Change) -> [ColoredText; 3] {
 
 fn plain(text: &str) -> ColoredText {
     ColoredText { text: text.into(), family: None }
+}
+
+/// A text of a manifest in one line.
+pub fn clean(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+/// A part of a whole.
+pub fn percent(share: f64) -> String {
+    format!("{} %", short(100.0 * share).trim_end_matches('0').trim_end_matches('.'))
 }

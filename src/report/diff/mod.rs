@@ -9,7 +9,6 @@ mod headline;
 
 use super::Pages;
 use super::claims::{interval, probability};
-use super::number_text::short;
 use crate::chart;
 use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
@@ -19,6 +18,7 @@ use crate::evidence::Figure;
 use exactfed_core::words;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::short as short_path;
+use headline::{clean, percent};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde_json::json;
@@ -229,15 +229,6 @@ fn card(DrawnChange { change, figures, page }: &DrawnChange<'_>) -> Result<Value
     Ok(
         context! { change => row(change), size, beside, drawings, caption => &figures[0].caption, page },
     )
-}
-
-/// A text of a manifest in one line.
-fn clean(text: &str) -> String {
-    text.replace(char::is_control, " ")
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", short(100.0 * share).trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The verdicts and how many cells have each, in one line.

@@ -3,9 +3,8 @@
 //! *Invariant*: a claim keeps the verdict, the estimate and the p-value of the first look that
 //! decided it, so that what later looks see changes no verdict.
 
-use super::JudgedClaim;
+use super::judged::JudgedClaim;
 use crate::stats::looks::{Look, Looks};
-use crate::stats::verdict::Verdict;
 use std::ops::Deref;
 
 /// The claims of a manifest, judged together, in its order.
@@ -58,18 +57,5 @@ impl<'a> JudgedClaims<'a> {
             }
         }
         Self { list, looks: Some(TakenLooks { planned, taken, decided }) }
-    }
-}
-
-impl JudgedClaim<'_> {
-    /// Whether it is supported or refuted.
-    pub fn is_decided(&self) -> bool {
-        matches!(self.decision.verdict, Verdict::Supported | Verdict::Refuted)
-    }
-
-    /// Whether more replicates may decide it: it is inconclusive, and no part of it is out of
-    /// reach of any run, which would keep it from being supported.
-    pub fn is_open(&self) -> bool {
-        self.decision.verdict == Verdict::Inconclusive && self.untested.is_empty()
     }
 }

@@ -11,6 +11,7 @@ mod frontier_less;
 mod frontier_slope;
 mod frontiers;
 mod judge;
+mod judged;
 mod keys;
 mod kind;
 mod looks;
@@ -29,16 +30,17 @@ use crate::cells::CellResult;
 use crate::frontier::ComputedFrontier;
 use crate::kinds::kinds;
 use crate::predictions::Theory;
-use crate::stats::resolution::resolution;
-use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed, verdicts};
+use crate::stats::verdict::{Evidence, verdicts};
 pub use conditions::StatementConditions;
-use exactfed_runner::manifest::claim::{ClaimKeys, Expected, Selection};
+use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::plan::{Cell, KindTable, Plan, TableKind, selected};
 use frontier_constant::FrontierConstantKeys;
 use frontier_less::FrontierLessKeys;
 use frontier_slope::FrontierSlopeKeys;
 pub use judge::{EstimateScale, Judge, number};
 use judge::{Parts, Tested};
+use judged::judged;
+pub use judged::{ClaimPart, Decision, Estimate, JudgedClaim};
 pub use keys::{Reaching, When};
 pub use kind::{Claim, ClaimedCells, WrongResult};
 pub use looks::{JudgedClaims, TakenLooks};
@@ -48,129 +50,6 @@ use reaches::ReachesKeys;
 use slope::SlopeKeys;
 use std::collections::BTreeSet;
 use std::convert::identity;
-
-/// A claim with its verdict.
-#[derive(Clone, Debug)]
-pub struct JudgedClaim<'a> {
-    /// What the manifest states.
-    pub common: &'a ClaimKeys,
-    /// What was tested, as a formula.
-    pub formula: String,
-    /// The verdict.
-    pub decision: Decision,
-    /// What its estimates are.
-    pub scale: EstimateScale,
-    /// Replicates.
-    pub n: usize,
-    /// The cells or pairs of cells that it was tested on.
-    pub parts: Vec<ClaimPart>,
-    /// The index of the part whose estimate is nearest to the end of its region, or farthest outside,
-    /// and of that with the least support, which decides.
-    extremes: Option<(usize, usize)>,
-    /// Cells of which the claim states nothing, and why: a bound whose conditions they do not
-    /// meet.
-    pub outside: Vec<String>,
-    /// What could not be tested, and why: while there is any, the claim is not supported.
-    pub untested: Vec<String>,
-    /// The statements that it is about, and whether its cells meet their conditions.
-    pub conditions: Vec<StatementConditions>,
-}
-
-/// The verdict on a claim and what it rests on.
-#[derive(Clone, Copy, Debug)]
-pub struct Decision {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// p-value adjusted for all claims of the manifest (Holm); NaN if nothing was tested.
-    pub p: f64,
-    /// The level at which the verdict was reached: an interval that agrees with it is one of
-    /// confidence 1 − level. NaN if nothing was tested.
-    pub level: f64,
-    /// Claims that were tested together.
-    pub together: usize,
-    /// The replicates that would decide an inconclusive claim, if they can be estimated.
-    pub needed: Option<u64>,
-    /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
-    /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
-    pub resolution: Option<Region>,
-    /// What the runs do not show of the distribution of the errors.
-    pub doubt: Doubt,
-}
-
-/// An estimate as it is shown to readers.
-#[derive(Clone, Copy, Debug)]
-pub struct Estimate {
-    /// The estimate; NaN if nothing was tested.
-    pub value: f64,
-    /// Ends of its 95 % interval.
-    pub interval: (f64, f64),
-}
-
-impl Estimate {
-    /// That of a claim that was not tested.
-    pub const NONE: Self = Self { value: f64::NAN, interval: (f64::NAN, f64::NAN) };
-}
-
-/// A cell or a pair of cells that a claim was tested on.
-#[derive(Clone, Debug)]
-pub struct ClaimPart {
-    /// The settings that distinguish it.
-    pub name: String,
-    /// The estimate.
-    pub estimate: Estimate,
-    /// Whether it has no sampling error.
-    pub is_exact: bool,
-    /// The numbers for which the claim holds there.
-    pub region: Region,
-    /// The verdict on the part by itself (at the level 5 %, not adjusted).
-    pub verdict: Verdict,
-}
-
-impl JudgedClaim<'_> {
-    /// The part that is shown: that whose estimate is nearest to the end of its region, or farthest
-    /// outside.
-    pub fn nearest(&self) -> Option<&ClaimPart> {
-        self.extremes.map(|(nearest, _)| &self.parts[nearest])
-    }
-
-    /// The part with the least support.
-    pub fn weakest(&self) -> Option<&ClaimPart> {
-        self.extremes.map(|(_, weakest)| &self.parts[weakest])
-    }
-
-    /// The estimate of the part that is shown.
-    pub fn estimate(&self) -> Estimate {
-        self.nearest().map_or(Estimate::NONE, |part| part.estimate)
-    }
-
-    /// The numbers for which the claim holds there; NaN if nothing was tested.
-    pub fn region(&self) -> Region {
-        self.nearest().map_or((f64::NAN, f64::NAN), |part| part.region)
-    }
-
-    /// Whether nothing that was tested has a sampling error, so that there is no p-value.
-    pub fn is_exact(&self) -> bool {
-        !self.parts.is_empty() && self.parts.iter().all(|part| part.is_exact)
-    }
-
-    /// The p-value adjusted for all claims of the manifest (Holm), if it has one.
-    pub fn p(&self) -> Option<f64> {
-        Some(self.decision.p).filter(|p| !p.is_nan() && !self.is_exact())
-    }
-
-    /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
-    /// claim contradicts no expectation.
-    pub fn contradiction(&self) -> Option<&'static str> {
-        match (self.decision.verdict, self.common.expected) {
-            (Verdict::Refuted, Expected::Supported | Expected::NotTested) => Some("refuted"),
-            (Verdict::Supported, Expected::Refuted) => {
-                Some("supported, and was expected to be refuted")
-            }
-            (Verdict::NotTested, Expected::Supported | Expected::Refuted) => Some("not tested"),
-            _ => None,
-        }
-    }
-}
 
 /// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
 /// `stated` has the same manifest as the plan of the cells, which may have other replicates.
@@ -245,87 +124,4 @@ impl Judge<'_> {
             }
         }
     }
-}
-
-/// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
-/// could be tested.
-fn judged<'a>(
-    common: &'a ClaimKeys,
-    tested: Tested,
-    evidence: Option<(Evidence, Judgement)>,
-    (together, level): (usize, f64),
-) -> JudgedClaim<'a> {
-    let Tested { parts, formula, scale, conditions } = tested;
-    let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
-    let part = |(name, e): &(String, Evidence)| ClaimPart {
-        name: name.clone(),
-        estimate: Estimate {
-            value: scale.shown(e.estimate),
-            interval: (scale.shown(e.interval.0), scale.shown(e.interval.1)),
-        },
-        is_exact: e.error == 0.0,
-        region: (scale.shown(e.region.0), scale.shown(e.region.1)),
-        verdict: e.alone(),
-    };
-    let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
-    let Judgement { verdict, p, level: own_level } = evidence.map_or(nothing, |(_, found)| found);
-    let is_open = |_: &_| verdict == Verdict::Inconclusive;
-    let of_supported = || match verdict {
-        Verdict::Supported => widest(&parts, together, level),
-        _ => None,
-    };
-    JudgedClaim {
-        common,
-        formula,
-        decision: Decision {
-            verdict,
-            p,
-            level: own_level,
-            together,
-            needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
-            resolution: of_supported().map(|(low, high)| (shown_end(low), shown_end(high))),
-            doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
-        },
-        scale,
-        n: evidence.map_or(0, |(e, _)| e.n),
-        extremes: evidence.and_then(|(e, _)| extremes(&parts.tested, &e, scale)),
-        parts: parts.tested.iter().map(part).collect(),
-        outside: parts.outside,
-        untested: parts.untested,
-        conditions,
-    }
-}
-
-/// The indices of the part that is nearest to the end of its region, or farthest outside, and of the
-/// part with the least support, whose estimate the evidence for all has. Where no end is known, they
-/// are the same.
-fn extremes(
-    parts: &[(String, Evidence)],
-    all: &Evidence,
-    scale: EstimateScale,
-) -> Option<(usize, usize)> {
-    let is_same = |(_, e): &(String, Evidence)| e.estimate.to_bits() == all.estimate.to_bits();
-    let weakest = parts.iter().position(is_same)?;
-    let rooms = parts.iter().enumerate();
-    let rooms = rooms.filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
-    // Of several that are as near, that with the least support if it is among them.
-    let order = |(i, room): &(usize, f64)| (*room, *i != weakest);
-    let nearest = rooms.min_by(|a, b| {
-        let ((a, is_other_a), (b, is_other_b)) = (order(a), order(b));
-        a.total_cmp(&b).then(is_other_a.cmp(&is_other_b))
-    });
-    Some((nearest.map_or(weakest, |(i, _)| i), weakest))
-}
-
-/// The resolution of the parts that resolve least; `None` where one is not known, or nothing is
-/// compared with a region.
-fn widest(parts: &Parts, together: usize, level: f64) -> Option<Region> {
-    let tested: Vec<&Evidence> = parts.tested.iter().map(|(_, evidence)| evidence).collect();
-    let each = tested.iter().filter(|evidence| !evidence.region.0.is_nan());
-    let each = each.map(|evidence| resolution(evidence, tested.len(), together, level));
-    let both = |a: Option<Region>, b: Option<Region>| {
-        let ((low, high), (lower, higher)) = (a?, b?);
-        Some((low.min(lower), high.max(higher)))
-    };
-    each.reduce(both).flatten()
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
 use crate::predictions::MomentsCache;
+use crate::stats::verdict::Verdict;
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::runner::prepare;

@@ -1,7 +1,7 @@
 //! The exact moments of cells at their recorded rounds, as columns of numbers, and their cache.
 
-use super::of_moments;
 use crate::results::{Cacheable, Cached, Columns, Results};
+use exactfed_core::theory::moments::Moments;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, Scenario, predict};
@@ -83,4 +83,11 @@ fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     }
     mean.values_mut().flatten().for_each(|sum| *sum /= prepared.scenarios.len() as f64);
     Ok(mean)
+}
+
+/// A quantity from moments of an instance.
+pub fn of_moments(moments: &Moments, quantity: Quantity, scenario: &Scenario) -> Option<f64> {
+    let (expected, optimum) = (quantity.info().expected?, scenario.instance.optimum());
+    let value = expected(moments, optimum, scenario.limit.as_deref())?;
+    value.is_finite().then_some(value)
 }

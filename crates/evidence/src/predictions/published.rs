@@ -2,15 +2,14 @@
 //!
 //! *Invariant*: a cell that does not meet a bound's conditions has no value of it.
 
-use super::Theory;
 use super::refused::Computation;
+use super::theory::{Theory, single_scenario};
 use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Schedule, Variates};
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants, PublishedRun};
+use exactfed_core::theory::bounds::{self, Bound, Constants, PublishedRun};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::runner::Prepared;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ impl Theory<'_> {
         find: impl FnOnce(&PublishedRun<'_>) -> T,
     ) -> Option<T> {
         let prepared = self.cells.get(id)?;
-        let scenario = super::single_scenario(prepared)?;
+        let scenario = single_scenario(prepared)?;
         let identity = &prepared.cell.identity;
         let mut components = identity.algorithm.components();
         let count = components.len();
@@ -95,20 +94,4 @@ impl Theory<'_> {
             path: terms.step_size * factor as f64,
         }))
     }
-}
-
-/// The quantity that a bound bounds.
-pub fn quantity_of(bound: &Bound) -> Quantity {
-    match bound.quantity {
-        Bounded::SqError => Quantity::SqError,
-        Bounded::Lyapunov => Quantity::Lyapunov,
-        Bounded::Bias => Quantity::Bias,
-        Bounded::LimitSqError => Quantity::SqErrorLimit,
-    }
-}
-
-/// Whether a bound bounds a quantity, perhaps as a part of its own.
-pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
-    let own = quantity_of(bound);
-    own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError
 }

@@ -1,9 +1,8 @@
 //! Predictions that are not computed because they would take too much time or memory.
 
-use super::Theory;
 use exactfed_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::runner::Prepared;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 /// A computation that predictions need.
@@ -55,7 +54,7 @@ impl Computation {
 }
 
 /// Costs that exceed the bounds, by cell and computation.
-pub type Refused = HashMap<(String, Computation), Effort>;
+pub struct Refused(RefCell<HashMap<(String, Computation), Effort>>);
 
 /// The bounds on time and memory, as a sentence.
 pub fn bounds() -> String {
@@ -63,38 +62,37 @@ pub fn bounds() -> String {
     format!("A computation may take {MOST_PRODUCTS:.0e} products and {memory:.0} GB of memory.")
 }
 
-impl Theory<'_> {
+impl Refused {
+    /// A computation that was refused for some cells.
+    pub fn new(part: Computation, costs: impl Iterator<Item = (String, Effort)>) -> Self {
+        Self(RefCell::new(costs.map(|(id, cost)| ((id, part), cost)).collect()))
+    }
+
     /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
     /// remembered.
-    pub(super) fn permit(
-        &self,
-        prepared: &Prepared<'_>,
-        part: Computation,
-        cost: impl FnOnce() -> Effort,
-    ) -> Option<()> {
-        let key = (prepared.cell.id.clone(), part);
-        if self.refused.borrow().contains_key(&key) {
+    pub fn permit(&self, id: &str, part: Computation, cost: impl FnOnce() -> Effort) -> Option<()> {
+        let key = (id.to_owned(), part);
+        if self.0.borrow().contains_key(&key) {
             return None;
         }
         let cost = cost();
         if !cost.fits() {
-            self.refused.borrow_mut().insert(key, cost);
+            self.0.borrow_mut().insert(key, cost);
         }
         cost.fits().then_some(())
     }
 
-    /// The cost of a prediction for a cell, if that is why there is none; known once the
-    /// prediction was asked for.
-    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
-        let known = self.refused.borrow();
+    /// The cost of a prediction for a cell, if that is why there is none.
+    pub fn cost(&self, id: &str, by: Prediction) -> Option<Effort> {
+        let known = self.0.borrow();
         let mine = known.iter().filter(|((cell, part), _)| cell == id && part.serves(by));
         mine.map(|(_, cost)| *cost).reduce(Effort::most)
     }
 
     /// The computations that were refused, one sentence each.
-    pub fn not_computed(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let mut parts: BTreeMap<Computation, (usize, Effort)> = BTreeMap::new();
-        for ((_, part), cost) in self.refused.borrow().iter() {
+        for ((_, part), cost) in self.0.borrow().iter() {
             let known = parts.entry(*part).or_default();
             *known = (known.0 + 1, known.1.most(*cost));
         }

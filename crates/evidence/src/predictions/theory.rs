@@ -1,0 +1,426 @@
+//! Predictions for the cells of an experiment, each computed when it is first asked for.
+
+use super::expected::{ExpectedColumns, MomentsCache, of_moments};
+use super::refused::{Computation, Refused};
+use exactfed_core::algorithm::{Average, Component};
+use exactfed_core::federated::{Schedule, Terms, Variates};
+use exactfed_core::kernel::{axpy, dot, squared_distance};
+use exactfed_core::linalg::Matrix;
+use exactfed_core::problem::Facts;
+use exactfed_core::theory::bounds::richardson_romberg::{self, BiasExpression};
+use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
+use exactfed_core::theory::effort::{Effort, MOST_BYTES};
+use exactfed_core::theory::expansion::{self, Expansion};
+use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_core::theory::markov::{self, TrajectoryMoments};
+use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
+use exactfed_runner::manifest::Prediction;
+use exactfed_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::runner::{Prepared, Scenario, predict};
+use rayon::prelude::*;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Moments and blocks at stationarity.
+type AtRest = Rc<(Moments, CovarianceBlocks)>;
+
+/// Predictions for the cells of an experiment.
+pub struct Theory<'a> {
+    pub(super) cells: HashMap<&'a str, &'a Prepared<'a>>,
+    expected: HashMap<&'a str, ExpectedColumns>,
+    stationary: RefCell<HashMap<String, Option<AtRest>>>,
+    /// How many numbers these hold.
+    at_rest: std::cell::Cell<usize>,
+    refused: Refused,
+    expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
+    pub(super) constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
+}
+
+/// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance.
+pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
+    let squares = prepared.scenarios.iter().map(|scenario| {
+        let facts: &dyn Facts = &*scenario.instance;
+        Some(squared_distance(scenario.limit.as_ref()?, facts.optimum()))
+    });
+    Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
+}
+
+impl<'a> Theory<'a> {
+    /// Theory for these cells, with the exact moments of some of them.
+    pub fn new(
+        prepared: &'a [Prepared<'a>],
+        moments: &HashSet<&str>,
+        cache: MomentsCache<'_>,
+    ) -> Self {
+        let wanted = prepared.par_iter().filter(|p| moments.contains(p.cell.id.as_str()));
+        let columns = |p: &'a Prepared<'a>| (p.cell.id.as_str(), cache.columns(p));
+        let expected: HashMap<&str, ExpectedColumns> = wanted.map(columns).collect();
+        let costly = |(id, columns): (&&str, &ExpectedColumns)| match columns {
+            Err(predict::NoMoments::Costly(cost)) => Some(((*id).to_owned(), *cost)),
+            _ => None,
+        };
+        Self {
+            refused: Refused::new(Computation::Moments, expected.iter().filter_map(costly)),
+            at_rest: Default::default(),
+            cells: prepared.iter().map(|p| (p.cell.id.as_str(), p)).collect(),
+            expected,
+            stationary: RefCell::default(),
+            expansions: RefCell::default(),
+            constants: RefCell::default(),
+        }
+    }
+
+    /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
+    /// remembered.
+    pub(super) fn permit(
+        &self,
+        prepared: &Prepared<'_>,
+        part: Computation,
+        cost: impl FnOnce() -> Effort,
+    ) -> Option<()> {
+        self.refused.permit(&prepared.cell.id, part, cost)
+    }
+
+    /// The cost of a prediction for a cell, if that is why there is none; known once the
+    /// prediction was asked for.
+    pub fn too_costly(&self, id: &str, by: Prediction) -> Option<Effort> {
+        self.refused.cost(id, by)
+    }
+
+    /// The computations that were refused, one sentence each.
+    pub fn not_computed(&self) -> Vec<String> {
+        self.refused.sentences()
+    }
+
+    /// A cell as it is run.
+    pub fn prepared(&self, id: &str) -> Option<&'a Prepared<'a>> {
+        self.cells.get(id).copied()
+    }
+
+    /// Whether the clients of a cell have unequal weights.
+    pub fn has_unequal_shares(&self, id: &str) -> bool {
+        let scenarios = self.cells.get(id).map_or(&[][..], |prepared| &prepared.scenarios);
+        scenarios.iter().any(|scenario| scenario.instance.unequal_shares().is_some())
+    }
+
+    /// A prediction of a quantity at each recorded round of a cell.
+    pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
+        let prepared = self.cells.get(id)?;
+        let rows = prepared.recorded.len();
+        let constant = |value: f64| vec![value; rows];
+        if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
+            return self.contraction(prepared, by).filter(|_| quantity == Quantity::SqCoupling);
+        }
+        if by.is_bound() {
+            let bounds = prepared.recorded.iter().map(|&t| {
+                let bound = self.bound(id, by, t)?;
+                let fits = fits(&bound, quantity);
+                bound.value.ok().filter(|_| fits)
+            });
+            return bounds.collect();
+        }
+        if let Some(average) = quantity.average() {
+            let vector = self.vector(id, average, by)?;
+            return Some(constant(match quantity {
+                Quantity::Variance => trace(&vector, prepared.scenarios[0].instance.dim()),
+                _ => libm::sqrt(dot(&vector, &vector)),
+            }));
+        }
+        match by {
+            Prediction::Clt => self.clt(prepared, quantity),
+            Prediction::ExactMoments if quantity == Quantity::SqCoupling => {
+                predict::check_exact_moments(prepared).ok()?;
+                predict::coupled_moments(prepared.cell, single_scenario(prepared)?)
+            }
+            Prediction::ExactMoments => {
+                self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
+            }
+            Prediction::Stationary => {
+                let found = self.stationary(id)?;
+                Some(constant(of_moments(&found.0, quantity, single_scenario(prepared)?)?))
+            }
+            Prediction::ExactBias => (quantity == Quantity::SqError)
+                .then(|| exact_bias(prepared).map(constant))
+                .flatten(),
+            _ => match quantity {
+                Quantity::SqErrorLimit => {
+                    let vector = self.vector(id, TimeAverage::Covariance, by)?;
+                    Some(constant(trace(&vector, prepared.scenarios[0].instance.dim())))
+                }
+                Quantity::SqError => {
+                    let vector = self.vector(id, TimeAverage::Bias, by)?;
+                    Some(constant(dot(&vector, &vector)))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round (RR Propositions 1 and 3, of
+    /// squares), or the power that SLIDES prints, which is that of the distance itself.
+    fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
+        let scenario = single_scenario(prepared)?;
+        let facts: &dyn Facts = &*scenario.instance;
+        if facts.unequal_shares().is_some() {
+            return None;
+        }
+        let components = prepared.cell.identity.algorithm.components();
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
+        let mu = Measures::new(facts)?.least_mu();
+        let start = squared_distance(&scenario.start, facts.optimum());
+        let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
+        let bound = |t: &u64| {
+            let shrunk = bounds::contraction(mu, step, steps as u64, *t);
+            start * libm::pow(shrunk, power)
+        };
+        Some(prepared.recorded.iter().map(bound).collect())
+    }
+
+    /// tr(A⁻¹CA⁻ᵀ)/(NHn) at each recorded round, n the iterates that are averaged by then.
+    fn clt(&self, prepared: &Prepared<'_>, quantity: Quantity) -> Option<Vec<f64>> {
+        let identity = &prepared.cell.identity;
+        let burn_in = match (quantity, identity.algorithm.average()) {
+            (Quantity::SqErrorAverage, Average::None) => 0,
+            (Quantity::SqError, Average::BurnIn(share)) => (share * identity.rounds as f64) as u64,
+            _ => return None,
+        };
+        let components = identity.algorithm.components();
+        let [Component { terms, .. }] = components.as_slice() else { return None };
+        let (_, steps, _) = uniform_terms(&Terms { decay: None, ..terms.clone() })?;
+        let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
+        let one = expansion.clt_trace().ok()? / steps;
+        let averaged = |t: &u64| one / t.saturating_sub(burn_in) as f64;
+        Some(prepared.recorded.iter().map(averaged).collect())
+    }
+
+    /// A prediction of a vector of a cell at stationarity.
+    pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
+        let prepared = self.cells.get(id)?;
+        let scenario = single_scenario(prepared)?;
+        if what == TimeAverage::Bias {
+            return self.bias(prepared, scenario, by);
+        }
+        let blocks = match by {
+            Prediction::ExactMoments | Prediction::Stationary => {
+                let found = self.stationary(id)?;
+                let covariance = found.0.covariance.clone();
+                CovarianceBlocks { theta: covariance, ..found.1.clone() }
+            }
+            Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
+                let terms = self.expansion(prepared, scenario)?;
+                let components = prepared.cell.identity.algorithm.components();
+                let [Component { terms: run, .. }] = components.as_slice() else { return None };
+                let (step, steps, corrected) = uniform_terms(run)?;
+                let printed = by == Prediction::FirstOrderPrinted;
+                let facts: &dyn Facts = &*scenario.instance;
+                let cost = || Expansion::blocks_effort(facts, corrected);
+                self.permit(prepared, Computation::Expansion, cost)?;
+                terms.blocks(facts, step, steps, corrected, printed)?
+            }
+            _ => return None,
+        };
+        let all = |list: &[Matrix]| list.iter().flat_map(|m| m.entries().iter().copied()).collect();
+        Some(match what {
+            TimeAverage::Bias | TimeAverage::Covariance => blocks.theta.entries().to_vec(),
+            TimeAverage::CrossCovariance => all(&blocks.theta_variate),
+            TimeAverage::VariateCovariance => all(&blocks.variate),
+            TimeAverage::VariatePairCovariance => all(&blocks.variate_pair),
+        })
+    }
+
+    fn bias(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+        by: Prediction,
+    ) -> Option<Vec<f64>> {
+        let facts: &dyn Facts = &*scenario.instance;
+        let mut sum = vec![0.0; facts.dim()];
+        if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
+            axpy(1.0, scenario.limit.as_ref()?, &mut sum);
+            axpy(-1.0, facts.optimum(), &mut sum);
+            return Some(sum);
+        }
+        if matches!(by, Prediction::RrIdentity | Prediction::RrIdentityPrinted) {
+            // It has no more products than an expansion.
+            self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+            return proposition_2(prepared, facts, by);
+        }
+        let expansion = self.expansion(prepared, scenario)?;
+        for component in prepared.cell.identity.algorithm.components() {
+            let (step, steps, corrected) = uniform_terms(&component.terms)?;
+            let one = match by {
+                Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
+                // RR, first version, Table 1: both signs the other way round.
+                Prediction::FirstOrderPrinted => {
+                    expansion.bias(step, steps, corrected)?.iter().map(|x| -x).collect()
+                }
+                Prediction::SecondOrder => {
+                    let mut bias = expansion.bias(step, steps, corrected)?;
+                    axpy(1.0, &expansion.next(step, steps, corrected)?, &mut bias);
+                    bias
+                }
+                Prediction::Closure => self.closure(prepared, scenario, &component)?,
+                _ => return None,
+            };
+            axpy(component.weight, &one, &mut sum);
+        }
+        Some(sum)
+    }
+
+    fn closure(
+        &self,
+        prepared: &Prepared<'_>,
+        scenario: &Scenario,
+        component: &Component,
+    ) -> Option<Vec<f64>> {
+        let (step, steps, corrected) = uniform_terms(&component.terms)?;
+        if component.terms.schedule != Schedule::Every {
+            return None;
+        }
+        let facts: &dyn Facts = &*scenario.instance;
+        let twin: &dyn Facts = match &scenario.twin {
+            Some((twin, _)) => &**twin,
+            None if facts.linear() => facts,
+            None => return None,
+        };
+        let mut scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+        let place = prepared.cell.identity.algorithm.components();
+        let place = place.iter().position(|c| c == component)?;
+        let mut run = scheme.runs.swap_remove(place);
+        run.weight = 1.0;
+        scheme.runs = vec![run];
+        if !moments::are_closed(twin, &scheme) {
+            return None;
+        }
+        let cost = || {
+            moments::stationary_effort(twin, &scheme)
+                + expansion::closure_effort(facts, steps as u64)
+        };
+        self.permit(prepared, Computation::Closure, cost)?;
+        let exact = ExactMoments::new(twin, &scheme)?;
+        let (moments, blocks) = exact.stationary()?;
+        expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
+    }
+
+    /// Moments and blocks at stationarity.
+    fn stationary(&self, id: &str) -> Option<AtRest> {
+        if let Some(known) = self.stationary.borrow().get(id) {
+            return known.clone();
+        }
+        let find = || {
+            let prepared = self.cells.get(id)?;
+            let facts: &dyn Facts = &*single_scenario(prepared)?.instance;
+            let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+            if markov::are_closed(facts, &scheme) {
+                let cost = || markov::stationary_effort(facts, &scheme);
+                self.permit(prepared, Computation::Stationary, cost)?;
+                return Some(Rc::new(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
+            }
+            if !moments::are_closed(facts, &scheme) {
+                return None;
+            }
+            let cost = || moments::stationary_effort(facts, &scheme);
+            self.permit(prepared, Computation::Stationary, cost)?;
+            Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
+        };
+        let found = find();
+        let mut known = self.stationary.borrow_mut();
+        // They are matrices: beyond the limit all are dropped, and computed again if needed.
+        let numbers = found.as_ref().map_or(0, |found| found.1.numbers());
+        if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
+            known.clear();
+            self.at_rest.set(0);
+        }
+        self.at_rest.set(self.at_rest.get() + numbers);
+        known.insert(id.to_owned(), found.clone());
+        found
+    }
+
+    fn expansion(&self, prepared: &Prepared<'_>, scenario: &Scenario) -> Option<Rc<Expansion>> {
+        let key: *const () = Arc::as_ptr(&scenario.instance).cast();
+        let facts: &dyn Facts = &*scenario.instance;
+        if let Some(known) = self.expansions.borrow().get(&key) {
+            return known.clone();
+        }
+        // C is the covariance of one draw: along a trajectory draws are correlated, too.
+        if !facts.independent() {
+            return None;
+        }
+        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        let found = Expansion::new(facts).ok().map(Rc::new);
+        self.expansions.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    /// γ(H − 1)Nλ of a cell's first run: the first order holds where it is small.
+    pub fn reach(&self, id: &str) -> Option<f64> {
+        let prepared = self.cells.get(id)?;
+        let components = prepared.cell.identity.algorithm.components();
+        let (step, steps, _) = uniform_terms(&components[0].terms)?;
+        Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
+    }
+}
+
+/// The instance of a cell, if its replicates share one.
+pub(super) fn single_scenario<'p>(prepared: &'p Prepared<'_>) -> Option<&'p Scenario> {
+    match &prepared.scenarios[..] {
+        [scenario] => Some(scenario),
+        _ => None,
+    }
+}
+
+/// γ, H and whether there are control variates, of a run to which the expansions apply: all
+/// clients take part with the same number of local steps.
+fn uniform_terms(terms: &Terms) -> Option<(f64, f64, bool)> {
+    let corrected = match terms.variates {
+        Variates::None => false,
+        Variates::Kept(_) => true,
+        Variates::Fresh | Variates::Unknown(_) => return None,
+    };
+    let steps = match terms.schedule {
+        Schedule::Every => terms.local_steps[0] as f64,
+        Schedule::Bernoulli { probability, .. } => 1.0 / probability,
+    };
+    let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+    let step = if terms.normalised { terms.step_size / steps } else { terms.step_size };
+    let constant = terms.decay.is_none();
+    (even && constant && terms.proximal == 0.0 && terms.server_step == 1.0)
+        .then_some((step, steps, corrected))
+}
+
+/// The expression of FedAvg's bias in RR's Proposition 2.
+fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> Option<Vec<f64>> {
+    let components = prepared.cell.identity.algorithm.components();
+    let [Component { terms, .. }] = components.as_slice() else { return None };
+    let (step, _, corrected) = uniform_terms(terms)?;
+    if corrected || terms.schedule != Schedule::Every {
+        return None;
+    }
+    let which =
+        if by == Prediction::RrIdentity { BiasExpression::Mended } else { BiasExpression::Printed };
+    richardson_romberg::identity(facts, step, terms.local_steps[0], which)
+}
+
+fn trace(matrix: &[f64], d: usize) -> f64 {
+    (0..d).fold(0.0, |sum, i| sum + matrix[i * d + i])
+}
+
+/// The quantity that a bound bounds.
+pub fn quantity_of(bound: &Bound) -> Quantity {
+    match bound.quantity {
+        Bounded::SqError => Quantity::SqError,
+        Bounded::Lyapunov => Quantity::Lyapunov,
+        Bounded::Bias => Quantity::Bias,
+        Bounded::LimitSqError => Quantity::SqErrorLimit,
+    }
+}
+
+/// Whether a bound bounds a quantity, perhaps as a part of its own.
+pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
+    let own = quantity_of(bound);
+    own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError
+}

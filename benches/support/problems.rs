@@ -15,7 +15,7 @@ use exactfed::problem::quadratic::{self, Quadratic};
 use exactfed::problem::softmax::{self, Softmax};
 use exactfed::problem::spectrum::Spectrum;
 use exactfed::problem::td::{Noise, Td};
-use exactfed::problem::{Given, Problem, Settings as _};
+use exactfed::problem::{InstanceInputs, Problem, Settings as _};
 use exactfed::rng::{Purpose, Stream};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ pub fn softmax(features: usize, clients: usize, batch: usize) -> Softmax {
     let records: Vec<_> = (0..clients).map(|_| client()).collect();
     let (classes, l2) = (10, 0.01);
     let tables = ClassTables::new(features, classes, l2, &records);
-    Softmax::new(softmax::SoftmaxLoss { classes, l2, batch }, tables, Given::default())
+    Softmax::new(softmax::SoftmaxLoss { classes, l2, batch }, tables, InstanceInputs::default())
         .expect("it has an optimum")
 }
 

@@ -116,6 +116,6 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
         if !spec.check().is_empty() {
             continue;
         }
-        let _ = spec.build(1, &files, exactfed_core::problem::Form::Own, exactfed_core::algorithm::Boxed);
+        let _ = spec.build(1, &files, exactfed_core::problem::OracleForm::Own, exactfed_core::algorithm::Boxed);
     }
 }

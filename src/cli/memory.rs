@@ -1,7 +1,7 @@
 //! Refuses runs that would not fit in memory, before anything is built or written.
 
 use super::outcome::Failure;
-use exactfed_core::problem::Share;
+use exactfed_core::problem::MemoryPart;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::memory::{of_instances, of_runs};
 use std::fs::read_to_string;
@@ -23,11 +23,11 @@ pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), 
     check_fit(&needs, most.or_else(available))
 }
 
-fn check_fit(needs: &[(&Plan, Vec<Share>)], most: Option<f64>) -> Result<(), Failure> {
+fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
-    let is_instance = |share: &&Share| share.key.starts_with("problem.");
+    let is_instance = |share: &&MemoryPart| share.key.starts_with("problem.");
     let instances = needs.iter().flat_map(|(_, need)| need.iter().filter(is_instance));
-    let runs = |need: &[Share]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
+    let runs = |need: &[MemoryPart]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
     let total = instances.map(|share| share.bytes).sum::<f64>()
         + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
     let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };

@@ -22,7 +22,7 @@ mod tests;
 
 pub use claims::{ClaimChange, SideClaim};
 pub use judge::{Change, ChangeVerdict, Options};
-use names::Names;
+use names::CellNames;
 use pairing::Agree;
 pub use pairing::{OtherSetting, Pair};
 use rayon::prelude::*;
@@ -80,7 +80,7 @@ pub struct Timing {
 /// Two sides, compared.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Names of the sides.
+    /// CellNames of the sides.
     pub sides: (String, String),
     /// The margin.
     pub margin: f64,
@@ -246,7 +246,7 @@ fn experiment(
     }
     out.removed.extend(lone(name, old, gone));
     out.added.extend(lone(name, new, come));
-    let names = Names::new(new);
+    let names = CellNames::new(new);
     out.problems.extend(others.into_iter().map(|pair| OtherProblem {
         experiment: name.into(),
         name: names.name(&new.cells[&pair.after]),
@@ -311,7 +311,7 @@ fn lone<'a>(
     side: &SideExperiment,
     ids: impl IntoIterator<Item = &'a String>,
 ) -> Vec<Lone> {
-    let names = Names::new(side);
+    let names = CellNames::new(side);
     let lone = |id: &String| Lone {
         experiment: experiment.into(),
         id: id.clone(),

@@ -1,4 +1,4 @@
-//! Names of cells: the label, and the settings that distinguish cells of one label.
+//! CellNames of cells: the label, and the settings that distinguish cells of one label.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
 use crate::evidence::pretty;
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 /// The settings that distinguish an experiment's cells of one label, by path: whether they have
 /// several values, or some cells lack them.
-pub struct Names<'a>(BTreeMap<&'a str, bool>);
+pub struct CellNames<'a>(BTreeMap<&'a str, bool>);
 
-impl<'a> Names<'a> {
+impl<'a> CellNames<'a> {
     /// The names of the cells of an experiment.
     pub fn new(experiment: &'a SideExperiment) -> Self {
         let mut labels: BTreeMap<&str, Vec<&SideCell>> = BTreeMap::new();

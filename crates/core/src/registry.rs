@@ -5,7 +5,7 @@ use crate::algorithm::{self, Boxed};
 use crate::definition::{Definition, KeyValues};
 use crate::problem::arrays::Files;
 use crate::problem::custom::{BuildCustom, CustomProblem};
-use crate::problem::{self, Extent, Fault, Form, Problem};
+use crate::problem::{self, Fault, InstanceSize, OracleForm, Problem};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,9 +98,9 @@ impl<K: ProblemKind> BuildCustom for AnyKind<K> {
         self.0.check(values)
     }
 
-    fn extent(&self, values: &KeyValues) -> Option<Extent> {
+    fn extent(&self, values: &KeyValues) -> Option<InstanceSize> {
         let (clients, dimension) = self.0.size(values);
-        Some(Extent::of_matrices(clients, dimension))
+        Some(InstanceSize::of_matrices(clients, dimension))
     }
 
     fn build(
@@ -108,7 +108,7 @@ impl<K: ProblemKind> BuildCustom for AnyKind<K> {
         values: &KeyValues,
         seed: u64,
         files: &dyn Files,
-        form: Form,
+        form: OracleForm,
     ) -> Result<Box<dyn Any>, Fault> {
         Ok(Box::new(form.visit(self.0.build(values, seed, files)?, Boxed)?))
     }

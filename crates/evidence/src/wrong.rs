@@ -4,7 +4,7 @@ use exactfed_core::algorithm::Spec;
 use exactfed_core::federated::{Clients, Conditions, ControlVariates, Cost, Run};
 use exactfed_core::kernel::{Members, mean_of};
 use exactfed_core::problem::arrays::NoFiles;
-use exactfed_core::problem::{Form, Problem, Visitor};
+use exactfed_core::problem::{OracleForm, Problem, Visitor};
 use exactfed_core::rng::{Purpose, Stream};
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::trace::Trace;
@@ -63,7 +63,8 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     if mutation == Mutation::None || spared {
         return (0..cell.replicates).map(|r| prepared.simulate(r)).collect();
     }
-    let start = cell.problem.build(cell.seed, &NoFiles, Form::Own, WrongRuns(mutation)).unwrap();
+    let start =
+        cell.problem.build(cell.seed, &NoFiles, OracleForm::Own, WrongRuns(mutation)).unwrap();
     let one =
         |replicate| prepared.simulate_with(replicate, &|_, algorithm, from| start(algorithm, from));
     (0..cell.replicates).map(one).collect()

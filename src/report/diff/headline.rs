@@ -15,7 +15,7 @@ pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
         return vec![plain("No cell changed")];
     };
     let changed = comparison.changed.len();
-    let mut parts = vec![plain(&format!("{} changed", share(comparison, changed)))];
+    let mut parts = vec![plain(&format!("{} changed", percentage_of_cells(comparison, changed)))];
     match worst.verdict {
         ChangeVerdict::Underpowered => parts.push(plain(", none of them significantly")),
         ChangeVerdict::Equivalent => {
@@ -41,11 +41,11 @@ pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
 /// How many cells are bit-identical.
 pub fn unchanged(comparison: &Comparison) -> String {
     let verb = if comparison.identical == 1 { "is" } else { "are" };
-    format!("{} {verb} bit-identical", share(comparison, comparison.identical))
+    format!("{} {verb} bit-identical", percentage_of_cells(comparison, comparison.identical))
 }
 
 /// So many of the cells that are on both sides.
-fn share(comparison: &Comparison, cells: usize) -> String {
+fn percentage_of_cells(comparison: &Comparison, cells: usize) -> String {
     let all = comparison.identical + comparison.changed.len();
     let noun = if all == 1 { "cell" } else { "cells" };
     format!("{} of {} {noun}", thousands(cells), thousands(all))

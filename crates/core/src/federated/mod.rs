@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
-use pool::{LocalRound, Pool, share};
+use pool::{LocalRound, Pool, advance_in_parallel};
 pub use round_clients::{LocalWork, RoundClients};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
 pub use together::{RunsTogether, Together, runs_together};
@@ -271,7 +271,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// Runs these steps.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.problem;
-        share(problem, self.steps(steps));
+        advance_in_parallel(problem, self.steps(steps));
     }
 
     /// Sets c_k to the mean of E_k B_k oracle calls at θ, for each member of the cohort.

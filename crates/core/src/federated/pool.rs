@@ -95,7 +95,7 @@ fn worth_a_thread(client_steps: u64, d: usize) -> bool {
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
-pub fn share<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
+pub fn advance_in_parallel<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
     let cohort = &steps.cohort;
     if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
         return in_halves(problem, steps);
@@ -107,10 +107,10 @@ pub fn share<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
 fn in_halves<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
     let half = steps.cohort.len() / 2;
     let (low, high) = steps.split(half);
-    rayon::join(|| share(problem, low), || share(problem, high));
+    rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
-/// [`share`] of runs with the same clients, which go client by client.
+/// [`advance_in_parallel`] of runs with the same clients, which go client by client.
 pub fn share_together<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
     let Some(cohort) = runs.first().map(|run| &run.cohort) else { return };
     let (half, d) = (cohort.len() / 2, cohort.dim());

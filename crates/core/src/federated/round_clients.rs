@@ -1,7 +1,7 @@
 //! The clients of a run as an algorithm sees them that is defined outside of this crate: rounds
 //! are its own, local steps and draws are those of the engine.
 
-use super::pool::{LocalRound, Pool, average, share};
+use super::pool::{LocalRound, Pool, advance_in_parallel, average};
 use super::terms::StatedPrice;
 use super::{Conditions, Cost};
 use crate::kernel::{LocalSteps, Members, Proximal};
@@ -36,7 +36,7 @@ struct PoolOf<'p, P: Problem> {
 
 impl<P: Problem> AnyPool for PoolOf<'_, P> {
     fn advance(&mut self, round: LocalRound<'_>) {
-        share(self.problem, self.pool.steps(round));
+        advance_in_parallel(self.problem, self.pool.steps(round));
     }
     fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64])) {
         self.pool.mean_field(self.problem, of, theta, out);

@@ -244,7 +244,7 @@ impl<'a, S> Cohort<'a, S> {
         let steps_of = |client: usize| steps.unwrap_or(plans[client - first].steps);
         let mut call = |members: &[usize]| {
             let Some(&client) = members.first() else { return };
-            let who = Who::Members(self.all.of(members));
+            let who = Who::Members(self.all.with_members(members));
             run(&mut EqualSteps { who, steps: steps_of(client) });
         };
         match steps {
@@ -267,7 +267,9 @@ impl<'a, S> Cohort<'a, S> {
         for client in members.chunks_exact(1) {
             let steps = cohorts[0].steps_of(client[0]);
             assert!(cohorts.iter().all(|cohort| cohort.steps_of(client[0]) == steps));
-            let who = Who::Client(cohorts.iter_mut().map(|cohort| cohort.all.of(client)).collect());
+            let who = Who::Client(
+                cohorts.iter_mut().map(|cohort| cohort.all.with_members(client)).collect(),
+            );
             run(&mut EqualSteps { who, steps });
         }
     }
@@ -281,7 +283,7 @@ impl<'a, S> Cohort<'a, S> {
 impl Entries<'_> {
     /// The same with these of its members.
     #[inline(always)]
-    fn of<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
+    fn with_members<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
         Entries { members, theta: self.theta, streams: self.streams, ..*self }
     }
 }

@@ -1,7 +1,7 @@
 //! How large a problem is and what its parts cost, as far as its settings, and the sizes of its
 //! files, determine it. In nanoseconds, fitted to measured times.
 
-use super::Extent;
+use super::InstanceSize;
 use super::dataset::{Dataset, TestRecords};
 
 /// N of a problem whose data file determines it.
@@ -146,8 +146,8 @@ impl Held {
 impl ProblemCost {
     /// Of a problem without records, given the nanoseconds of an oracle call as a function of d;
     /// those of a product with a d × d matrix are [`matrix_call`].
-    pub fn without_records(extent: Option<&Extent>, call: fn(u64) -> u64) -> Self {
-        let size = |extent: &Extent| (extent.clients as u64, extent.dimension as u64);
+    pub fn without_records(extent: Option<&InstanceSize>, call: fn(u64) -> u64) -> Self {
+        let size = |extent: &InstanceSize| (extent.clients as u64, extent.dimension as u64);
         let (clients, dimension) = extent.map_or((CLIENTS, FEATURES), size);
         let entries = dimension.saturating_mul(dimension);
         let field = clients.saturating_mul(entries.saturating_add(FIELD));

@@ -1,7 +1,7 @@
 //! Problems that are defined outside of this crate.
 
 use super::arrays::Files;
-use super::{Exact, Extent, Fault, Form, Settings, Visitor};
+use super::{Exact, Fault, InstanceSize, OracleForm, Settings, Visitor};
 use crate::definition::{Definition, KeyValues, SettingValue};
 use serde::{Serialize, Serializer};
 use std::any::Any;
@@ -15,7 +15,7 @@ pub trait BuildCustom: Send + Sync {
         Vec::new()
     }
     /// The size of an instance; `None` if it is not known before it is built.
-    fn extent(&self, _values: &KeyValues) -> Option<Extent> {
+    fn extent(&self, _values: &KeyValues) -> Option<InstanceSize> {
         None
     }
     /// Builds an instance in this form, as what [`super::Visitor::visit_custom`] takes.
@@ -27,7 +27,7 @@ pub trait BuildCustom: Send + Sync {
         values: &KeyValues,
         seed: u64,
         files: &dyn Files,
-        form: Form,
+        form: OracleForm,
     ) -> Result<Box<dyn Any>, Fault>;
 }
 
@@ -89,7 +89,7 @@ impl Settings for CustomProblemSettings {
         self.problem.linear
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         self.problem.build.extent(&self.values)
     }
 
@@ -101,7 +101,7 @@ impl Settings for CustomProblemSettings {
         &self,
         seed: u64,
         files: &dyn Files,
-        form: Form,
+        form: OracleForm,
         visitor: V,
     ) -> Result<V::Out, Fault> {
         let built = self.problem.build.build(&self.values, seed, files, form)?;

@@ -7,7 +7,7 @@
 
 use super::arrays::Files;
 use super::td::{self, Environment, NoSolution, Noise, Td};
-use super::{Extent, Fault, Faults, ProblemCost, Share};
+use super::{Fault, Faults, InstanceSize, MemoryPart, ProblemCost};
 use crate::kernel::td::MAX_STATES;
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -142,7 +142,7 @@ impl super::Settings for Settings {
         td::cost(self.extent().as_ref())
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         let Self { states, branching, features, clients, .. } = *self;
         let (s, d, n) = (states as f64, features as f64, clients as f64);
         let environments = self.distinct_environments() as f64;
@@ -151,9 +151,9 @@ impl super::Settings for Settings {
         let chains = if self.noise.is_independent() { 0.0 } else { n * (16.0 * pairs + 16.0 * s) };
         let kernels = environments * s * s + 8.0 * s * s;
         let what = format!("{environments} transition matrices of {states} × {states}");
-        let mut shares = vec![Share::new("states", 8.0 * kernels, what)];
+        let mut parts = vec![MemoryPart::new("states", 8.0 * kernels, what)];
         let what = format!("{environments} distributions of {pairs} transitions each");
-        shares.push(Share::new(
+        parts.push(MemoryPart::new(
             "branching",
             environments * (64.0 * pairs + 16.0 * s) + chains,
             what,
@@ -161,11 +161,11 @@ impl super::Settings for Settings {
         // Each pair (s, a) has a list of successors in two kernels, and in one that is read.
         let (actions, b) = (self.actions as f64, branching as f64);
         let what = format!("kernels of {states} × {} lists of successors", self.actions);
-        shares.push(Share::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
+        parts.push(MemoryPart::new("actions", s * actions * (3.0 * (24.0 + 16.0 * b) + 8.0), what));
         let what = format!("{environments} pairs of matrices of {features} × {features}");
         let bytes = environments * (16.0 * d * d + 200.0) + 32.0 * s * d + 64.0 * d * d + 12.0 * n;
-        shares.push(Share::new("features", bytes, what));
-        Some(Extent { clients, dimension: features, shares })
+        parts.push(MemoryPart::new("features", bytes, what));
+        Some(InstanceSize { clients, dimension: features, parts })
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Td, Fault> {

@@ -113,7 +113,7 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     fn affine(&self) -> Option<(&[Affine], &Affine)> {
         Some((&self.fields, &self.mean))
     }
-    fn at(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
+    fn record_numbers(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.errors(set, theta)
     }
     fn residuals(&self, _: &RecordTables, _set: usize, at: &[f64]) -> Vec<f64> {

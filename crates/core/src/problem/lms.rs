@@ -5,7 +5,9 @@
 use super::affine::half_square;
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, reflect, rotated};
-use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem, ProblemCost};
+use super::{
+    DrawSmoothness, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem, ProblemCost,
+};
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 use crate::rng::Stream;
@@ -67,8 +69,8 @@ impl super::Settings for Settings {
         ProblemCost::without_records(self.extent().as_ref(), |_| 106)
     }
 
-    fn extent(&self) -> Option<Extent> {
-        Some(Extent::of_matrices(self.clients, self.dimension))
+    fn extent(&self) -> Option<InstanceSize> {
+        Some(InstanceSize::of_matrices(self.clients, self.dimension))
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Lms, Fault> {

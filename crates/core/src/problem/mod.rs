@@ -42,9 +42,10 @@ pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
 pub use minimise::{MOST_REFINED, Minimiser};
-pub use records::{Given, RecordProblem};
+pub use records::{InstanceInputs, RecordProblem};
 pub use settings::{
-    Extent, Fault, Faults, MOST_DIMENSIONS, MOST_SPARSE_FEATURES, OnRecords, Settings, Share,
+    Fault, Faults, InstanceSize, MOST_DIMENSIONS, MOST_SPARSE_FEATURES, MemoryPart, OnRecords,
+    Settings,
 };
 pub use spec::Spec;
 use std::any::Any;
@@ -423,7 +424,7 @@ impl RecordSizes {
 
 /// The oracle with which an instance is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum OracleForm {
     /// Its own.
     Own,
     /// Its mean field ([`Exact`]).
@@ -432,7 +433,7 @@ pub enum Form {
     Twin,
 }
 
-impl Form {
+impl OracleForm {
     /// Calls the visitor with this form of a problem.
     ///
     /// # Errors

@@ -9,7 +9,7 @@
 use super::affine::{Affine, half_square, mean_part};
 use super::arrays::Files;
 use super::spectrum::{Spectrum, direction, rotated};
-use super::{DrawSmoothness, Extent, Facts, Fault, Faults, MOST_DIMENSIONS, Problem};
+use super::{DrawSmoothness, Facts, Fault, Faults, InstanceSize, MOST_DIMENSIONS, Problem};
 use crate::kernel::{axpy, dot, product};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -110,8 +110,8 @@ impl super::Settings for Settings {
         faults.0
     }
 
-    fn extent(&self) -> Option<Extent> {
-        Some(Extent::of_matrices(self.clients, self.dimension))
+    fn extent(&self) -> Option<InstanceSize> {
+        Some(InstanceSize::of_matrices(self.clients, self.dimension))
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {

@@ -4,7 +4,7 @@
 use super::arrays::{DataFile, Files};
 use super::cost::{self, ProblemCost};
 use super::dataset::Dataset;
-use super::{Form, Problem, RecordMetrics, Visitor};
+use super::{OracleForm, Problem, RecordMetrics, Visitor};
 use std::borrow::Cow;
 
 /// An error in settings: the key, and what is wrong with its value.
@@ -90,29 +90,29 @@ impl Faults {
 
 /// The size of an instance, known before it is built.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extent {
+pub struct InstanceSize {
     /// N.
     pub clients: usize,
     /// d.
     pub dimension: usize,
     /// The parts that take memory.
-    pub shares: Vec<Share>,
+    pub parts: Vec<MemoryPart>,
 }
 
-impl Extent {
+impl InstanceSize {
     /// N clients with a d × d matrix and some vectors each.
     pub fn of_matrices(clients: usize, dimension: usize) -> Self {
         let (n, d) = (clients as f64, dimension as f64);
         // Twice, since exact limits need the matrices of all clients.
         let bytes = n * (8.0 * (2.0 * d * d + 4.0 * d) + 150.0);
         let what = format!("{clients} clients' matrices of {dimension} × {dimension}");
-        Self { clients, dimension, shares: vec![Share::new("clients", bytes, what)] }
+        Self { clients, dimension, parts: vec![MemoryPart::new("clients", bytes, what)] }
     }
 }
 
 /// A part of an instance that takes memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Share {
+pub struct MemoryPart {
     /// The setting that decides its size: a key, or a path.
     pub key: String,
     /// Its approximate size in bytes.
@@ -121,7 +121,7 @@ pub struct Share {
     pub what: String,
 }
 
-impl Share {
+impl MemoryPart {
     /// A part whose size is decided by `key`.
     pub fn new(key: &str, bytes: f64, what: impl Into<String>) -> Self {
         Self { key: key.to_owned(), bytes, what: what.into() }
@@ -172,7 +172,7 @@ pub trait Settings {
         self.on_records().map_or(1, |of| of.batch as u64)
     }
     /// The size of the instance; `None` if it depends on a file.
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         None
     }
     /// What the parts of the problem cost, with the exact oracle or with its own.
@@ -200,7 +200,7 @@ pub trait Settings {
         &self,
         seed: u64,
         files: &dyn Files,
-        form: Form,
+        form: OracleForm,
         visitor: V,
     ) -> Result<V::Out, Fault>
     where

@@ -2,7 +2,7 @@
 
 use super::arrays::Files;
 use super::{
-    Fault, Form, Settings, Visitor, atoms, custom, garnet, least_squares, lms, logistic, mdp,
+    Fault, OracleForm, Settings, Visitor, atoms, custom, garnet, least_squares, lms, logistic, mdp,
     quadratic, softmax,
 };
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ macro_rules! problems {
                 &self,
                 seed: u64,
                 files: &dyn Files,
-                form: Form,
+                form: OracleForm,
                 visitor: V,
             ) -> Result<V::Out, Fault> {
                 match self {

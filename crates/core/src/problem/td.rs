@@ -5,7 +5,7 @@
 
 use super::affine::{Affine, rank_one_noise};
 use super::chain::{Chain, Move, Trajectory};
-use super::{Extent, Facts, Faults, Problem, ProblemCost, once};
+use super::{Facts, Faults, InstanceSize, Problem, ProblemCost, once};
 use crate::kernel::alias::Alias;
 use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
 use crate::linalg::{Matrix, Singular};
@@ -69,7 +69,7 @@ fn is_one(calls: &f64) -> bool {
 }
 
 /// What the parts of a problem on chains cost.
-pub fn cost(extent: Option<&Extent>) -> ProblemCost {
+pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
     ProblemCost::without_records(extent, |d| 8 + d / 4)
 }
 

@@ -42,7 +42,7 @@ pub struct Centres {
 
 impl Centres {
     /// The centre of an average.
-    pub fn of(self, average: TimeAverage) -> Centre {
+    pub fn centre(self, average: TimeAverage) -> Centre {
         match average {
             TimeAverage::Bias | TimeAverage::Covariance => self.estimates,
             _ => self.variates,
@@ -164,7 +164,7 @@ mod tests {
             let runs = [run(bias, SQUARE, limit), run(bias, SQUARE, limit)];
             let (found, centres) = covariances(&runs, usize::MAX);
             assert_eq!((found, centres), (vec![SQUARE.to_vec(); 2], expected));
-            assert_eq!(centres.of(TimeAverage::CrossCovariance), expected.variates);
+            assert_eq!(centres.centre(TimeAverage::CrossCovariance), expected.variates);
         }
     }
 

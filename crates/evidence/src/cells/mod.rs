@@ -78,7 +78,7 @@ impl CellResult<'_> {
     /// Why it has no such values.
     pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
         match at {
-            Some(at) => match &self.runs.at(quantity, at)?.values {
+            Some(at) => match &self.runs.sample_at(quantity, at)?.values {
                 values if values.contains(&f64::INFINITY) => Err(NoSample::Diverged),
                 values => Ok(values.clone()),
             },

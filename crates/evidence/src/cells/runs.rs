@@ -221,7 +221,7 @@ impl Runs {
     /// if a run diverged or it is not recorded.
     pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<&[f64]>> {
         let all = match at {
-            Some(at) => &self.at(quantity, at).ok()?.single[..],
+            Some(at) => &self.sample_at(quantity, at).ok()?.single[..],
             None if self.diverged > 0 || quantity.average().is_some() => return None,
             None => {
                 let bit = bit(quantity);
@@ -276,7 +276,7 @@ impl Runs {
     ///
     /// # Errors
     /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
-    pub fn at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
+    pub fn sample_at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
         let found = self.at.iter().find(|(known, of, _)| *known == at && *of == quantity);
         found
             .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
@@ -294,7 +294,7 @@ impl Runs {
     /// The point around which an average of second moments is; `None` if it is not recorded.
     pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
         let (all, centres) = &self.averages;
-        all.iter().any(|all| vector(all, what).is_some()).then(|| centres.of(what))
+        all.iter().any(|all| vector(all, what).is_some()).then(|| centres.centre(what))
     }
 
     /// One number per replicate: the bias along the direction of the mean bias, so that the mean
@@ -438,8 +438,8 @@ mod tests {
                 &Prices::default(),
             );
             assert!(runs.along.is_empty(), "memory does not grow with the rounds");
-            assert_eq!(runs.at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
-            runs.at(Quantity::SqError, at(most)).cloned()
+            assert_eq!(runs.sample_at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
+            runs.sample_at(Quantity::SqError, at(most)).cloned()
         };
         use Outcome::{Diverged, Finished};
         let row = |values: [f64; 2], row| {

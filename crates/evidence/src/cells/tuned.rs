@@ -34,7 +34,7 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
         let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &prices);
         let sample = match tune.at {
             None => runs.finals(tune.metric).ok_or(NoSample::Diverged),
-            Some(at) => runs.at(tune.metric, at).map(|sample| sample.values.clone()),
+            Some(at) => runs.sample_at(tune.metric, at).map(|sample| sample.values.clone()),
         };
         Ok(Some(match sample {
             Ok(sample) => loss(tune.metric, mean(&sample)),

@@ -22,7 +22,7 @@ const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the 
 
 /// What a mean is compared with.
 #[derive(Clone, Copy)]
-pub enum Against<'a> {
+pub enum ComparedWith<'a> {
     /// The mean of the same metric over other cells.
     Cells(&'a Selection),
     /// What theory predicts for the same cells.
@@ -39,7 +39,7 @@ pub struct MeanComparison<'a> {
     /// The cells of which it is claimed.
     pub left: &'a Selection,
     /// What they are compared with.
-    pub against: Against<'a>,
+    pub against: ComparedWith<'a>,
     /// The rounds at which they are compared.
     pub at: When,
 }
@@ -49,31 +49,31 @@ pub fn against(
     right: Option<&Selection>,
     prediction: Option<Prediction>,
     value: Option<f64>,
-) -> Against<'_> {
-    let cells = right.map(Against::Cells).or(prediction.map(Against::Prediction));
-    cells.unwrap_or(Against::Value(value.unwrap_or(f64::NAN)))
+) -> ComparedWith<'_> {
+    let cells = right.map(ComparedWith::Cells).or(prediction.map(ComparedWith::Prediction));
+    cells.unwrap_or(ComparedWith::Value(value.unwrap_or(f64::NAN)))
 }
 
 impl<'a> MeanComparison<'a> {
     /// Adds what must be read of a cell's traces.
     pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
         follow(needs, cell, self.left, self.at, &[self.metric]);
-        if let Against::Cells(right) = self.against {
+        if let ComparedWith::Cells(right) = self.against {
             follow(needs, cell, right, self.at, &[self.metric]);
         }
     }
 
     /// Whether the exact moments of its cells are needed round by round.
     pub fn needs_moments(&self) -> bool {
-        let is_moment = matches!(self.against, Against::Prediction(Prediction::ExactMoments));
+        let is_moment = matches!(self.against, ComparedWith::Prediction(Prediction::ExactMoments));
         is_moment && self.metric.average().is_none()
     }
 
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
         let right = match self.against {
-            Against::Cells(right) => Some(right),
-            Against::Prediction(_) | Against::Value(_) => None,
+            ComparedWith::Cells(right) => Some(right),
+            ComparedWith::Prediction(_) | ComparedWith::Value(_) => None,
         };
         ClaimedCells { of: self.left, right }
     }
@@ -81,9 +81,9 @@ impl<'a> MeanComparison<'a> {
     /// The comparison as a formula, with this symbol of the metric.
     pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
         let right = match self.against {
-            Against::Cells(right) => format!("that of {}", selection_text(right)),
-            Against::Prediction(by) => by.words().to_owned(),
-            Against::Value(value) => number_text(value),
+            ComparedWith::Cells(right) => format!("that of {}", selection_text(right)),
+            ComparedWith::Prediction(by) => by.words().to_owned(),
+            ComparedWith::Value(value) => number_text(value),
         };
         let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
         // A bias is the norm of a mean already.
@@ -103,12 +103,12 @@ impl Judge<'_> {
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Tested {
         let (parts, unit) = match comparison.against {
-            Against::Cells(right) => (self.compare_pairs(comparison, right, region), 1.0),
-            Against::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
-            Against::Value(value) => (self.compare_cells(comparison, region), value),
+            ComparedWith::Cells(right) => (self.compare_pairs(comparison, right, region), 1.0),
+            ComparedWith::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
+            ComparedWith::Value(value) => (self.compare_cells(comparison, region), value),
         };
         let mut cells = self.chosen(comparison.left);
-        if let Against::Cells(right) = comparison.against {
+        if let ComparedWith::Cells(right) = comparison.against {
             cells.extend(self.chosen(right));
         }
         let formula = formula(comparison, &quantity_symbol(comparison.metric, cells.into_iter()));
@@ -163,15 +163,17 @@ impl Judge<'_> {
             let name = self.name(cell, left, &[]);
             // The expected mean at each recorded round; a number is the same at all of them.
             let expected = match against {
-                Against::Prediction(by) => match self.theory.curve(&cell.cell.id, metric, by) {
-                    Some(curve) => curve,
-                    None => {
-                        self.add_unpredicted(cell, by, &name, &mut parts);
-                        continue;
+                ComparedWith::Prediction(by) => {
+                    match self.theory.curve(&cell.cell.id, metric, by) {
+                        Some(curve) => curve,
+                        None => {
+                            self.add_unpredicted(cell, by, &name, &mut parts);
+                            continue;
+                        }
                     }
-                },
-                Against::Value(value) => vec![value],
-                Against::Cells(_) => continue,
+                }
+                ComparedWith::Value(value) => vec![value],
+                ComparedWith::Cells(_) => continue,
             };
             let last = expected.len() - 1;
             let samples = match samples(cell, metric, at) {

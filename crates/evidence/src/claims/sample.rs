@@ -106,7 +106,7 @@ pub fn samples(
     let Some(cost) = at.cost() else {
         return samples_at_rounds(cell, metric, at).ok_or_else(unrecorded);
     };
-    match cell.runs.at(metric, cost) {
+    match cell.runs.sample_at(metric, cost) {
         Ok(CostSample { values, row, .. }) => {
             let sample = MetricSample::new(cell, metric, values.clone());
             Ok(vec![TimedSample { time: String::new(), row: *row, sample }])

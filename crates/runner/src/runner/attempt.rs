@@ -101,7 +101,7 @@ impl<'p> Attempt<'p> {
     fn follow(&mut self, own: &dyn Run) -> Result<(), Stopped> {
         self.twin.iter_mut().chain(&mut self.coupled).for_each(|other| other.round());
         self.check(own)?;
-        self.meter.see(own, self.twin.as_deref());
+        self.meter.observe(own, self.twin.as_deref());
         self.round += 1;
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<'p> Attempt<'p> {
 
     /// Reports the work that is done, if it is at least so many client steps.
     fn report(&mut self, observer: &dyn Observer, least: u64) {
-        let done = self.rate.of(self.round, self.trace.rows() as u64);
+        let done = self.rate.work(self.round, self.trace.rows() as u64);
         if (done - self.reported).steps >= least {
             observer.worked(done - self.reported);
             self.reported = done;

@@ -42,7 +42,7 @@ impl<'a> Sums<'a> {
 
     /// Sees a round of the run and of its twin; `stars` are the corrections at the optimum, if
     /// control variates are averaged.
-    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>, stars: &[f64]) {
+    pub fn observe(&mut self, run: &dyn Run, twin: Option<&dyn Run>, stars: &[f64]) {
         self.seen += 1;
         if self.sums.is_empty() || self.seen <= self.burn_in {
             return;

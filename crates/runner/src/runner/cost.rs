@@ -47,7 +47,7 @@ impl RunCost {
     }
 
     /// So many rounds, of which so many are recorded; `u64::MAX` if they cost more.
-    pub fn of(self, rounds: u64, rows: u64) -> u64 {
+    pub fn of_rounds(self, rounds: u64, rows: u64) -> u64 {
         self.round.saturating_mul(rounds).saturating_add(self.row.saturating_mul(rows))
     }
 }
@@ -55,7 +55,7 @@ impl RunCost {
 /// The expected cost of a cell in nanoseconds of one thread; `u64::MAX` if it is larger.
 pub fn expected_nanoseconds(identity: &Identity) -> u64 {
     let rows = identity.record.points(identity.rounds);
-    let run = RunCost::new(identity).of(identity.rounds, rows);
+    let run = RunCost::new(identity).of_rounds(identity.rounds, rows);
     run.saturating_mul(identity.runs()).saturating_add(CELL)
 }
 

@@ -7,7 +7,7 @@ use crate::manifest::frontier::{Frontier, FrontierStart};
 use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
 use exactfed_core::algorithm::{Boxed, Instance};
-use exactfed_core::problem::Form;
+use exactfed_core::problem::OracleForm;
 use exactfed_core::theory::frontier::{
     self, FrontierAlgorithm, Refusal, Search, StartError, StepSizes,
 };
@@ -53,7 +53,7 @@ impl PreparedFrontier<'_> {
 pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<BadCell>> {
     let manifest = &plan.manifest;
     let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
-    let form = if manifest.oracle == Oracle::Exact { Form::Exact } else { Form::Own };
+    let form = if manifest.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own };
     let built = problem.build(manifest.seed, &plan.folder(), form, Boxed).map_err(|fault| {
         let path = format!("problem.{}.{}", problem.kind(), fault.key);
         vec![BadCell { path, message: fault.message }]

@@ -36,8 +36,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Sees a round of the run and of its twin, recorded or not.
-    pub fn see(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
-        self.averages.see(run, twin, &self.corrections);
+    pub fn observe(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
+        self.averages.observe(run, twin, &self.corrections);
         if self.metrics.contains(&Metric::SqErrorAverage) {
             axpy(1.0, run.estimate(), &mut self.sum);
         }

@@ -7,7 +7,7 @@ use super::prepare::wants_twin;
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::{Cell, Identity};
 use exactfed_core::federated::Variates;
-use exactfed_core::problem::{Share, Spec};
+use exactfed_core::problem::{MemoryPart, Spec};
 use exactfed_core::rng::Stream;
 use std::collections::HashMap;
 use std::mem::size_of;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The memory that the instances of these cells need, all of which exist at once: shares, each
 /// for one kind of data, whose key is the path of the setting that makes it large.
-pub fn of_instances(cells: &[&Cell]) -> Vec<Share> {
+pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
     for identity in cells.iter().map(|c| &c.identity) {
         let problem = &identity.problem;
@@ -28,7 +28,7 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<Share> {
     let mut instances = 0.0;
     for (spec, copies) in copies.into_values() {
         instances += copies;
-        for Share { key, bytes, what } in spec.extent().map_or(Vec::new(), |e| e.shares) {
+        for MemoryPart { key, bytes, what } in spec.extent().map_or(Vec::new(), |size| size.parts) {
             let path = format!("problem.{}.{key}", spec.kind());
             let share = shares.entry(path).or_default();
             share.0 += bytes * copies;
@@ -40,14 +40,14 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<Share> {
     let share = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
         let prefix =
             if instances > 1.0 { format!("{instances} instances with ") } else { String::new() };
-        Share { key, bytes, what: prefix + &what }
+        MemoryPart { key, bytes, what: prefix + &what }
     };
     shares.into_iter().map(share).collect()
 }
 
 /// What running these cells on so many threads needs in addition to their instances: a run
 /// on each thread, and the traces and averages of unfinished cells.
-pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
+pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
     let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
     let mut most: [Option<(f64, &Identity)>; 3] = [None; 3];
     for identity in cells.iter().map(|cell| &cell.identity) {
@@ -70,12 +70,12 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
         }
     }
     let [runs, traces, averages] = most.map(|most| most.filter(|most| most.0 > 0.0));
-    let runs = runs.map(|(bytes, identity)| Share {
+    let runs = runs.map(|(bytes, identity)| MemoryPart {
         key: format!("problem.{}.clients", identity.problem.kind()),
         bytes,
         what: format!("states of {threads} runs at a time"),
     });
-    let traces = traces.map(|(bytes, identity)| Share {
+    let traces = traces.map(|(bytes, identity)| MemoryPart {
         key: traced_by(identity).into(),
         bytes,
         what: format!(
@@ -84,7 +84,7 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<Share> {
             identity.record.points(identity.rounds)
         ),
     });
-    let averages = averages.map(|(bytes, identity)| Share {
+    let averages = averages.map(|(bytes, identity)| MemoryPart {
         key: "record.averages".into(),
         bytes,
         what: format!("averages of {} replicates", identity.runs()),
@@ -156,7 +156,7 @@ mod tests {
         Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    fn needs(plan: &Plan) -> (f64, Vec<Share>) {
+    fn needs(plan: &Plan) -> (f64, Vec<MemoryPart>) {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         (of_instances(&cells).iter().map(|share| share.bytes).sum(), of_runs(&cells, 2))
     }

@@ -7,7 +7,7 @@ use exactfed_core::algorithm::{Boxed, Component, Instance};
 use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::arrays::{Contents, DataFile, Files};
-use exactfed_core::problem::{Facts, Fault, Form, MOST_DIMENSIONS, Minimiser};
+use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OracleForm};
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::theory::linear::LocalUpdate;
 use exactfed_core::theory::moments::{AlgorithmModel, Correction, RunModel};
@@ -78,7 +78,7 @@ pub struct BadCell {
 }
 
 /// What determines an instance: the problem, the seed, and which form of it is run.
-type Key = (Arc<str>, u64, Form);
+type Key = (Arc<str>, u64, OracleForm);
 
 /// An instance, and the hash of what determines it.
 type BuiltInstance = (Arc<dyn Instance>, Arc<str>);
@@ -154,7 +154,7 @@ impl Shared {
         shared
     }
 
-    fn keys(&self, cell: &Cell, form: Form) -> impl Iterator<Item = Key> {
+    fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = Key> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
         let numbers = 0..identity.built_instances();
@@ -213,7 +213,7 @@ pub fn prepare_knowing<'a>(
     let shared = Shared::new(cells);
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
-        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, Form::Twin));
+        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin));
         for key in shared.keys(cell, form(cell)).chain(twins.into_iter().flatten()) {
             wanted.entry(key).or_insert(cell);
         }
@@ -234,11 +234,11 @@ pub fn prepare_knowing<'a>(
                 Ok(instance) => Ok(instance.clone()),
                 Err(fault) => {
                     let path = match key.2 {
-                        Form::Own | Form::Exact => {
+                        OracleForm::Own | OracleForm::Exact => {
                             format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
                         }
                         // The problem itself was built before.
-                        Form::Twin => "record.averages".to_owned(),
+                        OracleForm::Twin => "record.averages".to_owned(),
                     };
                     Err(BadCell { path, message: fault.message.clone() })
                 }
@@ -246,7 +246,7 @@ pub fn prepare_knowing<'a>(
             let scenario = |key: Key| {
                 let own = instance(&key)?;
                 let twin = match wants_twin(&cell.identity) {
-                    true => Some(instance(&(key.0.clone(), key.1, Form::Twin))?.0),
+                    true => Some(instance(&(key.0.clone(), key.1, OracleForm::Twin))?.0),
                     false => None,
                 };
                 scenario(cell, own, twin).map(Arc::new)
@@ -264,8 +264,8 @@ pub fn prepare_knowing<'a>(
     }
 }
 
-fn form(cell: &Cell) -> Form {
-    if cell.identity.oracle == Oracle::Exact { Form::Exact } else { Form::Own }
+fn form(cell: &Cell) -> OracleForm {
+    if cell.identity.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own }
 }
 
 fn scenario(

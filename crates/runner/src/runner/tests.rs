@@ -79,7 +79,7 @@ fn progress_counts_what_is_measured() {
     let plan =
         Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
-    let work = |rounds, rows| prepared[0].work_rate().of(rounds, rows);
+    let work = |rounds, rows| prepared[0].work_rate().work(rounds, rows);
     let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
     let [steps, all] = [0, rows].map(|rows| work(rounds, rows).nanoseconds);
     assert!(steps < all / 2, "{steps} of {all}");

@@ -84,9 +84,9 @@ pub struct WorkRate {
 impl WorkRate {
     /// The work on so many rounds, of which so many are recorded.
     #[inline]
-    pub fn of(self, rounds: u64, rows: u64) -> RunWork {
+    pub fn work(self, rounds: u64, rows: u64) -> RunWork {
         let steps = self.steps.saturating_mul(rounds);
-        RunWork { steps, nanoseconds: self.cost.of(rounds, rows) }
+        RunWork { steps, nanoseconds: self.cost.of_rounds(rounds, rows) }
     }
 }
 
@@ -98,7 +98,7 @@ impl Prepared<'_> {
 
     /// The work on a run.
     pub fn work_per_run(&self) -> RunWork {
-        self.work_rate().of(self.cell.identity.rounds, self.recorded.len() as u64)
+        self.work_rate().work(self.cell.identity.rounds, self.recorded.len() as u64)
     }
 
     /// The work on the parts of a run.

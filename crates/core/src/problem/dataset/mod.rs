@@ -7,7 +7,7 @@ mod read;
 mod storage;
 
 use super::arrays::{Column, DataFile, Files, is_libsvm, sanitised};
-use super::records::{Given, RecordLoss, RecordProblem, RecordSets};
+use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
 use super::{Fault, Faults};
 use crate::kernel::SparseRows;
 use crate::kernel::softmax::MOST_CLASSES;
@@ -176,7 +176,7 @@ impl ClientRecords {
         store: impl Fn(&Records, &[Vec<usize>]) -> Result<S, Fault>,
     ) -> Result<RecordProblem<L, S>, Fault> {
         let (shares, optimum) = (self.shares.clone(), files.known_optimum());
-        let given = Given { shares, optimum, ..Given::default() };
+        let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
         let problem = RecordProblem::new(loss, store(&self.records, &self.held)?, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
         Ok(problem.with_test(store(test, &[(0..test.count()).collect()])?))

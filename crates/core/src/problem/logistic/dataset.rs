@@ -5,7 +5,7 @@ use super::{Logistic, Loss, dense};
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
 use crate::problem::dataset::{ClientRecords, Dataset};
-use crate::problem::{Fault, Faults, Form, OnRecords, ProblemCost, Visitor};
+use crate::problem::{Fault, Faults, OnRecords, OracleForm, ProblemCost, Visitor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ impl crate::problem::Settings for Settings {
         &self,
         seed: u64,
         files: &dyn Files,
-        form: Form,
+        form: OracleForm,
         visitor: V,
     ) -> Result<V::Out, Fault> {
         let loaded = self.dataset.load(files, seed, true)?;

@@ -13,7 +13,8 @@ use crate::kernel::{SparseRows, dot};
 use crate::problem::arrays::Files;
 use crate::problem::cost::{Held, RecordCost, sparse_call};
 use crate::problem::{
-    Extent, Fault, Faults, Given, MOST_SPARSE_FEATURES, OnRecords, ProblemCost, Share,
+    Fault, Faults, InstanceInputs, InstanceSize, MOST_SPARSE_FEATURES, MemoryPart, OnRecords,
+    ProblemCost,
 };
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -102,13 +103,13 @@ impl crate::problem::Settings for Settings {
         sizes.cost(exact, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         let (clients, dimension) = (self.clients, self.dimension);
         let bytes = clients as f64 * self.records as f64 * (12 * self.nonzeros + 16) as f64;
         let what = format!("{clients} sets of {} records", self.records);
-        let share = Share::new("records", bytes, what);
-        let vectors = Share::new("dimension", 40.0 * dimension as f64, "tables of features");
-        Some(Extent { clients, dimension, shares: vec![share, vectors] })
+        let share = MemoryPart::new("records", bytes, what);
+        let vectors = MemoryPart::new("dimension", 40.0 * dimension as f64, "tables of features");
+        Some(InstanceSize { clients, dimension, parts: vec![share, vectors] })
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<SparseLogistic, Fault> {
@@ -121,7 +122,7 @@ impl crate::problem::Settings for Settings {
         let set =
             |client| self.draw(&features, &shared, &mut Stream::client_instance(seed, client));
         let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
-        let given = Given { optimum: files.known_optimum(), ..Given::default() };
+        let given = InstanceInputs { optimum: files.known_optimum(), ..InstanceInputs::default() };
         let records = SparseRecords::new(loss, (0..self.clients).map(set).collect());
         SparseLogistic::new(loss, records, given)
     }

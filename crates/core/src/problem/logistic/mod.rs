@@ -10,8 +10,8 @@ pub mod sparse;
 
 use super::arrays::Files;
 use super::cost::{Held, RecordCost, dense_call};
-use super::records::{Given, RecordLoss, RecordProblem, RecordSets};
-use super::{Extent, Fault, Faults, OnRecords, ProblemCost, Share};
+use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
+use super::{Fault, Faults, InstanceSize, MemoryPart, OnRecords, ProblemCost};
 pub use crate::kernel::LogisticLoss as Loss;
 use crate::kernel::exp::sigmoid;
 use crate::kernel::records::{Link, RecordTables};
@@ -141,14 +141,18 @@ impl super::Settings for Settings {
         sizes.cost(exact, &RecordCost::logistic(dense_call(d as u64), d as u64))
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         let (clients, dimension) = (self.clients, self.dimension);
         let sets = if self.split == SharedRecords::Own { clients } else { clients.min(2) };
         // Rows as they are drawn, rows padded to whole registers, weights.
         let row = 8.0 * (2 * dimension + 8) as f64;
         let bytes = sets as f64 * self.records as f64 * row;
         let what = format!("{sets} sets of {} records", self.records);
-        Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })
+        Some(InstanceSize {
+            clients,
+            dimension,
+            parts: vec![MemoryPart::new("records", bytes, what)],
+        })
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
@@ -165,7 +169,11 @@ impl super::Settings for Settings {
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
-        Logistic::new(loss, records, Given { clients: Some(self.clients), ..Given::default() })
+        Logistic::new(
+            loss,
+            records,
+            InstanceInputs { clients: Some(self.clients), ..InstanceInputs::default() },
+        )
     }
 }
 
@@ -191,7 +199,7 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
     fn batch(&self) -> usize {
         self.batch
     }
-    fn at(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
+    fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
         let mut weights = records.products(set, theta);
         weights.iter_mut().for_each(|along| *along = sigmoid(self.margin - *along));
         weights

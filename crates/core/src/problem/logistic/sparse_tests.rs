@@ -5,7 +5,7 @@ use super::*;
 use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
 use crate::kernel::difference;
 use crate::kernel::records::RecordTables;
-use crate::problem::{Exact, Facts, Given, Problem, RecordsOf, check};
+use crate::problem::{Exact, Facts, InstanceInputs, Problem, RecordsOf, check};
 use crate::rng::Stream;
 use crate::sample;
 
@@ -33,7 +33,7 @@ fn densely(loss: Loss, sets: &[SparseRows]) -> RecordTables {
 fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let sparse = sample::build(settings, 3);
     let loss = Loss { l2: settings.l2, margin: 0.0, batch: settings.batch };
-    let dense = Logistic::new(loss, densely(loss, &sparse.records.sets), Given::default());
+    let dense = Logistic::new(loss, densely(loss, &sparse.records.sets), InstanceInputs::default());
     (sparse, dense.unwrap())
 }
 
@@ -41,7 +41,8 @@ fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
 fn weighted(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let SparseLogistic { records, loss, .. } = sample::build(settings, 3);
     let test = sample::build(settings, 4).records.sets.swap_remove(0);
-    let given = Given { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), ..Given::default() };
+    let given =
+        InstanceInputs { shares: Some(vec![0.1, 0.2, 0.3, 0.4]), ..InstanceInputs::default() };
     let dense = Logistic::new(loss, densely(loss, &records.sets), given.clone()).unwrap();
     let dense = dense.with_test(densely(loss, std::slice::from_ref(&test)));
     let sparse = SparseLogistic::new(loss, records, given).unwrap();
@@ -219,7 +220,7 @@ fn wide() -> SparseLogistic {
     };
     let loss = Loss { l2: 0.01, margin: 0.0, batch: 1 };
     let records = SparseRecords::new(loss, [4, 9, 1, 30, 7].map(&mut set).to_vec());
-    SparseLogistic::new(loss, records, Given::default()).unwrap()
+    SparseLogistic::new(loss, records, InstanceInputs::default()).unwrap()
 }
 
 /// Rounds that keep to the supports have the bits of rounds on whole rows: of one pass and of

@@ -6,7 +6,7 @@ use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
 
-/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::at`] a point.
+/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] a point.
 pub struct SetTerm<'a> {
     pub set: usize,
     pub share: f64,
@@ -156,7 +156,7 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
         None
     }
     /// The numbers of a set's records at θ from which δ and W follow, K per record.
-    fn at(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
+    fn record_numbers(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
     /// δ of a set's records, K numbers per record.
     fn residuals(&self, records: &S, set: usize, at: &[f64]) -> Vec<f64>;
     /// W_kl of record i.

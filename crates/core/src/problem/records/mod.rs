@@ -27,14 +27,14 @@ use std::sync::OnceLock;
 /// Facts about one record set, each computed when it is first asked for.
 #[derive(Default)]
 struct SetFacts {
-    /// [`RecordLoss::at`] θ*.
+    /// [`RecordLoss::record_numbers`] θ*.
     at_optimum: OnceLock<Vec<f64>>,
     optimum: OnceLock<Vec<f64>>,
 }
 
 /// What is given of an instance in addition to its loss and its records.
 #[derive(Clone, Debug, Default)]
-pub struct Given<'a> {
+pub struct InstanceInputs<'a> {
     /// N, if it is not the number of record sets.
     pub clients: Option<usize>,
     /// π_c, N numbers, if clients do not weigh the same; then each holds its own set.
@@ -64,8 +64,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     ///
     /// # Panics
     /// If there are not as many shares as sets.
-    pub fn new(loss: L, records: S, given: Given<'_>) -> Result<Self, Fault> {
-        let Given { clients, shares: client_shares, optimum: known } = given;
+    pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
+        let InstanceInputs { clients, shares: client_shares, optimum: known } = given;
         let (d, sets) = (records.features() * records.classes(), records.sets());
         assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
         let held = (0..sets).map(|_| SetFacts::default()).collect();
@@ -103,9 +103,9 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
-    /// [`RecordLoss::at`] θ*.
+    /// [`RecordLoss::record_numbers`] θ*.
     fn at_optimum(&self, set: usize) -> &[f64] {
-        let at = || self.loss.at(&self.records, set, self.optimum());
+        let at = || self.loss.record_numbers(&self.records, set, self.optimum());
         once(&self.held[set].at_optimum, at).as_slice()
     }
 
@@ -183,7 +183,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             return own.evaluate(theta, field);
         }
         let set = self.set_of(client);
-        let at = &self.loss.at(&self.records, set, theta);
+        let at = &self.loss.record_numbers(&self.records, set, theta);
         self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
@@ -407,7 +407,7 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
 /// The mean of f over sets.
 struct MeanLoss<'a, L, S> {
     problem: &'a RecordProblem<L, S>,
-    /// The sets, their weights, and [`RecordLoss::at`] the point of the last gradient.
+    /// The sets, their weights, and [`RecordLoss::record_numbers`] the point of the last gradient.
     sets: Vec<(usize, f64, Vec<f64>)>,
 }
 
@@ -434,7 +434,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
         let RecordProblem { loss, records, .. } = self.problem;
-        self.sets.iter_mut().for_each(|(set, _, at)| *at = loss.at(records, *set, theta));
+        self.sets
+            .iter_mut()
+            .for_each(|(set, _, at)| *at = loss.record_numbers(records, *set, theta));
         let mut mean = vec![0.0; theta.len()];
         records.mean_gradient(loss, &self.terms(), theta, &mut mean);
         mean

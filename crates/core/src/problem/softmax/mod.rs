@@ -61,7 +61,7 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     fn batch(&self) -> usize {
         self.batch
     }
-    fn at(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
+    fn record_numbers(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.probabilities(set, theta)
     }
     fn residuals(&self, records: &ClassTables, set: usize, at: &[f64]) -> Vec<f64> {

@@ -21,7 +21,9 @@ use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::problem::arrays::Files;
 use crate::problem::cost::{Held, RecordCost};
 use crate::problem::dataset::ClientWeights;
-use crate::problem::{Extent, Fault, Faults, Given, OnRecords, ProblemCost, Share};
+use crate::problem::{
+    Fault, Faults, InstanceInputs, InstanceSize, MemoryPart, OnRecords, ProblemCost,
+};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,12 +130,16 @@ impl crate::problem::Settings for Settings {
         sizes.cost(exact, &RecordCost::softmax(classes as u64, features as u64))
     }
 
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<InstanceSize> {
         let (clients, dimension) =
             (self.clients, self.classes.saturating_mul(self.dimension.saturating_add(1)));
         let bytes = clients as f64 * self.bytes();
         let what = format!("the records of {clients} clients");
-        Some(Extent { clients, dimension, shares: vec![Share::new("records", bytes, what)] })
+        Some(InstanceSize {
+            clients,
+            dimension,
+            parts: vec![MemoryPart::new("records", bytes, what)],
+        })
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
@@ -143,10 +149,10 @@ impl crate::problem::Settings for Settings {
         });
         let held: Vec<_> = held.collect();
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
-        let given = Given {
+        let given = InstanceInputs {
             shares: self.weights.shares(&counts),
             optimum: files.known_optimum(),
-            ..Given::default()
+            ..InstanceInputs::default()
         };
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
         let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };

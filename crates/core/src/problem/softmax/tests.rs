@@ -4,7 +4,7 @@ use super::*;
 use crate::kernel::exp::beyond_linear;
 use crate::kernel::softmax::{divergence, softmax};
 use crate::problem::logistic::{self, Logistic};
-use crate::problem::{Facts, Given, check};
+use crate::problem::{Facts, InstanceInputs, check};
 use crate::rng::Stream;
 use crate::sample;
 
@@ -22,7 +22,7 @@ fn records(sizes: &[usize], d: usize, classes: usize) -> Vec<(Vec<f64>, Vec<u8>)
 
 fn on(records: &[ClassRecords], [d, classes, batch]: [usize; 3], l2: f64) -> Softmax {
     let tables = ClassTables::new(d, classes, l2, records);
-    Softmax::new(SoftmaxLoss { classes, l2, batch }, tables, Given::default()).unwrap()
+    Softmax::new(SoftmaxLoss { classes, l2, batch }, tables, InstanceInputs::default()).unwrap()
 }
 
 fn instance(d: usize, classes: usize, batch: usize) -> Softmax {
@@ -52,7 +52,7 @@ fn two_classes_are_logistic_regression_with_half_the_penalty() {
     let loss = logistic::Loss { l2: 0.1, margin: 0.0, batch: 1 };
     let held: Vec<_> = records.iter().map(signed).collect();
     let tables = logistic::dense(3, &loss, &held);
-    let logistic = Logistic::new(loss, tables, Given::default()).unwrap();
+    let logistic = Logistic::new(loss, tables, InstanceInputs::default()).unwrap();
     let apart = |theta: &[f64]| difference(&theta[3..], &theta[..3]);
     assert!(sample::distance(&apart(problem.optimum()), logistic.optimum()) < 1e-13);
     let theta = [0.3, -0.5, 0.7, -0.3, 0.5, -0.7];

@@ -131,7 +131,7 @@ impl<'a> Rounds<'a> {
 
 impl StepSizes {
     /// The step size number `i`.
-    pub fn at(&self, i: usize) -> f64 {
+    pub fn nth(&self, i: usize) -> f64 {
         match self.points {
             _ if i == 0 => self.from,
             points if i + 1 == points => self.to,
@@ -196,7 +196,7 @@ fn of_method(
     let most = local_steps.iter().copied().max().unwrap_or(1);
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
-        let rounds = Rounds::new(problem, method, search.step_sizes.at(i), most);
+        let rounds = Rounds::new(problem, method, search.step_sizes.nth(i), most);
         let pairs = best.par_iter_mut().zip(local_steps);
         pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
         worked(on_grid / search.step_sizes.points as f64);

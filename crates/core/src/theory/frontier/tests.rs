@@ -179,7 +179,7 @@ fn the_search_equals_brute_force() {
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {
                 let mut best = vec![None; settings.targets.len()];
-                for step_size in (0..settings.step_sizes.points).map(|i| settings.step_sizes.at(i))
+                for step_size in (0..settings.step_sizes.points).map(|i| settings.step_sizes.nth(i))
                 {
                     let run = MethodRun { method, clients, local_steps, step_size };
                     let errors = errors(facts.as_ref(), &run, &settings.start, ROUNDS).unwrap();

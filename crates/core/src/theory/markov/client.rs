@@ -27,7 +27,7 @@ impl ClientRound {
         client: usize,
         path: &Trajectory,
     ) -> Self {
-        let (states, n) = (path.begin.len(), layout.own());
+        let (states, n) = (path.begin.len(), layout.client_length());
         let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
         let mut one = Matrix::zeros(states * n, states * n);
         for way in &path.moves {
@@ -59,7 +59,7 @@ impl ClientRound {
         client: usize,
         path: &Trajectory,
     ) -> Self {
-        let (states, n) = (self.states, layout.own());
+        let (states, n) = (self.states, layout.client_length());
         let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
         let mut one = Matrix::zeros(states * n * n, states * n * n);
         for way in &path.moves {

@@ -32,11 +32,11 @@ impl Layout {
         self.corrected.iter().flatten().count()
     }
     /// Length of z.
-    pub(super) fn whole(&self) -> usize {
+    pub(super) fn state_length(&self) -> usize {
         1 + self.d * (self.runs + self.variates() * self.clients)
     }
     /// Length of y.
-    pub(super) fn own(&self) -> usize {
+    pub(super) fn client_length(&self) -> usize {
         1 + self.d * (self.runs + self.variates())
     }
     /// Where e of a run is, in z and in y.
@@ -54,7 +54,7 @@ impl Layout {
 
     /// y of a client from z.
     pub(super) fn begin(&self, client: usize) -> Matrix {
-        let mut out = Matrix::zeros(self.own(), self.whole());
+        let mut out = Matrix::zeros(self.client_length(), self.state_length());
         (0..1 + self.runs * self.d).for_each(|i| out[(i, i)] = 1.0);
         for number in 0..self.variates() {
             for i in 0..self.d {
@@ -70,7 +70,7 @@ impl Layout {
 
     /// What z takes from z itself at the end of a round.
     pub(super) fn keep(&self, model: &AlgorithmModel<'_>) -> Matrix {
-        let mut out = Matrix::zeros(self.whole(), self.whole());
+        let mut out = Matrix::zeros(self.state_length(), self.state_length());
         out[(0, 0)] = 1.0;
         for (r, run) in model.runs.iter().enumerate() {
             let error = self.error(r);
@@ -95,7 +95,7 @@ impl Layout {
 
     /// What z takes from a client's y at the end of a round.
     pub(super) fn take(&self, model: &AlgorithmModel<'_>, client: usize) -> Matrix {
-        let mut out = Matrix::zeros(self.whole(), self.own());
+        let mut out = Matrix::zeros(self.state_length(), self.client_length());
         for (r, run) in model.runs.iter().enumerate() {
             let update = (run.update)(client);
             for i in 0..self.d {
@@ -112,7 +112,7 @@ impl Layout {
 
     /// y after an oracle call from y before it: e ← e − γ (A e + F_c(θ*; Z) + w).
     pub(super) fn step(&self, steps: &[f64], matrix: &Matrix, offset: &[f64]) -> Matrix {
-        let mut out = Matrix::identity(self.own());
+        let mut out = Matrix::identity(self.client_length());
         for (r, step) in steps.iter().enumerate() {
             let error = self.error(r);
             for i in 0..self.d {

@@ -3,7 +3,7 @@
 //!
 //! The means do not close by themselves, since a draw depends on where the trajectory is. They
 //! do together with the position: with x the joint position of all trajectories and
-//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. Given θ_t
+//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. InstanceInputs θ_t
 //! and x the clients are independent, as they are without trajectories. There are Π S_k
 //! positions, so that only a few clients with a few states fit.
 
@@ -186,7 +186,7 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// L with L z = θ̂ − θ*, d × D.
     fn estimate(&self) -> Matrix {
-        let mut out = Matrix::zeros(self.layout.d, self.layout.whole());
+        let mut out = Matrix::zeros(self.layout.d, self.layout.state_length());
         let sum = self.model.runs.iter().fold(0.0, |sum, run| sum + run.weight);
         for i in 0..self.layout.d {
             for (r, run) in self.model.runs.iter().enumerate() {
@@ -201,7 +201,7 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
-        let (estimate, size) = (self.estimate(), self.layout.whole());
+        let (estimate, size) = (self.estimate(), self.layout.state_length());
         let mut z = vec![0.0; size];
         z[0] = 1.0;
         for r in 0..self.layout.runs {
@@ -218,7 +218,7 @@ impl<'a> TrajectoryMoments<'a> {
                 state = self.after(&state);
                 round += 1;
                 if round > self.model.burn_in.unwrap_or(0) {
-                    past.see(&state, &estimate);
+                    past.observe(&state, &estimate);
                 }
             }
             let last = in_estimates(&sum_of(&state), &estimate);
@@ -236,7 +236,7 @@ impl<'a> TrajectoryMoments<'a> {
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
     /// those of the first run's θ; those of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
-        let size = self.layout.whole();
+        let size = self.layout.state_length();
         let law = self.law(1);
         let count = law.len() * (size * size - 1);
         // E 1{x} is known, so that the map of the other numbers is affine.
@@ -270,7 +270,7 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// E θ̂ − θ* at stationarity, d numbers.
     fn stationary_mean(&self) -> Option<Vec<f64>> {
-        let size = self.layout.whole();
+        let size = self.layout.state_length();
         let law = self.law(1);
         let rows = |share: f64, numbers: &[f64]| -> ByPosition {
             let row = |x: usize| {
@@ -362,7 +362,7 @@ impl PastEstimates {
     }
 
     /// Adds the estimate of a state.
-    fn see(&mut self, state: &[Matrix], estimate: &Matrix) {
+    fn observe(&mut self, state: &[Matrix], estimate: &Matrix) {
         let cross = sum_of(&self.rows).times_transposed(estimate);
         let (square, mean) = in_estimates(&sum_of(state), estimate);
         self.square.add(1.0, &cross);

@@ -34,8 +34,8 @@ impl MarkovSizes {
             positions: states.clone().product(),
             states: states.fold(0.0, f64::max),
             clients: facts.clients() as f64,
-            own: layout.own() as f64,
-            whole: layout.whole() as f64,
+            own: layout.client_length() as f64,
+            whole: layout.state_length() as f64,
             powers: 1.5 * libm::log2(steps.unwrap_or(1) as f64 + 1.0) + 1.0,
         }
     }

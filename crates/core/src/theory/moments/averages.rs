@@ -29,7 +29,7 @@ impl AverageMoments {
     }
 
     /// Adds the estimate at the end of a round.
-    pub(super) fn see(&mut self, state: &MomentState, estimate: &Matrix, round: u64) {
+    pub(super) fn observe(&mut self, state: &MomentState, estimate: &Matrix, round: u64) {
         let Some(past) = self.past.as_mut().filter(|_| round > self.burn_in) else { return };
         let cross = past.s.times(&estimate.transpose());
         self.square.add(1.0, &cross);

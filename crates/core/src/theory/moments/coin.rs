@@ -1,5 +1,5 @@
 //! Rounds under a coin (SCAFFLSA H1): from one communication to the next, all clients do the
-//! same geometric number of local steps. Given that number clients are independent; without
+//! same geometric number of local steps. InstanceInputs that number clients are independent; without
 //! it they are not, so the second moments of a pair are not the product of their means.
 
 use super::ExactMoments;
@@ -84,7 +84,7 @@ impl ExactMoments<'_> {
         let mut mean_s = Matrix::zeros(d, self.layout.m);
         for (g, (from_s, from_v)) in ends.maps.iter().enumerate() {
             mean_s.add(state.weight(g) / n, &from_s.times(&state.s));
-            if state.own() > 0 {
+            if state.client_length() > 0 {
                 mean_s.add(state.weight(g) / n, &from_v.times_transposed(&state.x[g]));
             }
         }
@@ -97,7 +97,7 @@ impl ExactMoments<'_> {
                 next.s[(1 + i, 1 + j)] = square[(i, j)];
             }
         }
-        if state.own() > 0 {
+        if state.client_length() > 0 {
             ends.variates_learn(state, &mut next);
         }
         let past = past.map(|past| self.coin_past(past, state, &ends));
@@ -108,7 +108,7 @@ impl ExactMoments<'_> {
         let (d, n) = (self.layout.d, self.facts.clients() as f64);
         let end = |g: usize| {
             let mut out = past.s.times_transposed(&ends.maps[g].0);
-            if state.own() > 0 {
+            if state.client_length() > 0 {
                 out.add(1.0, &past.v[g].times_transposed(&ends.maps[g].1));
             }
             out
@@ -122,7 +122,7 @@ impl ExactMoments<'_> {
                 next.s[(i, 1 + j)] = mean[(i, j)];
             }
         }
-        if state.own() > 0 {
+        if state.client_length() > 0 {
             for (v, each) in next.v.iter_mut().zip(&each) {
                 v.add(-ends.rate, &each.plus(-1.0, &mean));
             }
@@ -165,7 +165,7 @@ impl Ends {
                 let pair = match state.others(g, h) > 0.0 {
                     true => self.variate_pair_learns(state, (g, h), &mean_v),
                     // There is no such pair, and nothing of it is carried along.
-                    false => Matrix::zeros(state.own(), state.own()),
+                    false => Matrix::zeros(state.client_length(), state.client_length()),
                 };
                 next.q[h * types + g] = pair.transpose();
                 next.q[g * types + h] = pair;
@@ -181,7 +181,7 @@ impl Ends {
         g: usize,
         mean_v: &Matrix,
     ) {
-        let (rate, d) = (self.rate, state.own());
+        let (rate, d) = (self.rate, state.client_length());
         let apart = self.with_own(state, g).plus(-1.0, mean_v);
         let mut p = state.p[g].plus(-rate, &apart);
         p.add(-rate, &apart.transpose());

@@ -2,7 +2,7 @@
 //! sampling: E‖θ_t − θ*‖², mean and covariance at every round and at stationarity, the
 //! limits of infinitely many replicates.
 //!
-//! Given the state at the start of a round, clients are independent and all updates are
+//! InstanceInputs the state at the start of a round, clients are independent and all updates are
 //! affine, so second moments close: a round is a linear map of them. Clients with the same distribution and the same local update form a type; cost and size
 //! depend on the number of types, not on the number of clients. Coordinates are
 //! θ − θ* and c_k − F̄_k(θ*), so that nothing cancels close to the optimum.
@@ -355,7 +355,7 @@ impl<'a> ExactMoments<'a> {
                 let (next, past) = of_round.round(&state, averages.past.as_ref());
                 (state, averages.past) = (next, past);
                 round += 1;
-                averages.see(&state, &estimate, round);
+                averages.observe(&state, &estimate, round);
             }
             let of_round = scaled.as_ref().unwrap_or(self);
             out.push(of_round.moments(&state, &averages, round, clients));

@@ -78,7 +78,7 @@ impl ExactMoments<'_> {
     fn mean_radius(&self) -> Option<f64> {
         let begin = self.initial_state(self.facts.optimum());
         let zero = begin.with(0.0, &vec![0.0; begin.numbers().len()]);
-        let (m, own, types) = (zero.s.rows(), zero.own(), zero.types());
+        let (m, own, types) = (zero.s.rows(), zero.client_length(), zero.types());
         let size = m - 1 + types * own;
         if size > WRITTEN {
             return None;

@@ -338,7 +338,7 @@ pub(super) fn second_moment(
     one: bool,
 ) -> Matrix {
     let mut out = sparse_sandwich(&a.0, &state.s, &b.0);
-    if state.own() > 0 {
+    if state.client_length() > 0 {
         let both = if one { &state.p[g] } else { state.pair(g, h) };
         out.add(1.0, &sparse_sandwich(&a.0, &state.x[h], &b.1));
         out.add(1.0, &sparse_sandwich(&a.1, &state.x[g].transpose(), &b.0));

@@ -136,7 +136,7 @@ impl MomentState {
     }
 
     /// Length of v.
-    pub fn own(&self) -> usize {
+    pub fn client_length(&self) -> usize {
         self.p.first().map_or(0, Matrix::rows)
     }
 
@@ -182,7 +182,7 @@ impl MomentState {
 
     /// The shared products of a stage, from the state before it.
     fn products(&self, stage: &Stage) -> SharedProducts {
-        let (m, n, types) = (self.s.rows(), self.own(), self.types());
+        let (m, n, types) = (self.s.rows(), self.client_length(), self.types());
         let members = &stage.members;
         let mut all: Vec<Matrix> = members.iter().map(|member| member.s_s.times(&self.s)).collect();
         if n == 0 {
@@ -202,7 +202,7 @@ impl MomentState {
 
     /// Σ over the clients other than a given one of type g of `s_v` E v v'ᵀ, m × n.
     fn product_of_others(&self, stage: &Stage, g: usize) -> Matrix {
-        let mut out = Matrix::zeros(self.s.rows(), self.own());
+        let mut out = Matrix::zeros(self.s.rows(), self.client_length());
         for h in 0..self.types() {
             let count = self.others(g, h);
             if count > 0.0 {
@@ -224,7 +224,7 @@ impl MomentState {
             p: Vec::with_capacity(self.p.len()),
             q: Vec::new(),
         };
-        if self.own() == 0 {
+        if self.client_length() == 0 {
             (next.x, next.p) = (self.x.clone(), self.p.clone());
             return next;
         }
@@ -247,7 +247,7 @@ impl MomentState {
 
     /// E s sᵀ after a stage.
     fn shared_after(&self, stage: &Stage, products: &SharedProducts, noise: &[Matrix]) -> Matrix {
-        let (m, n, members) = (self.s.rows(), self.own(), &stage.members);
+        let (m, n, members) = (self.s.rows(), self.client_length(), &stage.members);
         let (one, two) = stage.inclusion;
         let moved = self.sum(m, m, |g| products.all[g].clone());
         let mut s = sparse_sandwich(&stage.keep, &self.s, &stage.keep);
@@ -323,7 +323,7 @@ impl MomentState {
     ) -> Matrix {
         let member = &members[g];
         let mut out = products.all[g].times_transposed(&member.s_s);
-        if self.own() > 0 {
+        if self.client_length() > 0 {
             let mut with_v = member.s_s.times(&self.x[g]);
             with_v.add(1.0, &member.s_v.times(&self.p[g]));
             out.add(1.0, &with_v.times_transposed(&member.s_v));
@@ -338,7 +338,7 @@ impl MomentState {
         moves: &[Matrix],
         (one, two): (f64, f64),
     ) -> Vec<Matrix> {
-        let (types, n) = (self.types(), self.own());
+        let (types, n) = (self.types(), self.client_length());
         let mut out = vec![Matrix::zeros(n, n); types * types];
         for g in 0..types {
             for h in g..types {
@@ -402,7 +402,7 @@ pub struct Past {
 impl Past {
     /// The sum of no estimates.
     pub fn new(d: usize, state: &MomentState) -> Self {
-        let v = state.counts.iter().map(|_| Matrix::zeros(d, state.own())).collect();
+        let v = state.counts.iter().map(|_| Matrix::zeros(d, state.client_length())).collect();
         Self { s: Matrix::zeros(d, state.s.rows()), v }
     }
 

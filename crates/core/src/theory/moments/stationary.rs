@@ -43,7 +43,7 @@ impl ExactMoments<'_> {
     /// further fixed points.
     pub(super) fn consistent_round(&self, state: &super::MomentState) -> super::MomentState {
         let mut state = self.round(state, None).0;
-        if self.model.coin.is_some() && state.own() > 0 {
+        if self.model.coin.is_some() && state.client_length() > 0 {
             return centred(state, self.type_of.len() as f64);
         }
         let (d, n, types) = (self.layout.d, self.type_of.len() as f64, self.types.len());
@@ -51,7 +51,7 @@ impl ExactMoments<'_> {
             let (Some(mean), Some(own)) = (*mean, *own) else { continue };
             for g in 0..types {
                 for i in 0..d {
-                    for j in 0..state.own() {
+                    for j in 0..state.client_length() {
                         let mut sum = state.weights[g] * state.p[g][(own + i, j)];
                         for h in 0..types {
                             let others = state.others(g, h) * state.weights[h];
@@ -132,8 +132,8 @@ fn centred(mut state: super::MomentState, n: f64) -> super::MomentState {
     let types = state.types();
     // E v v̄ᵀ of each type, E v̄ v̄ᵀ and E s v̄ᵀ.
     let with_mean = state.with_mean(|g| state.p[g].clone(), |g, h| state.pair(g, h).clone());
-    let mut square = Matrix::zeros(state.own(), state.own());
-    let mut cross = Matrix::zeros(state.s.rows(), state.own());
+    let mut square = Matrix::zeros(state.client_length(), state.client_length());
+    let mut cross = Matrix::zeros(state.s.rows(), state.client_length());
     for (g, (with_mean, x)) in with_mean.iter().zip(&state.x).enumerate() {
         square.add(state.weight(g) / n, with_mean);
         cross.add(state.weight(g) / n, x);

@@ -131,7 +131,7 @@ impl<'a> FixedSteps<'a> {
     /// θ_c ← θ̄ and c_c ← c_c − (p/γ)(θ_c − θ̄): v ← K v + L ē, ē = Σ π_c e_c.
     fn communicate(&self, state: &MomentState) -> MomentState {
         let (d, n, types) = (self.facts.dim(), self.facts.clients() as f64, state.types());
-        let width = state.own();
+        let width = state.client_length();
         // K removes e and adds it to c; L puts ē in both places.
         let (mut keep, mut give) = (Matrix::zeros(width, width), Matrix::zeros(width, d));
         add_block(&mut give, 0, 1.0, &Matrix::identity(d));

@@ -40,15 +40,15 @@ pub fn places(figure: &Figure, width: u32) -> (Vec<PanelArea>, u32) {
     let only = (count == 1).then_some(0);
     match figure.large.or(only).filter(|large| *large < count) {
         Some(large) if width >= WIDE && count > 1 && count <= MOST_BESIDE + 1 => {
-            beside(count, large, width)
+            large_at_left(count, large, width)
         }
-        Some(large) => above(count, large, figure.columns, width),
+        Some(large) => large_above(count, large, figure.columns, width),
         None => rows(count, figure.columns, width, 0),
     }
 }
 
 /// A large panel at the left of the others.
-fn beside(count: usize, large: usize, width: u32) -> (Vec<PanelArea>, u32) {
+fn large_at_left(count: usize, large: usize, width: u32) -> (Vec<PanelArea>, u32) {
     let (wide, others) = ((width - GAP) * 16 / 25, count as u32 - 1);
     let each = (470 / others).max(150);
     let total = each * others;
@@ -64,7 +64,7 @@ fn beside(count: usize, large: usize, width: u32) -> (Vec<PanelArea>, u32) {
 }
 
 /// A large panel in full width above the others.
-fn above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<PanelArea>, u32) {
+fn large_above(count: usize, large: usize, columns: usize, width: u32) -> (Vec<PanelArea>, u32) {
     let high = (width * 9 / 25).clamp(260, 420);
     let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
     if count == 1 {

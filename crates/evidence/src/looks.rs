@@ -109,8 +109,8 @@ pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<JudgedClaims<
     looks.judge(plan, results, last)
 }
 
-/// The same at one look of this level, on the cells of a plan that differs from the one that
-/// states the claims in the number of replicates alone.
+/// The verdicts at one look, at its level. `plan` has the cells, and differs from `stated`, whose claims
+/// are judged, only in the number of replicates.
 ///
 /// # Errors
 /// If results are damaged.

@@ -242,7 +242,7 @@ impl Standing {
         if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
     }
 
-    /// Why nothing but the best is ranked.
+    /// Why only the best is in the ranking.
     pub fn no_others(&self) -> &'static str {
         match (self.diverged.is_empty(), self.ended.is_empty()) {
             (_, true) => "all others diverged",

@@ -74,7 +74,7 @@ pub fn analyse<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Experiment<'
     analyse_with(plan, results, frontier::frontiers(plan, results, &|_| ())?)
 }
 
-/// The same with the frontiers of the plan.
+/// [`analyse`] with the frontiers of the plan, which are known already.
 ///
 /// # Errors
 /// As [`analyse`].

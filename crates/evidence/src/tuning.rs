@@ -61,10 +61,10 @@ pub struct TunedRow {
 
 /// The candidates of a plan with their results, and fresh runs of what is best for all.
 pub struct TuningCells<'a> {
-    /// Those by which settings were selected.
+    /// The cells by whose results settings were selected.
     pub candidates: Vec<CellResult<'a>>,
     shared: Vec<CellResult<'a>>,
-    /// Those of both that have no results.
+    /// Candidates and fresh runs without results.
     pub missing: Vec<Missing<'a>>,
 }
 

@@ -26,7 +26,7 @@ pub struct CustomDefinition {
 }
 
 impl From<Definition> for CustomDefinition {
-    /// With local steps, and rounds that cost as much as those of FedAvg.
+    /// An algorithm with local steps, whose rounds cost as much as those of FedAvg.
     fn from(definition: Definition) -> Self {
         Self { definition, has_local_steps: true, price: StatedPrice::default() }
     }

@@ -314,7 +314,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Takes the step sizes of this round, if they fall.
+    /// Sets the step sizes of this round, if they fall from round to round.
     fn decay(&mut self) {
         if let Some(decay) = self.terms.decay {
             let clients = self.pool.streams.len();

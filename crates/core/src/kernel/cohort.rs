@@ -37,7 +37,7 @@ impl Proximal<'_> {
 #[derive(Clone, Debug)]
 pub struct Members {
     who: Vec<usize>,
-    /// One more than the last index; 0 if there is none.
+    /// The index after the last one; 0 if there are none.
     end: usize,
 }
 
@@ -55,7 +55,7 @@ impl Members {
         Self { who, end }
     }
 
-    /// One more than the last index; 0 if there is none.
+    /// The index after the last one; 0 if there are none.
     pub fn end(&self) -> usize {
         self.end
     }
@@ -281,7 +281,7 @@ impl<'a, S> Cohort<'a, S> {
 }
 
 impl Entries<'_> {
-    /// The same with these of its members.
+    /// The same entries, of only these members.
     #[inline(always)]
     fn with_members<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
         Entries { members, theta: self.theta, streams: self.streams, ..*self }

@@ -31,11 +31,11 @@ pub struct Measures {
 /// [`crate::theory::lanczos`] estimates it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasureErrors {
-    /// Of ζ₂.
+    /// The error of ζ₂.
     pub zeta2: f64,
-    /// Of μ, which the iteration finds from above.
+    /// The error of μ, which the iteration finds from above.
     pub mu: f64,
-    /// Of L.
+    /// The error of L.
     pub smoothness: f64,
 }
 

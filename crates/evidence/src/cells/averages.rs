@@ -34,9 +34,9 @@ pub enum Centre {
 /// The point around which a kind of second moments is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Centres {
-    /// Those of the estimates.
+    /// The centre of the averages of estimates.
     pub estimates: Centre,
-    /// Those with control variates, whose mean no run stores.
+    /// The centre of averages with control variates, whose mean no run stores.
     pub variates: Centre,
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub struct Group<'a> {
     /// The settings that distinguish it.
     pub title: String,
-    /// The same, each by itself.
+    /// Each of these settings as text.
     pub settings: Vec<String>,
     /// Their values.
     pub values: Vec<Setting>,

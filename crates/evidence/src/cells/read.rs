@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Those of these cells that have results, with what is needed of their runs, and the others.
+/// The cells that have results, with what is needed of their runs, and the cells without any.
 ///
 /// # Errors
 /// If results are damaged.

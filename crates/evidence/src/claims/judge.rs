@@ -30,7 +30,7 @@ pub struct Judge<'a> {
 pub struct Parts {
     /// Names of cells or pairs, with the evidence of each.
     pub tested: Vec<(String, Evidence)>,
-    /// Those that could not be tested, and why: they keep the claim from being supported.
+    /// Cells that could not be tested, and why: they keep the claim from being supported.
     pub untested: Vec<String>,
     /// Cells of which the claim states nothing, and why.
     pub outside: Vec<String>,

@@ -50,7 +50,7 @@ pub struct Decision {
     /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
     /// parts, with power 80 % at least; an end that the claim leaves open is infinite.
     pub resolution: Option<Region>,
-    /// What the runs do not show of the distribution of the errors.
+    /// Why the interval may be too narrow: what so few runs cannot show of the distribution of errors.
     pub doubt: Doubt,
 }
 

@@ -48,9 +48,9 @@ pub trait Claim<'a>: Sync {
 /// The cells that a claim is about.
 #[derive(Clone, Copy)]
 pub struct ClaimedCells<'a> {
-    /// Those of which it is claimed.
+    /// The cells of which it is claimed.
     pub of: &'a Selection,
-    /// Those that they are compared with.
+    /// The cells that they are compared with.
     pub right: Option<&'a Selection>,
 }
 

@@ -76,7 +76,7 @@ pub fn judge_look<'a>(
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
 }
 
-/// The same at one look, where the plan of the cells states the claims.
+/// [`judge_look`] of a plan that states the claims and has the cells, at the usual level.
 #[cfg(test)]
 fn judge<'a>(
     plan: &'a Plan,

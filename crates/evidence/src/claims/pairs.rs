@@ -32,7 +32,7 @@ struct SameAxes<'a> {
     by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
     /// All cells with their places.
     all: Vec<(usize, &'a CellResult<'a>)>,
-    /// Those that lack a setting.
+    /// Cells that lack a setting.
     lacking: Vec<(usize, &'a CellResult<'a>)>,
 }
 

@@ -11,7 +11,7 @@ pub const FAMILIES: usize = Family::ALL.len();
 const OTHERS: usize = Family::Others as usize;
 
 /// The families of algorithms that are defined outside of the program, in the order of the
-/// manifest: that of others, then those that such a manifest seldom has itself.
+/// manifest: that of others, then those of algorithms that are rarely in the same manifest.
 const OF_CUSTOM: [usize; 6] = [OTHERS, 4, 3, 5, 6, 1];
 
 /// The family of a cell's algorithm.

@@ -298,7 +298,7 @@ fn dash(prediction: Prediction) -> Dash {
     })
 }
 
-/// The words before the name of a curve in the name of a prediction for it.
+/// What the name of a predicted curve begins with, before the name of the measured one.
 pub fn words_before(prediction: Prediction) -> String {
     match prediction {
         Prediction::ExactBias => "exact bias of".into(),

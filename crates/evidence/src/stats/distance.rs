@@ -19,7 +19,7 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// Of the mean of a sample from the target.
+    /// The distance of the mean of a sample from the target.
     pub fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
         let (n, dimensions) = (sample.len(), target.len());
         let mut apart: Vec<f64> = target.iter().map(|x| -x).collect();

@@ -54,13 +54,13 @@ pub fn widened((low, high): Region) -> Region {
 }
 
 impl Evidence {
-    /// Of a number that is not random.
+    /// Evidence from a number that is not random.
     pub fn exact(estimate: f64, (low, high): Region) -> Self {
         let is_inside = low <= estimate && estimate <= high;
         Self { region: (low, high), ..Self::certain(estimate, is_inside) }
     }
 
-    /// Of a claim that is known to hold, or not to.
+    /// Evidence for a claim that is known to hold, or not to.
     pub fn certain(estimate: f64, holds: bool) -> Self {
         Self {
             estimate,
@@ -75,7 +75,7 @@ impl Evidence {
         }
     }
 
-    /// Of an estimate with a standard error from n replicates, by Student's t.
+    /// Evidence from an estimate with a standard error from n replicates, by Student's t.
     pub fn student(estimate: f64, error: f64, n: usize, region: Region) -> Self {
         if error == 0.0 {
             return Self { n, ..Self::exact(estimate, region) };
@@ -87,7 +87,7 @@ impl Evidence {
         Self { estimate, error, interval, n, ..Self::from_ends(estimate, region, above, below) }
     }
 
-    /// Of Σ w_j log E x_j.
+    /// Evidence from an estimate of Σ w_j log E x_j.
     pub fn from_log_means(known: &LogMeans, region: Region) -> Self {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
@@ -108,7 +108,7 @@ impl Evidence {
         }
     }
 
-    /// Of an estimate, from the p-values of the hypotheses that the parameter is at most an end
+    /// Evidence from an estimate and the p-values of the hypotheses that the parameter is at most an end
     /// of the region (`above`) and at least one (`below`): inside by two one-sided tests, outside
     /// by one of two, at half of the level each.
     fn from_ends(
@@ -131,7 +131,7 @@ impl Evidence {
         }
     }
 
-    /// Of a sample that decides nothing: a single run of what is random.
+    /// Evidence from a sample that decides nothing: a single run of what is random.
     pub fn undecided(estimate: f64, n: usize) -> Self {
         let nan = f64::NAN;
         let interval = (nan, nan);
@@ -140,13 +140,13 @@ impl Evidence {
         Self { estimate, error: nan, interval, support, refute, region, n, dimensions, doubt }
     }
 
-    /// Of ‖x − target‖/‖target‖ ≤ margin, for a vector that is not random.
+    /// Evidence for ‖x − target‖/‖target‖ ≤ margin, of a vector that is not random.
     pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
         let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
         Self::exact(norm(&apart) / norm(target), (f64::NEG_INFINITY, margin))
     }
 
-    /// Of ‖E x − target‖/‖target‖ ≤ margin, from n vectors x: Scheffé's region around the mean
+    /// Evidence for ‖E x − target‖/‖target‖ ≤ margin from n vectors x: Scheffé's region around the mean
     /// (F with D and n − D degrees of freedom, the largest variance in all directions), so that
     /// the limits hold whatever the direction of the difference is. For few vectors, or vectors
     /// that are skewed along that direction, the radius is three times as large.
@@ -174,7 +174,7 @@ impl Evidence {
         }
     }
 
-    /// Of log(‖E x‖/unit) in a region, from n vectors x whose mean may be 0: Scheffé's region around
+    /// Evidence for log(‖E x‖/unit) in a region, from n vectors x whose mean may be 0: Scheffé's region around
     /// the mean, whatever the direction of E x is.
     pub fn from_norm(sample: &[Vec<f64>], unit: &Unit, region: Region) -> Self {
         let n = sample.len();
@@ -196,7 +196,7 @@ impl Evidence {
         }
     }
 
-    /// Of a claim that holds where all parts hold: it has the support of the part with the least
+    /// Evidence for a claim that holds where all parts hold: it has the support of the part with the least
     /// support, and any part refutes it (Bonferroni). The estimate is that of the part with the
     /// least support, of several such parts that nearest to the end of its region or farthest outside.
     /// Where further parts could not be tested the claim has no support.

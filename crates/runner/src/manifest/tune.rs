@@ -90,9 +90,9 @@ impl SettingNames {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PerSetting {
-    /// Of the one setting.
+    /// A list for the only tuned setting.
     One(Vec<f64>),
-    /// By setting.
+    /// A list for each tuned setting.
     Each(BTreeMap<String, Vec<f64>>),
 }
 

@@ -429,7 +429,7 @@ impl Hashes {
         })
     }
 
-    /// Writes down in a problem's settings what its files hold.
+    /// Adds to the settings of a problem what its data files hold.
     fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {

@@ -65,7 +65,7 @@ pub(super) struct PassScales {
 pub(super) struct KnownScales(Option<PassScales>);
 
 impl KnownScales {
-    /// Those of so many steps of size γ; `None` where c is below ½ and there are none.
+    /// The factors of so many steps of size γ; `None` where c is below ½ and there are none.
     pub(super) fn of(
         &mut self,
         of: &SparseSteps<'_>,

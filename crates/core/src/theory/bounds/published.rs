@@ -67,7 +67,7 @@ impl<'a> PublishedRun<'a> {
         self.local_steps.iter().all(|steps| *steps == self.local_steps[0])
     }
 
-    /// Of an algorithm of equal local steps of one draw each.
+    /// The run, if it is of this algorithm with equal local steps of one draw each.
     fn of(&self, algorithm: Algorithm) -> Option<&Self> {
         let is_plain = self.is_even() && self.batches == [1] && !self.is_normalised_fedavg();
         (self.algorithm == algorithm && is_plain).then_some(self)
@@ -77,7 +77,7 @@ impl<'a> PublishedRun<'a> {
         self.algorithm == Algorithm::FedAvg && self.normalised
     }
 
-    /// Of FedAvg whose clients move along the same γ.
+    /// The run, if it is of FedAvg whose clients all move by the same γ in a round.
     fn level(&self) -> Option<&Self> {
         let is_level = self.is_even() || self.normalised;
         (self.algorithm == Algorithm::FedAvg && is_level).then_some(self)

@@ -44,7 +44,7 @@ impl ValueKind {
 /// How a value is found.
 #[derive(Debug)]
 pub enum ValueSource {
-    /// From the instance, the run and its moments.
+    /// Computed from the instance, the run and its moments.
     Found(fn(&KnownCell<'_>) -> Option<Vec<f64>>),
     /// A quantity of the exact moments at each recorded round.
     Moments(Quantity),

@@ -184,7 +184,7 @@ pub fn render(text: &str, experiment: &Experiment<'_>) -> Result<Option<String>,
     let claim = |claim: &JudgedClaim<'_>| (claim.common.id.clone(), ClaimFacts::judged(claim));
     let cells = experiment.cells.iter().map(CellFacts::from_result).collect();
     let claims = experiment.claims.iter().map(claim).collect();
-    let frontiers = experiment.best.frontiers.iter().flat_map(FrontierFacts::computed).collect();
+    let frontiers = experiment.frontiers.iter().flat_map(FrontierFacts::computed).collect();
     fill(text, Known { cells, claims, frontiers, ..Known::default() })
 }
 

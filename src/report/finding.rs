@@ -100,7 +100,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
             "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{larger}"
         ),
     };
-    let headline = match experiment.best.tuning.is_some() {
+    let headline = match experiment.tuning.is_some() {
         true => format!("Each tuned, {headline}"),
         false => headline,
     };
@@ -124,7 +124,7 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
     let best: Vec<String> = first.leaders.iter().filter(everywhere).cloned().collect();
     let behind = standings.rows.iter().any(|row| row.rivals + 1 > row.leaders.len());
     let (last, head) = best.split_last().filter(|(_, head)| behind && !head.is_empty())?;
-    let tuned = if experiment.best.tuning.is_some() { "Each tuned, " } else { "" };
+    let tuned = if experiment.tuning.is_some() { "Each tuned, " } else { "" };
     let where_ = match standings.rows.len() {
         1 => String::new(),
         all => format!(" in all {all} settings"),
@@ -141,7 +141,7 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
 
 /// That selected candidates stand at the border of what was tried, so that the ranking may change.
 fn at_the_border(experiment: &Experiment<'_>) -> String {
-    let Some(tuning) = &experiment.best.tuning else { return String::new() };
+    let Some(tuning) = &experiment.tuning else { return String::new() };
     match tuning.rows.iter().filter(|row| !row.edges.is_empty()).count() {
         0 => String::new(),
         some => format!(
@@ -199,7 +199,7 @@ fn names(experiment: &Experiment<'_>) -> Vec<(String, usize)> {
     let cells = experiment.plan.cells.iter().filter(|c| c.label.chars().count() >= SHORTEST);
     let own = cells.map(|c| (c.label.clone(), family_of(c)));
     let known = named_families().map(|(name, family)| (name.to_owned(), family));
-    let frontiers = experiment.best.frontiers.iter().flat_map(|f| f.algorithms);
+    let frontiers = experiment.frontiers.iter().flat_map(|f| f.algorithms);
     let of_frontiers = frontiers.map(|a| (a.label().to_owned(), family(a.name())));
     let mut all = unique(own.chain(known).chain(of_frontiers));
     all.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));

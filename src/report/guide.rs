@@ -52,7 +52,7 @@ struct GuideSquare {
 
 /// The problems of an experiment that the page shows.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
-    experiment.best.frontiers.iter().map(|frontier| problem(experiment, frontier)).collect()
+    experiment.frontiers.iter().map(|frontier| problem(experiment, frontier)).collect()
 }
 
 fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> GuideProblem {

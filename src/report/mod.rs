@@ -192,8 +192,8 @@ impl Writer {
         }
         let mut tables: BTreeSet<String> =
             page.files.iter().map(|(file, _)| file.clone()).collect();
-        if !experiment.best.frontiers.is_empty() {
-            let text = frontier::csv(&experiment.best.frontiers);
+        if !experiment.frontiers.is_empty() {
+            let text = frontier::csv(&experiment.frontiers);
             self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
             tables.insert(FRONTIER.to_owned());
         }

@@ -23,7 +23,7 @@ fn setting_or_empty(value: &Option<Setting>) -> String {
 
 /// The section on tuning; `None` where nothing is tuned.
 pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<PageTuning> {
-    let found = experiment.best.tuning.as_ref()?;
+    let found = experiment.tuning.as_ref()?;
     let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
     let mut heads = vec!["algorithm".to_owned()];

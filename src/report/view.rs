@@ -124,7 +124,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         missing: missing(experiment),
         bounds: claims::bounds(&experiment.bounds, &mut files),
         first_order: claims::first_order(&experiment.first_order, &mut files),
-        frontier: frontier::table(&experiment.best.frontiers),
+        frontier: frontier::table(&experiment.frontiers),
     };
     Ok(Page {
         experiment: json!({

@@ -63,7 +63,7 @@ pub use scene::line::{
     SHADES, Style, THIN_DASHES, words_before,
 };
 pub use scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
-pub use study::{BestSettings, Experiment, analyse, analyse_with};
+pub use study::{Experiment, analyse, analyse_with};
 pub use tuning::{TunedRow, TuningResult};
 pub use unplanned::UnplannedCells;
 

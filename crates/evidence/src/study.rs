@@ -44,12 +44,6 @@ pub struct Experiment<'a> {
     pub unplanned: UnplannedCells,
     /// The ranking of the algorithms at each grid point.
     pub standings: Standings,
-    /// The settings that are best.
-    pub best: BestSettings<'a>,
-}
-
-/// The settings that were chosen for the least error or cost.
-pub struct BestSettings<'a> {
     /// What was selected, where settings are tuned.
     pub tuning: Option<TuningResult>,
     /// The frontiers of the manifest.
@@ -59,7 +53,7 @@ pub struct BestSettings<'a> {
 impl Experiment<'_> {
     /// What is tuned, in words; empty where nothing is.
     pub fn tuned_in_words(&self) -> String {
-        self.best.tuning.as_ref().map_or(String::new(), |tuning| tuning.settings.join(" and "))
+        self.tuning.as_ref().map_or(String::new(), |tuning| tuning.settings.join(" and "))
     }
 }
 
@@ -132,7 +126,8 @@ pub fn analyse_with<'a>(
         not_computed,
         unplanned: unplanned::find(plan, results)?,
         standings,
-        best: BestSettings { tuning, frontiers },
+        tuning,
+        frontiers,
     })
 }
 

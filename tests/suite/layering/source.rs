@@ -178,7 +178,7 @@ fn is_test(attribute: &[&str]) -> bool {
 }
 
 /// The place after the group of brackets that begins here.
-pub fn group(all: &[&str], begin: usize) -> usize {
+fn group(all: &[&str], begin: usize) -> usize {
     let mut depth = 0;
     for (i, word) in all.iter().enumerate().skip(begin) {
         match *word {

@@ -40,12 +40,11 @@ struct Analysed {
 
 impl Analysed {
     fn new(experiment: &Experiment<'_>) -> Result<Self, Failure> {
-        let best = &experiment.best;
         Ok(Self {
             figures: figures_of(experiment),
             claims: tables::claims(&experiment.claims),
-            tuned: best.tuning.as_ref().map(tables::tuned),
-            frontier: tables::frontier(&best.frontiers),
+            tuned: experiment.tuning.as_ref().map(tables::tuned),
+            frontier: tables::frontier(&experiment.frontiers),
             ranking: tables::ranking(&experiment.standings, experiment.plan.manifest.replicates),
             html: report::notebook(experiment)?,
         })

@@ -87,3 +87,12 @@ fn all_of_them_run() {
     let page = bench.read("reports/smoke/all-mdp/report.md");
     assert!(page.contains("ζ₁") && page.contains("‖θ\\* − θ̃‖"), "{page}");
 }
+
+#[test]
+fn the_table_of_documents_has_every_kind() {
+    let text = std::fs::read_to_string("docs/ALGORITHMS.md").unwrap();
+    let kinds = algorithm::Spec::KINDS.iter().chain(problem::Spec::KINDS);
+    let missing: Vec<&&str> =
+        kinds.filter(|kind| !text.contains(&format!("| `{kind}` |"))).collect();
+    assert!(missing.is_empty(), "docs/ALGORITHMS.md lacks {missing:?}");
+}

@@ -21,7 +21,7 @@ use search::TypedProblem;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An algorithm of a frontier. A round is one communication of every run.
+/// An algorithm of a frontier.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -92,7 +92,7 @@ impl FrontierAlgorithm {
         }
     }
 
-    /// The price of a round with H local steps. Scaffold's clients compute their own variate from
+    /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from
     /// the mean that they receive, so they send no vector beside their estimate.
     pub fn round_price(self, local_steps: u64) -> RoundPrice {
         let runs = self.weights().len() as f64;

@@ -11,9 +11,9 @@ use super::prepare::pool;
 use super::reuse::EarlierReplicates;
 use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
-use crate::evidence::{has_cells, judged_once, planned_looks};
+use crate::evidence::{judged_once, planned_looks};
 use crate::stats::looks::{Look, Looks};
-use crate::store::{PlannedLooks, Status, Store, cells_hash};
+use crate::store::{PlannedLooks, Status, Store};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
@@ -154,14 +154,14 @@ impl OpenLooks {
         }
         let name = &plan.experiment;
         let shown = store.shown_verdicts(name)?;
-        let mut seen = shown.iter().filter(|s| has_cells(plan, s.replicates, &s.cells));
+        let mut seen = shown.iter().filter(|s| plan.has_cells(s.replicates, &s.cells));
         if let Some(seen) = seen.next().filter(|_| !quiet) {
             follower.message(&format!(
                 "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with another seed (--set seed=…) the looks are the first",
                 seen.replicates
             ));
         }
-        let planned = PlannedLooks { cells: cells_hash(plan), looks: self.planned };
+        let planned = PlannedLooks { cells: plan.cells_hash(), looks: self.planned };
         store.plan_looks(name, planned)?;
         self.is_recorded = true;
         Ok(())
@@ -265,7 +265,7 @@ impl OpenLooks {
 /// Refuses new looks at cells for which looks at other numbers of replicates were planned.
 fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), String> {
     let recorded = store.planned_looks(&plan.experiment).map_err(|e| e.to_string())?;
-    let same = |p: &&PlannedLooks| has_cells(plan, p.looks.first, &p.cells);
+    let same = |p: &&PlannedLooks| plan.has_cells(p.looks.first, &p.cells);
     match recorded.iter().find(same).map(|planned| planned.looks) {
         None => Ok(()),
         Some(Looks { first, most }) => Err(format!(

@@ -8,7 +8,7 @@
 
 use super::Store;
 use super::checksum::{read_checked, with_checksum};
-use exactfed_evidence::results::{PlannedLooks, ShownVerdicts, cells_hash};
+use exactfed_evidence::results::{PlannedLooks, ShownVerdicts};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::plan::Plan;
 use serde::de::DeserializeOwned;
@@ -55,7 +55,7 @@ impl Store {
     /// be read-only.
     pub fn note_shown(&self, plan: &Plan) {
         let replicates = plan.manifest.replicates;
-        let shown = ShownVerdicts { cells: cells_hash(plan), replicates };
+        let shown = ShownVerdicts { cells: plan.cells_hash(), replicates };
         let _ = self.add_entries(&plan.experiment, SHOWN, vec![shown]);
     }
 

@@ -32,7 +32,6 @@ pub use batch_writer::BatchWriter;
 pub use cache::CheckedCache;
 pub use exactfed_evidence::results::{
     Cached, CellSummary, Columns, PlannedLooks, Provenance, Results, ShownVerdicts, StoredCell,
-    cells_hash,
 };
 use exactfed_runner::files::{
     Error, check_writable, create_below, error, refuse_links, remove_leftovers,

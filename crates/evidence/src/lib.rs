@@ -48,7 +48,7 @@ use exactfed_runner::manifest::{Rejected, Source};
 use exactfed_runner::plan::{EvidenceKinds, Plan};
 pub use figures::curves::curves;
 pub use figures::line_figure::{self, band_name, x_value};
-pub use looks::{has_cells, judged, judged_once, planned_looks};
+pub use looks::{judged, judged_once, planned_looks};
 pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::measures::cacheable_measures;
 pub use predictions::{exact, first_order, problems};

@@ -8,7 +8,7 @@ use crate::claims::{self, JudgedClaim, JudgedClaims};
 use crate::frontier;
 use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory};
-use crate::results::{Results, cells_hash};
+use crate::results::Results;
 use crate::stats::looks::{Look, Looks};
 use crate::stats::verdict::LEVEL;
 use exactfed_runner::files::{Error, error};
@@ -23,19 +23,11 @@ use std::path::Path;
 pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>, Error> {
     for planned in results.planned_looks(&plan.experiment)? {
         let is_at_look = planned.looks.until(plan.manifest.replicates).is_some();
-        if is_at_look && has_cells(plan, planned.looks.first, &planned.cells) {
+        if is_at_look && plan.has_cells(planned.looks.first, &planned.cells) {
             return Ok(Some(planned.looks));
         }
     }
     Ok(None)
-}
-
-/// Whether a plan has the cells of this hash at this number of replicates.
-pub fn has_cells(plan: &Plan, replicates: u64, hash: &str) -> bool {
-    match replicates == plan.manifest.replicates {
-        true => cells_hash(plan) == hash,
-        false => plan.with_replicates(replicates).is_ok_and(|plan| cells_hash(&plan) == hash),
-    }
 }
 
 /// The looks up to the replicates of a plan; one look at the whole level if none were planned.

@@ -4,8 +4,7 @@
 use crate::stats::looks::Looks;
 use exactfed_core::problem::Minimiser;
 use exactfed_core::theory::moments;
-use exactfed_runner::files::{Error, sha256};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::files::Error;
 use exactfed_runner::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -147,19 +146,4 @@ pub struct ShownVerdicts {
     pub cells: String,
     /// The replicates of each.
     pub replicates: u64,
-}
-
-/// The hash of the cells of a plan, whatever their order; of candidates where settings are tuned,
-/// which do not depend on results.
-pub fn cells_hash(plan: &Plan) -> String {
-    let groups = plan.tuning.iter().flat_map(|tuning| &tuning.groups);
-    let candidates = groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
-    let mut cells: Vec<&Cell> = candidates.collect();
-    if cells.is_empty() {
-        cells = plan.cells.iter().collect();
-    }
-    let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    sha256(ids.join("\n").as_bytes())[..16].to_owned()
 }

@@ -1,7 +1,7 @@
 //! Cells in the results of an experiment that its page leaves out, because they are of runs with
 //! another number of replicates, another seed or other settings.
 
-use crate::looks::{has_cells, planned_looks};
+use crate::looks::planned_looks;
 use crate::results::Results;
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::Error;
@@ -69,7 +69,7 @@ fn seen(plan: &Plan, results: &dyn Results) -> Result<BTreeSet<u64>, Error> {
     let mut all = results.shown_verdicts(&plan.experiment)?;
     all.retain(|shown| {
         let is_earlier = shown.replicates < plan.manifest.replicates;
-        is_earlier && has_cells(plan, shown.replicates, &shown.cells)
+        is_earlier && plan.has_cells(shown.replicates, &shown.cells)
     });
     Ok(all.into_iter().map(|shown| shown.replicates).collect())
 }
@@ -99,7 +99,7 @@ impl UnplannedCells {
         }
         for planned in results.planned_looks(&plan.experiment)? {
             let looks = planned.looks;
-            if looks.until(self.shown).is_none() && has_cells(plan, looks.first, &planned.cells) {
+            if looks.until(self.shown).is_none() && plan.has_cells(looks.first, &planned.cells) {
                 let taken = self.replicates.iter().filter(|r| looks.until(**r).is_some());
                 self.seen.extend(taken.filter(|r| **r < self.shown));
             }

@@ -285,7 +285,7 @@ fn tree(all: &[&str], mut i: usize, prefix: &[String], found: &mut Vec<Vec<Strin
 
 /// The crates of the workspace: their modules have one set of names.
 fn is_own(name: &str) -> bool {
-    matches!(name, "crate" | "exactfed" | "exactfed_core" | "exactfed_runner")
+    matches!(name, "crate" | "exactfed" | "exactfed_core" | "exactfed_runner" | "exactfed_evidence")
 }
 
 /// A path from the root of its crate, if it leads to one of the workspace.

@@ -297,15 +297,12 @@ macro_rules! algorithms {
                 kind: $kind,
                 name: $name,
                 family: <$settings as AlgorithmKind>::FAMILY,
+                linear_name_of: { const OTHER: &[&str] = &[$($other)?]; OTHER.first().copied() },
             },)*];
 
-            /// The other name of an algorithm whose own means it on a linear
-            /// field; `None` for one that has a single name.
-            pub fn linear_name_of(&self) -> Option<&'static str> {
-                match self {
-                    $(Self::$variant(_) => [$($other)?].first().copied(),)*
-                    Self::Custom(_) => None,
-                }
+            /// What pages say of the algorithm; `None` of one that is defined outside of this crate.
+            pub fn info(&self) -> Option<&'static AlgorithmInfo> {
+                Self::ALL.iter().find(|info| info.kind == self.kind())
             }
 
             /// The name of the algorithm's kind in a manifest.

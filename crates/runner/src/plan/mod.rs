@@ -14,6 +14,7 @@ mod frontier;
 mod grid;
 mod kinds;
 mod places;
+mod replicates;
 mod selection;
 mod settings;
 mod table_checker;
@@ -337,17 +338,6 @@ impl Plan {
             claims,
             tuning,
         })
-    }
-
-    /// The plan of the same manifest with another number of replicates.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the manifest at that number.
-    pub fn with_replicates(&self, replicates: u64) -> Result<Self, Rejected> {
-        let mut source = self.source.clone();
-        source.overrides.retain(|set| !sets_replicates(set));
-        source.overrides.push(format!("replicates={replicates}"));
-        Self::new(self.experiment.clone(), source, self.kinds)
     }
 
     /// The data files beside the manifest.

@@ -1,0 +1,42 @@
+//! The plan of a manifest with other numbers of replicates, and what its cells are known by.
+
+use super::{Cell, Plan, sets_replicates};
+use crate::files::sha256;
+use crate::manifest::Rejected;
+
+impl Plan {
+    /// The plan of the same manifest with another number of replicates.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the manifest at that number.
+    pub fn with_replicates(&self, replicates: u64) -> Result<Self, Rejected> {
+        let mut source = self.source.clone();
+        source.overrides.retain(|set| !sets_replicates(set));
+        source.overrides.push(format!("replicates={replicates}"));
+        Self::new(self.experiment.clone(), source, self.kinds)
+    }
+
+    /// The hash of the cells, whatever their order; of candidates where settings are tuned, which do
+    /// not depend on results.
+    pub fn cells_hash(&self) -> String {
+        let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
+        let candidates =
+            groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
+        let mut cells: Vec<&Cell> = candidates.collect();
+        if cells.is_empty() {
+            cells = self.cells.iter().collect();
+        }
+        let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        sha256(ids.join("\n").as_bytes())[..16].to_owned()
+    }
+
+    /// Whether the cells have this hash at this number of replicates.
+    pub fn has_cells(&self, replicates: u64, hash: &str) -> bool {
+        match replicates == self.manifest.replicates {
+            true => self.cells_hash() == hash,
+            false => self.with_replicates(replicates).is_ok_and(|plan| plan.cells_hash() == hash),
+        }
+    }
+}

@@ -275,7 +275,9 @@ fn scenario(
 ) -> Result<Scenario, BadCell> {
     let algorithm = &cell.identity.algorithm;
     let bad = |path: String, message: String| BadCell { path, message };
-    if let (Some(other), false) = (algorithm.info().and_then(|info| info.linear_name_of), instance.linear()) {
+    if let (Some(other), false) =
+        (algorithm.info().and_then(|info| info.linear_name_of), instance.linear())
+    {
         let (kind, problem) = (algorithm.kind(), cell.identity.problem.kind());
         let message = format!(
             "`{kind}` is the algorithm's name on a linear field, and that of `{problem}` is not linear: write `{other}`"

@@ -8,7 +8,7 @@ use crate::claims::{self, JudgedClaim, JudgedClaims};
 use crate::frontier;
 use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory};
-use crate::results::Results;
+use crate::results::{PlannedLooks, Results};
 use crate::stats::looks::{Look, Looks};
 use crate::stats::verdict::LEVEL;
 use exactfed_runner::files::{Error, error};
@@ -21,13 +21,16 @@ use std::path::Path;
 /// # Errors
 /// If their record is not as it was written.
 pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>, Error> {
-    for planned in results.planned_looks(&plan.experiment)? {
-        let is_at_look = planned.looks.until(plan.manifest.replicates).is_some();
-        if is_at_look && plan.has_cells(planned.looks.first, &planned.cells) {
-            return Ok(Some(planned.looks));
-        }
-    }
-    Ok(None)
+    Ok(at_look(plan, &results.planned_looks(&plan.experiment)?))
+}
+
+/// Those of these looks that were planned for the cells of a plan, if it is at one of them.
+pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
+    let is_of_plan = |planned: &&PlannedLooks| {
+        planned.looks.until(plan.manifest.replicates).is_some()
+            && plan.has_cells(planned.looks.first, &planned.cells)
+    };
+    recorded.iter().find(is_of_plan).map(|planned| planned.looks)
 }
 
 /// The looks up to the replicates of a plan; one look at the whole level if none were planned.

@@ -72,48 +72,35 @@ impl<'a> Needs<'a> {
         self.claims_on(cell).any(|claim| claim.needs_moments())
     }
 
-    /// The cells for which a figure or a claim needs theory, by id.
+    /// The cells for which a figure or a claim needs theory.
     pub fn theory<'c>(
         &self,
         figures: &Figures<'_>,
         cells: &'c [CellResult<'_>],
-    ) -> HashSet<&'c str> {
-        self.ids(
-            figures,
-            cells,
-            |figure| figure.needs_theory(),
-            |cell| self.claims_need_theory(cell),
-        )
+    ) -> TheoryNeeds<'c> {
+        let ids = |draws: fn(&dyn DrawnFigure<'_>) -> bool, claimed: fn(&Self, &Cell) -> bool| {
+            let chosen = figures.iter().filter(|(drawn, _)| draws(*drawn));
+            let chosen = chosen.flat_map(|(_, places)| places);
+            let in_claims = cells.iter().filter(|cell| claimed(self, cell.cell));
+            let all = chosen.map(|place| &cells[*place]).chain(in_claims);
+            all.map(|cell| cell.cell.id.as_str()).collect()
+        };
+        TheoryNeeds {
+            every_cell: every_cell_needs_theory(self.plan),
+            any: ids(|figure| figure.needs_theory(), Self::claims_need_theory),
+            moments: ids(|figure| figure.needs_moments(), Self::claims_need_moments),
+        }
     }
+}
 
-    /// The cells whose exact moments a figure draws or a claim needs, by id.
-    pub fn moments<'c>(
-        &self,
-        figures: &Figures<'_>,
-        cells: &'c [CellResult<'_>],
-    ) -> HashSet<&'c str> {
-        self.ids(
-            figures,
-            cells,
-            |figure| figure.needs_moments(),
-            |cell| self.claims_need_moments(cell),
-        )
-    }
-
-    /// The cells that are drawn in such a figure, or that such a claim is about.
-    fn ids<'c>(
-        &self,
-        figures: &Figures<'_>,
-        cells: &'c [CellResult<'_>],
-        figure: impl Fn(&dyn DrawnFigure<'_>) -> bool,
-        claimed: impl Fn(&Cell) -> bool,
-    ) -> HashSet<&'c str> {
-        let chosen = figures.iter().filter(|(drawn, _)| figure(*drawn));
-        let chosen = chosen.flat_map(|(_, places)| places);
-        let in_claims = cells.iter().filter(|cell| claimed(cell.cell));
-        let all = chosen.map(|place| &cells[*place]).chain(in_claims);
-        all.map(|cell| cell.cell.id.as_str()).collect()
-    }
+/// The cells for which theory is needed, by id.
+pub struct TheoryNeeds<'c> {
+    /// Whether the page has predictions for every cell.
+    pub every_cell: bool,
+    /// Those for which a figure or a claim needs theory.
+    pub any: HashSet<&'c str>,
+    /// Those whose exact moments a figure draws or a claim needs.
+    pub moments: HashSet<&'c str>,
 }
 
 /// Whether a figure draws every cell that it may show, as far as its traces are followed.
@@ -132,7 +119,7 @@ pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
 }
 
 /// Whether the page of a manifest has predictions for every cell.
-pub fn every_cell_needs_theory(plan: &Plan) -> bool {
+fn every_cell_needs_theory(plan: &Plan) -> bool {
     shows_bounds(plan) || plan.manifest.record.averages.contains(&TimeAverage::Bias)
 }
 

@@ -1,24 +1,23 @@
 //! From results to an analysed experiment.
 
 use crate::bound_rows;
-use crate::cells::read::{instances, one_version, optima};
+use crate::cells::read::one_version;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
 use crate::claims::{self, JudgedClaims};
 use crate::figures::{Figures, profile};
 use crate::frontier::{self, ComputedFrontier};
 use crate::looks::{LooksOfPlan, cell_results};
-use crate::needs::{self, Needs};
-use crate::predictions::{self, MomentsCache, Theory, first_order, problems};
+use crate::needs::{self, Needs, TheoryNeeds};
+use crate::predictions::{self, MomentsCache, Theory, first_order, instances, problems};
 use crate::ranking::{self, Rankings, Standings};
 use crate::results::Results;
 use crate::scene::figure::Figure;
 use crate::tuning::{self, TuningCells, TuningResult};
 use crate::unplanned::{self, UnplannedCells};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::Prepared;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use exactfed_runner::plan::Plan;
+use std::collections::{BTreeMap, HashSet};
 
 /// An experiment with its results.
 pub struct Experiment<'a> {
@@ -57,9 +56,6 @@ impl Experiment<'_> {
     }
 }
 
-/// Cells whose instances are in memory at a time, where every cell needs one number of theory.
-const AT_ONCE: usize = 4096;
-
 /// Reads the results of an experiment and analyses them.
 ///
 /// # Errors
@@ -82,15 +78,13 @@ pub fn analyse_with<'a>(
     one_version(plan, &cells)?;
     let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
-    let prepared = needed_instances(plan, results, &needs, &shown, &cells)?;
+    let TheoryNeeds { every_cell, any, moments } = needs.theory(&shown, &cells);
+    let prepared = instances::needed(plan, results, |id| every_cell || any.contains(id))?;
+    let cache = MomentsCache::for_plan(plan, results);
+    let theory = Theory::new(&prepared, &moments, cache);
     if needs::draws_exact_bias(plan) {
-        biases(plan, results, &prepared, &mut cells)?;
+        instances::add_biases(plan, results, &prepared, &mut cells)?;
     }
-    let theory = Theory::new(
-        &prepared,
-        &needs.moments(&shown, &cells),
-        MomentsCache::for_plan(plan, results),
-    );
     let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
     let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
@@ -129,24 +123,6 @@ pub fn analyse_with<'a>(
         tuning,
         frontiers,
     })
-}
-
-/// The instances of the cells of which theory is needed; of all cells where they are few.
-///
-/// # Errors
-/// If one cannot be built.
-fn needed_instances<'a>(
-    plan: &'a Plan,
-    results: &dyn Results,
-    needs: &Needs<'_>,
-    shown: &Figures<'_>,
-    cells: &[CellResult<'_>],
-) -> Result<Vec<Prepared<'a>>, Error> {
-    let wanted = needs.theory(shown, cells);
-    let all = plan.cells.len() <= AT_ONCE || needs::every_cell_needs_theory(plan);
-    let planned: Vec<&Cell> =
-        plan.cells.iter().filter(|cell| all || wanted.contains(cell.id.as_str())).collect();
-    instances(plan, &optima(results), &planned)
 }
 
 /// What is not computed at this size, one sentence each.
@@ -192,23 +168,5 @@ fn follow_chosen(
             cell.runs = Runs::new(stored.traces, grouping, needed, &cell.prices);
         }
     }
-    Ok(())
-}
-
-/// Computes the exact biases of all cells; the instances of those that are not prepared already
-/// are built a limited number at a time.
-fn biases(
-    plan: &Plan,
-    results: &dyn Results,
-    prepared: &[Prepared<'_>],
-    cells: &mut [CellResult<'_>],
-) -> Result<(), Error> {
-    let bias = |p: &Prepared<'_>| (p.cell.id.clone(), predictions::exact_bias(p));
-    let mut known: HashMap<String, Option<f64>> = prepared.iter().map(bias).collect();
-    let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
-    for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
-        known.extend(instances(plan, &optima(results), some)?.iter().map(bias));
-    }
-    cells.iter_mut().for_each(|cell| cell.exact_bias = known.get(&cell.cell.id).copied().flatten());
     Ok(())
 }

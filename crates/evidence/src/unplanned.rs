@@ -1,7 +1,7 @@
 //! Cells in the results of an experiment that its page leaves out, because they are of runs with
 //! another number of replicates, another seed or other settings.
 
-use crate::looks::planned_looks;
+use crate::looks::at_look;
 use crate::results::Results;
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::Error;
@@ -94,10 +94,11 @@ impl UnplannedCells {
     /// Looks that were planned are no further sets; those before replicates that were added beyond
     /// the plan have been seen.
     fn account_for_looks(&mut self, plan: &Plan, results: &dyn Results) -> Result<(), Error> {
-        if let Some(looks) = planned_looks(plan, results)? {
+        let recorded = results.planned_looks(&plan.experiment)?;
+        if let Some(looks) = at_look(plan, &recorded) {
             self.replicates.retain(|replicates| looks.until(*replicates).is_none());
         }
-        for planned in results.planned_looks(&plan.experiment)? {
+        for planned in recorded {
             let looks = planned.looks;
             if looks.until(self.shown).is_none() && plan.has_cells(looks.first, &planned.cells) {
                 let taken = self.replicates.iter().filter(|r| looks.until(**r).is_some());

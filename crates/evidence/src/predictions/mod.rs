@@ -4,6 +4,7 @@
 pub mod exact;
 mod expected;
 pub mod first_order;
+pub mod instances;
 pub mod measures;
 pub mod problems;
 mod published;

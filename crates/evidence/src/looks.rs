@@ -2,12 +2,12 @@
 //! at the looks that were planned, each on the cells of that look, and so shows the verdicts that
 //! the run has seen.
 
-use crate::cells::read::{instances, optima, read_cells};
+use crate::cells::read::read_cells;
 use crate::cells::{CellResult, Missing};
 use crate::claims::{self, JudgedClaim, JudgedClaims};
 use crate::frontier;
 use crate::needs::Needs;
-use crate::predictions::{MomentsCache, Theory};
+use crate::predictions::{MomentsCache, Theory, instances};
 use crate::results::{PlannedLooks, Results};
 use crate::stats::looks::{Look, Looks};
 use crate::stats::verdict::LEVEL;
@@ -119,7 +119,7 @@ pub fn judged_once<'a>(
     let (cells, _) = cell_results(plan, results, &needs)?;
     let by_claims = |cell: &&Cell| needs.claims_need_theory(cell);
     let planned: Vec<&Cell> = plan.cells.iter().filter(by_claims).collect();
-    let prepared = instances(plan, &optima(results), &planned)?;
+    let prepared = instances::build(plan, results, &planned)?;
     let moments = plan.cells.iter().filter(|cell| needs.claims_need_moments(cell));
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Read(results));

@@ -2,7 +2,7 @@
 //! another number of replicates, another seed or other settings.
 
 use crate::looks::at_look;
-use crate::results::Results;
+use crate::results::{PlannedLooks, Results};
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::Plan;
@@ -49,7 +49,9 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
         .collect();
     // A cell whose record is damaged counts as one of other settings.
     let read = |id: &String| results.settings(name, id).ok().map(RunSettings::new);
-    for run in ids.par_iter().map(read).collect::<Vec<_>>() {
+    let runs: Vec<_> = ids.par_iter().map(read).collect();
+    let looks = results.planned_looks(name)?;
+    for run in runs {
         match run.filter(|run| same.contains(&run.rest)) {
             Some(run) if run.seed == seed => {
                 found.replicates.insert(run.replicates);
@@ -60,7 +62,7 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
             None => found.others += 1,
         }
     }
-    found.account_for_looks(plan, results)?;
+    found.account_for_looks(plan, &looks);
     Ok(found)
 }
 
@@ -93,9 +95,8 @@ impl RunSettings {
 impl UnplannedCells {
     /// Looks that were planned are no further sets; those before replicates that were added beyond
     /// the plan have been seen.
-    fn account_for_looks(&mut self, plan: &Plan, results: &dyn Results) -> Result<(), Error> {
-        let recorded = results.planned_looks(&plan.experiment)?;
-        if let Some(looks) = at_look(plan, &recorded) {
+    fn account_for_looks(&mut self, plan: &Plan, recorded: &[PlannedLooks]) {
+        if let Some(looks) = at_look(plan, recorded) {
             self.replicates.retain(|replicates| looks.until(*replicates).is_none());
         }
         for planned in recorded {
@@ -106,7 +107,6 @@ impl UnplannedCells {
             }
         }
         self.replicates.retain(|replicates| !self.seen.contains(replicates));
-        Ok(())
     }
 
     /// A warning that replicates were added after verdicts had been seen, and that the same cells

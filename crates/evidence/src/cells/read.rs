@@ -1,15 +1,13 @@
-//! Reads the results of cells, and builds the instances of their problems.
+//! Reads the results of cells.
 
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
 use crate::results::{Provenance, Results, StoredCell};
-use exactfed_core::problem::Minimiser;
 use exactfed_core::words::thousands;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::{KnownOptima, Prepared, prepare_knowing};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,28 +95,4 @@ pub fn one_version(plan: &Plan, cells: &[CellResult<'_>]) -> Result<(), Error> {
             source.name
         ),
     ))
-}
-
-/// Reasons that a message lists for instances that cannot be built.
-const MOST_REASONS: usize = 3;
-
-/// The optima that earlier runs searched for.
-pub fn optima(results: &dyn Results) -> impl Fn(&str) -> Option<Minimiser> + Sync {
-    |key| results.known_optimum(key)
-}
-
-/// The instances of some cells.
-///
-/// # Errors
-/// If one cannot be built, for instance because a data file is missing.
-pub fn instances<'a>(
-    plan: &Plan,
-    known: KnownOptima<'_>,
-    cells: &[&'a Cell],
-) -> Result<Vec<Prepared<'a>>, Error> {
-    prepare_knowing(&plan.folder(), known, cells).map_err(|bad| {
-        let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
-        let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
-        error(Path::new(&plan.source.name), first.join("; "))
-    })
 }

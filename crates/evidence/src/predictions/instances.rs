@@ -2,15 +2,46 @@
 
 use super::theory::exact_bias;
 use crate::cells::CellResult;
-use crate::cells::read::{instances, optima};
 use crate::results::Results;
-use exactfed_runner::files::Error;
+use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::Prepared;
-use std::collections::HashMap;
+use exactfed_runner::runner::{KnownOptima, Prepared, prepare_knowing};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 /// Cells whose instances are in memory at a time, where every cell needs one number of theory.
 const AT_ONCE: usize = 4096;
+
+/// Reasons that a message lists for instances that cannot be built.
+const MOST_REASONS: usize = 3;
+
+/// The instances of some cells, with the optima that earlier runs searched for.
+///
+/// # Errors
+/// If one cannot be built, for instance because a data file is missing.
+pub fn build<'a>(
+    plan: &Plan,
+    results: &dyn Results,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    build_knowing(plan, &|key| results.known_optimum(key), cells)
+}
+
+/// The instances of some cells, where these optima are known.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_knowing<'a>(
+    plan: &Plan,
+    known: KnownOptima<'_>,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Error> {
+    prepare_knowing(&plan.folder(), known, cells).map_err(|bad| {
+        let reasons: BTreeSet<String> = bad.into_iter().map(|bad| bad.message).collect();
+        let first: Vec<String> = reasons.into_iter().take(MOST_REASONS).collect();
+        error(Path::new(&plan.source.name), first.join("; "))
+    })
+}
 
 /// The instances of the cells of which theory is needed, by id; of all cells where they are few.
 ///
@@ -23,7 +54,7 @@ pub fn needed<'a>(
 ) -> Result<Vec<Prepared<'a>>, Error> {
     let all = plan.cells.len() <= AT_ONCE;
     let needed = plan.cells.iter().filter(|cell| all || is_needed(&cell.id));
-    instances(plan, &optima(results), &needed.collect::<Vec<&Cell>>())
+    build(plan, results, &needed.collect::<Vec<&Cell>>())
 }
 
 /// Computes the exact biases of all cells; the instances of those that are not prepared already
@@ -41,7 +72,7 @@ pub fn add_biases(
     let mut known: HashMap<String, Option<f64>> = prepared.iter().map(bias).collect();
     let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
     for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
-        known.extend(instances(plan, &optima(results), some)?.iter().map(bias));
+        known.extend(build(plan, results, some)?.iter().map(bias));
     }
     cells.iter_mut().for_each(|cell| cell.exact_bias = known.get(&cell.cell.id).copied().flatten());
     Ok(())

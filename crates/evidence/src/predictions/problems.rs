@@ -85,7 +85,7 @@ pub fn instances(
     let known: HashSet<&str> = prepared.iter().map(|p| p.cell.id.as_str()).collect();
     let unknown = groups.iter().map(|group| group.first);
     let unknown: Vec<&Cell> = unknown.filter(|c| !known.contains(c.id.as_str())).collect();
-    let more = crate::cells::read::instances(plan, &crate::cells::read::optima(results), &unknown)?;
+    let more = super::instances::build(plan, results, &unknown)?;
     let by_id: HashMap<&str, &Prepared<'_>> =
         prepared.iter().chain(&more).map(|p| (p.cell.id.as_str(), p)).collect();
     let (mut found, mut room, mut further_drifts) = (Vec::new(), MOST_DRIFTS, 0);

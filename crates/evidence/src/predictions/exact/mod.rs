@@ -7,8 +7,8 @@
 mod kinds;
 mod known;
 
-use crate::cells::read::instances;
 use crate::cells::setting_text::name;
+use crate::predictions::instances::build_knowing;
 use crate::predictions::{of_moments, quantity_of};
 use exactfed_core::theory::bounds::Bound;
 use exactfed_core::theory::moments::Moments;
@@ -101,7 +101,7 @@ pub fn cell_theory<'a>(
     cell: &'a Cell,
     instance: usize,
 ) -> Result<CellTheory<'a>, Error> {
-    let prepared = instances(plan, known, &[cell])?.remove(0);
+    let prepared = build_knowing(plan, known, &[cell])?.remove(0);
     let Some(scenario) = prepared.scenarios.get(instance) else {
         let there = count(prepared.scenarios.len(), "instance");
         let message = format!("the cell has {there}; none has the number {instance}, from 0");

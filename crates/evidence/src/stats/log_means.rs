@@ -23,7 +23,7 @@
 //! *Invariant*: a limit at a smaller level is never the nearer one, and a p-value is the
 //! level at which the limit is the hypothesis.
 
-use super::{mean, standard_deviation, student_tail};
+use super::basics::{mean, standard_deviation, student_tail};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 use std::cell::RefCell;
 use std::collections::HashMap;

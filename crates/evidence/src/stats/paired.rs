@@ -8,8 +8,8 @@
 //!
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.
 
+use super::basics::{mean, standard_deviation, student_95, student_tail};
 use super::verdict::Evidence;
-use super::{mean, standard_deviation, student_95, student_tail};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Resamples; one more of them than this is a whole multiple of a hundred.

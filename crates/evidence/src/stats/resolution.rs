@@ -1,8 +1,8 @@
 //! What a sample would have refuted: how far outside the region of a claim a parameter has to be
 //! for the sample to refute the claim four times out of five.
 
+use super::basics::student_95;
 use super::distance::scheffe_radius;
-use super::student_95;
 use super::verdict::{Evidence, POWER_QUANTILE, Region};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -1,9 +1,9 @@
 //! Evidence for a claim that a number lies in a region, and verdicts over several
 //! claims at once.
 
+use super::basics::{holm, holm_order, mean, student_95, student_tail};
 use super::distance::{Distance, norm};
 use super::log_means::{LogMeans, VERY_FEW};
-use super::{holm, holm_order, mean, student_95, student_tail};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -1,0 +1,97 @@
+//! Means, quantiles, Student's t and Holm's correction.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// P(T > t) under Student's t of a sample of n; 1 where there is no such distribution.
+pub fn student_tail(t: f64, n: usize) -> f64 {
+    match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
+        Ok(_) if t == f64::INFINITY => 0.0,
+        Ok(student) if !t.is_nan() => student.cdf(-t),
+        _ => 1.0,
+    }
+}
+
+/// Holm's adjustment of p-values: adjusted ≤ α rejects at family-wise level α.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut adjusted = vec![0.0; p.len()];
+    let mut least = 0.0_f64;
+    for (i, tests) in holm_order(p) {
+        least = least.max((p[i] * tests as f64).min(1.0));
+        adjusted[i] = least;
+    }
+    adjusted
+}
+
+/// The tests of a family from the smallest p-value to the largest, each with the number of tests by which
+/// Holm's procedure divides the level when it is that one's turn.
+pub fn holm_order(p: &[f64]) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    let all = order.len();
+    order.into_iter().enumerate().map(move |(rank, i)| (i, all - rank))
+}
+
+/// The two-sided 95 % quantile of Student's t for a sample of n; NaN for n < 2.
+pub fn student_95(n: usize) -> f64 {
+    thread_local! {
+        // It is found by bisection, and the cells of a grid have one n.
+        static LAST: std::cell::Cell<(usize, f64)> = const { std::cell::Cell::new((0, f64::NAN)) };
+    }
+    let (known, value) = LAST.get();
+    if known == n {
+        return value;
+    }
+    let value = match StudentsT::new(0.0, 1.0, n as f64 - 1.0) {
+        Ok(student) if n > 1 => student.inverse_cdf(0.975),
+        _ => f64::NAN,
+    };
+    LAST.set((n, value));
+    value
+}
+
+/// The sample mean; NaN for an empty sample.
+pub fn mean(sample: &[f64]) -> f64 {
+    sample.iter().sum::<f64>() / sample.len() as f64
+}
+
+/// The sample standard deviation (divisor n − 1); NaN for n < 2.
+pub fn standard_deviation(sample: &[f64]) -> f64 {
+    if sample.len() < 2 {
+        return f64::NAN;
+    }
+    let centre = mean(sample);
+    let squares: f64 = sample.iter().map(|x| (x - centre) * (x - centre)).sum();
+    (squares / (sample.len() - 1) as f64).sqrt()
+}
+
+/// The p-quantile by linear interpolation between order statistics.
+pub fn quantile(sample: &[f64], p: f64) -> f64 {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = p * last as f64;
+    let low = (place as usize).min(last);
+    let high = (low + 1).min(last);
+    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_samples() {
+        assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
+        assert_eq!(standard_deviation(&[1.0, 3.0]), 2f64.sqrt());
+        assert!(standard_deviation(&[1.0]).is_nan());
+        assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0], 0.5), 2.5);
+        assert_eq!(quantile(&[1.0, 2.0], 1.0), 2.0);
+    }
+
+    #[test]
+    fn holm_of_few_p_values() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
+        assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+}

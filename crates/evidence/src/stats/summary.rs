@@ -1,0 +1,115 @@
+//! A sample in few numbers, and the ratio of two means.
+
+use super::basics::{mean, standard_deviation, student_95};
+use super::log_means::LogMeans;
+
+/// Mean, standard deviation and confidence interval of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Sample size.
+    pub n: usize,
+    /// Sample mean.
+    pub mean: f64,
+    /// Sample standard deviation (divisor n − 1); NaN for n < 2.
+    pub sd: f64,
+    /// Ends of the 95 % interval of the mean: by `log_means` where every value is positive, so
+    /// that both are positive; by Student's t otherwise; NaN for n < 2.
+    pub interval: (f64, f64),
+}
+
+impl Summary {
+    /// The summary of a sample.
+    pub fn new(sample: &[f64]) -> Self {
+        let (mean, sd) = (mean(sample), standard_deviation(sample));
+        let half = student_95(sample.len()) * sd / (sample.len() as f64).sqrt();
+        let known = match sample.iter().all(|x| *x > 0.0) {
+            true => LogMeans::new(&[(1.0, sample)]),
+            false => None,
+        };
+        let interval = match known.map(|known| known.interval()) {
+            Some((low, high)) => (libm::exp(low), libm::exp(high)),
+            None => (mean - half, mean + half),
+        };
+        Self { n: sample.len(), mean, sd, interval }
+    }
+}
+
+/// The ratio of two means over paired samples, with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// mean(a) / mean(b).
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p-value of a ratio of 1.
+    pub p: f64,
+}
+
+impl Ratio {
+    /// mean(a)/mean(b) of positive samples paired by index, with the limits and p-values
+    /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
+    /// pair, or a mean that is not above 0.
+    pub fn of_means(a: &[f64], b: &[f64]) -> Self {
+        Self::new(mean(a) / mean(b), LogMeans::new(&[(1.0, a), (-1.0, b)]))
+    }
+
+    /// The geometric mean of a/b over instances of a problem, paired by index.
+    pub fn over_instances(a: &[f64], b: &[f64]) -> Self {
+        let known = LogMeans::over_instances(&[(1.0, a), (-1.0, b)]);
+        let estimate = known.as_ref().map(|known| libm::exp(known.estimate));
+        Self::new(estimate.unwrap_or_else(|| mean(a) / mean(b)), known)
+    }
+
+    fn new(estimate: f64, known: Option<LogMeans>) -> Self {
+        let Some(known) = known else {
+            return Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 };
+        };
+        let (low, high) = known.interval();
+        let p = (2.0 * known.above(0.0).min(known.below(0.0))).min(1.0);
+        Self { estimate, low: libm::exp(low), high: libm::exp(high), p }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_core::rng::Stream;
+
+    #[test]
+    fn the_interval_covers_95_percent() {
+        let trials = 4000;
+        let mut rng = Stream::shared_instance(4);
+        let covered = (0..trials)
+            .filter(|_| {
+                let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
+                let (low, high) = Summary::new(&sample).interval;
+                (low..=high).contains(&2.0)
+            })
+            .count();
+        let expected = 0.95 * f64::from(trials);
+        let error = (0.95 * 0.05 * f64::from(trials)).sqrt();
+        assert!((covered as f64 - expected).abs() < 4.0 * error, "{covered} of {trials}");
+    }
+
+    #[test]
+    fn the_ratio_of_means_is_covered() {
+        let trials = 4000;
+        let mut rng = Stream::shared_instance(5);
+        let covered = (0..trials)
+            .filter(|_| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for _ in 0..20 {
+                    let common = rng.gaussian();
+                    a.push(libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
+                    b.push(2.0 * libm::exp(0.3 * (common + 0.5 * rng.gaussian())));
+                }
+                let ratio = Ratio::of_means(&a, &b);
+                (ratio.low..=ratio.high).contains(&0.5)
+            })
+            .count();
+        let share = covered as f64 / f64::from(trials);
+        assert!((share - 0.95).abs() < 0.015, "{share}");
+    }
+}

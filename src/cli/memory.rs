@@ -25,25 +25,25 @@ pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), 
 
 fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
-    let is_instance = |share: &&MemoryPart| share.key.starts_with("problem.");
+    let is_instance = |part: &&MemoryPart| part.key.starts_with("problem.");
     let instances = needs.iter().flat_map(|(_, need)| need.iter().filter(is_instance));
     let runs = |need: &[MemoryPart]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
-    let total = instances.map(|share| share.bytes).sum::<f64>()
+    let total = instances.map(|part| part.bytes).sum::<f64>()
         + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
     let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };
     let all = needs.iter().flat_map(|(plan, need)| need.iter().map(move |s| (plan, s)));
-    let Some((plan, share)) = all.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes)) else {
+    let Some((plan, part)) = all.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes)) else {
         return Ok(());
     };
-    let key = share.key.rsplit('.').next().unwrap_or_default();
+    let key = part.key.rsplit('.').next().unwrap_or_default();
     let message = format!(
         "`{key}`: this needs about {} of memory, and {} are available: {} take {}",
         format_bytes(total),
         format_bytes(most),
-        share.what,
-        format_bytes(share.bytes)
+        part.what,
+        format_bytes(part.bytes)
     );
-    Err(Failure::of_plan(plan, std::iter::once((share.key.clone(), message))))
+    Err(Failure::of_plan(plan, std::iter::once((part.key.clone(), message))))
 }
 
 /// Bytes with a unit: `64.0 GB`.

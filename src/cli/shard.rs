@@ -128,7 +128,7 @@ pub fn parse_lines(text: &str) -> Vec<(usize, String)> {
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// MemoryPart I of N, as `I/N`.
+/// Shard I of N, as `I/N`.
 pub fn parse(text: &str) -> Result<(u64, u64), String> {
     let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parsed {

@@ -80,7 +80,7 @@ pub struct Timing {
 /// Two sides, compared.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// CellNames of the sides.
+    /// Names of the sides.
     pub sides: (String, String),
     /// The margin.
     pub margin: f64,

@@ -1,4 +1,4 @@
-//! CellNames of cells: the label, and the settings that distinguish cells of one label.
+//! Names of cells: the label, and the settings that distinguish cells of one label.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
 use crate::evidence::pretty;

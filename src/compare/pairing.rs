@@ -186,7 +186,7 @@ impl NumberedCells {
             apart += match (self.numbers[*a as usize], self.numbers[*b as usize]) {
                 (Some(a), Some(b)) if a > 0.0 && b > 0.0 => libm::log(a / b).abs(),
                 (Some(a), Some(b)) => (a - b).abs(),
-                // CellNames are as far from one another as numbers can be.
+                // Names are as far from one another as numbers can be.
                 _ => 1e3,
             };
         }

@@ -24,7 +24,8 @@ pub fn planned_looks(plan: &Plan, results: &dyn Results) -> Result<Option<Looks>
     Ok(at_look(plan, &results.planned_looks(&plan.experiment)?))
 }
 
-/// Those of these looks that were planned for the cells of a plan, if it is at one of them.
+/// The looks, among the recorded ones, that were planned for the cells of a plan, if it is at one of
+/// them.
 pub fn at_look(plan: &Plan, recorded: &[PlannedLooks]) -> Option<Looks> {
     let is_of_plan = |planned: &&PlannedLooks| {
         planned.looks.until(plan.manifest.replicates).is_some()

@@ -97,9 +97,9 @@ impl<'a> Needs<'a> {
 pub struct TheoryNeeds<'c> {
     /// Whether the page has predictions for every cell.
     pub every_cell: bool,
-    /// Those for which a figure or a claim needs theory.
+    /// Cells for which a figure or a claim needs theory.
     pub any: HashSet<&'c str>,
-    /// Those whose exact moments a figure draws or a claim needs.
+    /// Cells whose exact moments a figure draws or a claim needs.
     pub moments: HashSet<&'c str>,
 }
 

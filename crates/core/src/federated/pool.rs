@@ -111,12 +111,15 @@ fn in_halves<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
 }
 
 /// [`advance_in_parallel`] of runs with the same clients, which go client by client.
-pub fn share_together<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
+pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
     let Some(cohort) = runs.first().map(|run| &run.cohort) else { return };
     let (half, d) = (cohort.len() / 2, cohort.dim());
     if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
         let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();
-        rayon::join(|| share_together(problem, low), || share_together(problem, high));
+        rayon::join(
+            || advance_together_in_parallel(problem, low),
+            || advance_together_in_parallel(problem, high),
+        );
     } else {
         problem.advance_together(runs);
     }

@@ -1,7 +1,7 @@
 //! Runs that differ in their noise alone, whose rounds run client by client: a client's records
 //! are read once for all runs, where they would be read from memory once for each.
 
-use super::pool::share_together;
+use super::pool::advance_together_in_parallel;
 use super::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::kernel::CohortSteps;
 use crate::problem::{Problem, RecordSizes};
@@ -66,7 +66,7 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
         active.iter_mut().for_each(|run| run.begin_fixed());
         let steps = active.iter_mut().map(|run| run.steps(run.plans.equal_steps));
         let steps: Vec<CohortSteps<'_, P::State>> = steps.collect();
-        share_together(self.problem, steps);
+        advance_together_in_parallel(self.problem, steps);
         active.into_iter().for_each(Federated::end_fixed);
     }
 

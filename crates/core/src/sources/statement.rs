@@ -196,10 +196,10 @@ impl StatedAlgorithm {
 
 impl Condition {
     /// The sides of an inequality, for a step size γ, H local steps and the constants μ and L: what
-    /// is compared, and the most that it may be. `None` of a condition that is none.
+    /// is compared, and the most that it may be. `None` of a condition that is no inequality.
     ///
     /// # Errors
-    /// Those of the constant that it needs.
+    /// The error of the constant that it needs.
     pub fn sides<E>(
         &self,
         (step, local_steps): (f64, f64),

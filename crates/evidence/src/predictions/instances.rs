@@ -43,7 +43,7 @@ pub fn build_knowing<'a>(
     })
 }
 
-/// The instances of the cells of which theory is needed, by id; of all cells where they are few.
+/// The instances of the cells for whose ids theory is needed, or of all cells where they are few.
 ///
 /// # Errors
 /// If one cannot be built.

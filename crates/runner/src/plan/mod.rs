@@ -45,6 +45,7 @@ pub use frontier::FrontierFigure;
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 use places::Checker;
 pub use places::place_of;
+pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
@@ -375,11 +376,6 @@ fn tree_cells(
     let (manifest, axes) = read(root, schema).map_err(reject)?;
     let mut hashes = Hashes::new(source);
     cells::tried_cells(root, &manifest, &axes, schema, &mut hashes).map_err(reject)
-}
-
-/// Whether an override of a manifest is of the number of replicates.
-pub fn sets_replicates(set: &str) -> bool {
-    set.split_once('=').is_some_and(|(key, _)| key.trim() == "replicates")
 }
 
 /// The order of these paths in a manifest's text, as indices.

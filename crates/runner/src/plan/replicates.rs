@@ -1,6 +1,6 @@
 //! The plan of a manifest with other numbers of replicates, and what its cells are known by.
 
-use super::{Cell, Plan, sets_replicates};
+use super::{Cell, Plan};
 use crate::files::sha256;
 use crate::manifest::Rejected;
 
@@ -39,4 +39,9 @@ impl Plan {
             false => self.with_replicates(replicates).is_ok_and(|plan| plan.cells_hash() == hash),
         }
     }
+}
+
+/// Whether an override of a manifest is of the number of replicates.
+pub fn sets_replicates(set: &str) -> bool {
+    set.split_once('=').is_some_and(|(key, _)| key.trim() == "replicates")
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-/// The memory that the instances of these cells need, all of which exist at once: shares, each
+/// The memory that the instances of these cells need, all of which exist at once: parts, each
 /// for one kind of data, whose key is the path of the setting that makes it large.
 pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
@@ -24,25 +24,25 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
         known.1 = known.1.max(wanted);
     }
     // By path: the sum, and the bytes and the words of the largest.
-    let mut shares: HashMap<String, (f64, f64, String)> = HashMap::new();
+    let mut parts: HashMap<String, (f64, f64, String)> = HashMap::new();
     let mut instances = 0.0;
     for (spec, copies) in copies.into_values() {
         instances += copies;
         for MemoryPart { key, bytes, what } in spec.extent().map_or(Vec::new(), |size| size.parts) {
             let path = format!("problem.{}.{key}", spec.kind());
-            let share = shares.entry(path).or_default();
-            share.0 += bytes * copies;
-            if (bytes, &what) > (share.1, &share.2) {
-                (share.1, share.2) = (bytes, what);
+            let part = parts.entry(path).or_default();
+            part.0 += bytes * copies;
+            if (bytes, &what) > (part.1, &part.2) {
+                (part.1, part.2) = (bytes, what);
             }
         }
     }
-    let share = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
+    let part = |(key, (bytes, _, what)): (String, (f64, f64, String))| {
         let prefix =
             if instances > 1.0 { format!("{instances} instances with ") } else { String::new() };
         MemoryPart { key, bytes, what: prefix + &what }
     };
-    shares.into_iter().map(share).collect()
+    parts.into_iter().map(part).collect()
 }
 
 /// What running these cells on so many threads needs in addition to their instances: a run
@@ -158,7 +158,7 @@ mod tests {
 
     fn needs(plan: &Plan) -> (f64, Vec<MemoryPart>) {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
-        (of_instances(&cells).iter().map(|share| share.bytes).sum(), of_runs(&cells, 2))
+        (of_instances(&cells).iter().map(|part| part.bytes).sum(), of_runs(&cells, 2))
     }
 
     #[test]
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn traces_grow_with_points_replicates_and_iterates() {
         let traces = |change: &[(&str, &str)]| {
-            let (_, shares) = needs(&plan(change));
-            shares.into_iter().find(|share| share.key.starts_with("record.")).unwrap()
+            let (_, parts) = needs(&plan(change));
+            parts.into_iter().find(|part| part.key.starts_with("record.")).unwrap()
         };
         let base = traces(&[]);
         assert_eq!(base.key, "record.points");
@@ -199,8 +199,8 @@ mod tests {
             ("rounds = 1000", "rounds = 1_000_000_000_000"),
             ("points = 100", "points = 10_000_000"),
         ]);
-        let (_, shares) = needs(&plan);
-        assert!(shares.iter().all(|share| share.bytes.is_finite() && share.bytes > 0.0));
-        assert!(shares.iter().any(|share| share.bytes > 1e15), "{shares:?}");
+        let (_, parts) = needs(&plan);
+        assert!(parts.iter().all(|part| part.bytes.is_finite() && part.bytes > 0.0));
+        assert!(parts.iter().any(|part| part.bytes > 1e15), "{parts:?}");
     }
 }

@@ -6,7 +6,7 @@ use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
 
-/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] a point.
+/// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] at a point.
 pub struct SetTerm<'a> {
     pub set: usize,
     pub share: f64,

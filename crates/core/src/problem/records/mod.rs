@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 /// Facts about one record set, each computed when it is first asked for.
 #[derive(Default)]
 struct SetFacts {
-    /// [`RecordLoss::record_numbers`] θ*.
+    /// [`RecordLoss::record_numbers`] at θ*.
     at_optimum: OnceLock<Vec<f64>>,
     optimum: OnceLock<Vec<f64>>,
 }
@@ -103,7 +103,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
-    /// [`RecordLoss::record_numbers`] θ*.
+    /// [`RecordLoss::record_numbers`] at θ*.
     fn at_optimum(&self, set: usize) -> &[f64] {
         let at = || self.loss.record_numbers(&self.records, set, self.optimum());
         once(&self.held[set].at_optimum, at).as_slice()
@@ -407,7 +407,7 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
 /// The mean of f over sets.
 struct MeanLoss<'a, L, S> {
     problem: &'a RecordProblem<L, S>,
-    /// The sets, their weights, and [`RecordLoss::record_numbers`] the point of the last gradient.
+    /// The sets, their weights, and [`RecordLoss::record_numbers`] at the point of the last gradient.
     sets: Vec<(usize, f64, Vec<f64>)>,
 }
 

@@ -17,6 +17,7 @@ impl Check {
         }
     }
 
+    /// A condition that has no sides.
     pub fn holds(&mut self, condition: &str, holds: bool) {
         if !holds {
             self.0.push(Unmet { condition: condition.into(), have: 0.0, need: 1.0 });
@@ -34,6 +35,7 @@ impl Check {
         moments
     }
 
+    /// Requires full participation.
     pub fn everyone(&mut self, constants: &Constants, setup: &RunSetup) {
         let all = setup.cohort.is_none_or(|l| l == constants.clients.len());
         self.holds("every client takes part in every round", all);
@@ -82,6 +84,7 @@ impl Check {
         }
     }
 
+    /// Requires fields that are gradients.
     pub fn gradient(&mut self, constants: &Constants) {
         self.holds("the field is a gradient", constants.gradient);
     }

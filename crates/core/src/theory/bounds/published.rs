@@ -409,7 +409,10 @@ impl TryFrom<String> for BoundId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::quadratic;
+    use crate::sample;
     use crate::sources::statement;
+    use crate::theory::bounds::Unmet;
     use std::collections::HashSet;
 
     #[test]
@@ -423,5 +426,43 @@ mod tests {
             assert!(statement(bound.statement).is_some(), "{}", bound.statement);
         }
         assert!(BoundId::try_from("rr-theorem9".to_owned()).is_err());
+    }
+
+    /// A row and the function of its bound name a statement each: beyond what that of the row allows,
+    /// the bound has no value.
+    #[test]
+    fn bounds_fail_where_an_inequality_of_their_statement_fails() {
+        let base = quadratic::Settings { noise: 0.1, ..sample::isotropic(3, 2, 2.0) };
+        let facts = sample::build(&base, 1);
+        let constants = Constants::new(&facts).unwrap();
+        let (mu, l) = (constants.curvature(), constants.moments().unwrap().cocoercivity);
+        let setup = RunSetup {
+            step_size: 10.0,
+            local_steps: 4,
+            rounds: 3,
+            start_sq_error: 1.0,
+            cohort: None,
+        };
+        let coin = Algorithm::Coin { probability: 0.25 };
+        let algorithms =
+            [Algorithm::FedAvg, Algorithm::Scaffold, coin, Algorithm::RichardsonRomberg];
+        let mut compared = 0;
+        // The equality of Theorem B.4 needs no bound of η.
+        for row in PUBLISHED.iter().filter(|row| row.statement != "SCAFFLSA Theorem B.4") {
+            let run = |algorithm| PublishedRun::even(&facts, &constants, algorithm, &setup);
+            let found = algorithms.iter().find_map(|algorithm| (row.bound)(&run(*algorithm)));
+            let unmet = found.expect("a bound of some algorithm").value.err().unwrap_or_default();
+            for condition in &statement(row.statement).unwrap().conditions {
+                let sides = condition.sides((10.0, 4.0), || Ok(mu), || Ok::<_, ()>(l)).unwrap();
+                let Some((have, need)) = sides else { continue };
+                let is_it = |found: &Unmet| {
+                    (found.have - have).abs() < 1e-9 * have
+                        && (found.need - need).abs() < 1e-9 * need
+                };
+                assert!(unmet.iter().any(is_it), "{}: {condition:?}, {unmet:?}", row.statement);
+                compared += 1;
+            }
+        }
+        assert!(compared > 12, "{compared} inequalities");
     }
 }

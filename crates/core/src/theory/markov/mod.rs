@@ -3,7 +3,7 @@
 //!
 //! The means do not close by themselves, since a draw depends on where the trajectory is. They
 //! do together with the position: with x the joint position of all trajectories and
-//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. InstanceInputs θ_t
+//! z = (1, θ − θ*, c_1, …, c_N), a round is a linear map of E 1{x} z zᵀ over all x. Given θ_t
 //! and x the clients are independent, as they are without trajectories. There are Π S_k
 //! positions, so that only a few clients with a few states fit.
 

@@ -1,5 +1,5 @@
 //! Rounds under a coin (SCAFFLSA H1): from one communication to the next, all clients do the
-//! same geometric number of local steps. InstanceInputs that number clients are independent; without
+//! same geometric number of local steps. Given that number clients are independent; without
 //! it they are not, so the second moments of a pair are not the product of their means.
 
 use super::ExactMoments;

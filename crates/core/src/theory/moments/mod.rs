@@ -2,7 +2,7 @@
 //! sampling: E‖θ_t − θ*‖², mean and covariance at every round and at stationarity, the
 //! limits of infinitely many replicates.
 //!
-//! InstanceInputs the state at the start of a round, clients are independent and all updates are
+//! Given the state at the start of a round, clients are independent and all updates are
 //! affine, so second moments close: a round is a linear map of them. Clients with the same distribution and the same local update form a type; cost and size
 //! depend on the number of types, not on the number of clients. Coordinates are
 //! θ − θ* and c_k − F̄_k(θ*), so that nothing cancels close to the optimum.

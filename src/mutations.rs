@@ -281,6 +281,7 @@ fn tilted<'a>(
                 step_size: cost.step_size * by,
                 communications: cost.communications * by,
                 gradients: cost.gradients * by,
+                samples: cost.samples * by,
                 bytes: cost.bytes * by,
                 ..cost
             });

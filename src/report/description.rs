@@ -426,6 +426,7 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
     env.add_function("least", move |algorithm: String, options: Kwargs| -> Result<String, Error> {
         let (clients, target): (Option<u64>, f64) =
             (options.get("clients")?, options.get("target")?);
+        let least: [Option<f64>; 2] = [options.get("price")?, options.get("budget")?];
         let named: Option<String> = options.get("of")?;
         options.assert_all_used()?;
         let named = named.as_deref().unwrap_or(FrontierQuantity::default().name());
@@ -433,11 +434,11 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
             let all = FrontierQuantity::ALL.map(FrontierQuantity::name).join(", ");
             return Err(invalid(format!("\"{named}\" is no quantity (allowed: {all})")));
         };
-        let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target));
+        let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target, least));
         let found = found.ok_or_else(|| {
             let clients = clients.map_or_else(String::new, |n| format!(", clients = {n}"));
             let message =
-                format!("no frontier has the point {algorithm}{clients}, target = {target}");
+                format!("no frontier has the point {algorithm}{clients}, target = {target} at this price or budget");
             invalid(message)
         })?;
         Ok(found.text(quantity).unwrap_or_else(|| UNKNOWN.to_owned()))

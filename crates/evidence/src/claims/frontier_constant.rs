@@ -1,6 +1,6 @@
 //! `[[claim.frontier-constant]]`: a frontier against powers of N and ε.
 
-use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text};
+use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text, quantity_at};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
@@ -69,7 +69,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
                 let powers = libm::pow(best.clients as f64, self.clients_power)
                     * libm::pow(best.target, self.target_power)
                     * libm::pow(logarithm, self.logarithm_power);
-                Some(powers * cost.quantity(self.quantity, frontier.prices.as_ref())?)
+                Some(powers * quantity_at(frontier, best, cost, self.quantity)?)
             };
             let points = Judge::usable(frontier, &self.of, &mut parts);
             let values: Vec<f64> = points.iter().filter_map(scaled).collect();

@@ -1,6 +1,6 @@
 //! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
 
-use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place, points_text};
+use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place, points_text, quantity_at};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -56,17 +56,16 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         if let Some(frontier) = judge.frontier(&self.frontier) {
-            let value =
-                |cost: &FrontierCost| cost.quantity(self.quantity, frontier.prices.as_ref());
             for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
                 let is_same =
                     |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                let other = frontier.points(self.than).find(is_same);
+                let other = frontier.points(best.minimises, self.than).find(is_same);
                 let name = place(best);
                 let Some(other) = other.and_then(|other| other.cost) else {
                     parts.outside.push(format!("{name}: {} does not reach it", self.than.label()));
                     continue;
                 };
+                let value = |cost: &FrontierCost| quantity_at(frontier, best, cost, self.quantity);
                 let ratio = value(&cost).zip(value(&other));
                 let found = ratio.map(|(own, other)| exact(libm::log(own / other), region));
                 parts.add(name, found, "there are no prices");

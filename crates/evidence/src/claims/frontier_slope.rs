@@ -1,6 +1,8 @@
 //! `[[claim.frontier-slope]]`: the slope of a frontier over the target.
 
-use super::frontiers::{FrontierPoints, TILTS, check_points, clients_text, exact, points_text};
+use super::frontiers::{
+    FrontierPoints, TILTS, check_points, clients_text, exact, points_text, quantity_at,
+};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
@@ -60,8 +62,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
                     continue;
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
-                let value = |(_, cost): &&(&FrontierPoint, FrontierCost)| {
-                    Some(libm::log(cost.quantity(self.quantity, frontier.prices.as_ref())?))
+                let value = |(best, cost): &&(&FrontierPoint, FrontierCost)| {
+                    Some(libm::log(quantity_at(frontier, best, cost, self.quantity)?))
                 };
                 let values: Option<Vec<f64>> = own.iter().map(value).collect();
                 let slope = values.filter(|values| values.len() > 1).map(|values| {

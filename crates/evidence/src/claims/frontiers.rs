@@ -6,7 +6,9 @@ use super::text::number_text;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, readable, thousands};
-use exactfed_runner::manifest::frontier::{Frontier, FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{
+    Frontier, FrontierAlgorithm, FrontierQuantity, Objective,
+};
 use exactfed_runner::plan::TableChecker;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,6 +32,22 @@ pub struct FrontierPoints {
     /// Only targets of at least this.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
     pub smallest_target: Option<f64>,
+    /// The price of a communication in oracle calls at which the cost is least, one of the frontier's
+    /// `price-ratios`.
+    #[schemars(example = 1000.0)]
+    pub price: Option<f64>,
+    /// The budget of oracle calls within which the communications are fewest, one of the frontier's
+    /// `budgets`. Without a price and a budget, claims are about the middle price, or about seconds
+    /// where the manifest has prices.
+    #[schemars(example = 4.0)]
+    pub budget: Option<f64>,
+}
+
+impl FrontierPoints {
+    /// What is least at the points.
+    pub fn objective(&self, lead: Objective) -> Objective {
+        self.price.map(Objective::Price).or(self.budget.map(Objective::Budget)).unwrap_or(lead)
+    }
 }
 
 /// Checks the points of a claim; the frontier that it is about.
@@ -57,6 +75,21 @@ pub fn check_points<'a>(
         let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
         table.require(known, "of.clients", message);
     }
+    for (key, value, known) in [
+        ("of.price", of.price, &frontier.price_ratios),
+        ("of.budget", of.budget, &frontier.budgets),
+    ] {
+        if let Some(value) = value.filter(|value| !known.contains(value)) {
+            let names: Vec<String> = known.iter().copied().map(number_text).collect();
+            let message = format!("the frontier \"{}\" has no {value}", frontier.id);
+            table.note(key, message, |d| d.allowing(names.join(", ")));
+        }
+    }
+    let message = "write one of `price` and `budget`";
+    table.require(of.price.is_none() || of.budget.is_none(), "of.budget", message);
+    let lead = frontier.lead(table.manifest().prices.is_some());
+    let is_at_price = quantity != FrontierQuantity::Cost || of.objective(lead).price().is_some();
+    table.require(is_at_price, "quantity", "a cost is at a price: write `price` in `of`");
     let is_priced = quantity != FrontierQuantity::Seconds || table.manifest().prices.is_some();
     table.require(is_priced, "quantity", "`seconds` needs prices: write a table [prices]");
     Some(frontier)
@@ -124,7 +157,20 @@ pub fn points_text(of: &FrontierPoints) -> String {
         (None, Some(high)) => format!("ε ≤ {}", number_text(high)),
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
-    joined(&[of.algorithm.label(), &joined(&[&clients, &targets])])
+    let price = of.price.map(|price| format!("at the price {}", number_text(price)));
+    let budget = of.budget.map(|b| format!("within {} times SGD's oracle calls", number_text(b)));
+    let least = price.or(budget).unwrap_or_default();
+    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
+}
+
+/// A number of a point of a frontier.
+pub fn quantity_at(
+    frontier: &ComputedFrontier<'_>,
+    best: &FrontierPoint,
+    cost: &FrontierCost,
+    quantity: FrontierQuantity,
+) -> Option<f64> {
+    cost.quantity(quantity, best.minimises, frontier.prices.as_ref())
 }
 
 impl<'a> Judge<'a> {
@@ -140,7 +186,8 @@ impl<'a> Judge<'a> {
         parts: &mut Parts,
     ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
         let mut usable = Vec::new();
-        for best in frontier.points(of.algorithm).filter(|best| is_meant(best, of)) {
+        let points = frontier.points(of.objective(frontier.lead), of.algorithm);
+        for best in points.filter(|best| is_meant(best, of)) {
             match best.cost {
                 None => parts.untested.push(format!("{}: {NOT_REACHED}", place(best))),
                 Some(_) if best.flags.iter().any(|flag| flag.is_edge()) => {

@@ -22,7 +22,9 @@ pub fn to_columns(reached: &[Reached]) -> Columns {
         column("target", &|r| r.target),
         column("local-steps", &|r| r.local_steps as f64),
         column("step-size", &|r| r.step_size),
+        column("server-step", &|r| r.server_step),
         column("rounds", &|r| r.rounds as f64),
+        column("held", &|r| f64::from(u8::from(r.held))),
         column("edge", &edge),
     ])
 }
@@ -31,6 +33,7 @@ pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
     let column = |name: &str| columns.get(name);
     let (methods, clients, targets) = (column("method")?, column("clients")?, column("target")?);
     let (local_steps, step_sizes) = (column("local-steps")?, column("step-size")?);
+    let (server_steps, held) = (column("server-step")?, column("held")?);
     let (rounds, edges) = (column("rounds")?, column("edge")?);
     let row = |i: usize| {
         Some(Reached {
@@ -39,7 +42,9 @@ pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
             target: targets[i],
             local_steps: local_steps[i] as u64,
             step_size: step_sizes[i],
+            server_step: server_steps[i],
             rounds: rounds[i] as u64,
+            held: held[i] > 0.0,
             edge: match edges[i] {
                 e if e < 0.0 => Some(RangeEnd::From),
                 e if e > 0.0 => Some(RangeEnd::To),
@@ -62,7 +67,9 @@ mod tests {
             target: 0.1 + 0.2,
             local_steps: 1 << 20,
             step_size: 1.0 / 3.0,
+            server_step: 1.4,
             rounds: 244_137,
+            held: edge.is_none(),
             edge,
         };
         let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];

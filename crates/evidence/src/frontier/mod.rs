@@ -3,19 +3,21 @@
 //!
 //! *Invariant*: every number is computed and none is sampled. Theory finds the fewest rounds for
 //! each number of local steps; all costs of a round are then fixed, and the best number of local
-//! steps follows from the list alone, so that caps and prices need no new search.
+//! steps follows from the list alone, so that budgets and prices need no new search. Neither depends
+//! on the target, so that no least cost is larger for a larger target.
 
 mod kept;
 
 use crate::results::{Cacheable, Cached, Results};
-use exactfed_core::theory::frontier::{RangeEnd, Reached, Worked, search};
+use exactfed_core::theory::frontier::{MethodRun, RangeEnd, Reached, Worked, rounds_to, search};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity, Objective};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, prepare_frontiers};
 use kept::{from_columns, to_columns};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -32,18 +34,44 @@ pub struct ComputedFrontier<'a> {
     pub clients: Vec<u64>,
     /// The targets ε, the largest first.
     pub targets: Vec<f64>,
-    /// The most oracle calls of a client, as a multiple of those of SGD.
-    pub cap: Option<f64>,
+    /// What is least on it, in the order of `best`.
+    pub objectives: Vec<Objective>,
+    /// What figures and claims that name no other are about.
+    pub lead: Objective,
+    /// Whether the page *Which algorithm, when?* shows it.
+    pub is_on_guide: bool,
     /// The problem.
     pub problem: FrontierProblem,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
-    pub reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>>,
-    /// The fewest oracle calls of SGD for each N and ε that it reaches, if there is a cap.
-    pub sgd: HashMap<(u64, u64), f64>,
+    reached: CostsByPoint,
+    /// Those that come below ε in fewer rounds than they need to stay there.
+    passing: CostsByPoint,
+    /// The fewest oracle calls with which SGD reaches the smallest target, for each N.
+    sgd: HashMap<u64, f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
     pub best: Vec<FrontierPoint>,
+    /// What it costs to miss the best settings.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// Costs by algorithm, N and the bits of ε.
+type CostsByPoint = HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>>;
+
+/// What the lead objective costs with other settings than the best, as multiples of the least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The algorithm.
+    pub algorithm: FrontierAlgorithm,
+    /// N.
+    pub clients: u64,
+    /// ε.
+    pub target: f64,
+    /// The least cost.
+    pub least: f64,
+    /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
+    pub times: [Option<f64>; 4],
 }
 
 /// What a reader must know of the problem of a frontier.
@@ -64,12 +92,16 @@ pub struct FrontierCost {
     pub local_steps: u64,
     /// γ.
     pub step_size: f64,
+    /// The server step.
+    pub server_step: f64,
     /// T.
     pub rounds: u64,
     /// Communications.
     pub communications: f64,
     /// Oracle calls of a client.
     pub gradients: f64,
+    /// Draws of a client.
+    pub samples: f64,
     /// Bytes sent by all.
     pub bytes: f64,
     /// The end of the range of step sizes at which γ lies.
@@ -81,10 +113,10 @@ pub struct FrontierCost {
 pub enum FrontierFlag {
     /// No step size and number of local steps that were tried reach the target.
     Infeasible,
-    /// The target is reached, but with more oracle calls than the cap allows.
-    OverCap,
-    /// More oracle calls than the cap allows would save communications.
-    Cap,
+    /// The target is reached, but with more oracle calls than the budget has.
+    OverBudget,
+    /// More oracle calls than the budget has would save communications.
+    Budget,
     /// The number of local steps is the largest that was tried.
     LocalSteps,
     /// The step size is the smallest that was tried.
@@ -98,8 +130,8 @@ impl FrontierFlag {
     pub fn name(self) -> &'static str {
         match self {
             Self::Infeasible => "infeasible",
-            Self::OverCap => "over-cap",
-            Self::Cap => "cap",
+            Self::OverBudget => "over-budget",
+            Self::Budget => "budget",
             Self::LocalSteps => "local-steps-edge",
             Self::StepSizeFrom => "step-size-lower-edge",
             Self::StepSizeTo => "step-size-upper-edge",
@@ -110,8 +142,8 @@ impl FrontierFlag {
     pub fn words(self) -> &'static str {
         match self {
             Self::Infeasible => "not reached",
-            Self::OverCap => "reached only above the cap",
-            Self::Cap => "the cap binds",
+            Self::OverBudget => "reached only above the budget",
+            Self::Budget => "the budget binds",
             Self::LocalSteps => "H or batch is the largest tried",
             Self::StepSizeFrom => "γ is the smallest tried",
             Self::StepSizeTo => "γ is the largest tried",
@@ -128,7 +160,7 @@ impl FrontierFlag {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontierPoint {
     /// What is least there.
-    pub minimises: FrontierQuantity,
+    pub minimises: Objective,
     /// The algorithm.
     pub algorithm: FrontierAlgorithm,
     /// N.
@@ -137,6 +169,8 @@ pub struct FrontierPoint {
     pub target: f64,
     /// The least cost; `None` if the target is not reached.
     pub cost: Option<FrontierCost>,
+    /// The least value of the objective where the error may rise above ε again, if it is less.
+    pub passing: Option<f64>,
     /// What a reader must know of it.
     pub flags: Vec<FrontierFlag>,
 }
@@ -154,9 +188,11 @@ impl FrontierCost {
         Self {
             local_steps: reached.local_steps,
             step_size: reached.step_size,
+            server_step: reached.server_step,
             rounds: reached.rounds,
             communications: price.communications * rounds,
             gradients: price.gradients * rounds,
+            samples: price.samples * rounds,
             bytes: 8.0 * dimension as f64 * vectors * rounds,
             edge: reached.edge,
         }
@@ -167,15 +203,32 @@ impl FrontierCost {
         prices.seconds(self.communications, self.bytes, self.gradients)
     }
 
-    /// A quantity of it; `None` of seconds without prices.
-    pub fn quantity(&self, quantity: FrontierQuantity, prices: Option<&Prices>) -> Option<f64> {
+    /// The value of an objective; NaN of seconds without prices.
+    pub fn value(&self, objective: Objective, prices: Option<&Prices>) -> f64 {
+        match objective {
+            Objective::Price(price) => price * self.communications + self.gradients,
+            Objective::Budget(_) => self.communications,
+            Objective::Seconds => prices.map_or(f64::NAN, |prices| self.seconds(prices)),
+        }
+    }
+
+    /// A quantity of it; `None` of seconds without prices, and of the cost but at a price.
+    pub fn quantity(
+        &self,
+        quantity: FrontierQuantity,
+        objective: Objective,
+        prices: Option<&Prices>,
+    ) -> Option<f64> {
         Some(match quantity {
+            FrontierQuantity::Cost => self.value(Objective::Price(objective.price()?), None),
             FrontierQuantity::Communications => self.communications,
             FrontierQuantity::Gradients => self.gradients,
+            FrontierQuantity::Samples => self.samples,
             FrontierQuantity::Bytes => self.bytes,
             FrontierQuantity::Seconds => self.seconds(prices?),
             FrontierQuantity::LocalSteps => self.local_steps as f64,
             FrontierQuantity::StepSize => self.step_size,
+            FrontierQuantity::ServerStep => self.server_step,
         })
     }
 }
@@ -211,7 +264,7 @@ pub fn frontiers<'a>(
         match frontier.best.iter().any(|best| best.cost.is_some()) {
             true => Ok(frontier),
             false => Err(failed(format!(
-                "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`, or raise `gradient-cap`",
+                "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`",
                 frontier.id
             ))),
         }
@@ -245,15 +298,17 @@ impl<'a> ComputedFrontier<'a> {
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
         let (manifest, search) = (prepared.frontier, &prepared.search);
         let dimension = prepared.instance.dim();
-        let mut reached: HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>> = HashMap::new();
-        let mut sgd: HashMap<(u64, u64), f64> = HashMap::new();
+        let (mut reached, mut passing) = (CostsByPoint::new(), CostsByPoint::new());
+        let mut sgd: HashMap<u64, f64> = HashMap::new();
+        let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
         for one in found {
             let (cost, target) = (FrontierCost::of(one, dimension), one.target.to_bits());
-            if one.method == FrontierAlgorithm::Sgd {
-                sgd.insert((one.clients, target), cost.gradients);
+            if one.method == FrontierAlgorithm::Sgd && one.held && one.target == tightest {
+                sgd.insert(one.clients, cost.gradients);
             }
             if manifest.algorithms.contains(&one.method) {
-                reached.entry((one.method, one.clients, target)).or_default().push(cost);
+                let by_point = if one.held { &mut reached } else { &mut passing };
+                by_point.entry((one.method, one.clients, target)).or_default().push(cost);
             }
         }
         reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
@@ -264,7 +319,9 @@ impl<'a> ComputedFrontier<'a> {
             algorithms: &manifest.algorithms,
             clients: search.clients.clone(),
             targets: search.targets.clone(),
-            cap: manifest.gradient_cap,
+            objectives: manifest.objectives(prices.is_some()),
+            lead: manifest.lead(prices.is_some()),
+            is_on_guide: manifest.guide,
             problem: FrontierProblem {
                 dimension,
                 radius: prepared.radius(),
@@ -272,27 +329,23 @@ impl<'a> ComputedFrontier<'a> {
             },
             prices,
             reached,
+            passing,
             sgd,
             best: Vec::new(),
+            sensitivity: Vec::new(),
         };
-        for objective in frontier.objectives() {
+        for objective in &frontier.objectives {
             for algorithm in frontier.algorithms {
                 for clients in &frontier.clients {
                     for target in &frontier.targets {
                         let point = (*algorithm, *clients, *target);
-                        frontier.best.push(frontier.best_at(objective, point, largest));
+                        frontier.best.push(frontier.best_at(*objective, point, largest));
                     }
                 }
             }
         }
+        frontier.sensitivity = frontier.sensitivity_of(prepared);
         frontier
-    }
-
-    /// What is least on the frontier; figures and claims are about the first.
-    pub fn objectives(&self) -> Vec<FrontierQuantity> {
-        let communications = self.cap.map(|_| FrontierQuantity::Communications);
-        let seconds = self.prices.map(|_| FrontierQuantity::Seconds);
-        communications.into_iter().chain(seconds).chain([FrontierQuantity::Gradients]).collect()
     }
 
     /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε.
@@ -305,38 +358,66 @@ impl<'a> ComputedFrontier<'a> {
         self.reached.get(&(algorithm, clients, target.to_bits())).map_or(&[], Vec::as_slice)
     }
 
-    /// The points of an algorithm that figures and claims are about.
-    pub fn points(&self, algorithm: FrontierAlgorithm) -> impl Iterator<Item = &FrontierPoint> {
-        let first = self.objectives()[0];
-        self.best.iter().filter(move |b| b.algorithm == algorithm && b.minimises == first)
+    /// The points of an algorithm at which an objective is least.
+    pub fn points(
+        &self,
+        objective: Objective,
+        algorithm: FrontierAlgorithm,
+    ) -> impl Iterator<Item = &FrontierPoint> {
+        let is_of = move |b: &&FrontierPoint| b.algorithm == algorithm && b.minimises == objective;
+        self.best.iter().filter(is_of)
+    }
+
+    /// The value of an objective.
+    pub fn value(&self, objective: Objective, cost: &FrontierCost) -> f64 {
+        cost.value(objective, self.prices.as_ref())
+    }
+
+    /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
+    /// target, there is nothing that a budget is a multiple of.
+    pub fn allowed(&self, objective: Objective, clients: u64) -> f64 {
+        let of = |budget| self.sgd.get(&clients).map_or(0.0, |sgd| budget * sgd);
+        objective.budget().map_or(f64::INFINITY, of)
+    }
+
+    /// The target of the figure of communications against oracle calls, and of the table of what it costs
+    /// to miss the best settings: the smallest that some algorithm reaches at every number of clients.
+    pub fn shown_target(&self) -> Option<f64> {
+        let is_reached = |target: &f64| {
+            self.clients
+                .iter()
+                .all(|n| self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty()))
+        };
+        self.targets.iter().rev().copied().find(is_reached)
     }
 
     /// The point of an algorithm at N and ε.
     fn best_at(
         &self,
-        minimises: FrontierQuantity,
+        minimises: Objective,
         (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
         largest: u64,
     ) -> FrontierPoint {
         let costs = self.costs(algorithm, clients, target);
-        let prices = self.prices.as_ref();
-        let value = |cost: &FrontierCost| cost.quantity(minimises, prices).unwrap_or(f64::NAN);
+        let value = |cost: &FrontierCost| self.value(minimises, cost);
         // Ties, which integers have, go to the fewest oracle calls.
         let least = |a: &&FrontierCost, b: &&FrontierCost| {
             value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
         };
-        let sgd = self.sgd.get(&(clients, target.to_bits()));
-        // Where SGD does not reach the target, there is nothing that the cap is a multiple of.
-        let allowed = self.cap.map_or(f64::INFINITY, |cap| sgd.map_or(0.0, |sgd| cap * sgd));
+        let allowed = self.allowed(minimises, clients);
+        let is_allowed = |cost: &&FrontierCost| cost.gradients <= allowed;
         let all = costs.iter().min_by(least);
-        let best = costs.iter().filter(|cost| cost.gradients <= allowed).min_by(least).copied();
+        let best = costs.iter().filter(is_allowed).min_by(least).copied();
+        let passing = self.passing.get(&(algorithm, clients, target.to_bits()));
+        let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
+        let passing = passing.min_by(f64::total_cmp);
         let mut flags = Vec::new();
         match (best, all) {
             (None, None) => flags.push(FrontierFlag::Infeasible),
-            (None, Some(_)) => flags.push(FrontierFlag::OverCap),
+            (None, Some(_)) => flags.push(FrontierFlag::OverBudget),
             (Some(best), all) => {
-                flags
-                    .extend(all.filter(|all| value(all) < value(&best)).map(|_| FrontierFlag::Cap));
+                let binds = all.filter(|all| value(all) < value(&best));
+                flags.extend(binds.map(|_| FrontierFlag::Budget));
                 let at_most = best.local_steps == largest && largest > 1;
                 flags.extend(
                     (at_most && algorithm != FrontierAlgorithm::Sgd)
@@ -348,6 +429,35 @@ impl<'a> ComputedFrontier<'a> {
                 }));
             }
         }
-        FrontierPoint { minimises, algorithm, clients, target, cost: best, flags }
+        let passing = passing.filter(|p| best.as_ref().is_none_or(|best| *p < value(best)));
+        FrontierPoint { minimises, algorithm, clients, target, cost: best, passing, flags }
+    }
+
+    /// What it costs to miss the best settings of the lead objective at [`shown_target`](Self::shown_target).
+    fn sensitivity_of(&self, prepared: &PreparedFrontier<'_>) -> Vec<Sensitivity> {
+        let Some(target) = self.shown_target() else { return Vec::new() };
+        let of = |point: &FrontierPoint| {
+            let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
+            let method = point.algorithm;
+            let times = |(step, steps): (f64, f64)| {
+                let local_steps = libm::round(best.local_steps as f64 * steps).max(1.0) as u64;
+                let (clients, server_step) = (point.clients, best.server_step);
+                let step_size = best.step_size * step;
+                let run = MethodRun { method, clients, local_steps, step_size, server_step };
+                let (instance, start) = (&*prepared.instance, &prepared.search.start);
+                let rounds = rounds_to(instance, &run, start, &[target]).ok()?[0]?;
+                let (held, edge) = (true, None);
+                let MethodRun { method, clients, local_steps, step_size, server_step } = run;
+                let reached = Reached { method, clients, target, local_steps, step_size, server_step, rounds, held, edge };
+                let cost = FrontierCost::of(&reached, self.problem.dimension);
+                Some(self.value(self.lead, &cost) / least)
+            };
+            let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
+            let (algorithm, clients, times) = (point.algorithm, point.clients, others.map(times));
+            Some(Sensitivity { algorithm, clients, target, least, times })
+        };
+        let points = self.algorithms.iter().flat_map(|a| self.points(self.lead, *a));
+        let at_target = points.filter(|point| point.target == target).collect::<Vec<_>>();
+        at_target.into_par_iter().filter_map(of).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! `[[frontier]]`: for each algorithm the fewest communications that bring the exact error down to
-//! a target and hold it there, over step sizes and local steps. Frontiers change no run.
+//! `[[frontier]]`: for each algorithm the least cost of bringing the exact error down to a target and
+//! holding it there, over step sizes and local steps. Frontiers change no run.
 
 pub use exactfed_core::theory::frontier::FrontierAlgorithm;
 use schemars::JsonSchema;
@@ -37,11 +37,21 @@ pub struct Frontier {
     #[serde(default = "usual_local_steps")]
     #[schemars(example = serde_json::json!({ "up-to": 65_536, "ratio": 2.0 }))]
     pub local_steps: ListOr<u64, Powers>,
-    /// The most oracle calls of a client, as a multiple of those of SGD for the same number of
-    /// clients and target, 1 or more. Without prices it is required, since the fewest
-    /// communications alone need steps without end.
-    #[schemars(range(min = 1.0), example = 2.0)]
-    pub gradient_cap: Option<f64>,
+    /// Prices of a communication in oracle calls of a client: at each the least cost is sought,
+    /// communications × price + oracle calls. Figures and claims that name none are at the middle
+    /// one.
+    #[serde(default = "usual_prices")]
+    #[schemars(example = EXAMPLE_PRICES)]
+    pub price_ratios: Vec<f64>,
+    /// Budgets of oracle calls of a client, within each of which the fewest communications are sought: multiples
+    /// of the oracle calls that SGD needs to reach the smallest target with as many clients, so
+    /// that they do not depend on the target.
+    #[serde(default = "usual_budgets")]
+    #[schemars(example = EXAMPLE_BUDGETS)]
+    pub budgets: Vec<f64>,
+    /// Whether the page *Which algorithm, when?* shows it.
+    #[serde(default = "yes")]
+    pub guide: bool,
     /// The start.
     #[serde(default)]
     pub start: FrontierStart,
@@ -53,6 +63,20 @@ pub struct Frontier {
 /// Examples for the documentation.
 const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
 const EXAMPLE_TARGETS: [f64; 2] = [0.1, 0.01];
+const EXAMPLE_PRICES: [f64; 3] = [1.0, 100.0, 10_000.0];
+const EXAMPLE_BUDGETS: [f64; 2] = [1.0, 10.0];
+
+fn usual_prices() -> Vec<f64> {
+    vec![1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]
+}
+
+fn usual_budgets() -> Vec<f64> {
+    vec![1.0, 4.0, 16.0]
+}
+
+fn yes() -> bool {
+    true
+}
 
 fn usual_algorithms() -> Vec<FrontierAlgorithm> {
     use FrontierAlgorithm::*;
@@ -70,16 +94,53 @@ pub enum FrontierStart {
     Runs,
 }
 
+/// What is least on a frontier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Objective {
+    /// Communications × this price + oracle calls of a client.
+    Price(f64),
+    /// Communications, with at most so many oracle calls of a client, a multiple of those with which
+    /// SGD reaches the smallest target.
+    Budget(f64),
+    /// Seconds of the simulated wall clock.
+    Seconds,
+}
+
+impl Objective {
+    /// What it minimises, by the name of the quantity in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Price(_) => "cost",
+            Self::Budget(_) => "communications",
+            Self::Seconds => "seconds",
+        }
+    }
+
+    /// The price, if it is at one.
+    pub fn price(self) -> Option<f64> {
+        if let Self::Price(price) = self { Some(price) } else { None }
+    }
+
+    /// The budget, if it is within one.
+    pub fn budget(self) -> Option<f64> {
+        if let Self::Budget(budget) = self { Some(budget) } else { None }
+    }
+}
+
 /// A number of a frontier that claims are about, each at the best step size and number of local
 /// steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrontierQuantity {
+    /// Communications × price + oracle calls of a client, at the price that the points are at.
+    Cost,
     /// Communications of a client.
     #[default]
     Communications,
     /// Oracle calls of a client.
     Gradients,
+    /// Draws of a client: runs on common draws use each once.
+    Samples,
     /// Bytes sent by all.
     Bytes,
     /// Seconds of the simulated wall clock.
@@ -88,40 +149,51 @@ pub enum FrontierQuantity {
     LocalSteps,
     /// The step size γ.
     StepSize,
+    /// The server step.
+    ServerStep,
 }
 
 impl FrontierQuantity {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
+        Self::Cost,
         Self::Communications,
         Self::Gradients,
+        Self::Samples,
         Self::Bytes,
         Self::Seconds,
         Self::LocalSteps,
         Self::StepSize,
+        Self::ServerStep,
     ];
 
     /// Its name in manifests.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Cost => "cost",
             Self::Communications => "communications",
             Self::Gradients => "gradients",
+            Self::Samples => "samples",
             Self::Bytes => "bytes",
             Self::Seconds => "seconds",
             Self::LocalSteps => "local-steps",
             Self::StepSize => "step-size",
+            Self::ServerStep => "server-step",
         }
     }
 
     /// Its name on pages.
     pub fn words(self) -> &'static str {
         match self {
+            Self::Cost => "cost",
             Self::Communications => "communications",
             Self::Gradients => "oracle calls of a client",
+            Self::Samples => "draws of a client",
             Self::Bytes => "bytes",
             Self::Seconds => "seconds",
             Self::LocalSteps => "H",
             Self::StepSize => "γ",
+            Self::ServerStep => "the server step",
         }
     }
 }
@@ -202,6 +274,23 @@ pub enum ListOr<L, T> {
 }
 
 impl Frontier {
+    /// What is least on it, in the order of files.
+    pub fn objectives(&self, is_priced: bool) -> Vec<Objective> {
+        let prices = self.price_ratios.iter().copied().map(Objective::Price);
+        let budgets = self.budgets.iter().copied().map(Objective::Budget);
+        prices.chain(budgets).chain(is_priced.then_some(Objective::Seconds)).collect()
+    }
+
+    /// What figures and claims are about that name nothing else: seconds where the manifest has
+    /// prices, the cost at the middle price otherwise.
+    pub fn lead(&self, is_priced: bool) -> Objective {
+        let middle = self.price_ratios.get(self.price_ratios.len() / 2).copied();
+        match (is_priced, middle) {
+            (false, Some(middle)) => Objective::Price(middle),
+            _ => Objective::Seconds,
+        }
+    }
+
     /// The targets, the largest first.
     pub fn all_targets(&self) -> Vec<f64> {
         let mut all = match &self.targets {

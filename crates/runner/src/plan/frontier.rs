@@ -14,10 +14,12 @@ const MOST_NUMBERS: u64 = 10_000;
 /// A figure of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontierFigure {
+    /// Which algorithm is best, over prices and targets.
+    Map,
     /// The least cost.
     Cost,
-    /// Which algorithm is best.
-    Map,
+    /// The fewest communications within a budget of oracle calls.
+    Budget,
     /// The best numbers of local steps.
     LocalSteps,
     /// The best step sizes.
@@ -28,14 +30,15 @@ pub enum FrontierFigure {
 
 impl FrontierFigure {
     /// All of them, in the order of pages.
-    pub const ALL: [Self; 5] =
-        [Self::Cost, Self::Map, Self::LocalSteps, Self::StepSize, Self::Pareto];
+    pub const ALL: [Self; 6] =
+        [Self::Map, Self::Cost, Self::Budget, Self::Pareto, Self::LocalSteps, Self::StepSize];
 
     /// The id of the figure of the frontier of this id.
     pub fn id(self, frontier: &str) -> String {
         let end = match self {
             Self::Cost => "",
             Self::Map => "-map",
+            Self::Budget => "-budget",
             Self::LocalSteps => "-local-steps",
             Self::StepSize => "-step-size",
             Self::Pareto => "-pareto",
@@ -143,24 +146,11 @@ impl<'a> Checker<'a> {
             }
             ListOr::Table(powers) => self.powers(&at("local-steps"), powers),
         }
-        self.cap(&at("gradient-cap"), path, frontier);
-        self.frontier_start(path, frontier);
-    }
-
-    fn cap(&mut self, at: &str, path: &str, frontier: &Frontier) {
-        match frontier.gradient_cap {
-            Some(cap) => {
-                let message = format!(
-                    "`gradient-cap` must be a finite number, 1 or more (the oracle calls of SGD), not {cap}"
-                );
-                self.require(cap.is_finite() && cap >= 1.0, at, message);
-            }
-            None => {
-                let message = "write `gradient-cap`, or prices with a `call` above 0 in [prices]: the fewest communications alone need steps without end, since H → ∞ and γ → 0 approach a flow without noise";
-                let is_priced = self.manifest.prices.is_some_and(|prices| prices.call > 0.0);
-                self.require(is_priced, path, message);
-            }
+        self.positive_list(&at("price-ratios"), &frontier.price_ratios);
+        if !frontier.budgets.is_empty() {
+            self.positive_list(&at("budgets"), &frontier.budgets);
         }
+        self.frontier_start(path, frontier);
     }
 
     fn frontier_start(&mut self, path: &str, frontier: &Frontier) {

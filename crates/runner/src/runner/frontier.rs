@@ -26,7 +26,7 @@ pub struct PreparedFrontier<'a> {
     pub frontier: &'a Frontier,
     /// The instance of the problem.
     pub instance: Arc<dyn Instance>,
-    /// What is searched for. SGD is among the methods where the cap is relative to it.
+    /// What is searched for. SGD is among the methods where budgets are multiples of what it needs.
     pub search: Search,
     /// A hash of what determines the numbers: the instance and the search.
     pub key: String,
@@ -82,7 +82,7 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
 /// What the manifest asks for, as theory searches for it.
 fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
     let mut methods = frontier.algorithms.clone();
-    if frontier.gradient_cap.is_some() && !methods.contains(&FrontierAlgorithm::Sgd) {
+    if !frontier.budgets.is_empty() && !methods.contains(&FrontierAlgorithm::Sgd) {
         methods.push(FrontierAlgorithm::Sgd);
     }
     let clients = match frontier.clients.as_slice() {

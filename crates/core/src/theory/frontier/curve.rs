@@ -13,6 +13,8 @@ use faer::linalg::solvers::Solve;
 
 /// Rounds that are computed one by one.
 const EXACT: usize = 64;
+/// The rounds among which a first passage is sought.
+pub const MOST_PASSING: u64 = EXACT as u64;
 /// Later rounds that are computed one by one after a target is reached.
 const AFTER: usize = 8;
 /// The binary logarithm of the most rounds.
@@ -31,6 +33,9 @@ pub struct ErrorCurve {
     start: PairStates,
     /// The powers 1, 2, 4, … of the maps, where they have been computed.
     levels: Vec<Vec<Mat<f64>>>,
+    /// The errors after rounds 0 to [`EXACT`] and the states after the last, where they have been
+    /// computed.
+    early: Option<(Vec<f64>, PairStates)>,
 }
 
 /// Where an error comes below a target and stays.
@@ -63,7 +68,7 @@ impl ErrorCurve {
             state
         });
         let start = states.collect();
-        Self { parts, start, levels: Vec::new() }
+        Self { parts, start, levels: Vec::new(), early: None }
     }
 
     /// E‖θ − θ*‖² of a column.
@@ -92,15 +97,36 @@ impl ErrorCurve {
         maps.map(|(map, state)| product(map.as_ref(), state.as_ref())).collect()
     }
 
-    /// The errors after rounds 0 to `rounds`, one by one.
-    pub fn errors(&mut self, rounds: usize) -> Vec<f64> {
+    /// The errors after rounds 0 to `rounds`, one by one, and the states after the last.
+    fn one_by_one(&mut self, rounds: usize) -> (Vec<f64>, PairStates) {
         let mut states = self.start.clone();
         let mut errors = vec![self.error(&states, 0)];
         for _ in 0..rounds {
             states = self.advance(0, &states);
             errors.push(self.error(&states, 0));
         }
-        errors
+        (errors, states)
+    }
+
+    /// The errors after rounds 0 to `rounds`, one by one.
+    pub fn errors(&mut self, rounds: usize) -> Vec<f64> {
+        self.one_by_one(rounds).0
+    }
+
+    fn early(&mut self) -> (Vec<f64>, PairStates) {
+        if self.early.is_none() {
+            self.early = Some(self.one_by_one(EXACT));
+        }
+        self.early.clone().unwrap_or_default()
+    }
+
+    /// The first of [`MOST_PASSING`] rounds after which the error is at most `square`, with that
+    /// error; it may rise above it again.
+    pub fn first_passage(&mut self, square: f64) -> Option<Crossing> {
+        let (errors, _) = self.early();
+        let target = ErrorTarget { at: 0, least: -ROUNDING * errors[0], most: square };
+        let rounds = errors.iter().position(|&error| !target.is_missed(error))?;
+        Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
     /// The stationary error; `None` if there is none.
@@ -137,12 +163,7 @@ impl ErrorCurve {
     /// Where the error comes below each of these squares and stays.
     pub fn crossings(&mut self, squares: &[f64]) -> Vec<Option<Crossing>> {
         let mut out = vec![None; squares.len()];
-        let mut states = self.start.clone();
-        let mut errors = vec![self.error(&states, 0)];
-        for _ in 0..EXACT {
-            states = self.advance(0, &states);
-            errors.push(self.error(&states, 0));
-        }
+        let (errors, states) = self.early();
         if errors.iter().any(|error| !error.is_finite()) {
             return out;
         }

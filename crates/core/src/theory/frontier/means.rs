@@ -11,6 +11,8 @@ pub struct MethodRuns<'a> {
     pub lengths: &'a [f64],
     /// Whether clients have variates.
     pub corrected: bool,
+    /// The multiple of the way to the clients' mean that the server goes.
+    pub server_step: f64,
 }
 
 /// y = (x, 1, v̄_g), or (x, 1) without variates, from u.
@@ -36,6 +38,8 @@ pub struct RoundMeans {
     pub proportions: Vec<f64>,
     /// The weights of the runs' estimates.
     pub weights: &'static [f64],
+    /// The server step.
+    server_step: f64,
     /// The end of a client's local steps as a map of y, by type and run.
     pub ends: Vec<Vec<Matrix>>,
     /// The y of the mean of each type as a map of u.
@@ -54,10 +58,12 @@ impl RoundMeans {
         let start = |g| begin_of_type(&proportions, d, runs.corrected, g);
         let starts: Vec<Matrix> = (0..types.len()).map(start).collect();
         let all = 0..runs.weights.len();
-        let maps = all.map(|run| map_of_means(&ends, &starts, &proportions, run)).collect();
+        let server_step = runs.server_step;
+        let map = |run| map_of_means(&ends, &starts, &proportions, (run, server_step));
+        let maps = all.map(map).collect();
         let begin = |length: &f64| begin(types, *length, runs.corrected);
         let begins = runs.lengths.iter().map(begin).collect();
-        Self { proportions, weights: runs.weights, ends, starts, maps, begins }
+        Self { proportions, weights: runs.weights, server_step, ends, starts, maps, begins }
     }
 
     /// d.
@@ -69,7 +75,7 @@ impl RoundMeans {
     pub fn shares(&self, g: usize) -> Vec<f64> {
         let blocks = (self.maps[0].rows() - 1) / self.dim();
         let share = |block: usize| match block {
-            0 => self.proportions[g],
+            0 => self.server_step * self.proportions[g],
             _ => f64::from(u8::from(block == g + 1)) - self.proportions[g],
         };
         (0..blocks).map(share).collect()
@@ -81,7 +87,7 @@ fn map_of_means(
     ends: &[Vec<Matrix>],
     starts: &[Matrix],
     proportions: &[f64],
-    run: usize,
+    (run, server_step): (usize, f64),
 ) -> Matrix {
     let n = starts[0].cols();
     let ends: Vec<Matrix> =
@@ -90,7 +96,7 @@ fn map_of_means(
     let mut all = Matrix::zeros(d, n);
     ends.iter().zip(proportions).for_each(|(end, share)| all.add(*share, end));
     Matrix::from_fn(n, n, |i, j| match i / d {
-        0 => all[(i, j)],
+        0 => server_step * all[(i, j)] + (1.0 - server_step) * f64::from(u8::from(i == j)),
         _ if i + 1 == n => f64::from(u8::from(i == j)),
         g => f64::from(u8::from(i == j)) + ends[g - 1][(i % d, j)] - all[(i % d, j)],
     })

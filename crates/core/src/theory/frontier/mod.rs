@@ -13,6 +13,8 @@ mod products;
 mod round;
 mod search;
 
+pub use curve::MOST_PASSING;
+
 use crate::kernel::{difference, dot};
 use crate::problem::{Facts, group_clients};
 use local::ClientType;
@@ -37,10 +39,14 @@ pub enum FrontierAlgorithm {
     Scaffold,
     /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
     RichardsonRomberg,
-    /// Two runs of Scaffold, likewise.
+    /// The same two runs, each on draws of its own.
+    RichardsonRombergIndependent,
+    /// Two runs of Scaffold on common draws, likewise extrapolated and paid for.
     ScaffoldRr,
     /// Local steps with control variates until a coin says to communicate.
     Scaffnew,
+    /// FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned.
+    FedavgServerStep,
 }
 
 /// What a round costs.
@@ -50,20 +56,24 @@ pub struct RoundPrice {
     pub communications: f64,
     /// Oracle calls of each client, on average.
     pub gradients: f64,
+    /// Draws of each client, on average: runs on common draws use each draw once.
+    pub samples: f64,
     /// Vectors of d numbers that each client sends or receives.
     pub vectors: f64,
 }
 
 impl FrontierAlgorithm {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Sgd,
         Self::MinibatchSgd,
         Self::Fedavg,
+        Self::FedavgServerStep,
         Self::Scaffold,
-        Self::RichardsonRomberg,
-        Self::ScaffoldRr,
         Self::Scaffnew,
+        Self::RichardsonRomberg,
+        Self::RichardsonRombergIndependent,
+        Self::ScaffoldRr,
     ];
 
     /// Its name in manifests and tables.
@@ -76,6 +86,8 @@ impl FrontierAlgorithm {
             Self::RichardsonRomberg => "richardson-romberg",
             Self::ScaffoldRr => "scaffold-rr",
             Self::Scaffnew => "scaffnew",
+            Self::FedavgServerStep => "fedavg-server-step",
+            Self::RichardsonRombergIndependent => "richardson-romberg-independent",
         }
     }
 
@@ -89,6 +101,8 @@ impl FrontierAlgorithm {
             Self::Scaffold => "Scaffold",
             Self::ScaffoldRr => "Scaffold-RR",
             Self::Scaffnew => "Scaffnew",
+            Self::FedavgServerStep => "FedAvg with a server step",
+            Self::RichardsonRombergIndependent => "Richardson-Romberg, independent draws",
         }
     }
 
@@ -96,14 +110,36 @@ impl FrontierAlgorithm {
     /// the mean that they receive, so they send no vector beside their estimate.
     pub fn round_price(self, local_steps: u64) -> RoundPrice {
         let runs = self.weights().len() as f64;
-        let steps = if self == Self::Sgd { 1 } else { local_steps };
-        RoundPrice { communications: runs, gradients: runs * steps as f64, vectors: 2.0 * runs }
+        let steps = if self == Self::Sgd { 1.0 } else { local_steps as f64 };
+        let draws = if self.shares_draws() { steps } else { runs * steps };
+        RoundPrice {
+            communications: runs,
+            gradients: runs * steps,
+            samples: draws,
+            vectors: 2.0 * runs,
+        }
+    }
+
+    /// Whether it has several runs on common draws.
+    pub fn shares_draws(self) -> bool {
+        matches!(self, Self::RichardsonRomberg | Self::ScaffoldRr)
+    }
+
+    /// The server steps that are tried: the estimate goes this multiple of the way to the mean of
+    /// the clients' ends.
+    pub fn server_steps(self) -> &'static [f64] {
+        match self {
+            Self::FedavgServerStep => &[0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0],
+            _ => &[1.0],
+        }
     }
 
     /// The weights of the estimates of its runs; run number r has the step size (r + 1) γ.
     fn weights(self) -> &'static [f64] {
         match self {
-            Self::RichardsonRomberg | Self::ScaffoldRr => &[2.0, -1.0],
+            Self::RichardsonRomberg | Self::RichardsonRombergIndependent | Self::ScaffoldRr => {
+                &[2.0, -1.0]
+            }
             _ => &[1.0],
         }
     }
@@ -162,7 +198,7 @@ pub enum RangeEnd {
     To,
 }
 
-/// The fewest rounds in which a method reaches a target and stays below it.
+/// The fewest rounds in which a method reaches a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
     /// The method.
@@ -175,8 +211,14 @@ pub struct Reached {
     pub local_steps: u64,
     /// γ.
     pub step_size: f64,
-    /// T: the error exceeds ε after T − 1 rounds, and after no later round.
+    /// The server step.
+    pub server_step: f64,
+    /// T.
     pub rounds: u64,
+    /// Whether the error stays below the target: it exceeds ε after T − 1 rounds, and after no later
+    /// round. Otherwise T is the first round after which it is at most ε, sought among the first
+    /// [`MOST_PASSING`] rounds, and fewer than are needed to stay there.
+    pub held: bool,
     /// Set if a step size beyond the range might need fewer rounds.
     pub edge: Option<RangeEnd>,
 }
@@ -257,9 +299,10 @@ impl std::error::Error for Refusal {}
 /// The most moments of a pair of runs: their map and its powers take half a gigabyte.
 const MOST_MOMENTS: usize = 1500;
 
-/// The fewest rounds for each method, number of clients, target and number of local steps.
-/// Combinations that reach the target at no step size are absent. Among step sizes that need
-/// equally many rounds, the one with the smallest error after them is the best.
+/// The fewest rounds for each method, number of clients, target and number of local steps, and
+/// after them the first passages that need fewer. Combinations that reach the target at no step
+/// size are absent. Among step sizes that need equally many rounds, the one with the smallest error
+/// after them is the best. A larger target never needs more rounds.
 ///
 /// # Errors
 /// The first [`Refusal`] that applies.
@@ -393,6 +436,8 @@ pub struct MethodRun {
     pub local_steps: u64,
     /// γ.
     pub step_size: f64,
+    /// The server step, 1 but for [`FrontierAlgorithm::FedavgServerStep`].
+    pub server_step: f64,
 }
 
 /// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target; `None`

@@ -7,7 +7,7 @@
 //! depends on the number of threads, because each is computed by one of them.
 
 use super::bounds::{NoiselessError, StationaryBound};
-use super::curve::{Crossing, ErrorCurve};
+use super::curve::{Crossing, ErrorCurve, MOST_PASSING};
 use super::local::{ClientType, LocalPowers, StepCount, run_pairs};
 use super::means::{MethodRuns, RoundMeans};
 use super::products::Products;
@@ -30,14 +30,23 @@ struct Rounds<'a> {
     problem: &'a TypedProblem,
     method: FrontierAlgorithm,
     steps: Vec<f64>,
+    server_step: f64,
     powers: LocalPowers,
 }
 
-/// The best step size so far.
+/// The best step sizes so far.
 #[derive(Clone, Copy)]
 struct Best {
     step_size: f64,
+    server_step: f64,
     crossing: Crossing,
+}
+
+/// The best step sizes so far to stay below a target, and to come below it.
+#[derive(Clone, Copy, Default)]
+struct Bests {
+    held: Option<Best>,
+    passing: Option<Best>,
 }
 
 impl Best {
@@ -45,6 +54,13 @@ impl Best {
     fn improves(&self, on: Option<&Self>) -> bool {
         let key = |best: &Self| (best.crossing.rounds, best.crossing.square);
         on.is_none_or(|other| key(self) < key(other))
+    }
+
+    /// Puts it in the place of one on which it improves.
+    fn replace(self, on: &mut Option<Self>) {
+        if self.improves(on.as_ref()) {
+            *on = Some(self);
+        }
     }
 }
 
@@ -68,63 +84,81 @@ impl<'a> Rounds<'a> {
     fn new(
         problem: &'a TypedProblem,
         method: FrontierAlgorithm,
-        step_size: f64,
+        (step_size, server_step): (f64, f64),
         most: u64,
     ) -> Self {
         let steps: Vec<f64> =
             (1..=method.weights().len()).map(|run| run as f64 * step_size).collect();
         let most = method.steps_and_batch(most).0;
         let powers = LocalPowers::new(&problem.types, &steps, method.corrected(), most);
-        Self { problem, method, steps, powers }
+        Self { problem, method, steps, server_step, powers }
     }
 
     fn means(&self, local_steps: u64) -> RoundMeans {
         let count = self.method.steps_and_batch(local_steps).0;
         let lengths: Vec<f64> = self.steps.iter().map(|step| step * count.mean() as f64).collect();
         let (weights, corrected) = (self.method.weights(), self.method.corrected());
-        let runs = MethodRuns { weights, lengths: &lengths, corrected };
+        let server_step = self.server_step;
+        let runs = MethodRuns { weights, lengths: &lengths, corrected, server_step };
         RoundMeans::new(&self.problem.types, self.powers.ends(count), &runs)
     }
 
     fn moments(&self, means: RoundMeans, local_steps: u64) -> RoundMoments {
         let (count, batch) = self.method.steps_and_batch(local_steps);
-        let noise = self.powers.noise(count, &means.ends);
+        let mut noise = self.powers.noise(count, &means.ends);
+        if !self.method.shares_draws() {
+            // Runs on draws of their own differ by independent noise.
+            for own in &mut noise.own {
+                let pairs = own.iter_mut().zip(run_pairs(self.steps.len()));
+                pairs.filter(|(_, (r, q))| r != q).for_each(|(noise, _)| noise.fill(0.0));
+            }
+        }
         RoundMoments::new(means, &noise, batch)
     }
 
     /// Improves the best step sizes of a number of local steps, by number of clients and target.
-    fn improve(&self, search: &Search, local_steps: u64, best: &mut [Vec<Option<Best>>]) {
+    fn improve(&self, search: &Search, local_steps: u64, best: &mut [Vec<Bests>]) {
         let means = self.means(local_steps);
         let mut noiseless = NoiselessError::new(&means, &self.problem.start);
         let square = |k: usize| search.targets[k] * search.targets[k];
-        let mut is_open = |best: &Vec<Option<Best>>| -> Vec<usize> {
-            let of_target = |k: &usize| {
-                best[*k].is_none_or(|b| noiseless.allows(b.crossing.rounds, square(*k)))
-            };
-            (0..search.targets.len()).filter(of_target).collect()
+        // The targets that may be held, and those that may be passed, in no more rounds.
+        let mut open_of = |best: &Vec<Bests>| -> [Vec<usize>; 2] {
+            let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
+            let held = (0..best.len()).filter(|&k| {
+                best[k].held.is_none_or(|b| noiseless.allows(b.crossing.rounds, square(k)))
+            });
+            let held = held.collect();
+            let passing = (0..best.len())
+                .filter(|&k| noiseless.may_pass(rounds(best[k].passing, MOST_PASSING), square(k)));
+            [held, passing.collect()]
         };
-        let open: Vec<Vec<usize>> = best.iter().map(&mut is_open).collect();
-        if open.iter().all(Vec::is_empty) {
+        let open: Vec<[Vec<usize>; 2]> = best.iter().map(&mut open_of).collect();
+        if open.iter().flatten().all(Vec::is_empty) {
             return;
         }
         let round = self.moments(means, local_steps);
         let stationary = StationaryBound::new(&round);
-        let of_clients =
-            |((&clients, best), mut open): ((&u64, &mut Vec<Option<Best>>), Vec<usize>)| {
-                open.retain(|&k| stationary.allows(clients, square(k)));
-                if open.is_empty() {
-                    return;
-                }
-                let squares: Vec<f64> = open.iter().map(|&k| square(k)).collect();
-                let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
-                for (&k, crossing) in open.iter().zip(curve.crossings(&squares)) {
-                    let Some(crossing) = crossing else { continue };
-                    let found = Best { step_size: self.steps[0], crossing };
-                    if found.improves(best[k].as_ref()) {
-                        best[k] = Some(found);
-                    }
-                }
-            };
+        let of_clients = |((&clients, best), [mut held, passing]): (
+            (&u64, &mut Vec<Bests>),
+            [Vec<usize>; 2],
+        )| {
+            held.retain(|&k| stationary.allows(clients, square(k)));
+            if held.is_empty() && passing.is_empty() {
+                return;
+            }
+            let mut curve = ErrorCurve::new(&round, clients, &self.problem.start);
+            let (step_size, server_step) = (self.steps[0], self.server_step);
+            let found = |crossing| Best { step_size, server_step, crossing };
+            for k in passing {
+                let passage = curve.first_passage(square(k)).map(found);
+                passage.into_iter().for_each(|passage| passage.replace(&mut best[k].passing));
+            }
+            let squares: Vec<f64> = held.iter().map(|&k| square(k)).collect();
+            for (k, crossing) in held.into_iter().zip(curve.crossings(&squares)) {
+                let crossing = crossing.map(found);
+                crossing.into_iter().for_each(|crossing| crossing.replace(&mut best[k].held));
+            }
+        };
         search.clients.par_iter().zip(best).zip(open).for_each(of_clients);
     }
 }
@@ -153,7 +187,8 @@ pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
 
 /// The errors of a method with all its settings.
 pub fn curve(problem: &TypedProblem, run: &MethodRun) -> ErrorCurve {
-    let rounds = Rounds::new(problem, run.method, run.step_size, run.local_steps);
+    let steps = (run.step_size, run.server_step);
+    let rounds = Rounds::new(problem, run.method, steps, run.local_steps);
     let round = rounds.moments(rounds.means(run.local_steps), run.local_steps);
     ErrorCurve::new(&round, run.clients, &problem.start)
 }
@@ -179,7 +214,7 @@ fn cost(problem: &TypedProblem, search: &Search, method: FrontierAlgorithm) -> f
     let size = moments(method, types[0].field.len(), types.len()) as f64;
     let pairs = run_pairs(method.weights().len()).count() as f64;
     let local_steps = if method == FrontierAlgorithm::Sgd { 1 } else { search.local_steps.len() };
-    size * size * pairs * local_steps as f64
+    size * size * pairs * (local_steps * method.server_steps().len()) as f64
 }
 
 fn of_method(
@@ -191,35 +226,69 @@ fn of_method(
     let one = [1];
     let local_steps: &[u64] =
         if method == FrontierAlgorithm::Sgd { &one } else { &search.local_steps };
-    let none = vec![vec![None; search.targets.len()]; search.clients.len()];
+    let none = vec![vec![Bests::default(); search.targets.len()]; search.clients.len()];
     let mut best = vec![none; local_steps.len()];
     let most = local_steps.iter().copied().max().unwrap_or(1);
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
-        let rounds = Rounds::new(problem, method, search.step_sizes.nth(i), most);
-        let pairs = best.par_iter_mut().zip(local_steps);
-        pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
+        let mut rounds = Rounds::new(problem, method, (search.step_sizes.nth(i), 1.0), most);
+        for &server_step in method.server_steps() {
+            rounds.server_step = server_step;
+            let pairs = best.par_iter_mut().zip(local_steps);
+            pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
+        }
         worked(on_grid / search.step_sizes.points as f64);
     }
-    let mut found = Vec::new();
+    let mut goals = Vec::new();
     for (n, &clients) in search.clients.iter().enumerate() {
-        for (k, &target) in search.targets.iter().enumerate() {
-            for (best, &local_steps) in best.iter().zip(local_steps) {
-                let goal = Goal { method, clients, target, local_steps };
-                found.extend(best[n][k].map(|best| (goal, best)));
-            }
+        for (best, &local_steps) in best.iter().zip(local_steps) {
+            let of = |k: usize| {
+                (Goal { method, clients, target: search.targets[k], local_steps }, best[n][k])
+            };
+            goals.push((0..search.targets.len()).map(of).collect::<Vec<_>>());
         }
     }
-    if found.is_empty() {
+    let count = goals.iter().flatten().filter(|(_, best)| best.held.is_some()).count();
+    if count == 0 {
         worked(1.0 - on_grid);
     }
-    let share = (1.0 - on_grid) / found.len() as f64;
-    let refined = |(goal, best): (Goal, Best)| {
-        let best = refine(problem, search, &goal, best);
-        worked(share);
-        goal.reached(best, search.step_sizes)
+    let share = (1.0 - on_grid) / count as f64;
+    let refined = |mut over_targets: Vec<(Goal, Bests)>| {
+        for (goal, best) in &mut over_targets {
+            let Some(held) = best.held else { continue };
+            best.held = Some(refine(problem, search, goal, held));
+            worked(share);
+        }
+        keep_what_smaller_targets_need(problem, &mut over_targets);
+        over_targets
     };
-    found.into_par_iter().map(refined).collect()
+    let mut all: Vec<(Goal, Bests)> = goals.into_par_iter().flat_map_iter(refined).collect();
+    // In the order of N and ε.
+    let place = |goal: &Goal| {
+        let n = search.clients.iter().position(|n| *n == goal.clients);
+        (n, search.targets.iter().position(|target| *target == goal.target))
+    };
+    all.sort_by_key(|(goal, _)| place(goal));
+    all.iter().flat_map(|(goal, best)| goal.reached(best, search.step_sizes)).collect()
+}
+
+/// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the
+/// smaller stays below it.
+fn keep_what_smaller_targets_need(problem: &TypedProblem, over_targets: &mut [(Goal, Bests)]) {
+    over_targets.sort_by(|(a, _), (b, _)| a.target.total_cmp(&b.target));
+    for k in 1..over_targets.len() {
+        let (before, after) = over_targets.split_at_mut(k);
+        let (smaller, (goal, best)) = (before[k - 1].1, &mut after[0]);
+        let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
+        if rounds(smaller.held) < rounds(best.held) {
+            let curve = |of: Best| goal.crossings(problem, (of.step_size, of.server_step));
+            let crossing = smaller.held.and_then(|of| Some(Best { crossing: curve(of)?, ..of }));
+            crossing.into_iter().for_each(|found| found.replace(&mut best.held));
+        }
+        if rounds(smaller.passing) < rounds(best.passing) {
+            best.passing = smaller.passing;
+        }
+    }
 }
 
 /// What a step size is sought for.
@@ -231,21 +300,48 @@ struct Goal {
 }
 
 impl Goal {
-    fn reached(&self, best: Best, range: StepSizes) -> Reached {
+    /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
+    fn reached(&self, best: &Bests, range: StepSizes) -> impl Iterator<Item = Reached> {
         let Self { method, clients, target, local_steps } = *self;
-        let Best { step_size, crossing } = best;
-        let edge = match step_size {
-            x if x >= range.to => Some(RangeEnd::To),
-            x if x <= range.from => Some(RangeEnd::From),
-            _ => None,
+        let of = |best: Best, held: bool| {
+            let Best { step_size, server_step, crossing } = best;
+            let edge = match step_size {
+                x if x >= range.to => Some(RangeEnd::To),
+                x if x <= range.from => Some(RangeEnd::From),
+                _ => None,
+            };
+            let rounds = crossing.rounds;
+            Reached {
+                method,
+                clients,
+                target,
+                local_steps,
+                step_size,
+                server_step,
+                rounds,
+                held,
+                edge,
+            }
         };
-        let rounds = crossing.rounds;
-        Reached { method, clients, target, local_steps, step_size, rounds, edge }
+        let held = best.held.map(|held| of(held, true));
+        let passing = best.passing.map(|passing| of(passing, false));
+        let is_fewer = |p: &Reached| held.is_none_or(|held| p.rounds < held.rounds);
+        held.into_iter().chain(passing.filter(is_fewer))
+    }
+
+    /// Where the error comes below the target and stays, with these step sizes.
+    fn crossings(&self, problem: &TypedProblem, steps: (f64, f64)) -> Option<Crossing> {
+        let (step_size, server_step) = steps;
+        let Self { method, clients, target, local_steps } = *self;
+        let run = MethodRun { method, clients, local_steps, step_size, server_step };
+        curve(problem, &run).crossings(&[target * target])[0]
     }
 
     /// The same with another step size, if that is better than `best`.
     fn better(&self, problem: &TypedProblem, step_size: f64, best: &Best) -> Option<Best> {
-        let rounds = Rounds::new(problem, self.method, step_size, self.local_steps);
+        let server_step = best.server_step;
+        let steps = (step_size, server_step);
+        let rounds = Rounds::new(problem, self.method, steps, self.local_steps);
         let means = rounds.means(self.local_steps);
         let square = self.target * self.target;
         if !NoiselessError::new(&means, &problem.start).allows(best.crossing.rounds, square) {
@@ -256,7 +352,7 @@ impl Goal {
             return None;
         }
         let mut curve = ErrorCurve::new(&round, self.clients, &problem.start);
-        let found = Best { step_size, crossing: curve.crossings(&[square])[0]? };
+        let found = Best { step_size, server_step, crossing: curve.crossings(&[square])[0]? };
         found.improves(Some(best)).then_some(found)
     }
 }

@@ -26,7 +26,7 @@ fn quadratic(clients: usize) -> Quadratic {
 
 /// The same method in the type of the exact moments.
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
-    let MethodRun { method, clients, local_steps, step_size } = *run;
+    let MethodRun { method, clients, local_steps, step_size, server_step } = *run;
     let correction = match method {
         FrontierAlgorithm::Scaffold
         | FrontierAlgorithm::ScaffoldRr
@@ -41,25 +41,31 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     let runs = method.weights().iter().enumerate().map(|(r, &weight)| {
         let step = (r + 1) as f64 * step_size;
         let update = LocalUpdate { step, steps, batch, proximal: 0.0 };
-        RunModel { weight, update: Box::new(move |_| update), server_step: 1.0, correction }
+        RunModel { weight, update: Box::new(move |_| update), server_step, correction }
     });
     let coin = (method == FrontierAlgorithm::Scaffnew).then(|| 1.0 / local_steps as f64);
-    let common = method.weights().len() > 1;
     AlgorithmModel {
         runs: runs.collect(),
         cohort: clients as usize,
-        common,
+        common: method.shares_draws(),
         coin,
         burn_in: None,
         decay: None,
     }
 }
 
+/// A server step of a method, other than 1 where it has several.
+fn server_step(method: FrontierAlgorithm) -> f64 {
+    method.server_steps().iter().copied().find(|step| *step > 1.0).unwrap_or(1.0)
+}
+
 fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
     let start: Vec<f64> =
         facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
     for (local_steps, step_size) in [(1, 0.3), (4, 0.1), (37, 0.01)] {
-        let run = MethodRun { method, clients: facts.clients() as u64, local_steps, step_size };
+        let clients = facts.clients() as u64;
+        let run =
+            MethodRun { method, clients, local_steps, step_size, server_step: server_step(method) };
         let model = model(&run);
         let exact = ExactMoments::new(facts, &model).unwrap();
         let rounds = [0, 1, 2, 7, 40];
@@ -100,7 +106,13 @@ fn clients_scale_the_types() {
     for large in [two_chains(4, 2), two_chains(20, 10), two_chains(6_666, 3_333)] {
         for method in FrontierAlgorithm::ALL {
             let clients = large.clients() as u64;
-            let run = MethodRun { method, clients, local_steps: 5, step_size: 0.05 };
+            let run = MethodRun {
+                method,
+                clients,
+                local_steps: 5,
+                step_size: 0.05,
+                server_step: server_step(method),
+            };
             let model = model(&run);
             let exact = ExactMoments::new(&large, &model).unwrap();
             let found = errors(&small, &run, &StartError::Point(start.clone()), 30).unwrap();
@@ -119,7 +131,13 @@ fn an_isotropic_start_is_the_mean_of_points() {
     let (facts, mean_square, rounds) = (two_chains(1, 1), 4.0, 20);
     let d = facts.dim();
     for method in FrontierAlgorithm::ALL {
-        let run = MethodRun { method, clients: 6, local_steps: 3, step_size: 0.1 };
+        let run = MethodRun {
+            method,
+            clients: 6,
+            local_steps: 3,
+            step_size: 0.1,
+            server_step: server_step(method),
+        };
         let found = errors(&facts, &run, &StartError::Isotropic { mean_square }, rounds).unwrap();
         let mut mean = vec![0.0; rounds + 1];
         for (axis, sign) in (0..d).flat_map(|axis| [(axis, 2.0), (axis, -2.0)]) {
@@ -148,11 +166,11 @@ fn settings(clients: &[u64], targets: &[f64]) -> Search {
 
 /// The last round whose error is above the target, and the first below, if all rounds of the
 /// last half are below.
-fn passages(errors: &[f64], target: f64) -> Option<(usize, usize)> {
+fn passages(errors: &[f64], target: f64) -> (Option<usize>, Option<usize>) {
     let is_above = |error: &f64| !(*error >= 0.0 && *error <= target * target);
     let held = errors.iter().rposition(is_above).map_or(0, |last| last + 1);
-    let first = errors.iter().position(|error| !is_above(error))?;
-    (held <= errors.len() / 2).then_some((held, first))
+    let first = errors.iter().position(|error| !is_above(error));
+    ((held <= errors.len() / 2).then_some(held), first)
 }
 
 /// The search finds what all step sizes and rounds, one by one, contain.
@@ -178,31 +196,44 @@ fn the_search_equals_brute_force() {
             for (&clients, &local_steps) in
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {
-                let mut best = vec![None; settings.targets.len()];
-                for step_size in (0..settings.step_sizes.points).map(|i| settings.step_sizes.nth(i))
-                {
-                    let run = MethodRun { method, clients, local_steps, step_size };
+                // The fewest rounds, the error after them and γ, to stay and to come below.
+                let mut best = vec![[None; 2]; settings.targets.len()];
+                let range = &settings.step_sizes;
+                let steps = (0..range.points)
+                    .flat_map(|i| method.server_steps().iter().map(move |&s| (range.nth(i), s)));
+                for (step_size, server_step) in steps {
+                    let run = MethodRun { method, clients, local_steps, step_size, server_step };
                     let errors = errors(facts.as_ref(), &run, &settings.start, ROUNDS).unwrap();
                     for (best, &target) in best.iter_mut().zip(&settings.targets) {
-                        let Some((held, _)) = passages(&errors, target) else { continue };
-                        let key = (held as u64, errors[held], step_size);
-                        if best.is_none_or(|best| key < best) {
-                            *best = Some(key);
+                        let (held, first) = passages(&errors, target);
+                        let first = first.filter(|first| *first <= MOST_PASSING as usize);
+                        for (best, rounds) in best.iter_mut().zip([held, first]) {
+                            let Some(rounds) = rounds else { continue };
+                            let key = (rounds as u64, errors[rounds], step_size, server_step);
+                            if best.is_none_or(|best| key < best) {
+                                *best = Some(key);
+                            }
                         }
                     }
                 }
-                for (best, &target) in best.iter().zip(&settings.targets) {
-                    let is_same = |r: &&Reached| {
-                        (r.method, r.clients, r.target) == (method, clients, target)
-                            && r.local_steps == local_steps
+                for (&[held, first], &target) in best.iter().zip(&settings.targets) {
+                    let of = |is_held: bool| {
+                        let is_same = |r: &&Reached| {
+                            (r.method, r.clients, r.target) == (method, clients, target)
+                                && (r.local_steps, r.held) == (local_steps, is_held)
+                        };
+                        // More rounds are beyond the sight of brute force.
+                        let found = found.iter().find(is_same);
+                        let found = found.filter(|r| r.rounds <= ROUNDS as u64 / 2);
+                        found.map(|r| (r.rounds, r.step_size, r.server_step))
                     };
-                    // More rounds are beyond the sight of brute force.
-                    let seen = |r: &&Reached| r.rounds <= ROUNDS as u64 / 2;
-                    let found = found.iter().find(is_same).filter(seen);
-                    let found = found.map(|r| (r.rounds, r.step_size));
                     let what = format!("{number}, {method:?}, {clients}, {target}, {local_steps}");
-                    assert_eq!(found, best.map(|(rounds, _, step)| (rounds, step)), "{what}");
-                    compared += usize::from(found.is_some());
+                    let settings = |(rounds, _, step, server)| (rounds, step, server);
+                    assert_eq!(of(true), held.map(settings), "{what}");
+                    let is_fewer =
+                        |first: &(u64, f64, f64, f64)| held.is_none_or(|h| first.0 < h.0);
+                    assert_eq!(of(false), first.filter(is_fewer).map(settings), "{what}, passing");
+                    compared += usize::from(held.is_some());
                 }
             }
         }
@@ -235,14 +266,14 @@ fn many_rounds_are_exact_to_the_integer() {
         (FrontierAlgorithm::Scaffnew, 1e-4, 4),
         (FrontierAlgorithm::ScaffoldRr, 1e-4, 4),
     ] {
-        let run = MethodRun { method, clients: 10, local_steps, step_size };
+        let run = MethodRun { method, clients: 10, local_steps, step_size, server_step: 1.0 };
         let targets = [0.5, 0.1, 0.03];
         let found = rounds_to(&facts, &run, &start, &targets).unwrap();
         let last = found.iter().flatten().copied().max().unwrap();
         let errors = errors(&facts, &run, &start, 2 * last as usize).unwrap();
         assert!(last > 10_000, "{run:?}: {found:?}");
         for (found, target) in found.into_iter().zip(targets) {
-            let passage = passages(&errors, target).map(|(held, _)| held as u64);
+            let passage = passages(&errors, target).0.map(|held| held as u64);
             assert_eq!(found, passage, "{run:?}, {target}");
         }
     }
@@ -272,8 +303,8 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     for (before, after) in before.iter().zip(&after) {
         assert!(after.rounds <= before.rounds, "{before:?} {after:?}");
         gained += usize::from(after.rounds < before.rounds);
-        let Reached { method, clients, local_steps, step_size, .. } = *after;
-        let run = MethodRun { method, clients, local_steps, step_size };
+        let Reached { method, clients, local_steps, step_size, server_step, .. } = *after;
+        let run = MethodRun { method, clients, local_steps, step_size, server_step };
         let again = rounds_to(&facts, &run, &coarse.start, &[after.target]).unwrap();
         assert_eq!(again, [Some(after.rounds)]);
     }
@@ -311,6 +342,39 @@ fn what_cannot_be_computed_is_refused() {
     assert!(matches!(many, Refusal::Size { .. }), "{many}");
 }
 
+/// Compares the first passages that a search of this run alone finds with those of its errors; their
+/// number.
+fn compared_passages(
+    facts: &dyn Facts,
+    run: &MethodRun,
+    start: &StartError,
+    targets: &[f64],
+    errors: &[f64],
+) -> usize {
+    let StartError::Point(point) = start else { return 0 };
+    let apart = difference(point, facts.optimum());
+    let below = |target: &&f64| **target * **target < 0.999 * dot(&apart, &apart);
+    let targets: Vec<f64> = targets.iter().filter(below).copied().collect();
+    let search = Search {
+        methods: vec![run.method],
+        clients: vec![run.clients],
+        targets: targets.clone(),
+        local_steps: vec![run.local_steps],
+        step_sizes: StepSizes { from: run.step_size, to: run.step_size, points: 1 },
+        refinements: 0,
+        start: start.clone(),
+    };
+    let found = super::search(facts, &search, &|_| ()).unwrap();
+    let passing = |target: &f64| {
+        let (held, first) = passages(errors, *target);
+        let first = first.filter(|f| *f <= MOST_PASSING as usize && held.is_none_or(|h| *f < h));
+        let found = found.iter().find(|r| !r.held && r.target == *target).map(|r| r.rounds);
+        assert_eq!(found, first.map(|first| first as u64), "{run:?}, {target}");
+        found
+    };
+    targets.iter().filter_map(passing).count()
+}
+
 /// An error that is below its target and rises above it later has not reached it yet: noise in a
 /// direction of fast decay appears before the start's error in one of slow decay is gone.
 #[test]
@@ -323,7 +387,7 @@ fn targets_are_held() {
         ..sample::quadratic(2)
     };
     let facts = sample::build(&settings, 3);
-    let (mut compared, mut early, mut late) = (0, 0, 0);
+    let (mut compared, mut early, mut late, mut passing) = (0, 0, 0, 0);
     for direction in 0..12 {
         let angle = f64::from(direction) * std::f64::consts::PI / 12.0;
         for (local_steps, step_size) in [(1, 0.01), (4, 0.01), (20, 0.05)] {
@@ -339,13 +403,15 @@ fn targets_are_held() {
                 FrontierAlgorithm::Scaffold,
                 FrontierAlgorithm::RichardsonRomberg,
             ] {
-                let run = MethodRun { method, clients: 2, local_steps, step_size };
+                let run =
+                    MethodRun { method, clients: 2, local_steps, step_size, server_step: 1.0 };
                 let errors = errors(&facts, &run, &start, 6000).unwrap();
                 let found = rounds_to(&facts, &run, &start, &targets).unwrap();
+                passing += compared_passages(&facts, &run, &start, &targets, &errors);
                 for (found, &target) in found.into_iter().zip(&targets) {
-                    let passage = passages(&errors, target);
-                    assert_eq!(found, passage.map(|(held, _)| held as u64), "{run:?}, {target}");
-                    let Some((held, first)) = passage else { continue };
+                    let (held, first) = passages(&errors, target);
+                    assert_eq!(found, held.map(|held| held as u64), "{run:?}, {target}");
+                    let (Some(held), Some(first)) = (held, first) else { continue };
                     compared += 1;
                     early += usize::from(held != first && held <= 64);
                     late += usize::from(held != first && held > 64);
@@ -354,4 +420,5 @@ fn targets_are_held() {
         }
     }
     assert!(early > 0 && late > 0, "{early} and {late} of {compared} rise again");
+    assert!(passing > 10, "{passing} first passages are fewer rounds");
 }

@@ -23,8 +23,9 @@
 //! - `smallest("id")` and `largest("id")` are the smallest and the largest estimate among these cells
 //!   or rounds, with three digits and without interval, and `supported("id")` is for how many of them
 //!   the claim holds by itself, as in "112 of 113";
-//! - `least("fedavg", clients=10, target=0.01)` is the fewest communications of an algorithm on the
-//!   frontier, `least(…, of="local-steps")` the number of local steps there, and so on;
+//! - `least("fedavg", clients=10, target=0.01, price=1000)` is the communications of an algorithm where its cost
+//!   is least on the frontier, `least(…, budget=4)` the fewest within a budget, `least(…, of="local-steps")`
+//!   the number of local steps there, and so on;
 //! - `holds("id")`, `refuted("id")` and `undecided("id")` are empty, and the whole text is not shown
 //!   unless the claim of this id is supported, refuted or inconclusive.
 //!
@@ -207,7 +208,9 @@ pub fn check(text: &str, plan: &Plan) -> Result<(), String> {
     let cells = plan.cells.iter().map(planned).collect();
     let claims = plan.claim_tables.iter().map(|claim| claim.common().id.clone());
     let claims = claims.map(|id| (id, ClaimFacts::of_parts(&[]))).collect();
-    let frontiers = manifest.frontier.iter().flat_map(FrontierFacts::planned).collect();
+    let is_priced = manifest.prices.is_some();
+    let planned = |frontier| FrontierFacts::planned(frontier, is_priced);
+    let frontiers = manifest.frontier.iter().flat_map(planned).collect();
     fill(text, Known { cells, claims, frontiers, ..Known::default() }).map(|_| ())
 }
 
@@ -437,8 +440,12 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
         let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target, least));
         let found = found.ok_or_else(|| {
             let clients = clients.map_or_else(String::new, |n| format!(", clients = {n}"));
-            let message =
-                format!("no frontier has the point {algorithm}{clients}, target = {target} at this price or budget");
+            let [price, budget] = ["price", "budget"].map(|key| (key, least[usize::from(key == "budget")]));
+            let least = [price, budget].into_iter().filter_map(|(key, value)| Some(format!(", {key} = {}", value?)));
+            let message = format!(
+                "no frontier has the point {algorithm}{clients}, target = {target}{}",
+                least.collect::<String>()
+            );
             invalid(message)
         })?;
         Ok(found.text(quantity).unwrap_or_else(|| UNKNOWN.to_owned()))

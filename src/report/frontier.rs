@@ -5,55 +5,56 @@
 use super::number_text::short;
 use super::owned::FRONTIER;
 use super::truncation::{MOST_ROWS, TextTable};
-use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use crate::evidence::frontier::columns::COLUMNS;
+use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity};
-use std::fmt::Write;
+use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity, Objective};
 
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
-    let (several, priced) = (frontiers.len() > 1, frontiers.iter().any(|f| f.prices.is_some()));
-    let mut heads = if several { vec!["frontier"] } else { Vec::new() };
     let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
-    heads.extend(["algorithm", "N", "ε", "γ", steps.unwrap_or("H"), "T", "communications"]);
-    heads.push("oracle calls of a client");
-    heads.extend(priced.then_some("seconds"));
-    heads.push("remarks");
-    let mut rows = Vec::new();
-    for frontier in frontiers {
-        for best in frontier.algorithms.iter().flat_map(|a| frontier.points(*a)) {
-            let number = |value: &dyn Fn(&FrontierCost) -> String| {
-                best.cost.as_ref().map_or_else(|| "–".to_owned(), value)
-            };
-            let whole = |x: f64| thousands(libm::round(x) as usize);
-            let mut row: Vec<String> =
-                several.then(|| frontier.id.to_owned()).into_iter().collect();
-            row.extend([
-                best.algorithm.label().to_owned(),
-                thousands(best.clients as usize),
-                readable(best.target, 3),
-                number(&|c| short(c.step_size)),
-                number(&|c| thousands(c.local_steps as usize)),
-                number(&|c| thousands(c.rounds as usize)),
-                number(&|c| whole(c.communications)),
-                number(&|c| whole(c.gradients)),
-            ]);
-            let seconds = |c: &FrontierCost| {
-                frontier.prices.map_or_else(|| "–".to_owned(), |p| short(c.seconds(&p)))
-            };
-            row.extend(priced.then(|| number(&seconds)));
-            let words: Vec<&str> = best.flags.iter().map(|flag| flag.words()).collect();
-            row.push(words.join("; "));
-            rows.push(row);
-        }
-    }
-    let all = rows.len();
-    let mut table = TextTable::new(&heads, rows.into_iter().take(MOST_ROWS));
+    let has_server_step = |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| a.server_steps().len() > 1);
+    let is_stepped = frontiers.iter().any(has_server_step);
+    let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
+    heads.extend(is_stepped.then_some("server step"));
+    heads.extend(["T", "communications", "oracle calls of a client", "draws of a client"]);
+    heads.extend(["cost", "remarks"]);
+    let row = |frontier: &ComputedFrontier<'_>, best: &FrontierPoint| {
+        let number = |value: &dyn Fn(&FrontierCost) -> String| {
+            best.cost.as_ref().map_or_else(|| "–".to_owned(), value)
+        };
+        let whole = |x: f64| thousands(libm::round(x) as usize);
+        let mut row = vec![
+            best.algorithm.label().to_owned(),
+            thousands(best.clients as usize),
+            readable(best.target, 3),
+            number(&|c| short(c.step_size)),
+            number(&|c| thousands(c.local_steps as usize)),
+        ];
+        row.extend(is_stepped.then(|| number(&|c| short(c.server_step))));
+        row.extend([
+            number(&|c| thousands(c.rounds as usize)),
+            number(&|c| whole(c.communications)),
+            number(&|c| whole(c.gradients)),
+            number(&|c| whole(c.samples)),
+            number(&|c| short(frontier.value(best.minimises, c))),
+        ]);
+        let words = best.flags.iter().map(|flag| flag.words().to_owned());
+        let passing = best.passing.map(|value| format!("{} to come below ε once", short(value)));
+        row.push(words.chain(passing).collect::<Vec<_>>().join("; "));
+        row
+    };
+    let points = |f: &ComputedFrontier<'_>| {
+        f.algorithms.iter().flat_map(|a| f.points(f.lead, *a)).map(|best| row(f, best)).collect()
+    };
+    let mut table = of_each(frontiers, heads, points);
+    let all = table.rows.len();
+    table.rows.truncate(MOST_ROWS);
     if all > 0 {
         let (shown, all) = (thousands(table.rows.len()), thousands(all));
         table.note = match shown == all {
-            true => "These, those with the fewest oracle calls and all digits are in".to_owned(),
+            true => "These, those at other prices and within budgets, and all digits are in".to_owned(),
             false => format!("The first {shown} of {all} points; all are in"),
         };
         table.file = FRONTIER.to_owned();
@@ -61,39 +62,49 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     table
 }
 
+/// What it costs to miss the best settings.
+pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
+    let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
+    let rows = |frontier: &ComputedFrontier<'_>| {
+        let row = |of: &Sensitivity| {
+            let times = |x: Option<f64>| x.map_or_else(|| "not reached".to_owned(), |x| format!("×{}", short(x)));
+            let place = [
+                of.algorithm.label().to_owned(),
+                thousands(of.clients as usize),
+                readable(of.target, 3),
+                short(of.least),
+            ];
+            place.into_iter().chain(of.times.map(times)).collect()
+        };
+        frontier.sensitivity.iter().map(row).collect()
+    };
+    of_each(frontiers, heads, rows)
+}
+
+/// A table of rows of each frontier, with the frontier's name where there are several.
+fn of_each(
+    frontiers: &[ComputedFrontier<'_>],
+    mut heads: Vec<&str>,
+    rows: impl Fn(&ComputedFrontier<'_>) -> Vec<Vec<String>>,
+) -> TextTable {
+    let is_named = frontiers.len() > 1;
+    if is_named {
+        heads.insert(0, "frontier");
+    }
+    let named = |frontier: &ComputedFrontier<'_>| {
+        let name = is_named.then(|| frontier.id.to_owned());
+        let with_name = move |row: Vec<String>| name.clone().into_iter().chain(row).collect();
+        rows(frontier).into_iter().map(with_name).collect::<Vec<Vec<String>>>()
+    };
+    TextTable::new(&heads, frontiers.iter().flat_map(named))
+}
+
 /// Every point of all frontiers, one line each.
 pub fn csv(frontiers: &[ComputedFrontier<'_>]) -> String {
-    let mut out = String::from(
-        "algorithm,clients,target,step_size,local_steps,rounds,communications,gradients,bytes,flag,seconds,minimises,frontier\n",
-    );
+    let mut out = COLUMNS.map(|(name, _)| name).join(",") + "\n";
     for frontier in frontiers {
-        for best in &frontier.best {
-            let FrontierPoint { minimises, algorithm, clients, target, cost, flags } = best;
-            let flags: Vec<&str> = flags.iter().copied().map(FrontierFlag::name).collect();
-            let flags = flags.join(" ");
-            let number = |value: &dyn Fn(&FrontierCost) -> String| {
-                cost.as_ref().map(value).unwrap_or_default()
-            };
-            let numbers = [
-                number(&|c| format!("{:?}", c.step_size)),
-                number(&|c| c.local_steps.to_string()),
-                number(&|c| c.rounds.to_string()),
-                number(&|c| c.communications.to_string()),
-                number(&|c| c.gradients.to_string()),
-                number(&|c| c.bytes.to_string()),
-                flags,
-                number(&|c| {
-                    frontier.prices.map_or(String::new(), |p| format!("{:?}", c.seconds(&p)))
-                }),
-            ];
-            let _ = writeln!(
-                out,
-                "{},{clients},{target:?},{},{},{}",
-                algorithm.name(),
-                numbers.join(","),
-                minimises.name(),
-                frontier.id
-            );
+        for point in &frontier.best {
+            out += &(COLUMNS.map(|(_, read)| read(frontier, point).to_string()).join(",") + "\n");
         }
     }
     out
@@ -105,6 +116,8 @@ pub struct FrontierFacts {
     /// N; `None` where it is that of the problem, before the problem is built.
     clients: Option<u64>,
     target: f64,
+    /// What is least there, and whether it is so where a text names nothing.
+    least: (Objective, bool),
     /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
     /// target is not reached.
     cost: Option<(FrontierCost, Option<Prices>)>,
@@ -112,35 +125,52 @@ pub struct FrontierFacts {
 
 impl FrontierFacts {
     /// The points of a frontier that is not computed yet.
-    pub fn planned(frontier: &Frontier) -> Vec<Self> {
+    pub fn planned(frontier: &Frontier, is_priced: bool) -> Vec<Self> {
         let clients = match frontier.clients.as_slice() {
             [] => vec![None],
             some => some.iter().copied().map(Some).collect(),
         };
         let mut all = Vec::new();
-        for algorithm in frontier.algorithms.iter().map(|a| a.name()) {
-            for clients in &clients {
-                let at = |target| Self { algorithm, clients: *clients, target, cost: None };
-                all.extend(frontier.all_targets().into_iter().map(at));
+        for objective in frontier.objectives(is_priced) {
+            let least = (objective, objective == frontier.lead(is_priced));
+            for algorithm in frontier.algorithms.iter().map(|a| a.name()) {
+                for clients in &clients {
+                    let at = |target| Self { algorithm, clients: *clients, target, least, cost: None };
+                    all.extend(frontier.all_targets().into_iter().map(at));
+                }
             }
         }
         all
     }
 
-    /// The points of a frontier that figures show.
+    /// The points of a frontier.
     pub fn computed(frontier: &ComputedFrontier<'_>) -> Vec<Self> {
         let fact = |best: &FrontierPoint| Self {
             algorithm: best.algorithm.name(),
             clients: Some(best.clients),
             target: best.target,
+            least: (best.minimises, best.minimises == frontier.lead),
             cost: best.cost.map(|cost| (cost, frontier.prices)),
         };
-        frontier.algorithms.iter().flat_map(|a| frontier.points(*a)).map(fact).collect()
+        frontier.best.iter().map(fact).collect()
     }
 
-    /// Whether it is the point that a text names, whose target may have fewer digits.
-    pub fn is_at(&self, algorithm: &str, clients: Option<u64>, target: f64) -> bool {
-        self.algorithm == algorithm
+    /// Whether it is the point that a text names, whose target may have fewer digits; `least` are the price and the
+    /// budget that it names.
+    pub fn is_at(
+        &self,
+        algorithm: &str,
+        clients: Option<u64>,
+        target: f64,
+        least: [Option<f64>; 2],
+    ) -> bool {
+        let (objective, is_lead) = self.least;
+        let is_meant = match least {
+            [None, None] => is_lead,
+            some => some == [objective.price(), objective.budget()],
+        };
+        is_meant
+            && self.algorithm == algorithm
             && clients.is_none_or(|n| self.clients.is_none_or(|own| own == n))
             && (self.target / target - 1.0).abs() < 0.01
     }
@@ -148,6 +178,6 @@ impl FrontierFacts {
     /// A quantity as text; `None` where it is not known.
     pub fn text(&self, quantity: FrontierQuantity) -> Option<String> {
         let (cost, prices) = self.cost.as_ref()?;
-        Some(number(cost.quantity(quantity, prices.as_ref())?, 3))
+        Some(number(cost.quantity(quantity, self.least.0, prices.as_ref())?, 3))
     }
 }

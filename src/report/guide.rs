@@ -1,16 +1,26 @@
-//! The page *Which algorithm, when?*: for a problem, N and ε the algorithm, the step size and the
-//! number of local steps that cost least. The page holds every number of local steps that may be
-//! best at some price or cap, so that its script looks up other prices and caps; without the
-//! script it shows the maps of the manifests' own.
+//! The page *Which algorithm, when?*: the claims that answer it, and for a problem, N and ε the algorithm, the
+//! step size and the number of local steps that cost least. The page holds every number of local
+//! steps that may be best at some price or within some budget, so that its script looks up others;
+//! without the script it shows the maps at the manifests' middle prices.
 
 use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
-use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, steps_prefix};
+use super::claims::ClaimText;
+use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, Objective};
 use serde::Serialize;
 use serde_json::{Value, json};
+
+/// The page.
+#[derive(Serialize)]
+pub struct Guide {
+    /// The claims that answer its question.
+    pub answers: Vec<ClaimText>,
+    /// The problems that it looks up.
+    pub problems: Vec<GuideProblem>,
+}
 
 /// A problem with a frontier.
 #[derive(Clone, Serialize)]
@@ -48,11 +58,14 @@ struct GuideSquare {
     value: String,
     /// Its settings.
     settings: String,
+    /// Whether the first is ahead by more than a round.
+    ahead: bool,
 }
 
 /// The problems of an experiment that the page shows.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
-    experiment.frontiers.iter().map(|frontier| problem(experiment, frontier)).collect()
+    let shown = experiment.frontiers.iter().filter(|frontier| frontier.is_on_guide);
+    shown.map(|frontier| problem(experiment, frontier)).collect()
 }
 
 fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> GuideProblem {
@@ -60,12 +73,6 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
     let heterogeneity = of.heterogeneity.map_or_else(String::new, |(zeta1, zeta2)| {
         format!(", heterogeneity ζ₁ = {} and ζ₂ = {}", short(zeta1), short(zeta2))
     });
-    let least = match (frontier.objectives()[0], frontier.cap) {
-        (FrontierQuantity::Communications, Some(cap)) => {
-            format!("communications, with at most {} times the oracle calls of SGD", cap)
-        }
-        (objective, _) => objective.name().to_owned(),
-    };
     let row = |target: &f64| GuideRow {
         target: readable(*target, 2),
         squares: frontier.clients.iter().map(|n| square(frontier, *n, *target)).collect(),
@@ -78,46 +85,42 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
             of.dimension,
             short(of.radius)
         ),
-        least,
+        least: frontier.lead.words(),
         clients: frontier.clients.iter().map(|n| thousands(*n as usize)).collect(),
         rows: frontier.targets.iter().rev().map(row).collect(),
         data: data(experiment, frontier),
     }
 }
 
-/// The best at N and ε, by the first objective of the frontier.
+/// The best at N and ε, by the lead objective of the frontier.
 fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSquare {
-    let value = |cost: &FrontierCost| frontier.value(cost);
-    let point = |algorithm| {
-        let is_here = |b: &&FrontierPoint| b.clients == clients && b.target == target;
-        let best = frontier.points(algorithm).find(is_here)?;
-        Some((algorithm, best.cost?))
-    };
-    let mut all: Vec<_> = frontier.algorithms.iter().filter_map(|a| point(*a)).collect();
-    // As the page's script orders them: of equals that with the fewest oracle calls first.
-    let order = |a: &FrontierCost, b: &FrontierCost| {
-        value(a).total_cmp(&value(b)).then(a.gradients.total_cmp(&b.gradients))
-    };
-    all.sort_by(|a, b| order(&a.1, &b.1));
-    let Some((first, least)) = all.first().copied() else {
+    let ranked = frontier.ranked(frontier.lead, clients, target);
+    let Some((first, least, value)) = ranked.all.first().copied() else {
         let (label, value) = ("none".to_owned(), "not reached".to_owned());
-        return GuideSquare { label, family: None, value, settings: String::new() };
+        let (settings, ahead) = (String::new(), false);
+        return GuideSquare { label, family: None, value, settings, ahead };
     };
-    all.retain(|(_, cost)| value(cost) == value(&least));
-    let names: Vec<&str> = all.iter().map(|(algorithm, _)| algorithm.label()).collect();
-    let family = match all.as_slice() {
-        [(one, _)] => Some(family(one.name())),
-        _ => None,
+    let ahead = ranked.is_ahead();
+    let names: Vec<&str> = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label()).collect();
+    let of = if names.len() > 1 { format!("{}: ", first.label()) } else { String::new() };
+    let step = if least.server_step == 1.0 {
+        String::new()
+    } else {
+        format!(", server step {}", short(least.server_step))
     };
-    let of = if all.len() > 1 { format!("{}: ", first.label()) } else { String::new() };
     let settings = format!(
-        "{of}{}{}, γ = {}",
+        "{of}{}{}, γ = {}{step}",
         steps_prefix(first),
         thousands(least.local_steps as usize),
         short(least.step_size)
     );
-    let value = number(value(&least), 3);
-    GuideSquare { label: names.join(" or "), family, value, settings }
+    GuideSquare {
+        label: names.join(" or "),
+        family: ahead.then(|| family(first.name())),
+        value: number(value, 3),
+        settings,
+        ahead,
+    }
 }
 
 /// What the script of the page looks up.
@@ -135,37 +138,34 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
             "family": family(method.name()),
             // What stands before a number of local steps or a batch.
             "steps": steps_prefix(*algorithm),
-            // Of a round: communications, oracle calls of a client for each local step, and
-            // vectors of a client.
+            // Of a round: communications, oracle calls of a client for each local step, and vectors of a client.
             "round": [price.communications, price.gradients, price.vectors],
             "costs": costs.collect::<Vec<_>>(),
         })
     };
-    let sgd = |n: &u64| {
-        let at = |target: &f64| frontier.sgd.get(&(*n, target.to_bits())).copied();
-        targets.iter().map(at).collect::<Vec<_>>()
-    };
     json!({
-        "title": experiment.plan.manifest.title,
+        "name": format!("{}#{}", experiment.plan.experiment, frontier.id),
         "dimension": frontier.problem.dimension,
-        "cap": frontier.cap,
+        "price": frontier.lead.price(),
+        "budget": frontier.middle_budget.budget(),
         "prices": frontier.prices.map(|p| (p.latency, p.bandwidth, p.call)),
         "clients": frontier.clients,
         "targets": targets,
         "algorithms": frontier.algorithms.iter().map(algorithm).collect::<Vec<_>>(),
-        "sgd": frontier.clients.iter().map(sgd).collect::<Vec<_>>(),
+        // The oracle calls with which SGD reaches the smallest target.
+        "sgd": frontier.clients.iter().map(|n| frontier.allowed(Objective::Budget(1.0), *n)).collect::<Vec<_>>(),
     })
 }
 
-/// H, γ and T of the costs that may be least at some price or under some cap: more local steps are
+/// H, γ, T and the server step of the costs that may be least at some price or within some budget: more local steps are
 /// of use only if they save rounds.
-fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64)> {
-    let mut useful: Vec<(u64, f64, u64)> = Vec::new();
+fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
+    let mut useful: Vec<(u64, f64, u64, f64)> = Vec::new();
     let mut by_gradients: Vec<&FrontierCost> = costs.iter().collect();
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
-        if useful.last().is_none_or(|(_, _, rounds)| cost.rounds < *rounds) {
-            useful.push((cost.local_steps, three_digits(cost.step_size), cost.rounds));
+        if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
+            useful.push((cost.local_steps, three_digits(cost.step_size), cost.rounds, cost.server_step));
         }
     }
     useful

@@ -7,7 +7,7 @@
 use super::claims::{self, ClaimText};
 use super::coverage::{Coverage, Errata};
 use super::finding::ColoredText;
-use super::guide::{self, GuideProblem};
+use super::guide::{self, Guide, GuideProblem};
 use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::thumbnail;
 use crate::evidence::family::{family, family_name};
@@ -148,13 +148,16 @@ struct DisputeCard {
     has_refuted: bool,
 }
 
-/// The problems with a frontier of the experiments of the index; those of smoke experiments only
-/// where there are no others.
-pub fn guide(entries: &[IndexEntry]) -> Vec<GuideProblem> {
+/// The page *Which algorithm, when?* of the experiments of the index; that of smoke experiments only
+/// where there are no others. `None` where no experiment has a frontier.
+pub fn guide(entries: &[IndexEntry]) -> Option<Guide> {
     let others = entries.iter().filter(|entry| !entry.is_smoke());
     let shown: Vec<&IndexEntry> = others.collect();
     let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
-    shown.into_iter().flat_map(|entry| entry.guide.iter().cloned()).collect()
+    let problems: Vec<_> = shown.iter().flat_map(|entry| entry.guide.iter().cloned()).collect();
+    let claims = shown.iter().flat_map(|entry| &entry.claims);
+    let answers = claims.filter(|claim| claim.stated.answer).cloned().collect();
+    (!problems.is_empty()).then_some(Guide { answers, problems })
 }
 
 /// Which statements of the sources claims measure, and the errors in the sources.

@@ -237,7 +237,7 @@ impl Writer {
         let (coverage, errata) = index::sources(&entries);
         let coverage = coverage.map(|coverage| Value::from(Serde(coverage)));
         let errata = errata.map(|errata| Value::from(Serde(errata)));
-        let guide = (!guide.is_empty()).then(|| Value::from(Serde(guide)));
+        let guide = guide.map(|guide| Value::from(Serde(guide)));
         let (all, smoke) = index::galleries(entries);
         let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
         let failed = Value::from(Serde(failed));

@@ -91,6 +91,8 @@ pub struct Tables {
     pub bounds: TextTable,
     pub first_order: TextTable,
     pub frontier: TextTable,
+    /// What it costs to miss the best settings of frontiers.
+    pub sensitivity: TextTable,
 }
 
 #[derive(Serialize)]
@@ -125,6 +127,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         bounds: claims::bounds(&experiment.bounds, &mut files),
         first_order: claims::first_order(&experiment.first_order, &mut files),
         frontier: frontier::table(&experiment.frontiers),
+        sensitivity: frontier::sensitivity(&experiment.frontiers),
     };
     Ok(Page {
         experiment: json!({

@@ -2,16 +2,16 @@
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
 use crate::figures::curves::assign_styles;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
+use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, RankedCosts};
 use crate::scene::family::family;
 use crate::scene::figure::Scale;
 use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
 use crate::scene::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
-use exactfed_core::words::{readable, thousands};
+use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, Objective};
 use exactfed_runner::plan::FrontierFigure;
 use std::collections::HashSet;
 
@@ -22,29 +22,33 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
 
 fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let plain = match kind {
-        FrontierFigure::Cost => "Least cost to reach ε",
-        FrontierFigure::Map => "Which algorithm is best",
+        FrontierFigure::Map => "Which algorithm costs least, by the price of a communication",
+        FrontierFigure::Cost => "The least cost to reach ε",
+        FrontierFigure::Budget => "The fewest communications within a budget of oracle calls",
         FrontierFigure::LocalSteps => frontier.steps_title(),
         FrontierFigure::StepSize => "The best step size",
         FrontierFigure::Pareto => "Communications against oracle calls",
     };
     let title = match (kind, frontier.title) {
-        (FrontierFigure::Cost, Some(title)) => title.to_owned(),
-        (FrontierFigure::Pareto, _) => plain.to_owned(),
-        _ => format!("{plain}: {}", frontier.what()),
+        (FrontierFigure::Map, Some(title)) => title,
+        _ => plain,
     };
     let (caption, body) = match kind {
-        FrontierFigure::Cost => (frontier.cost_caption(), frontier.cost()),
         FrontierFigure::Map => (frontier.map_caption(), frontier.map()),
-        FrontierFigure::LocalSteps => (frontier.caption(), frontier.local_steps()),
-        FrontierFigure::StepSize => (frontier.caption(), frontier.step_size()),
+        FrontierFigure::Cost => (frontier.caption(frontier.lead), frontier.cost()),
+        FrontierFigure::Budget => (frontier.budget_caption(), frontier.within_budget()),
+        FrontierFigure::LocalSteps => (frontier.caption(frontier.lead), frontier.local_steps()),
+        FrontierFigure::StepSize => (frontier.caption(frontier.lead), frontier.step_size()),
         FrontierFigure::Pareto => (frontier.pareto_caption(), frontier.pareto()),
     };
     Figure {
         id: kind.id(frontier.id),
-        title,
+        title: title.to_owned(),
         caption,
-        columns: body.panels().clamp(1, 3),
+        columns: match body {
+            Body::Maps(_) => 2,
+            _ => body.panels().clamp(1, 3),
+        },
         // The differences are largest where clients are few.
         large: matches!(&body, Body::Plot(plot) if plot.panels.len() > 2).then_some(0),
         exploration: None,
@@ -64,15 +68,6 @@ fn published_power(algorithm: &str) -> Option<f64> {
 }
 
 impl ComputedFrontier<'_> {
-    /// What the figures show, in a few words.
-    fn what(&self) -> &'static str {
-        match self.objectives()[0] {
-            FrontierQuantity::Communications => "communications",
-            FrontierQuantity::Seconds => "seconds",
-            _ => "oracle calls",
-        }
-    }
-
     /// Whether mini-batch SGD is among the algorithms, which has a batch in place of local steps.
     fn has_batch(&self) -> bool {
         self.algorithms.contains(&FrontierAlgorithm::MinibatchSgd)
@@ -90,11 +85,6 @@ impl ComputedFrontier<'_> {
         }
     }
 
-    /// The value of the first objective.
-    pub fn value(&self, cost: &FrontierCost) -> f64 {
-        cost.quantity(self.objectives()[0], self.prices.as_ref()).unwrap_or(f64::NAN)
-    }
-
     /// A curve for each algorithm.
     fn curves(&self) -> Vec<Curve> {
         let curve = |algorithm: &FrontierAlgorithm| {
@@ -107,20 +97,14 @@ impl ComputedFrontier<'_> {
     }
 
     /// What is compared and how, for every caption.
-    fn caption(&self) -> String {
+    fn caption(&self, least: Objective) -> String {
         let mut caption = format!(
-            "Exact, without sampling: the step size γ and the number of local steps H{} at which an algorithm needs the fewest {}",
+            "Exact, without sampling: at the step size γ and the number of local steps H{} with the least {}. {}",
             if self.has_batch() { " (of mini-batch SGD the batch)" } else { "" },
-            self.what()
+            least.words(),
+            self.rules()
         );
-        match self.cap {
-            Some(cap) => {
-                caption.push_str(&format!(", with at most {} times the oracle calls of SGD", cap))
-            }
-            None => caption.push_str(", at the prices of the manifest"),
-        }
-        caption.push_str(". The target ε is reached when E‖θ_t − θ*‖² is at most ε² and stays there; Richardson-Romberg pays for both of its runs.");
-        let points = || self.algorithms.iter().flat_map(|a| self.points(*a));
+        let points = || self.algorithms.iter().flat_map(|a| self.points(least, *a));
         let edges = points().filter(|b| b.flags.iter().any(|flag| flag.is_edge())).count();
         let none = points().filter(|b| b.cost.is_none()).count();
         if edges > 0 {
@@ -132,38 +116,38 @@ impl ComputedFrontier<'_> {
         caption
     }
 
-    fn cost_caption(&self) -> String {
-        let mut caption = self.caption();
-        if self.cap.is_some() && self.rises() {
-            caption.push_str(" A curve rises with ε where the cap binds: SGD reaches a larger ε with fewer oracle calls, and so fewer are allowed.");
+    /// When a target is reached, and what runs on common draws pay.
+    fn rules(&self) -> String {
+        let common: Vec<&str> =
+            self.algorithms.iter().filter(|a| a.shares_draws()).map(|a| a.label()).collect();
+        let reached =
+            "The target ε is reached when E‖θ_t − θ*‖² is at most ε² and stays there.".to_owned();
+        if common.is_empty() {
+            return reached;
         }
-        let drawn = self.algorithms.iter().filter(|a| published_power(a.label()).is_some()).count();
-        if drawn > 0 && self.objectives()[0] == FrontierQuantity::Communications {
+        format!(
+            "{reached} The two runs of {} take their gradients at the same draws: both are paid, although the draws are half as many, and the variance is smaller than with independent draws.",
+            common.join(" and ")
+        )
+    }
+
+    fn budget_caption(&self) -> String {
+        let mut caption = self.caption(self.middle_budget);
+        if self.algorithms.iter().any(|a| published_power(a.label()).is_some()) {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
         caption
     }
 
-    /// Whether a curve of the least costs rises with ε. Without a cap none does: what reaches and holds a
-    /// target reaches every larger one no later.
-    fn rises(&self) -> bool {
-        let value = |cost: &FrontierCost| self.value(cost);
-        let mut curves = self.algorithms.iter().flat_map(|algorithm| {
-            self.clients.iter().map(move |n| self.over_targets(*algorithm, *n, value))
-        });
-        curves.any(|points| points.windows(2).any(|pair| pair[1].y > pair[0].y))
-    }
-
     fn map_caption(&self) -> String {
         format!(
-            "The algorithm with the fewest {}, and how many times more the next needs. {}",
-            self.what(),
-            self.caption()
+            "The algorithm with the least price × communications + oracle calls of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {}",
+            self.rules()
         )
     }
 
     fn pareto_caption(&self) -> String {
-        let target = self.pareto_target().map_or_else(|| "–".into(), |target| readable(target, 3));
+        let target = self.shown_target().map_or_else(|| "–".into(), |target| readable(target, 3));
         format!(
             "Exact, without sampling: communications against oracle calls of a client to reach ε = {target}, for each number of local steps{} at its best step size; those that cost more of both than another are left out.",
             if self.has_batch() { ", or batch," } else { "" }
@@ -196,13 +180,13 @@ impl ComputedFrontier<'_> {
     /// The points of an algorithm at N, from the smallest target on.
     fn over_targets(
         &self,
-        algorithm: FrontierAlgorithm,
-        clients: u64,
+        least: Objective,
+        (algorithm, clients): (FrontierAlgorithm, u64),
         value: impl Fn(&FrontierCost) -> f64,
     ) -> Vec<Point> {
         let point =
             |best: &FrontierPoint| Some(Point::bare(best.target, value(best.cost.as_ref()?)));
-        let points = self.points(algorithm).filter(|best| best.clients == clients);
+        let points = self.points(least, algorithm).filter(|best| best.clients == clients);
         let mut points: Vec<Point> = points.filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
@@ -221,52 +205,47 @@ impl ComputedFrontier<'_> {
         Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
     }
 
-    /// The least cost over ε, with the published powers.
+    /// The least cost over ε.
     fn cost(&self) -> Body {
-        let value = |cost: &FrontierCost| self.value(cost);
-        let (mut panels, mut legend) = self.panels(|a, n| self.over_targets(a, n, value));
-        if self.objectives()[0] == FrontierQuantity::Communications {
-            for panel in &mut panels {
-                let curves = std::mem::take(&mut panel.series).into_iter();
-                let with_power = |curve: Series| {
-                    let power = power_line(&curve);
-                    [Some(curve), power].into_iter().flatten()
-                };
-                panel.series = curves.flat_map(with_power).collect();
-            }
-            let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
-            let entry = LegendEntry::Prediction(Prediction::PublishedPower);
-            legend.extend(is_drawn.then_some(entry));
+        let value = |cost: &FrontierCost| self.value(self.lead, cost);
+        let y = match self.lead {
+            Objective::Seconds => "seconds".to_owned(),
+            lead => format!("cost: {}", lead.words()),
+        };
+        self.plot(&y, self.panels(|a, n| self.over_targets(self.lead, (a, n), value)), true)
+    }
+
+    /// The fewest communications over ε within the middle budget, with the published powers.
+    fn within_budget(&self) -> Body {
+        let points = |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
+        let (mut panels, mut legend) = self.panels(points);
+        for panel in &mut panels {
+            let powers: Vec<Series> = panel.series.iter().filter_map(power_line).collect();
+            panel.series.extend(powers);
         }
-        self.plot(self.what(), (panels, legend), true)
+        let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
+        let entry = LegendEntry::Prediction(Prediction::PublishedPower);
+        legend.extend(is_drawn.then_some(entry));
+        self.plot("communications", (panels, legend), true)
     }
 
     fn local_steps(&self) -> Body {
         let steps = |cost: &FrontierCost| cost.local_steps as f64;
-        let is_free = |a| a != FrontierAlgorithm::Sgd;
-        let points = |a, n| if is_free(a) { self.over_targets(a, n, steps) } else { Vec::new() };
+        let points = |a, n| match a {
+            FrontierAlgorithm::Sgd => Vec::new(),
+            _ => self.over_targets(self.lead, (a, n), steps),
+        };
         self.plot(self.steps_name(), self.panels(points), false)
     }
 
     fn step_size(&self) -> Body {
-        let step = |cost: &FrontierCost| cost.step_size;
-        self.plot("γ", self.panels(|a, n| self.over_targets(a, n, step)), false)
-    }
-
-    /// The target of the figure of communications against oracle calls: the smallest that some
-    /// algorithm reaches at every number of clients.
-    fn pareto_target(&self) -> Option<f64> {
-        let is_reached = |target: &f64| {
-            self.clients
-                .iter()
-                .all(|n| self.algorithms.iter().any(|a| !self.costs(*a, *n, *target).is_empty()))
-        };
-        self.targets.iter().rev().copied().find(is_reached)
+        let points = |a, n| self.over_targets(self.lead, (a, n), |cost| cost.step_size);
+        self.plot("γ", self.panels(points), false)
     }
 
     fn pareto(&self) -> Body {
         let points = |algorithm, clients| {
-            let target = self.pareto_target().unwrap_or(f64::NAN);
+            let target = self.shown_target().unwrap_or(f64::NAN);
             let mut points: Vec<Point> = Vec::new();
             let mut costs = self.costs(algorithm, clients, target).to_vec();
             costs.sort_by(|a, b| a.gradients.total_cmp(&b.gradients));
@@ -289,62 +268,60 @@ impl ComputedFrontier<'_> {
         })
     }
 
-    /// Which algorithm is best over ε and N.
+    /// Which algorithm costs least over prices and ε, for each N.
     fn map(&self) -> Body {
         let curves = self.curves();
-        let color = |label: &str| {
-            let own = curves.iter().find(|curve| curve.algorithm == label);
+        let color = |algorithm: FrontierAlgorithm| {
+            let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());
             own.map_or(Color::Neutral, |curve| curve.style.color)
         };
-        let mut squares = Vec::new();
-        for (x, clients) in self.clients.iter().enumerate() {
-            for (y, target) in self.targets.iter().rev().enumerate() {
-                let ranking = self.ranking(*clients, *target, &color);
-                squares.extend(ranking.map(|ranking| Square {
-                    x,
-                    y,
-                    value: SquareValue::Ranking(ranking),
-                }));
+        let priced = || self.objectives.iter().filter(|objective| objective.price().is_some());
+        let map = |clients: &u64| {
+            let square = |(x, y): (usize, usize), objective: Objective, target: f64| {
+                let ranking = ranking(&self.ranked(objective, *clients, target), &color)?;
+                Some(Square { x, y, value: SquareValue::Ranking(ranking) })
+            };
+            let column = |(x, objective): (usize, &Objective)| {
+                let targets = self.targets.iter().rev().enumerate();
+                targets.filter_map(|(y, target)| square((x, y), *objective, *target)).collect()
+            };
+            let squares: Vec<Vec<Square>> = priced().enumerate().map(column).collect();
+            Map {
+                title: format!("N = {}", thousands(*clients as usize)),
+                x: priced().filter_map(|o| o.price()).map(|price| number(price, 2)).collect(),
+                y: self.targets.iter().rev().map(|target| readable(*target, 2)).collect(),
+                squares: squares.concat(),
             }
-        }
-        let wins = |curve: &&Curve| squares.iter().any(|s: &Square| s.color() == curve.style.color);
+        };
+        let maps: Vec<Map> = self.clients.iter().map(map).collect();
+        let squares = || maps.iter().flat_map(|map| &map.squares);
+        let wins = |curve: &&Curve| squares().any(|square| square.color() == curve.style.color);
         let patch = |curve: &Curve| LegendEntry::Patch {
             name: curve.algorithm.clone(),
             color: curve.style.color,
         };
         let legend = curves.iter().filter(wins).map(patch).collect();
-        let names = |values: Vec<f64>| values.into_iter().map(|v| readable(v, 2)).collect();
-        let map = Map {
-            title: String::new(),
-            x: self.clients.iter().map(|n| thousands(*n as usize)).collect(),
-            y: names(self.targets.iter().rev().copied().collect()),
-            squares,
-        };
-        Body::Maps(Maps { maps: vec![map], legend, x: "N".into(), y: "ε".into() })
+        let x = "price of a communication, in oracle calls".into();
+        Body::Maps(Maps { maps, legend, x, y: "ε".into() })
     }
+}
 
-    /// The best algorithms at N and ε; `None` if none reaches ε.
-    fn ranking(&self, clients: u64, target: f64, color: &dyn Fn(&str) -> Color) -> Option<Ranking> {
-        let value = |a: &FrontierAlgorithm| {
-            let best = self.points(*a).find(|b| b.clients == clients && b.target == target)?;
-            Some((a.label().to_owned(), self.value(best.cost.as_ref()?)))
-        };
-        let mut all: Vec<(String, f64)> = self.algorithms.iter().filter_map(value).collect();
-        all.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let least = all.first()?.1;
-        let leaders: Vec<String> =
-            all.iter().filter(|(_, v)| *v == least).map(|(label, _)| label.clone()).collect();
-        let lead = match all.get(leaders.len()) {
-            _ if leaders.len() > 1 => Lead::Alone,
-            Some((_, next)) => {
-                let (low, high) = (f64::NAN, f64::NAN);
-                Lead::Ratio(Ratio { estimate: next / least, low, high, p: 0.0 })
-            }
-            None => Lead::Alone,
-        };
-        let color = if leaders.len() == 1 { color(&leaders[0]) } else { Color::Neutral };
-        Some(Ranking { leaders, color, lead })
-    }
+/// A square of the map; `None` if no algorithm reaches ε.
+fn ranking(
+    ranked: &RankedCosts,
+    color: &dyn Fn(FrontierAlgorithm) -> Color,
+) -> Option<Ranking> {
+    let first = ranked.all.first()?.0;
+    let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
+    let lead = match ranked.lead() {
+        Some(estimate) if ranked.tied == 1 => {
+            let (low, high) = (f64::NAN, f64::NAN);
+            Lead::Ratio(Ratio { estimate, low, high, p: 0.0 })
+        }
+        _ => Lead::Alone,
+    };
+    let color = if ranked.is_ahead() { color(first) } else { Color::Neutral };
+    Some(Ranking { leaders, color, lead })
 }
 
 /// The published power of ε through the point of a series with the smallest target, at those of its

@@ -6,7 +6,9 @@
 //! steps follows from the list alone, so that budgets and prices need no new search. Neither depends
 //! on the target, so that no least cost is larger for a larger target.
 
+pub mod columns;
 mod kept;
+mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::theory::frontier::{MethodRun, RangeEnd, Reached, Worked, rounds_to, search};
@@ -17,6 +19,7 @@ use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity, O
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, prepare_frontiers};
 use kept::{from_columns, to_columns};
+pub use ranking::RankedCosts;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
@@ -38,6 +41,8 @@ pub struct ComputedFrontier<'a> {
     pub objectives: Vec<Objective>,
     /// What figures and claims that name no other are about.
     pub lead: Objective,
+    /// The middle budget.
+    pub middle_budget: Objective,
     /// Whether the page *Which algorithm, when?* shows it.
     pub is_on_guide: bool,
     /// The problem.
@@ -321,6 +326,7 @@ impl<'a> ComputedFrontier<'a> {
             targets: search.targets.clone(),
             objectives: manifest.objectives(prices.is_some()),
             lead: manifest.lead(prices.is_some()),
+            middle_budget: manifest.middle_budget(),
             is_on_guide: manifest.guide,
             problem: FrontierProblem {
                 dimension,

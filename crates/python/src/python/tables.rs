@@ -1,7 +1,8 @@
 //! What pages state, as frames of numbers. What is not known is null.
 
 use exactfed::evidence::claims::JudgedClaim;
-use exactfed::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadValue};
+use exactfed::evidence::frontier::{ComputedFrontier, FrontierPoint};
 use exactfed::evidence::{Separation, Standing, Standings, TunedRow, TuningResult};
 use exactfed::stats::Ratio;
 use exactfed_runner::manifest::claim::Expected;
@@ -78,38 +79,19 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
 pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint)> =
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
-    let cost = |name: &str, of: &dyn Fn(&FrontierCost) -> f64| {
-        let of = |point: &FrontierPoint| point.cost.as_ref().map_or(f64::NAN, of);
-        numbers(name, points.iter().map(|(_, point)| of(point)))
+    let column = |(name, read): (&str, ReadValue)| {
+        let values: Vec<FrontierValue> = points.iter().map(|(f, point)| read(f, point)).collect();
+        let number = |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
+        let count = |v: &FrontierValue| if let FrontierValue::Count(n) = v { *n } else { None };
+        match values.first() {
+            Some(FrontierValue::Number(_)) => numbers(name, values.iter().map(number)),
+            Some(FrontierValue::Count(_)) => {
+                Column::new(name.into(), values.iter().map(count).collect::<Vec<Option<u64>>>())
+            }
+            _ => texts(name, values.iter().map(FrontierValue::to_string)),
+        }
     };
-    let whole = |name: &str, of: &dyn Fn(&FrontierCost) -> u64| {
-        let all = points.iter().map(|(_, point)| point.cost.as_ref().map(of));
-        Column::new(name.into(), all.collect::<Vec<Option<u64>>>())
-    };
-    let flags = |point: &FrontierPoint| -> String {
-        let names: Vec<&str> = point.flags.iter().copied().map(FrontierFlag::name).collect();
-        names.join(" ")
-    };
-    let seconds = points.iter().map(|(frontier, point)| {
-        let (cost, prices) = (point.cost.as_ref(), frontier.prices.as_ref());
-        cost.zip(prices).map_or(f64::NAN, |(cost, prices)| cost.seconds(prices))
-    });
-    let columns = vec![
-        texts("frontier", points.iter().map(|(frontier, _)| frontier.id.to_owned())),
-        texts("minimises", points.iter().map(|(_, point)| point.minimises.name().to_owned())),
-        texts("algorithm", points.iter().map(|(_, p)| p.algorithm.name().to_owned())),
-        counts("clients", points.iter().map(|(_, point)| point.clients)),
-        numbers("target", points.iter().map(|(_, point)| point.target)),
-        cost("step_size", &|cost| cost.step_size),
-        whole("local_steps", &|cost| cost.local_steps),
-        whole("rounds", &|cost| cost.rounds),
-        cost("communications", &|cost| cost.communications),
-        cost("gradients", &|cost| cost.gradients),
-        cost("bytes", &|cost| cost.bytes),
-        numbers("seconds", seconds),
-        texts("flag", points.iter().map(|(_, point)| flags(point))),
-    ];
-    DataFrame::new(points.len(), columns)
+    DataFrame::new(points.len(), COLUMNS.map(column).into())
 }
 
 /// Which algorithm ranks first at each point of the grid; `on_each` is the number of runs on an

@@ -43,6 +43,10 @@ pub struct ClaimKeys {
     /// The side of the dispute that it states.
     #[schemars(example = &"minus (SLIDES, RR second version)")]
     pub side: Option<String>,
+    /// Whether it is one of the answers with which the page *Which algorithm, when?* begins. Its
+    /// statement says for which N and ε it holds.
+    #[serde(default)]
+    pub answer: bool,
 }
 
 /// All claims of a manifest, left unread: their kinds are known where the manifest is planned.

@@ -2,6 +2,7 @@
 //! holding it there, over step sizes and local steps. Frontiers change no run.
 
 pub use exactfed_core::theory::frontier::FrontierAlgorithm;
+use exactfed_core::words::number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +114,18 @@ impl Objective {
             Self::Price(_) => "cost",
             Self::Budget(_) => "communications",
             Self::Seconds => "seconds",
+        }
+    }
+
+    /// What it minimises, in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::Price(price) => format!("{} × communications + oracle calls", number(price, 3)),
+            Self::Budget(budget) => format!(
+                "communications within {} times the oracle calls with which SGD reaches the smallest ε",
+                number(budget, 3)
+            ),
+            Self::Seconds => "seconds, at the prices of the manifest".to_owned(),
         }
     }
 
@@ -289,6 +302,11 @@ impl Frontier {
             (false, Some(middle)) => Objective::Price(middle),
             _ => Objective::Seconds,
         }
+    }
+
+    /// The middle budget, at least one of which there is.
+    pub fn middle_budget(&self) -> Objective {
+        Objective::Budget(self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN))
     }
 
     /// The targets, the largest first.

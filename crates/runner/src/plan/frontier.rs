@@ -147,9 +147,7 @@ impl<'a> Checker<'a> {
             ListOr::Table(powers) => self.powers(&at("local-steps"), powers),
         }
         self.positive_list(&at("price-ratios"), &frontier.price_ratios);
-        if !frontier.budgets.is_empty() {
-            self.positive_list(&at("budgets"), &frontier.budgets);
-        }
+        self.positive_list(&at("budgets"), &frontier.budgets);
         self.frontier_start(path, frontier);
     }
 

@@ -82,7 +82,7 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
 /// What the manifest asks for, as theory searches for it.
 fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
     let mut methods = frontier.algorithms.clone();
-    if !frontier.budgets.is_empty() && !methods.contains(&FrontierAlgorithm::Sgd) {
+    if !methods.contains(&FrontierAlgorithm::Sgd) {
         methods.push(FrontierAlgorithm::Sgd);
     }
     let clients = match frontier.clients.as_slice() {

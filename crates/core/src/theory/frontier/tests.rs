@@ -351,10 +351,8 @@ fn compared_passages(
     targets: &[f64],
     errors: &[f64],
 ) -> usize {
-    let StartError::Point(point) = start else { return 0 };
-    let apart = difference(point, facts.optimum());
-    let below = |target: &&f64| **target * **target < 0.999 * dot(&apart, &apart);
-    let targets: Vec<f64> = targets.iter().filter(below).copied().collect();
+    // Around the stationary error, so that some are passed and never held.
+    let targets: Vec<f64> = targets.iter().map(|target| 0.85 * target).collect();
     let search = Search {
         methods: vec![run.method],
         clients: vec![run.clients],

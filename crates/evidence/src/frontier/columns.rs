@@ -1,0 +1,63 @@
+//! The columns of the table of all points of frontiers, which `frontier.csv` and the Python package have.
+
+use super::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+
+/// A value of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrontierValue {
+    /// A text.
+    Text(String),
+    /// A number; NaN where there is none.
+    Number(f64),
+    /// A whole number.
+    Count(Option<u64>),
+}
+
+use FrontierValue::{Count, Number, Text};
+
+/// How the value of a point is read.
+pub type ReadValue = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
+
+/// The columns, with their names.
+pub const COLUMNS: [(&str, ReadValue); 18] = [
+    ("frontier", |frontier, _| Text(frontier.id.to_owned())),
+    ("minimises", |_, point| Text(point.minimises.name().to_owned())),
+    ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),
+    ("budget", |_, point| Number(point.minimises.budget().unwrap_or(f64::NAN))),
+    ("algorithm", |_, point| Text(point.algorithm.name().to_owned())),
+    ("clients", |_, point| Count(Some(point.clients))),
+    ("target", |_, point| Number(point.target)),
+    ("step_size", |_, point| number(point, |cost| cost.step_size)),
+    ("local_steps", |_, point| Count(point.cost.map(|cost| cost.local_steps))),
+    ("server_step", |_, point| number(point, |cost| cost.server_step)),
+    ("rounds", |_, point| Count(point.cost.map(|cost| cost.rounds))),
+    ("communications", |_, point| number(point, |cost| cost.communications)),
+    ("gradients", |_, point| number(point, |cost| cost.gradients)),
+    ("samples", |_, point| number(point, |cost| cost.samples)),
+    ("bytes", |_, point| number(point, |cost| cost.bytes)),
+    ("seconds", |frontier, point| {
+        let seconds = |cost: FrontierCost| Some(cost.seconds(&frontier.prices?));
+        Number(point.cost.and_then(seconds).unwrap_or(f64::NAN))
+    }),
+    ("passing", |_, point| Number(point.passing.unwrap_or(f64::NAN))),
+    ("flag", |_, point| {
+        let names: Vec<&str> = point.flags.iter().copied().map(FrontierFlag::name).collect();
+        Text(names.join(" "))
+    }),
+];
+
+fn number(point: &FrontierPoint, of: fn(&FrontierCost) -> f64) -> FrontierValue {
+    Number(point.cost.as_ref().map_or(f64::NAN, of))
+}
+
+impl std::fmt::Display for FrontierValue {
+    /// As CSV, with the digits that give the same bits when they are read; what there is not is empty.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Text(text) => f.write_str(text),
+            Number(number) if number.is_nan() => Ok(()),
+            Number(number) => write!(f, "{number:?}"),
+            Count(count) => count.map_or(Ok(()), |count| write!(f, "{count}")),
+        }
+    }
+}

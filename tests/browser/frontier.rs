@@ -26,7 +26,7 @@ fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
     for wide in [1400, 390] {
         page.browser.size(wide, 900);
         settle(&page);
-        for id in ["least", "least-local-steps", "least-step-size", "least-pareto"] {
+        for id in ["least", "least-budget", "least-local-steps", "least-step-size", "least-pareto"] {
             same_figure(&page, "x/frontier", id);
         }
     }
@@ -101,6 +101,7 @@ fn the_page_answers_as_the_table_does() {
         ("sgd", "SGD"),
         ("minibatch-sgd", "mini-batch SGD"),
         ("fedavg", "FedAvg"),
+        ("fedavg-server-step", "FedAvg with a server step"),
         ("richardson-romberg", "Richardson-Romberg"),
         ("scaffold", "Scaffold"),
     ];
@@ -119,18 +120,19 @@ fn the_page_answers_as_the_table_does() {
                             - 1.0)
                             .abs()
                             < 1e-9
-                        && row["minimises"] == "communications"
+                        && row["price"] == "100.0"
                 };
                 let row =
                     csv.iter().find(is_it).unwrap_or_else(|| panic!("{name} {clients} {target}"));
                 let expected = [
                     &row["local_steps"],
+                    &row["server_step"],
                     &row["rounds"],
                     &row["communications"],
                     &row["gradients"],
                 ];
                 let expected: Vec<f64> = expected.iter().map(|x| x.parse().unwrap()).collect();
-                assert_eq!(numbers[1..5], expected, "{label}, N = {clients}, ε = {target}");
+                assert_eq!(numbers[1..6], expected, "{label}, N = {clients}, ε = {target}");
                 compared += 1;
             }
         }
@@ -143,11 +145,20 @@ fn the_page_answers_as_the_table_does() {
         set(&page, name, value);
     }
     let seconds = table(&page);
-    assert!(seconds.windows(2).all(|pair| pair[0].1[4] <= pair[1].1[4]), "{seconds:?}");
+    assert!(seconds.windows(2).all(|pair| pair[0].1[5] <= pair[1].1[5]), "{seconds:?}");
     set(&page, "call", "0");
     assert!(
         page.text("document.querySelector('.answer').textContent").contains("must take some time")
     );
+    // The address holds the choices.
+    set(&page, "aim", "communications");
+    set(&page, "budget", "2");
+    let [address, answer] =
+        ["location.href", "document.querySelector('.answer').textContent"].map(|of| page.text(of));
+    assert!(address.ends_with("clients=10&target=0.5&least=communications&budget=2"), "{address}");
+    page.browser.open_address("about:blank");
+    page.browser.open_address(&address);
+    assert_eq!(page.text("document.querySelector('.answer').textContent"), answer);
     let console = page.browser.log("browser");
     assert!(console.is_empty(), "{console:?}");
 }

@@ -198,7 +198,6 @@ clients = [2]
 targets = { from = 0.5, to = 0.1, points = 2 }
 step-size = { from = 1e-2, to = 2.0, points = 4 }
 local-steps = { up-to = 2 }
-gradient-cap = 2.0
 radius = 2.0
 "#;
 

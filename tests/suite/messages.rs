@@ -333,7 +333,7 @@ id = "least"
 clients = [2, 10]
 targets = [0.5, 0.2]
 step-size = { from = 1e-3, to = 1.0, points = 10 }
-gradient-cap = 2.0
+budgets = [4.0]
 "#;
 
 macro_rules! frontier_snapshots {
@@ -352,14 +352,14 @@ frontier_snapshots! {
         "problem.garnet = { states = 6, actions = 2, branching = 3, features = 2, discount = 0.9, clients = 2, heterogeneity = { independent = {} }, noise = { markov = { burn-in = 5 } } }";
     frontier_above_the_start: "targets = [0.5, 0.2]" => "targets = { from = 0.1, to = 1.5, points = 3 }";
     frontier_of_half_types: "clients = [2, 10]" => "clients = [2, 5]";
-    frontier_without_cap: "gradient-cap = 2.0\n" => "";
-    frontier_cap_below_one: "gradient-cap = 2.0" => "gradient-cap = 0.5";
+    frontier_without_prices: "budgets = [4.0]" => "price-ratios = []";
+    frontier_budget_below_zero: "budgets = [4.0]" => "budgets = [-0.5]";
     frontier_of_one_step_size: "{ from = 1e-3, to = 1.0, points = 10 }" => "{ from = 1.0, to = 1.0, points = 1 }";
     frontier_with_unknown_key: "{ from = 1e-3, to = 1.0, points = 10 }" => "{ from = 1e-3, to = 1.0, ponts = 10 }";
     frontier_of_unknown_algorithm: "clients = [2, 10]" => "algorithms = [\"fedavgg\"]";
-    frontier_start_of_no_runs: "gradient-cap = 2.0" => "gradient-cap = 2.0\nstart = \"runs\"";
+    frontier_start_of_no_runs: "budgets = [4.0]" => "start = \"runs\"";
     frontier_over_an_axis: "dimension = 2," => "dimension = [2, 3],";
-    frontier_claims: "gradient-cap = 2.0" => "gradient-cap = 2.0
+    frontier_claims: "budgets = [4.0]" => "budgets = [4.0]
 [[claim.frontier-slope]]
 id = \"a\"
 statement = \"s\"
@@ -370,7 +370,8 @@ margin = 0.1
 [[claim.frontier-less]]
 id = \"b\"
 statement = \"s\"
-of = { algorithm = \"scaffold-rr\", clients = [3] }
+of = { algorithm = \"scaffold-rr\", clients = [3], budgets = [3] }
+quantity = \"cost\"
 than = \"scaffold-rr\"
 ";
     nothing_to_run: "[[frontier]]" => "[[frontie]]";

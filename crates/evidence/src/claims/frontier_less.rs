@@ -12,8 +12,8 @@ use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A number of a frontier is at most `factor` times that of another algorithm, for each number of
-/// clients and target that both reach.
+/// A number of a frontier is at most `factor` times that of another algorithm, or of every other, at each
+/// point that both reach.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FrontierLessKeys {
@@ -23,8 +23,8 @@ pub struct FrontierLessKeys {
     /// The points.
     #[schemars(example = serde_json::json!({ "algorithm": "scaffold" }))]
     pub of: FrontierPoints,
-    /// The algorithm that it is compared with.
-    pub than: FrontierAlgorithm,
+    /// The algorithm that it is compared with; by default every other algorithm of the frontier.
+    pub than: Option<FrontierAlgorithm>,
     /// The number.
     #[serde(default)]
     pub quantity: FrontierQuantity,
@@ -38,11 +38,11 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);
-        if let Some(frontier) = found {
-            has_algorithm(table, "than", frontier, claim.than);
+        if let Some((frontier, than)) = found.zip(claim.than) {
+            has_algorithm(table, "than", frontier, than);
         }
         let message = "an algorithm would be compared with itself";
-        table.require(claim.of.algorithm != claim.than, "than", message);
+        table.require(Some(claim.of.algorithm) != claim.than, "than", message);
     }
 }
 
@@ -57,17 +57,24 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         if let Some(frontier) = judge.frontier(&self.frontier) {
             for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
-                let is_same =
-                    |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                let other = frontier.points(best.minimises, self.than).find(is_same);
+                let value = |cost: &FrontierCost| quantity_at(frontier, best, cost, self.quantity);
+                let of_other = |algorithm: &FrontierAlgorithm| {
+                    let is_same =
+                        |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
+                    let other = frontier.points(best.minimises, *algorithm).find(is_same)?;
+                    value(&other.cost?)
+                };
+                let is_other = |a: &&FrontierAlgorithm| match self.than {
+                    Some(than) => **a == than,
+                    None => **a != self.of.algorithm,
+                };
+                let others = frontier.algorithms.iter().filter(is_other).filter_map(of_other);
                 let name = place(best);
-                let Some(other) = other.and_then(|other| other.cost) else {
-                    parts.outside.push(format!("{name}: {} does not reach it", self.than.label()));
+                let Some(other) = others.min_by(f64::total_cmp) else {
+                    parts.outside.push(format!("{name}: {} does not reach it", self.others()));
                     continue;
                 };
-                let value = |cost: &FrontierCost| quantity_at(frontier, best, cost, self.quantity);
-                let ratio = value(&cost).zip(value(&other));
-                let found = ratio.map(|(own, other)| exact(libm::log(own / other), region));
+                let found = value(&cost).map(|own| exact(libm::log(own / other), region));
                 parts.add(name, found, "there are no prices");
             }
         }
@@ -77,13 +84,21 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
             "{} of {} ≤ {factor}that of {}",
             self.quantity.words(),
             points_text(&self.of),
-            self.than.label()
+            self.others()
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
         let own = self.of.algorithm;
-        vec![WrongResult::FrontierExchanged(own, self.than), WrongResult::FrontierDoubled(own)]
+        let exchanged = self.than.map(|than| WrongResult::FrontierExchanged(own, than));
+        exchanged.into_iter().chain([WrongResult::FrontierDoubled(own)]).collect()
+    }
+}
+
+impl FrontierLessKeys {
+    /// What it is compared with, in words.
+    fn others(&self) -> &'static str {
+        self.than.map_or("every other algorithm", FrontierAlgorithm::label)
     }
 }

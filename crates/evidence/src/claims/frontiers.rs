@@ -5,7 +5,7 @@ use super::kind::WrongResult;
 use super::text::number_text;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
-use exactfed_core::words::{joined, readable, thousands};
+use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
     Frontier, FrontierAlgorithm, FrontierQuantity, Objective,
 };
@@ -15,6 +15,8 @@ use serde::Deserialize;
 
 /// Examples for the documentation.
 const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
+const EXAMPLE_PRICES: [f64; 2] = [100.0, 1000.0];
+const EXAMPLE_BUDGETS: [f64; 1] = [4.0];
 
 /// Points of a frontier: an algorithm at some numbers of clients and targets.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -32,21 +34,24 @@ pub struct FrontierPoints {
     /// Only targets of at least this.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
     pub smallest_target: Option<f64>,
-    /// The price of a communication in oracle calls at which the cost is least, one of the frontier's
-    /// `price-ratios`.
-    #[schemars(example = 1000.0)]
-    pub price: Option<f64>,
-    /// The budget of oracle calls within which the communications are fewest, one of the frontier's
-    /// `budgets`. Without a price and a budget, claims are about the middle price, or about seconds
-    /// where the manifest has prices.
-    #[schemars(example = 4.0)]
-    pub budget: Option<f64>,
+    /// Prices of a communication in oracle calls at which the cost is least, of the frontier's `price-ratios`.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_PRICES)]
+    pub prices: Vec<f64>,
+    /// Budgets of oracle calls within which the communications are fewest, of the frontier's `budgets`.
+    /// Without prices and budgets, claims are about the middle price, or about seconds where the manifest has
+    /// prices.
+    #[serde(default)]
+    #[schemars(example = EXAMPLE_BUDGETS)]
+    pub budgets: Vec<f64>,
 }
 
 impl FrontierPoints {
     /// What is least at the points.
-    pub fn objective(&self, lead: Objective) -> Objective {
-        self.price.map(Objective::Price).or(self.budget.map(Objective::Budget)).unwrap_or(lead)
+    pub fn objectives(&self, lead: Objective) -> Vec<Objective> {
+        let prices = self.prices.iter().copied().map(Objective::Price);
+        let all: Vec<_> = prices.chain(self.budgets.iter().copied().map(Objective::Budget)).collect();
+        if all.is_empty() { vec![lead] } else { all }
     }
 }
 
@@ -75,21 +80,20 @@ pub fn check_points<'a>(
         let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
         table.require(known, "of.clients", message);
     }
-    for (key, value, known) in [
-        ("of.price", of.price, &frontier.price_ratios),
-        ("of.budget", of.budget, &frontier.budgets),
+    for (key, values, known) in [
+        ("of.prices", &of.prices, &frontier.price_ratios),
+        ("of.budgets", &of.budgets, &frontier.budgets),
     ] {
-        if let Some(value) = value.filter(|value| !known.contains(value)) {
+        for value in values.iter().filter(|value| !known.contains(value)) {
             let names: Vec<String> = known.iter().copied().map(number_text).collect();
             let message = format!("the frontier \"{}\" has no {value}", frontier.id);
             table.note(key, message, |d| d.allowing(names.join(", ")));
         }
     }
-    let message = "write one of `price` and `budget`";
-    table.require(of.price.is_none() || of.budget.is_none(), "of.budget", message);
-    let lead = frontier.lead(table.manifest().prices.is_some());
-    let is_at_price = quantity != FrontierQuantity::Cost || of.objective(lead).price().is_some();
-    table.require(is_at_price, "quantity", "a cost is at a price: write `price` in `of`");
+    let objectives = of.objectives(frontier.lead(table.manifest().prices.is_some()));
+    let is_at_price = objectives.iter().all(|objective| objective.price().is_some());
+    let message = "a cost is at a price: write `prices` in `of`";
+    table.require(is_at_price || quantity != FrontierQuantity::Cost, "quantity", message);
     let is_priced = quantity != FrontierQuantity::Seconds || table.manifest().prices.is_some();
     table.require(is_priced, "quantity", "`seconds` needs prices: write a table [prices]");
     Some(frontier)
@@ -126,9 +130,14 @@ pub fn exact(estimate: f64, region: Region) -> Evidence {
     Evidence { n: 0, ..Evidence::exact(estimate, region) }
 }
 
-/// N and ε of a point.
+/// N, ε and the price or the budget of a point.
 pub fn place(best: &FrontierPoint) -> String {
-    format!("{}, ε = {}", clients_text(best.clients), readable(best.target, 3))
+    let least = match best.minimises {
+        Objective::Price(price) => format!(", price {}", number(price, 3)),
+        Objective::Budget(budget) => format!(", budget {}", number(budget, 3)),
+        Objective::Seconds => String::new(),
+    };
+    format!("{}, ε = {}{least}", clients_text(best.clients), readable(best.target, 3))
 }
 
 pub fn clients_text(clients: u64) -> String {
@@ -157,10 +166,12 @@ pub fn points_text(of: &FrontierPoints) -> String {
         (None, Some(high)) => format!("ε ≤ {}", number_text(high)),
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
-    let price = of.price.map(|price| format!("at the price {}", number_text(price)));
-    let budget = of.budget.map(|b| format!("within {} times SGD's oracle calls", number_text(b)));
-    let least = price.or(budget).unwrap_or_default();
-    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
+    let texts = |all: &[f64]| all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ");
+    let prices = format!("at the price {}", texts(&of.prices));
+    let budgets = format!("within {} times SGD's oracle calls", texts(&of.budgets));
+    let least = [(&of.prices, prices), (&of.budgets, budgets)];
+    let least = least.map(|(all, text)| if all.is_empty() { String::new() } else { text });
+    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least[0], &least[1]])])
 }
 
 /// A number of a point of a frontier.
@@ -186,7 +197,8 @@ impl<'a> Judge<'a> {
         parts: &mut Parts,
     ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
         let mut usable = Vec::new();
-        let points = frontier.points(of.objective(frontier.lead), of.algorithm);
+        let objectives = of.objectives(frontier.lead);
+        let points = objectives.iter().flat_map(|least| frontier.points(*least, of.algorithm));
         for best in points.filter(|best| is_meant(best, of)) {
             match best.cost {
                 None => parts.untested.push(format!("{}: {NOT_REACHED}", place(best))),

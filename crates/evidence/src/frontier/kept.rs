@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn points_come_back_as_they_were() {
-        let point = |method, edge| Reached {
+        let point = |method, edge: Option<RangeEnd>| Reached {
             method,
             clients: 10_000,
             target: 0.1 + 0.2,

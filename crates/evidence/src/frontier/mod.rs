@@ -128,6 +128,8 @@ pub enum FrontierFlag {
     StepSizeFrom,
     /// The step size is the largest that was tried.
     StepSizeTo,
+    /// The server step is the largest that was tried.
+    ServerStep,
 }
 
 impl FrontierFlag {
@@ -140,6 +142,7 @@ impl FrontierFlag {
             Self::LocalSteps => "local-steps-edge",
             Self::StepSizeFrom => "step-size-lower-edge",
             Self::StepSizeTo => "step-size-upper-edge",
+            Self::ServerStep => "server-step-edge",
         }
     }
 
@@ -152,12 +155,13 @@ impl FrontierFlag {
             Self::LocalSteps => "H or batch is the largest tried",
             Self::StepSizeFrom => "γ is the smallest tried",
             Self::StepSizeTo => "γ is the largest tried",
+            Self::ServerStep => "the server step is the largest tried",
         }
     }
 
     /// Whether a wider range could give a smaller number.
     pub fn is_edge(self) -> bool {
-        matches!(self, Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo)
+        !matches!(self, Self::Infeasible | Self::OverBudget | Self::Budget)
     }
 }
 
@@ -429,6 +433,9 @@ impl<'a> ComputedFrontier<'a> {
                     (at_most && algorithm != FrontierAlgorithm::Sgd)
                         .then_some(FrontierFlag::LocalSteps),
                 );
+                let steps = algorithm.server_steps();
+                let is_last = steps.len() > 1 && steps.last() == Some(&best.server_step);
+                flags.extend(is_last.then_some(FrontierFlag::ServerStep));
                 flags.extend(best.edge.map(|edge| match edge {
                     RangeEnd::From => FrontierFlag::StepSizeFrom,
                     RangeEnd::To => FrontierFlag::StepSizeTo,

@@ -129,7 +129,7 @@ impl FrontierAlgorithm {
     /// the clients' ends.
     pub fn server_steps(self) -> &'static [f64] {
         match self {
-            Self::FedavgServerStep => &[0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0],
+            Self::FedavgServerStep => &[1.0, 2.0, 4.0, 8.0, 32.0, 128.0],
             _ => &[1.0],
         }
     }

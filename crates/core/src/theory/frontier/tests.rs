@@ -173,10 +173,45 @@ fn passages(errors: &[f64], target: f64) -> (Option<usize>, Option<usize>) {
     ((held <= errors.len() / 2).then_some(held), first)
 }
 
+/// The fewest rounds, the error after them, γ and the server step.
+type BruteForce = (u64, f64, f64, f64);
+
+/// The rounds that brute force sees.
+const ROUNDS: usize = 3000;
+
+/// What is best to stay below each target, and to come below it.
+fn by_brute_force(
+    facts: &dyn Facts,
+    search: &Search,
+    method: FrontierAlgorithm,
+    clients: u64,
+    local_steps: u64,
+) -> Vec<[Option<BruteForce>; 2]> {
+    let mut best = vec![[None; 2]; search.targets.len()];
+    let range = &search.step_sizes;
+    let steps = (0..range.points)
+        .flat_map(|i| method.server_steps().iter().map(move |&server| (range.nth(i), server)));
+    for (step_size, server_step) in steps {
+        let run = MethodRun { method, clients, local_steps, step_size, server_step };
+        let errors = errors(facts, &run, &search.start, ROUNDS).unwrap();
+        for (best, &target) in best.iter_mut().zip(&search.targets) {
+            let (held, first) = passages(&errors, target);
+            let first = first.filter(|first| *first <= MOST_PASSING as usize);
+            for (best, rounds) in best.iter_mut().zip([held, first]) {
+                let Some(rounds) = rounds else { continue };
+                let key = (rounds as u64, errors[rounds], step_size, server_step);
+                if best.is_none_or(|best| key < best) {
+                    *best = Some(key);
+                }
+            }
+        }
+    }
+    best
+}
+
 /// The search finds what all step sizes and rounds, one by one, contain.
 #[test]
 fn the_search_equals_brute_force() {
-    const ROUNDS: usize = 3000;
     let problems: [Box<dyn Facts>; 5] = [
         Box::new(quadratic(2)),
         Box::new(quadratic(4)),
@@ -196,26 +231,7 @@ fn the_search_equals_brute_force() {
             for (&clients, &local_steps) in
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {
-                // The fewest rounds, the error after them and γ, to stay and to come below.
-                let mut best = vec![[None; 2]; settings.targets.len()];
-                let range = &settings.step_sizes;
-                let steps = (0..range.points)
-                    .flat_map(|i| method.server_steps().iter().map(move |&s| (range.nth(i), s)));
-                for (step_size, server_step) in steps {
-                    let run = MethodRun { method, clients, local_steps, step_size, server_step };
-                    let errors = errors(facts.as_ref(), &run, &settings.start, ROUNDS).unwrap();
-                    for (best, &target) in best.iter_mut().zip(&settings.targets) {
-                        let (held, first) = passages(&errors, target);
-                        let first = first.filter(|first| *first <= MOST_PASSING as usize);
-                        for (best, rounds) in best.iter_mut().zip([held, first]) {
-                            let Some(rounds) = rounds else { continue };
-                            let key = (rounds as u64, errors[rounds], step_size, server_step);
-                            if best.is_none_or(|best| key < best) {
-                                *best = Some(key);
-                            }
-                        }
-                    }
-                }
+                let best = by_brute_force(facts.as_ref(), &settings, method, clients, local_steps);
                 for (&[held, first], &target) in best.iter().zip(&settings.targets) {
                     let of = |is_held: bool| {
                         let is_same = |r: &&Reached| {
@@ -231,7 +247,7 @@ fn the_search_equals_brute_force() {
                     let settings = |(rounds, _, step, server)| (rounds, step, server);
                     assert_eq!(of(true), held.map(settings), "{what}");
                     let is_fewer =
-                        |first: &(u64, f64, f64, f64)| held.is_none_or(|h| first.0 < h.0);
+                        |first: &BruteForce| held.is_none_or(|h| first.0 < h.0);
                     assert_eq!(of(false), first.filter(is_fewer).map(settings), "{what}, passing");
                     compared += usize::from(held.is_some());
                 }

@@ -159,9 +159,10 @@ impl FrontierFlag {
         }
     }
 
-    /// Whether a wider range could give a smaller number.
+    /// Whether a wider range of γ or H could give a smaller number. Among large server steps it does not: FedAvg goes
+    /// over into mini-batch SGD.
     pub fn is_edge(self) -> bool {
-        !matches!(self, Self::Infeasible | Self::OverBudget | Self::Budget)
+        matches!(self, Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo)
     }
 }
 

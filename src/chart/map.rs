@@ -65,7 +65,7 @@ fn draw_square(
         chart.draw_series([outline])?;
     }
     let mut lines = square.lines();
-    let mut top = 0.72;
+    let mut top = if lines.len() > 1 { 0.72 } else { 0.5 };
     if tall < LINE * lines.len() as f64 + 4.0 {
         // There is room for one line.
         let end = |line: &String| {

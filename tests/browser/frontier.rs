@@ -101,7 +101,7 @@ fn the_page_answers_as_the_table_does() {
         ("sgd", "SGD"),
         ("minibatch-sgd", "mini-batch SGD"),
         ("fedavg", "FedAvg"),
-        ("fedavg-server-step", "FedAvg with a server step"),
+        ("fedavg-server-step", "FedAvg, server step"),
         ("richardson-romberg", "Richardson-Romberg"),
         ("scaffold", "Scaffold"),
     ];

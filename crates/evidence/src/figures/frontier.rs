@@ -288,7 +288,7 @@ impl ComputedFrontier<'_> {
             let squares: Vec<Vec<Square>> = priced().enumerate().map(column).collect();
             Map {
                 title: format!("N = {}", thousands(*clients as usize)),
-                x: priced().filter_map(|o| o.price()).map(|price| number(price, 2)).collect(),
+                x: priced().filter_map(|o| o.price()).map(|price| number(price, 1)).collect(),
                 y: self.targets.iter().rev().map(|target| readable(*target, 2)).collect(),
                 squares: squares.concat(),
             }
@@ -313,14 +313,15 @@ fn ranking(
 ) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
     let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
-    let lead = match ranked.lead() {
-        Some(estimate) if ranked.tied == 1 => {
+    let (lead, color) = match ranked.lead() {
+        _ if ranked.tied > 1 => (Lead::Tie, Color::Neutral),
+        _ if !ranked.is_ahead() => (Lead::Round, Color::Neutral),
+        None => (Lead::Alone, color(first)),
+        Some(estimate) => {
             let (low, high) = (f64::NAN, f64::NAN);
-            Lead::Ratio(Ratio { estimate, low, high, p: 0.0 })
+            (Lead::Ratio(Ratio { estimate, low, high, p: 0.0 }), color(first))
         }
-        _ => Lead::Alone,
     };
-    let color = if ranked.is_ahead() { color(first) } else { Color::Neutral };
     Some(Ranking { leaders, color, lead })
 }
 

@@ -79,6 +79,10 @@ pub enum Lead {
     OthersDiverged,
     /// There is no other algorithm at this grid point, or none whose runs reach the cost.
     Alone,
+    /// Several exact values are the same.
+    Tie,
+    /// The first is exactly ahead, by a round at most.
+    Round,
 }
 
 /// Algorithms that a square has room for.
@@ -103,12 +107,14 @@ impl Ranking {
             }
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::Alone => vec!["alone".into()],
+            Lead::Tie => Vec::new(),
+            Lead::Round => vec!["by a round".into()],
         }
     }
 
     /// Whether one algorithm is separated from all others.
     pub fn is_separated(&self) -> bool {
-        self.leaders.len() == 1 && self.lead != Lead::Alone
+        self.leaders.len() == 1 && !matches!(self.lead, Lead::Alone | Lead::Round)
     }
 
     /// Whether the next is as good as the first to two digits, so that the ratio says nothing.
@@ -121,6 +127,11 @@ impl Ranking {
     }
 
     fn lines(&self) -> Vec<String> {
+        match self.lead {
+            Lead::Tie => return vec![format!("tie of {}", self.leaders.len())],
+            Lead::Round => return self.leaders.clone(),
+            _ => (),
+        }
         let mut lines = self.leaders.clone();
         if lines.len() > MOST_NAMES {
             let more = lines.len() - (MOST_NAMES - 1);

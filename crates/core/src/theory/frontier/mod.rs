@@ -101,8 +101,8 @@ impl FrontierAlgorithm {
             Self::Scaffold => "Scaffold",
             Self::ScaffoldRr => "Scaffold-RR",
             Self::Scaffnew => "Scaffnew",
-            Self::FedavgServerStep => "FedAvg with a server step",
-            Self::RichardsonRombergIndependent => "Richardson-Romberg, independent draws",
+            Self::FedavgServerStep => "FedAvg, server step",
+            Self::RichardsonRombergIndependent => "Richardson-Romberg, own draws",
         }
     }
 

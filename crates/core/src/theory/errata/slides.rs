@@ -170,7 +170,7 @@ mod tests {
         // What the derivation needs: (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
         for steps in (1..2000).map(f64::from) {
             let variates = (steps - 1.0) * (2.0 * steps - 1.0) / (6.0 * steps * steps);
-            assert!(variates <= (1.0 - 1.0 / steps).powf(steps), "{steps}");
+            assert!(variates <= libm::pow(1.0 - 1.0 / steps, steps), "{steps}");
         }
     }
 }

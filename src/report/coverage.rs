@@ -3,9 +3,7 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::evidence::errata::{
-    CounterexampleNumbers, Erratum, ErratumClass, SourceErrata, errata,
-};
+use crate::evidence::errata::{CounterexampleNumbers, Erratum, ErratumClass, SourceErrata, errata};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
 use exactfed_core::words::joined;

@@ -1,8 +1,9 @@
-// Words, verdicts and choices filter cards and claims; the address keeps what is chosen.
+// Words, verdicts (or classes) and choices filter cards, claims and errata; the address keeps what is chosen.
 const finder = document.querySelector(".finder"), found = [...document.querySelectorAll("main [data-words]")];
 if (finder && found.length > 1) {
   const [words, status, clear] = ["input", "[role=status]", ".clear"].map(query => finder.querySelector(query));
   const verdicts = [...finder.querySelectorAll("[aria-pressed]")], selects = [...finder.querySelectorAll("select")];
+  const kind = verdicts[0]?.name ?? "verdict";
   const texts = new Map(found.map(item => [item, `${item.textContent} ${item.dataset.words}`.toLowerCase()]));
   const isPressed = button => button.ariaPressed === "true";
   const apply = () => {
@@ -11,7 +12,7 @@ if (finder && found.length > 1) {
     const has = (item, name, value) => item.dataset[name].split(" ").includes(value);
     for (const item of found) {
       item.hidden = !wanted.every(word => texts.get(item).includes(word))
-        || pressed.length > 0 && !pressed.some(verdict => has(item, "verdict", verdict))
+        || pressed.length > 0 && !pressed.some(verdict => has(item, kind, verdict))
         || !chosen.every(select => has(item, select.name, select.value));
     }
     for (const group of document.querySelectorAll("[data-group]")) group.hidden = !group.querySelector("[data-words]:not([hidden])");
@@ -23,16 +24,16 @@ if (finder && found.length > 1) {
   const keep = () => {
     const { pressed, chosen } = apply(), state = new URLSearchParams();
     if (words.value.trim()) state.set("q", words.value.trim());
-    for (const verdict of pressed) state.append("verdict", verdict);
+    for (const verdict of pressed) state.append(kind, verdict);
     for (const select of chosen) state.set(select.name, select.value);
     history.replaceState(null, "", clear.hidden ? location.pathname + location.search : `#${state}`);
   };
   // A fragment that names no filter is a place on the page.
   const restore = () => {
-    const state = new URLSearchParams(location.hash.slice(1)), names = ["q", "verdict", ...selects.map(select => select.name)];
+    const state = new URLSearchParams(location.hash.slice(1)), names = ["q", kind, ...selects.map(select => select.name)];
     if (location.hash && !names.some(name => state.has(name))) return;
     words.value = state.get("q") ?? "";
-    for (const button of verdicts) button.ariaPressed = String(state.getAll("verdict").includes(button.value));
+    for (const button of verdicts) button.ariaPressed = String(state.getAll(kind).includes(button.value));
     for (const select of selects) {
       select.value = state.get(select.name) ?? "";
       if (select.selectedIndex < 0) select.value = "";

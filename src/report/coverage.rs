@@ -3,7 +3,7 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::evidence::errata::{CounterexampleNumbers, Erratum, Gravity, SourceErrata, errata};
+use crate::evidence::errata::{CounterexampleNumbers, Erratum, ErratumClass, SourceErrata, errata};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
 use exactfed_core::words::joined;
@@ -71,7 +71,7 @@ struct ErrataOfSource {
     name: String,
     /// Which text of it was compared.
     compared: &'static str,
-    /// Those on which results depend first.
+    /// By class, results first.
     errata: Vec<ErratumText>,
 }
 
@@ -80,8 +80,8 @@ struct ErrataOfSource {
 pub struct Errata {
     sources: Vec<ErrataOfSource>,
     count: usize,
-    /// Slips of notation among them.
-    slips: usize,
+    /// The classes, each with the number of its entries.
+    classes: Vec<(ErratumClass, usize)>,
 }
 
 fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
@@ -159,15 +159,22 @@ impl Errata {
         };
         let of_source = |source: &'static SourceErrata| {
             let mut errata: Vec<ErratumText> = source.errata.iter().map(text).collect();
-            errata.sort_by_key(|text| text.erratum.gravity);
+            errata.sort_by_key(|text| text.erratum.class);
             let publication = SOURCES.iter().find(|known| known.key == source.source)?;
             let (key, name) = (publication.key, publication.authors_and_year());
             Some(ErrataOfSource { key, name, compared: &source.compared, errata })
         };
         let sources: Vec<ErrataOfSource> = errata().iter().filter_map(of_source).collect();
         let texts = || sources.iter().flat_map(|source| &source.errata);
-        let is_slip = |text: &&ErratumText| text.erratum.gravity == Gravity::Slip;
-        let (count, slips) = (texts().count(), texts().filter(is_slip).count());
-        Some(Self { sources, count, slips })
+        let mut classes: Vec<(ErratumClass, usize)> = Vec::new();
+        for class in texts().map(|text| text.erratum.class) {
+            match classes.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, count)) => *count += 1,
+                None => classes.push((class, 1)),
+            }
+        }
+        classes.sort();
+        let count = texts().count();
+        Some(Self { sources, count, classes })
     }
 }

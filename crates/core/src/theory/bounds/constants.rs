@@ -251,7 +251,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     }
     let mut there = difference(facts.local_optimum(c), facts.optimum());
     there.push(1.0);
-    let at_local = map(&there, &there)?;
+    let at_local = map(&there, &there)?.max(0.0);
     // E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
     let cross = (0..d).map(|j| map(&unit(j), &there)).collect::<Option<Vec<f64>>>()?;
     let multiplicative = spread.symmetric_extremes()?.0.max(0.0);

@@ -25,7 +25,14 @@ fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
-pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
+/// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
+pub fn theorem_a5(
+    facts: &dyn Facts,
+    constants: &Constants,
+    setup: &RunSetup,
+    quantity: Bounded,
+    printed: bool,
+) -> Bound {
     let (check, moments) = stated("SCAFFLSA Theorem 4.1", constants, setup);
     let value = check.then(|| {
         let m = moments?;
@@ -37,30 +44,45 @@ pub fn theorem_a5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) ->
         let spread = libm::sqrt(2.0 * eta * m.v_heter / (n * a));
         let rho = libm::sqrt(dot(&map.rho, &map.rho));
         let apart = 1.0 - q;
-        let fluctuation = eta * libm::sqrt(h * m.multiplicative / n) * rho * q
-            / ((1.0 - eta * a) * apart * libm::sqrt(apart));
+        let fluctuation = match printed {
+            true => 2.0 * libm::sqrt(m.multiplicative / (h * n)) * rho / a,
+            false => {
+                eta * libm::sqrt(h * m.multiplicative / n) * rho * q
+                    / ((1.0 - eta * a) * apart * libm::sqrt(apart))
+            }
+        };
         let start = decay(eta * a, setup.steps()) * libm::sqrt(setup.start_sq_error);
-        let total = noise + spread + fluctuation + start + transient(&map, setup.rounds)?;
+        let (gone, left) = transient(&map, setup.rounds)?;
+        let between = if quantity == Bounded::SqError { gone } else { left };
+        let total = noise + spread + fluctuation + start + between;
         Some(total * total)
     });
-    Bound {
-        name: "SCAFFLSA, Theorem 4.1 (A.5)",
-        formula: "(√(ησ_ε/(aN(1 − e⁻²))) + √(2ηv/(aN)) + η√(H‖Σ_Ã‖/N)‖ρ̄‖q/((1 − ηa)(1 − q)^{3/2}) \
-                  + (1 − ηa)^{tH}‖θ_0 − θ*‖ + ‖Σ_{s<t} Γ̄ˢρ̄‖)², q = (1 − ηa)^H",
-        quantity: Bounded::SqError,
-        proved: true,
-        value,
-    }
+    let (name, formula) = match (quantity, printed) {
+        (Bounded::SqError, _) => (
+            "SCAFFLSA, Theorem 4.1 (A.5)",
+            "(√(ησ_ε/(aN(1 − e⁻²))) + √(2ηv/(aN)) + η√(H‖Σ_Ã‖/N)‖ρ̄‖q/((1 − ηa)(1 − q)^{3/2}) \
+             + (1 − ηa)^{tH}‖θ_0 − θ*‖ + ‖Σ_{s<t} Γ̄ˢρ̄‖)², q = (1 − ηa)^H",
+        ),
+        (_, false) => (
+            "SCAFFLSA, Theorem 4.1 (A.5) around the limit",
+            "the same with ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖ as its last term",
+        ),
+        (_, true) => (
+            "SCAFFLSA, Theorem 4.1 (A.5) as printed",
+            "the same with 2√(‖Σ_Ã‖/(HN))‖ρ̄‖/a as its third term",
+        ),
+    };
+    Bound { name, formula, quantity, proved: !printed, value }
 }
 
-/// ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖.
-fn transient(map: &RoundMap, rounds: u64) -> Option<f64> {
+/// ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖, and ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖.
+fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
     let d = map.rho.len();
     let mut left = solve(&Matrix::identity(d).plus(-1.0, &map.gamma), &map.rho).ok()?;
     let gone = map.gamma.power(rounds).apply(&left);
     axpy(-1.0, &gone, &mut left);
-    let square = dot(&left, &left);
-    square.is_finite().then(|| libm::sqrt(square))
+    let norms = (libm::sqrt(dot(&left, &left)), libm::sqrt(dot(&gone, &gone)));
+    norms.0.is_finite().then_some(norms)
 }
 
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)

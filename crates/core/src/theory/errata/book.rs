@@ -32,12 +32,6 @@ fn step_counted_twice() -> CounterexampleNumbers {
     }
 }
 
-/// Below (5.25) E 1_{k,i} is printed as K/L, which is above 1; it is L/K, as (5.8) and step (a) have it.
-fn participation() -> CounterexampleNumbers {
-    let (k, l) = (2.0, 1.0);
-    CounterexampleNumbers { printed: k / l, holds: l / k }
-}
-
 /// The K and L of the instance of (5.41).
 const SAMPLED: (f64, f64) = (4.0, 1.0);
 
@@ -116,7 +110,6 @@ fn small_enough() -> CounterexampleNumbers {
 pub const NUMBERS: &[NumbersById] = &[
     ("iterated-factor", iterated_factor),
     ("step-counted-twice", step_counted_twice),
-    ("participation", participation),
     ("mean-over-the-cohort", mean_over_the_cohort),
     ("gradient-of-a-square", gradient_of_a_square),
     ("rate-of-a-client", rate_of_a_client),
@@ -146,11 +139,6 @@ mod tests {
         assert!((found.printed - found.holds).abs() > 0.02, "{found:?}");
         let corrected = 1.0 - 0.5 - 0.5 * perturbation(0.5, 2);
         assert!((corrected - found.holds).abs() < 1e-15);
-    }
-
-    #[test]
-    fn a_probability_is_at_most_one() {
-        assert!(participation().printed > 1.0 && participation().holds == 0.5);
     }
 
     #[test]

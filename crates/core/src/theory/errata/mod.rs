@@ -12,22 +12,21 @@ mod slides;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-/// How much depends on an error.
+/// What kind of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Gravity {
-    /// A stated result is wrong, or weaker than its proof allows.
-    #[serde(rename = "a stated result")]
+pub enum ErratumClass {
+    /// A statement of the source is false as it stands.
+    #[serde(rename = "a stated result fails")]
     Result,
-    /// A step of a proof is wrong, and the results stand.
-    #[serde(rename = "a step of a proof")]
-    Step,
-    /// An assumption, a definition or a remark is wrong, and the results stand or fall with how it
-    /// is read.
-    #[serde(rename = "an assumption, a definition or a remark")]
-    Remark,
-    /// A slip of notation, which the context corrects.
-    #[serde(rename = "a slip of notation")]
-    Slip,
+    /// A step does not follow; what it serves was not found to be false.
+    #[serde(rename = "a proof has a gap")]
+    Proof,
+    /// A remark, an assumption or a summary says more than is proved, or than is true.
+    #[serde(rename = "a sentence overstates")]
+    Sentence,
+    /// A symbol is wrong, and the context corrects it.
+    #[serde(rename = "notation")]
+    Notation,
 }
 
 /// The errors of a source.
@@ -47,8 +46,8 @@ pub struct SourceErrata {
 pub struct Erratum {
     /// Where it stands, with the version where versions differ.
     pub place: String,
-    /// How much depends on it.
-    pub gravity: Gravity,
+    /// What kind of error it is.
+    pub class: ErratumClass,
     /// Whether it hangs on one symbol of a text that a machine read from a PDF, so that the fault may
     /// be one of the reading.
     #[serde(default)]
@@ -59,12 +58,21 @@ pub struct Erratum {
     pub holds: String,
     /// What follows for a reader or an author.
     pub consequence: String,
+    /// What a careful author would change, in one sentence.
+    pub change: String,
+    /// Whether it is in the published version too.
+    #[serde(default = "unread")]
+    pub published: String,
     /// Exact numbers of instances; empty where runs or the text show it.
     #[serde(default)]
     pub counterexamples: Vec<Counterexample>,
     /// Claims that show it, as `experiment#claim`.
     #[serde(default)]
     pub claims: Vec<String>,
+}
+
+fn unread() -> String {
+    "unknown: it was not read".into()
 }
 
 /// A number of an instance that contradicts what is printed.
@@ -136,7 +144,8 @@ mod tests {
             let mut places = HashSet::new();
             for erratum in errata {
                 assert!(places.insert(&erratum.place), "{} twice", erratum.place);
-                for text in [&erratum.printed, &erratum.holds, &erratum.consequence] {
+                let Erratum { printed, holds, consequence, change, .. } = erratum;
+                for text in [printed, holds, consequence, change] {
                     assert!(text.ends_with(['.', ')', '”']), "{text}");
                     assert_eq!(text.matches('“').count(), text.matches('”').count(), "{text}");
                 }

@@ -1,5 +1,6 @@
 //! Errors in SLIDES.
 
+use super::rr::ManyClients;
 use super::{CounterexampleNumbers, NumbersById};
 use crate::linalg::Matrix;
 use crate::problem::arrays::NoFiles;
@@ -85,11 +86,38 @@ fn remainder_of_fedavg() -> CounterexampleNumbers {
     CounterexampleNumbers { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
 }
 
+/// One round of Scaffold for f_c(x) = a_c x²/2, a = 1 and 3, without noise, from x = 1 and ξ = 0 = ξ*: x² and Σ_c ξ_c².
+fn round_of_scaffold(step: f64, steps: u32) -> (f64, f64) {
+    let ends = [1.0, 3.0].map(|a| libm::pow(1.0 - step * a, f64::from(steps)));
+    let x = 0.5 * (ends[0] + ends[1]);
+    let variates = ends.map(|end| (x - end) / (step * f64::from(steps)));
+    (x * x, variates[0] * variates[0] + variates[1] * variates[1])
+}
+
+/// ‖(x, ξ_1, ξ_2)‖² after that round, as a multiple of (1 − γμ)^H.
+fn joint_contraction(step: f64, steps: u32) -> CounterexampleNumbers {
+    let (point, variates) = round_of_scaffold(step, steps);
+    let allowed = libm::pow(1.0 - step, f64::from(steps));
+    CounterexampleNumbers { printed: 1.0, holds: (point + variates) / allowed }
+}
+
+/// At γH = 0.2: with H = 6 against H = 2.
+fn remainder_of_scaffold() -> CounterexampleNumbers {
+    CounterexampleNumbers {
+        printed: ManyClients::bias(0.1, 2, 3),
+        holds: ManyClients::bias(0.2 / 6.0, 6, 3),
+    }
+}
+
 /// The numbers of the counterexamples, by id.
 pub const NUMBERS: &[NumbersById] = &[
     ("remainder-of-fedavg", remainder_of_fedavg),
     ("cross-covariance", cross_covariance),
     ("contraction", contraction),
+    ("joint-contraction-at-a-tenth", || joint_contraction(0.1, 1)),
+    ("joint-contraction-at-a-third", || joint_contraction(1.0 / 3.0, 1)),
+    ("joint-contraction-of-five-steps", || joint_contraction(1.0 / 15.0, 5)),
+    ("remainder-of-scaffold", remainder_of_scaffold),
 ];
 
 #[cfg(test)]
@@ -127,5 +155,22 @@ mod tests {
         assert!(found.holds > found.printed && found.holds <= 1.0 - 0.5 * 0.1, "{found:?}");
         // 1 − γμ(2 − γL) with L = 1.
         assert!((found.holds - (1.0 - 0.5 * 0.1 * 1.5)).abs() < 1e-15, "{found:?}");
+    }
+
+    /// The norm with the weight (γH)²/N, in which the squared distance falls by (1 − γμ)^H.
+    #[test]
+    fn the_joint_distance_falls_in_the_weighted_norm_only() {
+        for (step, steps) in [(0.1, 1), (1.0 / 3.0, 1), (1.0 / 15.0, 5)] {
+            let (point, variates) = round_of_scaffold(step, steps);
+            let allowed = f64::powi(1.0 - step, steps as i32);
+            let weighted = point + (step * f64::from(steps)).powi(2) * variates / 2.0;
+            assert!(weighted <= allowed, "{weighted} {allowed}");
+            assert!(joint_contraction(step, steps).holds > 1.2);
+        }
+        // What the derivation needs: (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
+        for steps in (1..2000).map(f64::from) {
+            let variates = (steps - 1.0) * (2.0 * steps - 1.0) / (6.0 * steps * steps);
+            assert!(variates <= libm::pow(1.0 - 1.0 / steps, steps), "{steps}");
+        }
     }
 }

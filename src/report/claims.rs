@@ -89,9 +89,13 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         stated: common.clone(),
         page: page.to_owned(),
         verdict: decision.verdict,
-        verdict_text: match is_surprising {
-            true => verdict.to_owned(),
-            false => format!("{verdict}, as expected"),
+        verdict_text: match (is_surprising, claim.slack(), common.refutes) {
+            (true, Some(ratio), _) => {
+                format!("{verdict}, not binding (largest ratio {})", short(ratio))
+            }
+            (true, None, _) => verdict.to_owned(),
+            (false, _, Some(what)) => format!("{verdict}, as expected: {}", what.words().0),
+            (false, _, None) => format!("{verdict}, as expected"),
         },
         amended: false,
         tested: TestText {

@@ -14,8 +14,9 @@ use crate::evidence::family::{family, family_name};
 use crate::evidence::{Experiment, Figure};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{self, Publication};
+use exactfed_runner::manifest::claim::{Expected, Refutes};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the index needs of an experiment.
 #[derive(Clone)]
@@ -97,6 +98,14 @@ pub struct Gallery {
     groups: Vec<QuestionGroup>,
     cards: usize,
     counts: Vec<(Verdict, usize)>,
+    /// The same of claims that are expected to hold, and of those that are expected to be refuted.
+    tested: Vec<(Verdict, usize)>,
+    controls: Vec<(Verdict, usize)>,
+    /// What these refute, how often, and what that means.
+    refuted: Vec<String>,
+    /// The claims on statements of the sources, and how many groups of authors these have.
+    on_sources: usize,
+    author_groups: usize,
     claims: Vec<ClaimRow>,
     bars: Vec<Bar>,
     disputes: Vec<DisputeCard>,
@@ -189,9 +198,18 @@ impl Gallery {
         let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
         let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
         let cited = sources::named_in(&stated.join(";"));
+        let on_sources = stated.iter().filter(|source| !keys(source).is_empty()).count();
+        let is_control = |claim: &ClaimText| claim.stated.expected == Expected::Refuted;
+        let (controls, tested): (Vec<ClaimText>, Vec<_>) =
+            all.iter().cloned().partition(is_control);
         Self {
             cards: cards.len(),
             counts: claims::counts(&all),
+            tested: claims::counts(&tested),
+            refuted: refuted(&controls),
+            controls: claims::counts(&controls),
+            on_sources,
+            author_groups: author_groups(&cited),
             bars: bars(&all),
             disputes: disputes(&all),
             families: families.into_iter().map(|f| (f, family_name(f))).collect(),
@@ -206,6 +224,32 @@ impl Gallery {
             groups: groups(cards),
         }
     }
+}
+
+/// What claims refute that are expected to be refuted, and were.
+fn refuted(controls: &[ClaimText]) -> Vec<String> {
+    let were = controls.iter().filter(|claim| claim.verdict == Verdict::Refuted);
+    let mut all: BTreeMap<_, usize> = BTreeMap::new();
+    were.filter_map(|claim| claim.stated.refutes)
+        .for_each(|what| *all.entry(what).or_default() += 1);
+    let line = |(what, count): (Refutes, usize)| {
+        let (name, meaning) = what.words();
+        format!("{name}, {count}: {meaning}")
+    };
+    all.into_iter().map(line).collect()
+}
+
+/// How many of the sources share no author with an earlier one.
+fn author_groups(cited: &[Publication]) -> usize {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut is_new = |source: &&Publication| {
+        let authors = source.authors.replace(" and ", ", ");
+        let authors: BTreeSet<String> = authors.split(", ").map(str::to_owned).collect();
+        let is_new = known.is_disjoint(&authors);
+        known.extend(authors);
+        is_new
+    };
+    cited.iter().filter(|source| is_new(source)).count()
 }
 
 /// The cards by question: the questions that most experiments ask first, and last the experiments

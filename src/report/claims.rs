@@ -7,7 +7,7 @@ use crate::evidence::bounds::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
-use crate::stats::verdict::{Doubt, Region, Verdict};
+use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
                 format!("{verdict}, not binding (largest ratio {})", short(ratio))
             }
             (true, None, _) => verdict.to_owned(),
-            (false, _, Some(what)) => format!("{verdict}, as expected: {}", what.words().0),
+            (false, _, Some(what)) => format!("{verdict}, as expected: {}", what.words()),
             (false, _, None) => format!("{verdict}, as expected"),
         },
         amended: false,
@@ -250,6 +250,8 @@ pub fn probability(p: f64) -> String {
     match p {
         p if p.is_nan() => "–".into(),
         p if p < 1e-4 => "< 0.0001".into(),
+        // Rounded to the level itself, it would leave open on which side it is.
+        p if (p - LEVEL).abs() < 5e-5 => format!("{p:.8}"),
         p => format!("{p:.4}"),
     }
 }

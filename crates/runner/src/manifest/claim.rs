@@ -84,14 +84,14 @@ pub enum Refutes {
 }
 
 impl Refutes {
-    /// How pages write it after the verdict, and what it means.
-    pub fn words(self) -> (&'static str, &'static str) {
+    /// How pages write it after the verdict.
+    pub fn words(self) -> &'static str {
         match self {
-            Self::PrintedFormula => ("printed formula", "a formula or a sentence as a source prints it"),
-            Self::Reading => ("a reading", "what a source can be read to say and does not state"),
-            Self::Extension => ("beyond its conditions", "a statement where it is not made"),
-            Self::Approximation => ("our approximation", "an approximation of this project"),
-            Self::OtherSetting => ("other setting", "a finding of a source in another setting"),
+            Self::PrintedFormula => "printed formula",
+            Self::Reading => "a reading",
+            Self::Extension => "beyond its conditions",
+            Self::Approximation => "our approximation",
+            Self::OtherSetting => "other setting",
         }
     }
 }

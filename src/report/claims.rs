@@ -250,8 +250,8 @@ pub fn probability(p: f64) -> String {
     match p {
         p if p.is_nan() => "–".into(),
         p if p < 1e-4 => "< 0.0001".into(),
-        // Rounded to the level itself, it would leave open on which side it is.
-        p if (p - LEVEL).abs() < 5e-5 => format!("{p:.8}"),
+        // A test by limits at the level knows no more, and 0.0500 would leave open on which side it is.
+        p if p <= LEVEL && p > LEVEL - 5e-5 => format!("≤ {LEVEL}"),
         p => format!("{p:.4}"),
     }
 }

@@ -7,7 +7,7 @@ use crate::evidence::bounds::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
-use crate::stats::verdict::{Doubt, Region, Verdict};
+use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,9 +89,13 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> Clai
         stated: common.clone(),
         page: page.to_owned(),
         verdict: decision.verdict,
-        verdict_text: match is_surprising {
-            true => verdict.to_owned(),
-            false => format!("{verdict}, as expected"),
+        verdict_text: match (is_surprising, claim.slack(), common.refutes) {
+            (true, Some(ratio), _) => {
+                format!("{verdict}, not binding (largest ratio {})", short(ratio))
+            }
+            (true, None, _) => verdict.to_owned(),
+            (false, _, Some(what)) => format!("{verdict}, as expected: {}", what.words()),
+            (false, _, None) => format!("{verdict}, as expected"),
         },
         amended: false,
         tested: TestText {
@@ -246,6 +250,8 @@ pub fn probability(p: f64) -> String {
     match p {
         p if p.is_nan() => "–".into(),
         p if p < 1e-4 => "< 0.0001".into(),
+        // A test by limits at the level knows no more, and 0.0500 would leave open on which side it is.
+        p if p <= LEVEL && p > LEVEL - 5e-5 => format!("≤ {LEVEL}"),
         p => format!("{p:.4}"),
     }
 }

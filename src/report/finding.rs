@@ -100,10 +100,7 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
             "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{larger}"
         ),
     };
-    let headline = match experiment.tuning.is_some() {
-        true => format!("Each tuned, {headline}"),
-        false => headline,
-    };
+    let headline = tuned(experiment) + &headline;
     let rest = match others.as_slice() {
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
@@ -124,7 +121,7 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
     let best: Vec<String> = first.leaders.iter().filter(everywhere).cloned().collect();
     let behind = standings.rows.iter().any(|row| row.rivals + 1 > row.leaders.len());
     let (last, head) = best.split_last().filter(|(_, head)| behind && !head.is_empty())?;
-    let tuned = if experiment.tuning.is_some() { "Each tuned, " } else { "" };
+    let tuned = tuned(experiment);
     let where_ = match standings.rows.len() {
         1 => String::new(),
         all => format!(" in all {all} settings"),
@@ -137,6 +134,12 @@ fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
         format!("{tuned}{} and {last} {lowest}{where_}, and are not separated", head.join(", ")),
         places(standings),
     ))
+}
+
+/// What is tuned, as the beginning of a sentence.
+fn tuned(experiment: &Experiment<'_>) -> String {
+    let settings = experiment.tuned_in_words();
+    if settings.is_empty() { settings } else { format!("Each with its {settings} tuned, ") }
 }
 
 /// That selected candidates stand at the border of what was tried, so that the ranking may change.
@@ -169,11 +172,13 @@ fn lead(row: &Standing) -> f64 {
 /// In how many settings algorithms are compared; of one setting how close the next is to the best.
 fn places(standings: &Standings) -> String {
     match standings.rows.as_slice() {
-        [Standing { leaders, next: Some((next, rival)), n, unit, .. }] if !leaders.is_empty() => {
+        [row @ Standing { leaders, next: Some((next, rival)), n, unit, .. }]
+            if !leaders.is_empty() =>
+        {
             let Ratio { estimate, low, high, .. } = rival.ratio;
             let (ratio, pairs) =
                 (interval(estimate, (low, high)), count(*n, &format!("paired {unit}")));
-            format!("{next}’s mean is {ratio} times {}’s over {pairs}.", leaders[0])
+            format!("{next}’s {} is {ratio} times {}’s over {pairs}.", row.mean(), leaders[0])
         }
         rows => format!(
             "In {} with {}.",

@@ -10,10 +10,12 @@ use super::finding::ColoredText;
 use super::guide::{self, Guide, GuideProblem};
 use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::thumbnail;
+use crate::evidence::claims::JudgedClaim;
 use crate::evidence::family::{family, family_name};
 use crate::evidence::{Experiment, Figure};
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{LEVEL, Verdict};
 use exactfed_core::sources::{self, Publication};
+use exactfed_runner::manifest::claim::Expected;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -22,6 +24,8 @@ use std::collections::BTreeSet;
 pub struct IndexEntry {
     card: Card,
     claims: Vec<ClaimText>,
+    /// The p-values of its claims, adjusted on its page; none of exact numbers.
+    p: Vec<f64>,
     /// The problems with a frontier.
     guide: Vec<GuideProblem>,
 }
@@ -77,7 +81,8 @@ impl IndexEntry {
                 .collect(),
             cells: (planned_cells(plan), experiment.missing.len()),
         };
-        Self { card, claims: page.claims.list, guide: guide::problems(experiment) }
+        let p = experiment.claims.iter().filter_map(JudgedClaim::p).collect();
+        Self { card, claims: page.claims.list, p, guide: guide::problems(experiment) }
     }
 
     /// Whether no cell is without results.
@@ -97,6 +102,12 @@ pub struct Gallery {
     groups: Vec<QuestionGroup>,
     cards: usize,
     counts: Vec<(Verdict, usize)>,
+    /// The same of claims that are expected to hold, and of those that are expected to be refuted.
+    tested: Vec<(Verdict, usize)>,
+    controls: Vec<(Verdict, usize)>,
+    /// Experiments with p-values, how many of these are at most the level, and at most the level over all.
+    levels: (usize, usize, usize),
+    author_groups: usize,
     claims: Vec<ClaimRow>,
     bars: Vec<Bar>,
     disputes: Vec<DisputeCard>,
@@ -179,6 +190,9 @@ pub fn galleries(entries: Vec<IndexEntry>) -> (Gallery, Option<Gallery>) {
 
 impl Gallery {
     fn new(entries: Vec<IndexEntry>) -> Self {
+        let sampled = entries.iter().filter(|entry| !entry.p.is_empty()).count();
+        let all_p: Vec<f64> = entries.iter().flat_map(|entry| entry.p.iter().copied()).collect();
+        let decided = |level: f64| all_p.iter().filter(|p| **p <= level).count();
         let (mut cards, mut all) = (Vec::new(), Vec::new());
         for entry in entries {
             cards.push(entry.card);
@@ -192,9 +206,16 @@ impl Gallery {
         let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
         let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
         let cited = sources::named_in(&stated.join(";"));
+        let is_control = |claim: &ClaimText| claim.stated.expected == Expected::Refuted;
+        let (controls, tested): (Vec<ClaimText>, Vec<_>) =
+            all.iter().cloned().partition(is_control);
         Self {
             cards: cards.len(),
+            levels: (sampled, decided(LEVEL), decided(LEVEL / sampled as f64)),
             counts: claims::counts(&all),
+            tested: claims::counts(&tested),
+            controls: claims::counts(&controls),
+            author_groups: author_groups(&cited),
             bars: bars(&all),
             disputes: disputes(&all),
             families: families.into_iter().map(|f| (f, family_name(f))).collect(),
@@ -209,6 +230,16 @@ impl Gallery {
             groups: groups(cards),
         }
     }
+}
+
+/// How many of the sources share no author with an earlier one.
+fn author_groups(cited: &[Publication]) -> usize {
+    let authors = |source: &Publication| source.authors.replace(" and ", ", ");
+    let is_new = |(i, source): &(usize, &Publication)| {
+        let own = authors(source);
+        !cited[..*i].iter().any(|other| own.split(", ").any(|one| authors(other).contains(one)))
+    };
+    cited.iter().enumerate().filter(is_new).count()
 }
 
 /// The cards by question: the questions that most experiments ask first, and last the experiments
@@ -325,7 +356,8 @@ mod tests {
     }
 
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
-        IndexEntry { card: card(name, question), claims: Vec::new(), guide: Vec::new() }
+        let (card, claims, p, guide) = (card(name, question), Vec::new(), Vec::new(), Vec::new());
+        IndexEntry { card, claims, p, guide }
     }
 
     /// The names of the cards of a gallery, by group.

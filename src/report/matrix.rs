@@ -223,8 +223,9 @@ fn words(standing: &Standing) -> String {
             format!("{one} ends at {}; {}", short(standing.error), standing.no_others())
         }
         ([one], Some((next, rival))) => format!(
-            "{one} ends lowest, at {}; {next}’s mean is {} times as large",
+            "{one} ends lowest, at {}; {next}’s {} is {} times as large",
             short(standing.error),
+            standing.mean(),
             times(rival)
         ),
         (several, next) => {

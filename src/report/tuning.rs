@@ -95,9 +95,10 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
         false => "with fresh noise",
     };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
         found.metric.formula(),
         count(runs as usize, "run"),
+        experiment.tuned_in_words(),
     )];
     if found.rows.iter().any(|row| row.shared.is_some()) {
         all.push(format!(

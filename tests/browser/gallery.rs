@@ -18,7 +18,8 @@ fn gallery() -> Page {
             "[[claim.less]]\nid = \"c\"\nstatement = \"s\"\nleft = {{ label = \"FedAvg\" }}\nvalue = {value}\n"
         )
     };
-    let refuted = claim("1e-9\nexpected = \"refuted\"\nreason = \"it is not\"");
+    let refuted =
+        claim("1e-9\nexpected = \"refuted\"\nrefutes = \"reading\"\nreason = \"it is not\"");
     let scaffold = "[[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 1\n";
     for (name, text) in [
         ("a/one", head("Does it work?", "RR, Theorem 3") + &claim("1e9")),

@@ -234,7 +234,7 @@ fn unexpected_ends_fail_a_report() {
     let expected = judged("matches", &format!("{keys}\n{so}"));
     assert_eq!(expected.expect("a", "not tested").code, 0, "{}", expected.err);
     assert!(expected.page.contains("not tested, as expected"), "{}", expected.page);
-    let so = "expected = \"refuted\"\nreason = \"a wrong guess\"";
+    let so = "expected = \"refuted\"\nrefutes = \"reading\"\nreason = \"a wrong guess\"";
     let surprise = judged("less", &format!("left = {{}}\nvalue = 1e9\n{so}"));
     assert_eq!(surprise.expect("a", "supported").code, 1);
     assert!(surprise.err.contains("was expected to be refuted"), "{}", surprise.err);

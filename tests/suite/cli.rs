@@ -190,10 +190,13 @@ fn a_refuted_claim_is_exit_one() {
         let page = bench.read(page);
         assert!(page.contains("&lt;b&gt;vanish") && !page.contains("<b>vanish"), "{page}");
     }
-    bench.write(GARNET, claim("expected = \"refuted\"\nreason = \"they do not\"\n"));
+    bench.write(
+        GARNET,
+        claim("expected = \"refuted\"\nrefutes = \"reading\"\nreason = \"they do not\"\n"),
+    );
     bench.run(&["reproduce", "--quiet"]).expect(0);
     let page = bench.read("reports/claims.md");
-    assert!(page.contains("refuted, as expected"), "{page}");
+    assert!(page.contains("refuted, as expected: a reading"), "{page}");
     bench.write(GARNET, claim("").replace("value = 1e-9", "value = 1e9"));
     bench.run(&["reproduce", "--quiet"]).expect(0);
     assert!(bench.read("reports/claims.md").contains("1 supported"));

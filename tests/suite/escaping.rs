@@ -60,6 +60,7 @@ value = 1e9
 id = "d"
 statement = {text}
 expected = "refuted"
+refutes = "reading"
 reason = {text}
 left = {{ label = {name}, local-steps = 1, step-size = 0.01 }}
 value = 1e-12

@@ -14,7 +14,8 @@ fn bench() -> Bench {
         let keys = format!("title = \"t\"\nquestion = \"{question}\"");
         edited(TINY, &[("title = \"t\"", &keys), ("replicates = 1", "replicates = 20")])
     };
-    let refuted = "value = 1e-9\nexpected = \"refuted\"\nreason = \"it is not\"";
+    let refuted =
+        "value = 1e-9\nexpected = \"refuted\"\nrefutes = \"reading\"\nreason = \"it is not\"";
     for (name, text) in [
         ("a/one", asks("Does it work?")),
         (
@@ -39,7 +40,8 @@ fn every_experiment_is_on_one_page_once_below_its_question() {
     bench.report();
     let index = bench.read("reports/README.md");
     let smoke = bench.read("reports/smoke.md");
-    let heading = "# 2 claims on federated averaging, tested: 1 supported, 1 refuted\n";
+    let heading =
+        "# 2 claims on federated averaging, tested: 1 supported; expected to fail: 1 refuted\n";
     assert!(index.starts_with(heading), "{index}");
     assert!(smoke.starts_with("# 1 smoke experiment, 1 claim: 1 supported\n"), "{smoke}");
     let groups: Vec<&str> = index.split("\n## ").skip(1).collect();

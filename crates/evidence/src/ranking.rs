@@ -242,6 +242,11 @@ impl Standing {
         if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
     }
 
+    /// What its ratios are of, in words.
+    pub fn mean(&self) -> &'static str {
+        if self.unit == "instance" { "geometric mean" } else { "mean" }
+    }
+
     /// Why only the best is in the ranking.
     pub fn no_others(&self) -> &'static str {
         match (self.diverged.is_empty(), self.ended.is_empty()) {

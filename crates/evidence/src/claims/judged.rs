@@ -29,6 +29,8 @@ pub struct JudgedClaim<'a> {
     pub outside: Vec<String>,
     /// What could not be tested, and why: while there is any, the claim is not supported.
     pub untested: Vec<String>,
+    /// Whether a published bound is what it is compared with.
+    pub is_on_bound: bool,
     /// The statements that it is about, and whether its cells meet their conditions.
     pub conditions: Vec<StatementConditions>,
 }
@@ -115,6 +117,17 @@ impl JudgedClaim<'_> {
         Some(self.decision.p).filter(|p| !p.is_nan() && !self.is_exact())
     }
 
+    /// The largest ratio of what was measured to a published upper bound, of a supported claim where
+    /// it is so small that the bound binds nowhere.
+    pub fn slack(&self) -> Option<f64> {
+        const BINDING: f64 = 0.05;
+        let (low, high) = self.region();
+        let is_below = self.is_on_bound && self.decision.verdict == Verdict::Supported;
+        // Costs, which are compared with 0 from below, and ratios have no lower end.
+        let ratio = self.estimate().value / high;
+        (is_below && low <= 0.0 && ratio < BINDING).then_some(ratio)
+    }
+
     /// Whether it is supported or refuted.
     pub fn is_decided(&self) -> bool {
         matches!(self.decision.verdict, Verdict::Supported | Verdict::Refuted)
@@ -185,6 +198,7 @@ pub fn judged<'a>(
         parts: parts.tested.iter().map(part).collect(),
         outside: parts.outside,
         untested: parts.untested,
+        is_on_bound: false,
         conditions,
     }
 }

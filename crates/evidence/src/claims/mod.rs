@@ -70,7 +70,9 @@ pub fn judge_look<'a>(
     let stated = claims(stated);
     let judged = stated.iter().zip(tested).zip(evidence).map(|((claim, tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        Some(judged(claim.keys(), tested, evidence, (family.len(), level)))
+        let mut judged = judged(claim.keys(), tested, evidence, (family.len(), level));
+        judged.is_on_bound = claim.prediction().is_some_and(|by| by.is_bound());
+        Some(judged)
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()

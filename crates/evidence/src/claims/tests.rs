@@ -63,6 +63,7 @@ of = { label = "FedLSA" }
 reaching = { target = 1e-9 }
 within = 20
 expected = "refuted"
+refutes = "extension"
 reason = "it has a bias"
 "#;
 

@@ -34,6 +34,8 @@ pub struct ClaimKeys {
     /// otherwise, refuted or not tested for instance, `report` exits with code 1.
     #[serde(default)]
     pub expected: Expected,
+    /// What is refuted; it is given exactly where `expected = "refuted"`.
+    pub refutes: Option<Refutes>,
     /// Why it is not expected to be supported.
     #[schemars(example = &"the printed sign is wrong")]
     pub reason: Option<String>,
@@ -65,6 +67,37 @@ pub enum Expected {
     Refuted,
     /// It cannot be tested, for the given reason.
     NotTested,
+}
+
+/// What a claim refutes that is expected to be refuted.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refutes {
+    /// A formula or a sentence as a source prints it.
+    PrintedFormula,
+    /// A reading that a source allows but does not state.
+    Reading,
+    /// A statement beyond the conditions under which it is made.
+    Extension,
+    /// An approximation of the author of the manifest.
+    Approximation,
+    /// A finding of a source in a setting that is not the source's.
+    OtherSetting,
+}
+
+impl Refutes {
+    /// How pages write it after the verdict.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::PrintedFormula => "printed formula",
+            Self::Reading => "a reading",
+            Self::Extension => "beyond its conditions",
+            Self::Approximation => "our approximation",
+            Self::OtherSetting => "other setting",
+        }
+    }
 }
 
 /// Cells by their label and their settings: `{ label = "FedAvg", local-steps = 10 }`. A list

@@ -72,8 +72,15 @@ impl Checker<'_> {
             (Expected::NotTested, None) => {
                 self.fault(&format!("{path}.expected"), needs_reason("not-tested"));
             }
+            (Expected::Refuted, Some(_)) if common.refutes.is_none() => self.fault(
+                &format!("{path}.expected"),
+                "`expected = \"refuted\"` needs `refutes`, which says what is refuted",
+            ),
             _ => {}
         }
+        let is_refuted = common.refutes.is_none() || common.expected == Expected::Refuted;
+        let message = "`refutes` is for a claim with `expected = \"refuted\"`";
+        self.require(is_refuted, &format!("{path}.refutes"), message);
         let both = common.side.is_some() == common.dispute.is_some();
         self.require(both, path, "`dispute` and `side` are given together");
     }

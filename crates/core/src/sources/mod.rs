@@ -27,6 +27,8 @@ pub struct Publication {
     pub link: &'static str,
     /// Its number on arXiv; empty if it has none.
     pub arxiv: &'static str,
+    /// What is known of a published version that was not read; empty if there is none.
+    pub published: &'static str,
     /// How BibTeX has to treat it.
     pub kind: Kind,
 }
@@ -35,9 +37,7 @@ pub struct Publication {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A paper in proceedings.
-    Paper,
-    /// Slides, a note or another text on its own.
+    /// A preprint, slides, a note or another text on its own.
     Other,
     /// A draft that is not published.
     Draft,
@@ -89,7 +89,6 @@ impl Publication {
     /// The BibTeX entry.
     pub fn bibtex(&self) -> String {
         let (entry, place) = match self.kind {
-            Kind::Paper => ("inproceedings", "booktitle"),
             Kind::Other => ("misc", "howpublished"),
             Kind::Draft => ("unpublished", "note"),
         };
@@ -101,12 +100,14 @@ impl Publication {
             (place, self.venue.to_owned()),
             ("year", year),
         ];
-        for (name, value) in
-            [("url", self.link), ("eprint", self.arxiv), ("archiveprefix", "arXiv")]
-        {
-            let is_known =
-                if name == "url" { !self.link.is_empty() } else { !self.arxiv.is_empty() };
-            fields.extend(is_known.then(|| (name, value.to_owned())));
+        let archive = if self.arxiv.is_empty() { "" } else { "arXiv" };
+        for (name, value) in [
+            ("url", self.link),
+            ("eprint", self.arxiv),
+            ("archiveprefix", archive),
+            ("note", self.published),
+        ] {
+            fields.extend((!value.is_empty()).then(|| (name, value.to_owned())));
         }
         let lines: Vec<String> =
             fields.iter().map(|(name, value)| format!("  {name} = {{{value}}}")).collect();
@@ -120,21 +121,23 @@ pub const SOURCES: [Publication; 4] = [
         key: "RR",
         authors: "P. Mangold, A. Durmus, A. Dieuleveut, S. Samsonov and E. Moulines",
         title: "Refined Analysis of Constant Step Size Federated Averaging and Federated Richardson-Romberg Extrapolation",
-        venue: "AISTATS",
+        venue: "Preprint; its first version is hal-04878343v1 of 10 January 2025, “Refined Analysis of Federated Averaging's Bias and Federated Richardson-Romberg Extrapolation”",
         year: 2025,
-        link: "https://openreview.net/forum?id=YxgThbmXgN",
+        link: "https://arxiv.org/abs/2412.01389",
         arxiv: "2412.01389",
-        kind: Kind::Paper,
+        published: "The paper in the proceedings of AISTATS 2025 was not read and may differ.",
+        kind: Kind::Other,
     },
     Publication {
         key: "SCAFFLSA",
         authors: "P. Mangold, S. Samsonov, S. Labbi, I. Levin, R. Alami, A. Naumov and E. Moulines",
-        title: "SCAFFLSA: Taming Heterogeneity in Federated Linear Stochastic Approximation and TD Learning",
-        venue: "NeurIPS",
+        title: "SCAFFLSA: Quantifying and Eliminating Heterogeneity Bias in Federated Linear Stochastic Approximation and Temporal Difference Learning",
+        venue: "Preprint, first version, February 2024",
         year: 2024,
-        link: "https://openreview.net/forum?id=HeJ1cBAgiV",
-        arxiv: "2402.04114",
-        kind: Kind::Paper,
+        link: "https://arxiv.org/abs/2402.04114v1",
+        arxiv: "2402.04114v1",
+        published: "The paper in the proceedings of NeurIPS 2024 was not read; its title, numbering and results differ.",
+        kind: Kind::Other,
     },
     Publication {
         key: "SLIDES",
@@ -144,6 +147,7 @@ pub const SOURCES: [Publication; 4] = [
         year: 2025,
         link: "https://iccopt2025usc.sched.com/event/1dqsT/parallel-sessions-8h-federated-optimization-and-learning-algorithms",
         arxiv: "",
+        published: "",
         kind: Kind::Other,
     },
     Publication {
@@ -154,6 +158,7 @@ pub const SOURCES: [Publication; 4] = [
         year: 2023,
         link: "",
         arxiv: "",
+        published: "",
         kind: Kind::Draft,
     },
 ];
@@ -228,9 +233,9 @@ mod tests {
              year = {2023}\n}"
         );
         let paper = entry("RR");
-        assert!(paper.starts_with("@inproceedings{mangold2025refined,\n"), "{paper}");
+        assert!(paper.starts_with("@misc{mangold2025refined,\n"), "{paper}");
         assert!(paper.contains("author = {P. Mangold and A. Durmus and A. Dieuleveut and"));
-        assert!(paper.contains("eprint = {2412.01389},\n  archiveprefix = {arXiv}\n}"), "{paper}");
+        assert!(paper.contains("eprint = {2412.01389},\n  archiveprefix = {arXiv},\n  note = {The paper in"), "{paper}");
         let mut keys: Vec<String> = SOURCES.iter().map(Publication::citation_key).collect();
         keys.sort();
         keys.dedup();

@@ -8,14 +8,35 @@ use crate::stats::verdict::Verdict;
 use exactfed_core::sources::{SOURCES, Statement, statements};
 use exactfed_core::words::joined;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The statements of the sources, each with the claims on it.
 #[derive(Serialize)]
 pub struct Coverage {
     sources: Vec<CoveredSource>,
     statements: usize,
-    /// Statements with a claim.
-    measured: usize,
+    /// The kinds of tests, each with the number of its statements.
+    counts: Vec<(Tested, usize)>,
+}
+
+/// How a statement is tested at best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+enum Tested {
+    /// All cells of a claim meet its conditions.
+    #[serde(rename = "inside")]
+    Inside,
+    /// Some cells of a claim do.
+    #[serde(rename = "partly")]
+    Partly,
+    /// Claims have no cell that does, or whose conditions are checked.
+    #[serde(rename = "illustrated outside")]
+    Outside,
+    /// Claims on it hold by algebra, or it has a test of the program.
+    #[serde(rename = "tests the engine")]
+    Engine,
+    /// Not at all.
+    #[serde(rename = "not tested")]
+    NotTested,
 }
 
 /// The statements of a source.
@@ -38,6 +59,7 @@ struct CoveredStatement {
     tests: &'static [String],
     /// Why no claim measures it.
     reason: &'static str,
+    tested: Tested,
 }
 
 /// A claim on a statement, or on an error.
@@ -52,6 +74,22 @@ struct StatementClaim {
     /// Whether its cells meet the conditions of the statement.
     inside: &'static str,
 }
+
+impl Tested {
+    fn of(statement: &Statement, claims: &[StatementClaim]) -> Self {
+        let each = claims.iter().map(|claim| match claim.inside {
+            "inside" => Self::Inside,
+            "partly outside" => Self::Partly,
+            IDENTITY => Self::Engine,
+            _ => Self::Outside,
+        });
+        let tests = (!statement.tests.is_empty()).then_some(Self::Engine);
+        each.chain(tests).min().unwrap_or(Self::NotTested)
+    }
+}
+
+/// What stands in place of conditions at a claim that holds by algebra.
+const IDENTITY: &str = "an identity";
 
 /// An error in a source with the claims that show it.
 #[derive(Serialize)]
@@ -84,6 +122,13 @@ pub struct Errata {
     classes: Vec<(ErratumClass, usize)>,
 }
 
+/// How often each occurs, in their order.
+fn tally<T: Ord>(all: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut counts = BTreeMap::new();
+    all.for_each(|one| *counts.entry(one).or_insert(0) += 1);
+    counts.into_iter().collect()
+}
+
 fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
     let conditions = claim.conditions.iter().find(|(name, ..)| *name == statement);
     StatementClaim {
@@ -93,7 +138,10 @@ fn claim_on(claim: &ClaimText, statement: &str) -> StatementClaim {
         verdict: claim.verdict,
         verdict_text: claim.verdict_text.clone(),
         estimate: claim.tested.estimate.clone(),
-        inside: conditions.map_or("", |(_, summary, _)| summary),
+        inside: match claim.stated.identity {
+            true => IDENTITY,
+            false => conditions.map_or("", |(_, summary, _)| summary),
+        },
     }
 }
 
@@ -107,14 +155,16 @@ impl Coverage {
             let words: Vec<String> = statement.conditions.iter().map(|c| c.words()).collect();
             let words = joined(&words.iter().map(String::as_str).collect::<Vec<_>>());
             let first = &statement.first_version;
+            let claims: Vec<StatementClaim> = on.map(|claim| claim_on(claim, name)).collect();
             CoveredStatement {
+                tested: Tested::of(statement, &claims),
                 place: statement.place(),
                 says: &statement.says,
                 conditions: match first.is_empty() {
                     true => words,
                     false => format!("{words} (first version: {first})"),
                 },
-                claims: on.map(|claim| claim_on(claim, name)).collect(),
+                claims,
                 tests: &statement.tests,
                 reason: &statement.reason,
             }
@@ -130,9 +180,8 @@ impl Coverage {
             })
             .collect();
         let rows = || sources.iter().flat_map(|source| &source.rows);
-        let (statements, measured) =
-            (rows().count(), rows().filter(|row| !row.claims.is_empty()).count());
-        Some(Self { sources, statements, measured })
+        let counts = tally(rows().map(|row| row.tested));
+        Some(Self { statements: rows().count(), counts, sources })
     }
 }
 
@@ -166,14 +215,7 @@ impl Errata {
         };
         let sources: Vec<ErrataOfSource> = errata().iter().filter_map(of_source).collect();
         let texts = || sources.iter().flat_map(|source| &source.errata);
-        let mut classes: Vec<(ErratumClass, usize)> = Vec::new();
-        for class in texts().map(|text| text.erratum.class) {
-            match classes.iter_mut().find(|(known, _)| *known == class) {
-                Some((_, count)) => *count += 1,
-                None => classes.push((class, 1)),
-            }
-        }
-        classes.sort();
+        let classes = tally(texts().map(|text| text.erratum.class));
         let count = texts().count();
         Some(Self { sources, count, classes })
     }

@@ -123,8 +123,8 @@ pub enum Condition {
     ConvexDraws,
     /// γ L ≤ 1/this, L as in [`Condition::ConvexDraws`].
     StepTimesSmoothness(f64),
-    /// γ H μ ≤ 1, μ the least strong convexity of the f_c.
-    PathTimesConvexity,
+    /// γ H μ ≤ 1/this, μ the least strong convexity of the f_c.
+    PathTimesConvexity(f64),
     /// γ H ≤ 1.
     Path,
     /// γ H L ≤ 1.
@@ -151,7 +151,8 @@ pub enum Condition {
     Normalised,
     /// SCAFFLSA A2 at the step size: γ ≤ 2/L and γa ≤ 1/2.
     Stable,
-    /// H ≤ min(a/(32γC_A²), 1/γ, 1/(γa)) and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3).
+    /// H ≤ min(a/(32γC_A²), a/(16γ max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/γ, 1/(γa)) and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3; the second
+    /// is not printed there, and the proof of Theorem B.5 needs it).
     FewLocalSteps,
     /// Every client takes part in every round, with the same number of local steps and the weight
     /// 1/N, and the server takes their mean.
@@ -209,7 +210,7 @@ impl Condition {
         let path = step * local_steps;
         Ok(Some(match self {
             Self::StepTimesSmoothness(inverse) => (step, 1.0 / (inverse * smoothness()?)),
-            Self::PathTimesConvexity => (path * convexity()?, 1.0),
+            Self::PathTimesConvexity(inverse) => (path * convexity()?, 1.0 / inverse),
             Self::PathTimesSmoothness => (path * smoothness()?, 1.0),
             Self::Path => (path, 1.0),
             _ => return Ok(None),
@@ -230,7 +231,8 @@ impl Condition {
             Self::ConvexDraws => "every draw's loss is convex and smooth".into(),
             Self::StepTimesSmoothness(1.0) => "γL ≤ 1".into(),
             Self::StepTimesSmoothness(inverse) => format!("γL ≤ 1/{inverse}"),
-            Self::PathTimesConvexity => "γμH ≤ 1".into(),
+            Self::PathTimesConvexity(1.0) => "γμH ≤ 1".into(),
+            Self::PathTimesConvexity(inverse) => format!("γμH ≤ 1/{inverse}"),
             Self::Path => "γH ≤ 1".into(),
             Self::PathTimesSmoothness => "γHL ≤ 1".into(),
             Self::WithoutNoise => "gradients are exact".into(),
@@ -244,7 +246,7 @@ impl Condition {
             Self::OneClient => "N = 1".into(),
             Self::Normalised => "μ_k = μ/E_k".into(),
             Self::Stable => "η ≤ 2/L and ηa ≤ 1/2".into(),
-            Self::FewLocalSteps => "H ≤ min(a/(32ηC_A²), 1/η, 1/(ηa)) and ηC_A ≤ 1".into(),
+            Self::FewLocalSteps => "H ≤ min(a/(32ηC_A²), a/(16η max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/η, 1/(ηa)) and ηC_A ≤ 1".into(),
             Self::AllClients => "every client takes part with the same number of local steps and weight, and the server takes the mean".into(),
             Self::Unknown(words) => words.clone(),
         }

@@ -213,7 +213,10 @@ impl Checked<'_> {
         if a <= 0.0 || step * norm > 1.0 + ROUNDING {
             return Ok(ConditionAnswer::Unmet);
         }
-        let most = (a / (32.0 * step * norm * norm)).min(1.0 / step).min(1.0 / (step * a));
+        let moments = constants.moments().ok_or("the moments of A(Z) are not known")?;
+        let of_proof = moments.rate(a, step) / (16.0 * step * moments.worst);
+        let most = (a / (32.0 * step * norm * norm)).min(of_proof);
+        let most = most.min(1.0 / step).min(1.0 / (step * a));
         Ok(ConditionAnswer::at_most(self.run.local_steps, most))
     }
 }
@@ -262,7 +265,7 @@ mod tests {
         let of = [StronglyConvex, ConvexDraws, Quadratic, Homogeneous, ZeroGradients, WithoutNoise];
         use ConditionAnswer::*;
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met, Unmet, Met, Unmet]);
-        let of = [StepTimesSmoothness(4.0), PathTimesConvexity, PathTimesSmoothness];
+        let of = [StepTimesSmoothness(4.0), PathTimesConvexity(1.0), PathTimesSmoothness];
         assert_eq!(answers(&facts, run(0.1, 4.0), &of), [Met, Met, Met]);
         let found = answers(&facts, run(0.2, 4.0), &of);
         assert!(matches!(found[0], Exceeded { have: 0.2, need } if (need - 0.125).abs() < 1e-9));

@@ -45,6 +45,9 @@ pub struct ClaimKeys {
     /// The side of the dispute that it states.
     #[schemars(example = &"minus (SLIDES, RR second version)")]
     pub side: Option<String>,
+    /// Whether it holds by algebra, whatever the theory says, so that it tests the engine alone.
+    #[serde(default)]
+    pub identity: bool,
     /// Whether it is one of the answers with which the page *Which algorithm, when?* begins. Its
     /// statement says for which N and ε it holds.
     #[serde(default)]

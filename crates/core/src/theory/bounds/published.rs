@@ -113,7 +113,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-a5"),
         description: "SCAFFLSA, Theorem 4.1 with the constants of A.5.",
-        statement: "SCAFFLSA Theorem 4.1",
+        statement: "SCAFFLSA Theorem 4.1, corrected",
         words: "the bound of SCAFFLSA, Theorem 4.1 (A.5)",
         dash: Some(5),
         is_listed: true,
@@ -122,7 +122,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-a5-limit"),
         description: "The same around the exact limit of the mean, of sq-error-limit.",
-        statement: "SCAFFLSA Theorem 4.1",
+        statement: "SCAFFLSA Theorem 4.1, corrected",
         words: "the bound of SCAFFLSA, Theorem 4.1 (A.5), around the limit",
         dash: None,
         is_listed: false,
@@ -131,7 +131,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
     PublishedBound {
         key: Some("scafflsa-a5-printed"),
         description: "The same around the limit, with the third term as printed.",
-        statement: "SCAFFLSA Theorem 4.1",
+        statement: "SCAFFLSA Theorem 4.1, as printed",
         words: "the bound of SCAFFLSA, Theorem 4.1 (A.5), as printed",
         dash: None,
         is_listed: false,

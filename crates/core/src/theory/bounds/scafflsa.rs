@@ -33,7 +33,7 @@ pub fn theorem_a5(
     quantity: Bounded,
     printed: bool,
 ) -> Bound {
-    let (check, moments) = stated("SCAFFLSA Theorem 4.1", constants, setup);
+    let (check, moments) = stated("SCAFFLSA Theorem 4.1, corrected", constants, setup);
     let value = check.then(|| {
         let m = moments?;
         let a = m.rate(constants.curvature(), setup.step_size);

@@ -36,7 +36,7 @@ enum Tested {
     Engine,
     /// Not at all.
     #[serde(rename = "not tested")]
-    NotTested,
+    Nothing,
 }
 
 /// The statements of a source.
@@ -84,7 +84,7 @@ impl Tested {
             _ => Self::Outside,
         });
         let tests = (!statement.tests.is_empty()).then_some(Self::Engine);
-        each.chain(tests).min().unwrap_or(Self::NotTested)
+        each.chain(tests).min().unwrap_or(Self::Nothing)
     }
 }
 

@@ -52,9 +52,9 @@ pub struct Experiment<'a> {
 impl Experiment<'_> {
     /// What is tuned, in words; empty where nothing is.
     pub fn tuned_in_words(&self) -> String {
-        self.tuning
-            .as_ref()
-            .map_or(String::new(), |tuning| tuning.settings.join(" and ").replace('-', " "))
+        self.tuning.as_ref().map_or(String::new(), |tuning| {
+            tuning.settings.join(" and ").replace('-', " ").replace("proximal", "proximal weight")
+        })
     }
 }
 

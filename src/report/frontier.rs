@@ -9,7 +9,7 @@ use crate::evidence::frontier::columns::COLUMNS;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity, Objective};
+use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity, FrontierObjective};
 
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
@@ -117,7 +117,7 @@ pub struct FrontierFacts {
     clients: Option<u64>,
     target: f64,
     /// What is least there, and whether it is so where a text names nothing.
-    least: (Objective, bool),
+    least: (FrontierObjective, bool),
     /// The least cost, and the prices of its seconds; `None` before it is computed, and where the
     /// target is not reached.
     cost: Option<(FrontierCost, Option<Prices>)>,

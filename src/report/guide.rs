@@ -9,7 +9,7 @@ use crate::evidence::family::family;
 use super::claims::ClaimText;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, Objective};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -153,7 +153,7 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
         "targets": targets,
         "algorithms": frontier.algorithms.iter().map(algorithm).collect::<Vec<_>>(),
         // The oracle calls with which SGD reaches the smallest target.
-        "sgd": frontier.clients.iter().map(|n| frontier.allowed(Objective::Budget(1.0), *n)).collect::<Vec<_>>(),
+        "sgd": frontier.clients.iter().map(|n| frontier.allowed(FrontierObjective::Budget(1.0), *n)).collect::<Vec<_>>(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
-    Frontier, FrontierAlgorithm, FrontierQuantity, Objective,
+    Frontier, FrontierAlgorithm, FrontierQuantity, FrontierObjective,
 };
 use exactfed_runner::plan::TableChecker;
 use schemars::JsonSchema;
@@ -48,9 +48,9 @@ pub struct FrontierPoints {
 
 impl FrontierPoints {
     /// What is least at the points.
-    pub fn objectives(&self, lead: Objective) -> Vec<Objective> {
-        let prices = self.prices.iter().copied().map(Objective::Price);
-        let all: Vec<_> = prices.chain(self.budgets.iter().copied().map(Objective::Budget)).collect();
+    pub fn objectives(&self, lead: FrontierObjective) -> Vec<FrontierObjective> {
+        let prices = self.prices.iter().copied().map(FrontierObjective::Price);
+        let all: Vec<_> = prices.chain(self.budgets.iter().copied().map(FrontierObjective::Budget)).collect();
         if all.is_empty() { vec![lead] } else { all }
     }
 }
@@ -133,9 +133,9 @@ pub fn exact(estimate: f64, region: Region) -> Evidence {
 /// N, ε and the price or the budget of a point.
 pub fn place(best: &FrontierPoint) -> String {
     let least = match best.minimises {
-        Objective::Price(price) => format!(", price {}", number(price, 3)),
-        Objective::Budget(budget) => format!(", budget {}", number(budget, 3)),
-        Objective::Seconds => String::new(),
+        FrontierObjective::Price(price) => format!(", price {}", number(price, 3)),
+        FrontierObjective::Budget(budget) => format!(", budget {}", number(budget, 3)),
+        FrontierObjective::Seconds => String::new(),
     };
     format!("{}, ε = {}{least}", clients_text(best.clients), readable(best.target, 3))
 }

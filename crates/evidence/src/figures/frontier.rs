@@ -11,7 +11,7 @@ use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, Objective};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
 use exactfed_runner::plan::FrontierFigure;
 use std::collections::HashSet;
 
@@ -97,7 +97,7 @@ impl ComputedFrontier<'_> {
     }
 
     /// What is compared and how, for every caption.
-    fn caption(&self, least: Objective) -> String {
+    fn caption(&self, least: FrontierObjective) -> String {
         let mut caption = format!(
             "Exact, without sampling: at the step size γ and the number of local steps H{} with the least {}. {}",
             if self.has_batch() { " (of mini-batch SGD the batch)" } else { "" },
@@ -180,7 +180,7 @@ impl ComputedFrontier<'_> {
     /// The points of an algorithm at N, from the smallest target on.
     fn over_targets(
         &self,
-        least: Objective,
+        least: FrontierObjective,
         (algorithm, clients): (FrontierAlgorithm, u64),
         value: impl Fn(&FrontierCost) -> f64,
     ) -> Vec<Point> {
@@ -209,7 +209,7 @@ impl ComputedFrontier<'_> {
     fn cost(&self) -> Body {
         let value = |cost: &FrontierCost| self.value(self.lead, cost);
         let y = match self.lead {
-            Objective::Seconds => "seconds".to_owned(),
+            FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
         };
         self.plot(&y, self.panels(|a, n| self.over_targets(self.lead, (a, n), value)), true)
@@ -277,11 +277,11 @@ impl ComputedFrontier<'_> {
         };
         let priced = || self.objectives.iter().filter(|objective| objective.price().is_some());
         let map = |clients: &u64| {
-            let square = |(x, y): (usize, usize), objective: Objective, target: f64| {
+            let square = |(x, y): (usize, usize), objective: FrontierObjective, target: f64| {
                 let ranking = ranking(&self.ranked(objective, *clients, target), &color)?;
                 Some(Square { x, y, value: SquareValue::Ranking(ranking) })
             };
-            let column = |(x, objective): (usize, &Objective)| {
+            let column = |(x, objective): (usize, &FrontierObjective)| {
                 let targets = self.targets.iter().rev().enumerate();
                 targets.filter_map(|(y, target)| square((x, y), *objective, *target)).collect()
             };

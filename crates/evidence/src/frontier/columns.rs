@@ -16,10 +16,10 @@ pub enum FrontierValue {
 use FrontierValue::{Count, Number, Text};
 
 /// How the value of a point is read.
-pub type ReadValue = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
+pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
 
 /// The columns, with their names.
-pub const COLUMNS: [(&str, ReadValue); 18] = [
+pub const COLUMNS: [(&str, ReadPoint); 18] = [
     ("frontier", |frontier, _| Text(frontier.id.to_owned())),
     ("minimises", |_, point| Text(point.minimises.name().to_owned())),
     ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),

@@ -15,7 +15,7 @@ use exactfed_core::theory::frontier::{MethodRun, RangeEnd, Reached, Worked, roun
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity, Objective};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity, FrontierObjective};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, prepare_frontiers};
 use kept::{from_columns, to_columns};
@@ -38,11 +38,11 @@ pub struct ComputedFrontier<'a> {
     /// The targets ε, the largest first.
     pub targets: Vec<f64>,
     /// What is least on it, in the order of `best`.
-    pub objectives: Vec<Objective>,
+    pub objectives: Vec<FrontierObjective>,
     /// What figures and claims that name no other are about.
-    pub lead: Objective,
+    pub lead: FrontierObjective,
     /// The middle budget.
-    pub middle_budget: Objective,
+    pub middle_budget: FrontierObjective,
     /// Whether the page *Which algorithm, when?* shows it.
     pub is_on_guide: bool,
     /// The problem.
@@ -170,7 +170,7 @@ impl FrontierFlag {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontierPoint {
     /// What is least there.
-    pub minimises: Objective,
+    pub minimises: FrontierObjective,
     /// The algorithm.
     pub algorithm: FrontierAlgorithm,
     /// N.
@@ -214,11 +214,11 @@ impl FrontierCost {
     }
 
     /// The value of an objective; NaN of seconds without prices.
-    pub fn value(&self, objective: Objective, prices: Option<&Prices>) -> f64 {
+    pub fn value(&self, objective: FrontierObjective, prices: Option<&Prices>) -> f64 {
         match objective {
-            Objective::Price(price) => price * self.communications + self.gradients,
-            Objective::Budget(_) => self.communications,
-            Objective::Seconds => prices.map_or(f64::NAN, |prices| self.seconds(prices)),
+            FrontierObjective::Price(price) => price * self.communications + self.gradients,
+            FrontierObjective::Budget(_) => self.communications,
+            FrontierObjective::Seconds => prices.map_or(f64::NAN, |prices| self.seconds(prices)),
         }
     }
 
@@ -226,11 +226,11 @@ impl FrontierCost {
     pub fn quantity(
         &self,
         quantity: FrontierQuantity,
-        objective: Objective,
+        objective: FrontierObjective,
         prices: Option<&Prices>,
     ) -> Option<f64> {
         Some(match quantity {
-            FrontierQuantity::Cost => self.value(Objective::Price(objective.price()?), None),
+            FrontierQuantity::Cost => self.value(FrontierObjective::Price(objective.price()?), None),
             FrontierQuantity::Communications => self.communications,
             FrontierQuantity::Gradients => self.gradients,
             FrontierQuantity::Samples => self.samples,
@@ -372,7 +372,7 @@ impl<'a> ComputedFrontier<'a> {
     /// The points of an algorithm at which an objective is least.
     pub fn points(
         &self,
-        objective: Objective,
+        objective: FrontierObjective,
         algorithm: FrontierAlgorithm,
     ) -> impl Iterator<Item = &FrontierPoint> {
         let is_of = move |b: &&FrontierPoint| b.algorithm == algorithm && b.minimises == objective;
@@ -380,13 +380,13 @@ impl<'a> ComputedFrontier<'a> {
     }
 
     /// The value of an objective.
-    pub fn value(&self, objective: Objective, cost: &FrontierCost) -> f64 {
+    pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost) -> f64 {
         cost.value(objective, self.prices.as_ref())
     }
 
     /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
     /// target, there is nothing that a budget is a multiple of.
-    pub fn allowed(&self, objective: Objective, clients: u64) -> f64 {
+    pub fn allowed(&self, objective: FrontierObjective, clients: u64) -> f64 {
         let of = |budget| self.sgd.get(&clients).map_or(0.0, |sgd| budget * sgd);
         objective.budget().map_or(f64::INFINITY, of)
     }
@@ -405,7 +405,7 @@ impl<'a> ComputedFrontier<'a> {
     /// The point of an algorithm at N and ε.
     fn best_at(
         &self,
-        minimises: Objective,
+        minimises: FrontierObjective,
         (algorithm, clients, target): (FrontierAlgorithm, u64, f64),
         largest: u64,
     ) -> FrontierPoint {

@@ -1,7 +1,7 @@
 //! Which algorithm is best at N and ε, by how much, and when that is too little to be called a lead.
 
 use super::{ComputedFrontier, FrontierCost};
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, Objective};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
 
 /// The algorithms that reach ε with N clients.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct RankedCosts {
 
 impl ComputedFrontier<'_> {
     /// The algorithms that reach ε with N clients.
-    pub fn ranked(&self, objective: Objective, clients: u64, target: f64) -> RankedCosts {
+    pub fn ranked(&self, objective: FrontierObjective, clients: u64, target: f64) -> RankedCosts {
         let cost = |algorithm: &FrontierAlgorithm| {
             let points = self.points(objective, *algorithm);
             let best = points.into_iter().find(|b| b.clients == clients && b.target == target)?;

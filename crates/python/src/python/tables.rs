@@ -1,7 +1,7 @@
 //! What pages state, as frames of numbers. What is not known is null.
 
 use exactfed::evidence::claims::JudgedClaim;
-use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadValue};
+use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadPoint};
 use exactfed::evidence::frontier::{ComputedFrontier, FrontierPoint};
 use exactfed::evidence::{Separation, Standing, Standings, TunedRow, TuningResult};
 use exactfed::stats::Ratio;
@@ -79,7 +79,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
 pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint)> =
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
-    let column = |(name, read): (&str, ReadValue)| {
+    let column = |(name, read): (&str, ReadPoint)| {
         let values: Vec<FrontierValue> = points.iter().map(|(f, point)| read(f, point)).collect();
         let number = |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
         let count = |v: &FrontierValue| if let FrontierValue::Count(n) = v { *n } else { None };

@@ -97,7 +97,7 @@ pub enum FrontierStart {
 
 /// What is least on a frontier.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Objective {
+pub enum FrontierObjective {
     /// Communications × this price + oracle calls of a client.
     Price(f64),
     /// Communications, with at most so many oracle calls of a client, a multiple of those with which
@@ -107,7 +107,7 @@ pub enum Objective {
     Seconds,
 }
 
-impl Objective {
+impl FrontierObjective {
     /// What it minimises, by the name of the quantity in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -288,25 +288,25 @@ pub enum ListOr<L, T> {
 
 impl Frontier {
     /// What is least on it, in the order of files.
-    pub fn objectives(&self, is_priced: bool) -> Vec<Objective> {
-        let prices = self.price_ratios.iter().copied().map(Objective::Price);
-        let budgets = self.budgets.iter().copied().map(Objective::Budget);
-        prices.chain(budgets).chain(is_priced.then_some(Objective::Seconds)).collect()
+    pub fn objectives(&self, is_priced: bool) -> Vec<FrontierObjective> {
+        let prices = self.price_ratios.iter().copied().map(FrontierObjective::Price);
+        let budgets = self.budgets.iter().copied().map(FrontierObjective::Budget);
+        prices.chain(budgets).chain(is_priced.then_some(FrontierObjective::Seconds)).collect()
     }
 
     /// What figures and claims are about that name nothing else: seconds where the manifest has
     /// prices, the cost at the middle price otherwise.
-    pub fn lead(&self, is_priced: bool) -> Objective {
+    pub fn lead(&self, is_priced: bool) -> FrontierObjective {
         let middle = self.price_ratios.get(self.price_ratios.len() / 2).copied();
         match (is_priced, middle) {
-            (false, Some(middle)) => Objective::Price(middle),
-            _ => Objective::Seconds,
+            (false, Some(middle)) => FrontierObjective::Price(middle),
+            _ => FrontierObjective::Seconds,
         }
     }
 
     /// The middle budget, at least one of which there is.
-    pub fn middle_budget(&self) -> Objective {
-        Objective::Budget(self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN))
+    pub fn middle_budget(&self) -> FrontierObjective {
+        FrontierObjective::Budget(self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN))
     }
 
     /// The targets, the largest first.

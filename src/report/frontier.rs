@@ -9,12 +9,13 @@ use crate::evidence::frontier::columns::COLUMNS;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{Frontier, FrontierQuantity, FrontierObjective};
+use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
 
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
-    let has_server_step = |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| a.server_steps().len() > 1);
+    let has_server_step =
+        |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| a.server_steps().len() > 1);
     let is_stepped = frontiers.iter().any(has_server_step);
     let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
     heads.extend(is_stepped.then_some("server step"));
@@ -54,7 +55,9 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     if all > 0 {
         let (shown, all) = (thousands(table.rows.len()), thousands(all));
         table.note = match shown == all {
-            true => "These, those at other prices and within budgets, and all digits are in".to_owned(),
+            true => {
+                "These, those at other prices and within budgets, and all digits are in".to_owned()
+            }
             false => format!("The first {shown} of {all} points; all are in"),
         };
         table.file = FRONTIER.to_owned();
@@ -67,7 +70,9 @@ pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     let rows = |frontier: &ComputedFrontier<'_>| {
         let row = |of: &Sensitivity| {
-            let times = |x: Option<f64>| x.map_or_else(|| "not reached".to_owned(), |x| format!("×{}", short(x)));
+            let times = |x: Option<f64>| {
+                x.map_or_else(|| "not reached".to_owned(), |x| format!("×{}", short(x)))
+            };
             let place = [
                 of.algorithm.label().to_owned(),
                 thousands(of.clients as usize),
@@ -135,7 +140,8 @@ impl FrontierFacts {
             let least = (objective, objective == frontier.lead(is_priced));
             for algorithm in frontier.algorithms.iter().map(|a| a.name()) {
                 for clients in &clients {
-                    let at = |target| Self { algorithm, clients: *clients, target, least, cost: None };
+                    let at =
+                        |target| Self { algorithm, clients: *clients, target, least, cost: None };
                     all.extend(frontier.all_targets().into_iter().map(at));
                 }
             }

@@ -3,10 +3,10 @@
 //! steps that may be best at some price or within some budget, so that its script looks up others;
 //! without the script it shows the maps at the manifests' middle prices.
 
+use super::claims::ClaimText;
 use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
-use super::claims::ClaimText;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
@@ -165,7 +165,12 @@ fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
-            useful.push((cost.local_steps, three_digits(cost.step_size), cost.rounds, cost.server_step));
+            useful.push((
+                cost.local_steps,
+                three_digits(cost.step_size),
+                cost.rounds,
+                cost.server_step,
+            ));
         }
     }
     useful

@@ -26,7 +26,8 @@ fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
     for wide in [1400, 390] {
         page.browser.size(wide, 900);
         settle(&page);
-        for id in ["least", "least-budget", "least-local-steps", "least-step-size", "least-pareto"] {
+        for id in ["least", "least-budget", "least-local-steps", "least-step-size", "least-pareto"]
+        {
             same_figure(&page, "x/frontier", id);
         }
     }

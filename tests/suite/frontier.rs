@@ -40,14 +40,16 @@ fn the_table_is_what_theory_computes() {
     let (instance, start) = (&*prepared[0].instance, &prepared[0].search.start);
     assert_eq!(rows.len(), (3 + 2) * 6 * 2 * 3, "objectives, algorithms, N, ε");
     let of_sgd = |clients: &str| {
-        let is_it = |r: &&Row| r["algorithm"] == "sgd" && r["clients"] == clients && r["target"] == "0.1";
+        let is_it =
+            |r: &&Row| r["algorithm"] == "sgd" && r["clients"] == clients && r["target"] == "0.1";
         number(rows.iter().find(is_it).unwrap(), "gradients")
     };
     let mut reached = 0;
     for row in rows.iter().filter(|row| !row["step_size"].is_empty()) {
         let is_it = |m: &&FrontierAlgorithm| m.name() == row["algorithm"];
         let method = *FrontierAlgorithm::ALL.iter().find(is_it).unwrap();
-        let (clients, local_steps) = (row["clients"].parse().unwrap(), row["local_steps"].parse().unwrap());
+        let (clients, local_steps) =
+            (row["clients"].parse().unwrap(), row["local_steps"].parse().unwrap());
         let (step_size, server_step) = (number(row, "step_size"), number(row, "server_step"));
         let run = MethodRun { method, clients, local_steps, step_size, server_step };
         let found = rounds_to(instance, &run, start, &[number(row, "target")]).unwrap();
@@ -103,12 +105,14 @@ fn compared(rows: &[Row], name: &str) -> usize {
         _ => number(row, "passing"),
     };
     let curve = |row: &Row| {
-        ["frontier", "minimises", "price", "budget", "algorithm", "clients"].map(|key| row[key].clone())
+        ["frontier", "minimises", "price", "budget", "algorithm", "clients"]
+            .map(|key| row[key].clone())
     };
     let mut pairs = 0;
     for (i, a) in rows.iter().enumerate() {
         for b in rows[i + 1..].iter().take_while(|b| curve(b) == curve(a)) {
-            let [larger, smaller] = if number(a, "target") > number(b, "target") { [a, b] } else { [b, a] };
+            let [larger, smaller] =
+                if number(a, "target") > number(b, "target") { [a, b] } else { [b, a] };
             assert!(passed(larger) <= passed(smaller), "{name}: {larger:?} {smaller:?}");
             if !smaller["rounds"].is_empty() {
                 assert!(value(larger) <= value(smaller), "{name}: {larger:?} {smaller:?}");

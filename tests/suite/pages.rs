@@ -328,7 +328,10 @@ fn sources_are_cited_with_authors_year_and_link() {
         "{page}"
     );
     let arxiv = "[arXiv:2412.01389](https://arxiv.org/abs/2412.01389)";
-    assert!(page.contains(&format!("Extrapolation”, {arxiv}. The paper in the proceedings")), "{page}");
+    assert!(
+        page.contains(&format!("Extrapolation”, {arxiv}. The paper in the proceedings")),
+        "{page}"
+    );
     assert!(page.contains("````bibtex\n@misc{mangold2025refined,\n"), "{page}");
     assert!(!page.contains("SCAFFLSA:"), "{page}");
     let page = bench.read("reports/m/report.html").replace("&#x2f;", "/");

@@ -235,7 +235,12 @@ mod tests {
         let paper = entry("RR");
         assert!(paper.starts_with("@misc{mangold2025refined,\n"), "{paper}");
         assert!(paper.contains("author = {P. Mangold and A. Durmus and A. Dieuleveut and"));
-        assert!(paper.contains("eprint = {2412.01389},\n  archiveprefix = {arXiv},\n  note = {The paper in"), "{paper}");
+        assert!(
+            paper.contains(
+                "eprint = {2412.01389},\n  archiveprefix = {arXiv},\n  note = {The paper in"
+            ),
+            "{paper}"
+        );
         let mut keys: Vec<String> = SOURCES.iter().map(Publication::citation_key).collect();
         keys.sort();
         keys.dedup();

@@ -1,6 +1,8 @@
 //! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
 
-use super::frontiers::{FrontierPoints, check_points, exact, has_algorithm, place, points_text, quantity_at};
+use super::frontiers::{
+    FrontierPoints, check_points, exact, has_algorithm, place, points_text, quantity_at,
+};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};

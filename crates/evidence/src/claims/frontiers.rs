@@ -7,7 +7,7 @@ use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
-    Frontier, FrontierAlgorithm, FrontierQuantity, FrontierObjective,
+    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
 };
 use exactfed_runner::plan::TableChecker;
 use schemars::JsonSchema;
@@ -50,7 +50,8 @@ impl FrontierPoints {
     /// What is least at the points.
     pub fn objectives(&self, lead: FrontierObjective) -> Vec<FrontierObjective> {
         let prices = self.prices.iter().copied().map(FrontierObjective::Price);
-        let all: Vec<_> = prices.chain(self.budgets.iter().copied().map(FrontierObjective::Budget)).collect();
+        let all: Vec<_> =
+            prices.chain(self.budgets.iter().copied().map(FrontierObjective::Budget)).collect();
         if all.is_empty() { vec![lead] } else { all }
     }
 }

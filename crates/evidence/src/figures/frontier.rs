@@ -217,7 +217,8 @@ impl ComputedFrontier<'_> {
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
-        let points = |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
+        let points =
+            |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
         let (mut panels, mut legend) = self.panels(points);
         for panel in &mut panels {
             let powers: Vec<Series> = panel.series.iter().filter_map(power_line).collect();
@@ -307,10 +308,7 @@ impl ComputedFrontier<'_> {
 }
 
 /// A square of the map; `None` if no algorithm reaches ε.
-fn ranking(
-    ranked: &RankedCosts,
-    color: &dyn Fn(FrontierAlgorithm) -> Color,
-) -> Option<Ranking> {
+fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
     let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
     let (lead, color) = match ranked.lead() {

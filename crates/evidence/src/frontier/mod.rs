@@ -15,7 +15,7 @@ use exactfed_core::theory::frontier::{MethodRun, RangeEnd, Reached, Worked, roun
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity, FrontierObjective};
+use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, prepare_frontiers};
 use kept::{from_columns, to_columns};
@@ -230,7 +230,9 @@ impl FrontierCost {
         prices: Option<&Prices>,
     ) -> Option<f64> {
         Some(match quantity {
-            FrontierQuantity::Cost => self.value(FrontierObjective::Price(objective.price()?), None),
+            FrontierQuantity::Cost => {
+                self.value(FrontierObjective::Price(objective.price()?), None)
+            }
             FrontierQuantity::Communications => self.communications,
             FrontierQuantity::Gradients => self.gradients,
             FrontierQuantity::Samples => self.samples,
@@ -462,7 +464,17 @@ impl<'a> ComputedFrontier<'a> {
                 let rounds = rounds_to(instance, &run, start, &[target]).ok()?[0]?;
                 let (held, edge) = (true, None);
                 let MethodRun { method, clients, local_steps, step_size, server_step } = run;
-                let reached = Reached { method, clients, target, local_steps, step_size, server_step, rounds, held, edge };
+                let reached = Reached {
+                    method,
+                    clients,
+                    target,
+                    local_steps,
+                    step_size,
+                    server_step,
+                    rounds,
+                    held,
+                    edge,
+                };
                 let cost = FrontierCost::of(&reached, self.problem.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };

@@ -81,7 +81,8 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
     let column = |(name, read): (&str, ReadPoint)| {
         let values: Vec<FrontierValue> = points.iter().map(|(f, point)| read(f, point)).collect();
-        let number = |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
+        let number =
+            |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
         let count = |v: &FrontierValue| if let FrontierValue::Count(n) = v { *n } else { None };
         match values.first() {
             Some(FrontierValue::Number(_)) => numbers(name, values.iter().map(number)),

@@ -306,7 +306,9 @@ impl Frontier {
 
     /// The middle budget, at least one of which there is.
     pub fn middle_budget(&self) -> FrontierObjective {
-        FrontierObjective::Budget(self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN))
+        FrontierObjective::Budget(
+            self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN),
+        )
     }
 
     /// The targets, the largest first.

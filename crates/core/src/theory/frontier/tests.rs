@@ -246,8 +246,7 @@ fn the_search_equals_brute_force() {
                     let what = format!("{number}, {method:?}, {clients}, {target}, {local_steps}");
                     let settings = |(rounds, _, step, server)| (rounds, step, server);
                     assert_eq!(of(true), held.map(settings), "{what}");
-                    let is_fewer =
-                        |first: &BruteForce| held.is_none_or(|h| first.0 < h.0);
+                    let is_fewer = |first: &BruteForce| held.is_none_or(|h| first.0 < h.0);
                     assert_eq!(of(false), first.filter(is_fewer).map(settings), "{what}, passing");
                     compared += usize::from(held.is_some());
                 }

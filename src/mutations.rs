@@ -437,11 +437,22 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
     Some(rows(&Subject { plan: &plan, prepared: &prepared, theory: &theory, frontiers, traces }))
 }
 
+/// The beginning of the page of all claims.
+const PAGE: &str = "# Claims on wrong results
+
+Written by `make mutations`. Each claim with its verdict, and how many of the kinds of wrong results that apply to it (docs/METHODOLOGY.md, What a claim would have refuted) refute it.
+What does not refute it leaves it supported, or undecided: a claim of one kind of error alone has little power.
+
+| claim | verdict | refuted by |
+| --- | --- | --- |
+";
+
 #[test]
 fn no_supported_claim_survives_everything_that_may_be_wrong() {
     let stored = std::env::var_os("EXACTFED_RESULTS");
     let stored = stored.map(|folder| Store::open_existing(Path::new(&folder)).unwrap());
     let (mut judged, mut survivors) = (0, Vec::new());
+    let mut page = PAGE.to_owned();
     for (name, source) in manifests() {
         for (claim, verdict, under) in
             of_manifest(&name, source, stored.as_ref()).into_iter().flatten()
@@ -450,6 +461,8 @@ fn no_supported_claim_survives_everything_that_may_be_wrong() {
             let each = under.iter().map(|(wrong, verdict)| format!("{wrong}: {}", verdict.name()));
             let each: Vec<String> = each.collect();
             println!("{claim}: {} | {}", verdict.name(), each.join(", "));
+            let refuted = under.iter().filter(|(_, verdict)| *verdict == Verdict::Refuted).count();
+            page += &format!("| {claim} | {} | {refuted} of {} |\n", verdict.name(), under.len());
             let survives = under.iter().all(|(_, verdict)| *verdict == Verdict::Supported);
             if verdict == Verdict::Supported && survives {
                 survivors.push(claim);
@@ -457,6 +470,9 @@ fn no_supported_claim_survives_everything_that_may_be_wrong() {
         }
     }
     println!("{judged} claims");
+    if let Some(folder) = std::env::var_os("EXACTFED_REPORTS") {
+        std::fs::write(Path::new(&folder).join("mutations.md"), page).unwrap();
+    }
     assert!(judged > 0, "no claim was judged");
     assert!(survivors.is_empty(), "supported whatever is wrong: {survivors:#?}");
 }

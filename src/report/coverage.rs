@@ -16,12 +16,12 @@ pub struct Coverage {
     sources: Vec<CoveredSource>,
     statements: usize,
     /// The kinds of tests, each with the number of its statements.
-    counts: Vec<(Tested, usize)>,
+    counts: Vec<(TestExtent, usize)>,
 }
 
 /// How a statement is tested at best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-enum Tested {
+enum TestExtent {
     /// All cells of a claim meet its conditions.
     #[serde(rename = "inside")]
     Inside,
@@ -59,7 +59,7 @@ struct CoveredStatement {
     tests: &'static [String],
     /// Why no claim measures it.
     reason: &'static str,
-    tested: Tested,
+    tested: TestExtent,
 }
 
 /// A claim on a statement, or on an error.
@@ -75,7 +75,7 @@ struct StatementClaim {
     inside: &'static str,
 }
 
-impl Tested {
+impl TestExtent {
     fn of(statement: &Statement, claims: &[StatementClaim]) -> Self {
         let each = claims.iter().map(|claim| match claim.inside {
             "inside" => Self::Inside,
@@ -157,7 +157,7 @@ impl Coverage {
             let first = &statement.first_version;
             let claims: Vec<StatementClaim> = on.map(|claim| claim_on(claim, name)).collect();
             CoveredStatement {
-                tested: Tested::of(statement, &claims),
+                tested: TestExtent::of(statement, &claims),
                 place: statement.place(),
                 says: &statement.says,
                 conditions: match first.is_empty() {

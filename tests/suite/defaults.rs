@@ -125,9 +125,16 @@ fn ids(folder: &std::path::Path, parts: &[(&str, String)]) -> Result<Vec<String>
 }
 
 /// Adds what an algorithm needs beyond what its schema requires, since it may be tuned.
-fn complete(table: &mut Value, needs_steps: bool) {
-    if needs_steps {
-        table["local-steps"] = json!(10);
+fn complete(table: &mut Value, has_key: impl Fn(&str) -> bool) {
+    match has_key("local-steps") {
+        true => table["local-steps"] = json!(10),
+        false if has_key("communication-probability") => {
+            table["communication-probability"] = json!(0.5);
+        }
+        false => (),
+    }
+    if has_key("proximal") {
+        table["proximal"] = json!(0.1);
     }
     if table.get("step-size").is_none() {
         table["step-size"] = json!(0.1);
@@ -167,10 +174,10 @@ fn a_default_that_is_written_out_changes_no_id() {
     let kinds = schema.resolved(&properties["algorithm"]);
     for (kind, list) in kinds["properties"].as_object().unwrap() {
         let items = &schema.resolved(list)["items"];
-        let needs = schema.resolved(items)["properties"].get("local-steps").is_some();
+        let has_key = |key: &str| schema.resolved(items)["properties"].get(key).is_some();
         for (a, b, at) in schema.pairs(items, &format!("algorithm.{kind}")) {
             let [a, b] = [a, b].map(|mut table| {
-                complete(&mut table, needs);
+                complete(&mut table, has_key);
                 format!("{{ {kind} = [{}] }}", toml(&table))
             });
             let steps = ("problem", format!("{{ quadratic = {QUADRATIC} }}"));

@@ -221,8 +221,12 @@ impl ComputedFrontier<'_> {
             |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
         let (mut panels, mut legend) = self.panels(points);
         for panel in &mut panels {
-            let powers: Vec<Series> = panel.series.iter().filter_map(power_line).collect();
-            panel.series.extend(powers);
+            let curves = std::mem::take(&mut panel.series).into_iter();
+            let with_power = |curve: Series| {
+                let power = power_line(&curve);
+                [Some(curve), power].into_iter().flatten()
+            };
+            panel.series = curves.flat_map(with_power).collect();
         }
         let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
         let entry = LegendEntry::Prediction(Prediction::PublishedPower);

@@ -32,7 +32,7 @@ enum TestExtent {
     #[serde(rename = "illustrated outside")]
     Outside,
     /// Claims on it hold by algebra, or it has a test of the program.
-    #[serde(rename = "tests the engine")]
+    #[serde(rename = "checked by a test alone")]
     Engine,
     /// Not at all.
     #[serde(rename = "not tested")]

@@ -151,7 +151,7 @@ pub enum Condition {
     Normalised,
     /// SCAFFLSA A2 at the step size: γ ≤ 2/L and γa ≤ 1/2.
     Stable,
-    /// H ≤ min(a/(32γC_A²), a/(16γ max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/γ, 1/(γa)) and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3; the second
+    /// H ≤ min(a/(32γC_A²), a(γ)/(16γ max(‖Ā_c‖² + ‖Σ_Ã‖)), 1/γ, 1/(γa)), a(γ) ≤ a the rate at γ, and γC_A ≤ 1 (SCAFFLSA, Theorem 5.3; the second
     /// is not printed there, and the proof of Theorem B.5 needs it).
     FewLocalSteps,
     /// Every client takes part in every round, with the same number of local steps and the weight

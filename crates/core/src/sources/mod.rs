@@ -125,7 +125,7 @@ pub const SOURCES: [Publication; 4] = [
         year: 2025,
         link: "https://arxiv.org/abs/2412.01389",
         arxiv: "2412.01389",
-        published: "The paper in the proceedings of AISTATS 2025 was not read and may differ.",
+        published: "The paper in the proceedings of AISTATS 2025 was not read and may differ; which version of the preprint was read is not known.",
         kind: Kind::Other,
     },
     Publication {

@@ -440,11 +440,8 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
         let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target, least));
         let found = found.ok_or_else(|| {
             let clients = clients.map_or_else(String::new, |n| format!(", clients = {n}"));
-            let [price, budget] =
-                ["price", "budget"].map(|key| (key, least[usize::from(key == "budget")]));
-            let least = [price, budget]
-                .into_iter()
-                .filter_map(|(key, value)| Some(format!(", {key} = {}", value?)));
+            let least = ["price", "budget"].into_iter().zip(least);
+            let least = least.filter_map(|(key, value)| Some(format!(", {key} = {}", value?)));
             let message = format!(
                 "no frontier has the point {algorithm}{clients}, target = {target}{}",
                 least.collect::<String>()

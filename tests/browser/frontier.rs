@@ -88,13 +88,14 @@ fn batches_are_named(page: &Page) {
         let batch = if pair[0] == "mini-batch SGD" { "batch " } else { "H = " };
         assert_eq!(pair[1], batch, "{pair}");
     }
-    let squares =
-        "[...document.querySelectorAll('.choice td')].map(td => td.children[2].textContent)";
-    let squares = page.ask(squares, json!([]));
+    let squares = page.ask("[...document.querySelectorAll('.choice td')].map(td => [td.children[0].textContent, td.children[2].textContent])", json!([]));
     assert_eq!(list(&squares).len(), 6, "{squares}");
     for square in list(&squares) {
-        let text = square.as_str().unwrap();
-        assert!(text.contains("batch ") || text.contains("H = "), "{squares}");
+        let [label, settings] = [0, 1].map(|i| square[i].as_str().unwrap());
+        let of = settings.split_once(": ").map_or(label, |(first, _)| first);
+        let is_batch = of == "mini-batch SGD";
+        assert_eq!(settings.contains("batch "), is_batch, "{label}: {settings}");
+        assert_eq!(settings.contains("H = "), !is_batch, "{label}: {settings}");
     }
 }
 

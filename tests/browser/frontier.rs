@@ -99,9 +99,8 @@ fn batches_are_named(page: &Page) {
     }
 }
 
-#[test]
-fn the_page_answers_as_the_table_does() {
-    let page = opened("which-algorithm.html");
+/// Compares every answer of the page with its row of the table; how many there were.
+fn answers_equal_rows(page: &Page) -> usize {
     let csv = page.bench.rows("reports/x/frontier/frontier.csv");
     let labels = [
         ("sgd", "SGD"),
@@ -115,34 +114,33 @@ fn the_page_answers_as_the_table_does() {
     // Targets are listed from the smallest on.
     for (n, clients) in ["2", "10"].iter().enumerate() {
         for (e, target) in ["0.1", "0.22360679774997896", "0.5"].iter().enumerate() {
-            set(&page, "clients", &n.to_string());
-            set(&page, "target", &e.to_string());
-            for (label, numbers) in table(&page) {
+            set(page, "clients", &n.to_string());
+            set(page, "target", &e.to_string());
+            for (label, numbers) in table(page) {
                 let (name, _) = labels.iter().find(|(_, own)| *own == label).unwrap();
-                let is_it = |row: &&std::collections::HashMap<String, String>| {
+                let number = |text: &str| text.parse::<f64>().unwrap();
+                let row = csv.iter().find(|row| {
                     row["algorithm"] == *name
                         && row["clients"] == *clients
-                        && (row["target"].parse::<f64>().unwrap() / target.parse::<f64>().unwrap()
-                            - 1.0)
-                            .abs()
-                            < 1e-9
+                        && (number(&row["target"]) / number(target) - 1.0).abs() < 1e-9
                         && row["price"] == "100.0"
-                };
-                let row =
-                    csv.iter().find(is_it).unwrap_or_else(|| panic!("{name} {clients} {target}"));
-                let expected = [
-                    &row["local_steps"],
-                    &row["server_step"],
-                    &row["rounds"],
-                    &row["communications"],
-                    &row["gradients"],
-                ];
-                let expected: Vec<f64> = expected.iter().map(|x| x.parse().unwrap()).collect();
+                });
+                let row = row.unwrap_or_else(|| panic!("{name} {clients} {target}"));
+                let columns =
+                    ["local_steps", "server_step", "rounds", "communications", "gradients"];
+                let expected = columns.map(|column| number(&row[column]));
                 assert_eq!(numbers[1..6], expected, "{label}, N = {clients}, ε = {target}");
                 compared += 1;
             }
         }
     }
+    compared
+}
+
+#[test]
+fn the_page_answers_as_the_table_does() {
+    let page = opened("which-algorithm.html");
+    let compared = answers_equal_rows(&page);
     assert!(compared > 15, "{compared}");
     batches_are_named(&page);
     // At prices at which only oracle calls count, fewer calls are never worse.

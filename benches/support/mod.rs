@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 use exactfed::stats::Summary;
+use serde::Deserialize;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -190,13 +191,14 @@ pub fn verdict(ratio: Value, threshold: f64) -> Verdict {
 }
 
 /// A promised limit ("bar").
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Limit {
     /// The number in the list of promises.
-    pub point: &'static str,
-    pub what: &'static str,
-    pub bar: &'static str,
-    pub command: &'static str,
+    pub point: String,
+    pub what: String,
+    pub bar: String,
+    /// The name of what measures it.
+    pub bench: String,
 }
 
 /// What became of a limit.
@@ -242,8 +244,9 @@ impl Holds {
 pub fn bars(rows: &[(Limit, Outcome)]) -> String {
     let head = ["point", "what", "bar", "measured (95 % interval)", "peer", "holds", "command"];
     let row = |(limit, of): &(Limit, Outcome)| {
-        let command = format!("`{}`", limit.command);
-        [limit.point, limit.what, limit.bar, &of.measured, &of.peer, of.holds.name(), &command]
+        let command = format!("`cargo bench --bench {}`", limit.bench);
+        let Limit { point, what, bar, .. } = limit;
+        [point, what, bar, &of.measured, &of.peer, of.holds.name(), &command]
             .map(str::to_owned)
             .to_vec()
     };

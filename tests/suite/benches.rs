@@ -103,10 +103,11 @@ fn ratios_by_hand() {
 
 #[test]
 fn a_bar_as_markdown() {
-    let limit = Limit { point: "1", what: "a | b", bar: "at most 9 ns", command: "cargo bench" };
+    let [point, what, bar, bench] = ["1", "a | b", "at most 9 ns", "round"].map(str::to_owned);
+    let limit = Limit { point, what, bar, bench };
     let measured = within(6.612, 6.5, 123.4).with_unit("ns");
     let absent = Outcome::new("not measured".into(), Holds::NotMeasured);
-    let text = bars(&[(limit, Outcome::new(measured, Holds::when(true))), (limit, absent)]);
+    let text = bars(&[(limit.clone(), Outcome::new(measured, Holds::when(true))), (limit, absent)]);
     let lines: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
@@ -114,7 +115,7 @@ fn a_bar_as_markdown() {
     assert_eq!(lines.len(), 4);
     let of = |line: usize| lines[line].clone();
     let first = ["1", r"a \| b", "at most 9 ns", "6.61 ns (6.50 to 123)", "", "yes"];
-    assert_eq!(of(2), [&first[..], &["`cargo bench`"]].concat());
+    assert_eq!(of(2), [&first[..], &["`cargo bench --bench round`"]].concat());
     assert_eq!(of(3)[5], "not measured");
     assert!(text.lines().all(|line| line.chars().count() == text.lines().next().unwrap().len()));
 }

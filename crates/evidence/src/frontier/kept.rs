@@ -1,7 +1,7 @@
 //! Computed frontiers as columns of numbers, for the cache.
 
 use crate::results::Columns;
-use exactfed_core::theory::frontier::{FrontierAlgorithm, RangeEnd, Reached};
+use exactfed_core::theory::frontier::{FrontierAlgorithm, MethodRun, RangeEnd, Reached};
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
 pub fn to_columns(reached: &[Reached]) -> Columns {
@@ -9,7 +9,7 @@ pub fn to_columns(reached: &[Reached]) -> Columns {
         (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
     };
     let method = |r: &Reached| {
-        FrontierAlgorithm::ALL.iter().position(|m| *m == r.method).unwrap_or(0) as f64
+        FrontierAlgorithm::ALL.iter().position(|m| *m == r.run.method).unwrap_or(0) as f64
     };
     let edge = |r: &Reached| match r.edge {
         None => 0.0,
@@ -18,11 +18,11 @@ pub fn to_columns(reached: &[Reached]) -> Columns {
     };
     Columns::from([
         column("method", &method),
-        column("clients", &|r| r.clients as f64),
+        column("clients", &|r| r.run.clients as f64),
         column("target", &|r| r.target),
-        column("local-steps", &|r| r.local_steps as f64),
-        column("step-size", &|r| r.step_size),
-        column("server-step", &|r| r.server_step),
+        column("local-steps", &|r| r.run.local_steps as f64),
+        column("step-size", &|r| r.run.step_size),
+        column("server-step", &|r| r.run.server_step),
         column("rounds", &|r| r.rounds as f64),
         column("held", &|r| f64::from(u8::from(r.held))),
         column("edge", &edge),
@@ -36,13 +36,16 @@ pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
     let (server_steps, held) = (column("server-step")?, column("held")?);
     let (rounds, edges) = (column("rounds")?, column("edge")?);
     let row = |i: usize| {
-        Some(Reached {
+        let run = MethodRun {
             method: *FrontierAlgorithm::ALL.get(methods[i] as usize)?,
             clients: clients[i] as u64,
-            target: targets[i],
             local_steps: local_steps[i] as u64,
             step_size: step_sizes[i],
             server_step: server_steps[i],
+        };
+        Some(Reached {
+            run,
+            target: targets[i],
             rounds: rounds[i] as u64,
             held: held[i] > 0.0,
             edge: match edges[i] {
@@ -61,16 +64,11 @@ mod tests {
 
     #[test]
     fn points_come_back_as_they_were() {
-        let point = |method, edge: Option<RangeEnd>| Reached {
-            method,
-            clients: 10_000,
-            target: 0.1 + 0.2,
-            local_steps: 1 << 20,
-            step_size: 1.0 / 3.0,
-            server_step: 1.4,
-            rounds: 244_137,
-            held: edge.is_none(),
-            edge,
+        let point = |method, edge: Option<RangeEnd>| {
+            let (step_size, server_step) = (1.0 / 3.0, 1.4);
+            let run =
+                MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, server_step };
+            Reached { run, target: 0.1 + 0.2, rounds: 244_137, held: edge.is_none(), edge }
         };
         let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];
         let all: Vec<Reached> =

@@ -191,20 +191,19 @@ pub fn steps_prefix(algorithm: FrontierAlgorithm) -> &'static str {
 }
 
 impl FrontierCost {
-    fn of(reached: &Reached, dimension: usize) -> Self {
-        let (price, rounds) =
-            (reached.method.round_price(reached.local_steps), reached.rounds as f64);
-        let vectors = price.vectors * reached.clients as f64;
+    fn of(run: &MethodRun, rounds: u64, edge: Option<RangeEnd>, dimension: usize) -> Self {
+        let (price, times) = (run.method.round_price(run.local_steps), rounds as f64);
+        let vectors = price.vectors * run.clients as f64;
         Self {
-            local_steps: reached.local_steps,
-            step_size: reached.step_size,
-            server_step: reached.server_step,
-            rounds: reached.rounds,
-            communications: price.communications * rounds,
-            gradients: price.gradients * rounds,
-            samples: price.samples * rounds,
-            bytes: 8.0 * dimension as f64 * vectors * rounds,
-            edge: reached.edge,
+            local_steps: run.local_steps,
+            step_size: run.step_size,
+            server_step: run.server_step,
+            rounds,
+            communications: price.communications * times,
+            gradients: price.gradients * times,
+            samples: price.samples * times,
+            bytes: 8.0 * dimension as f64 * vectors * times,
+            edge,
         }
     }
 
@@ -313,14 +312,15 @@ impl<'a> ComputedFrontier<'a> {
         let (mut reached, mut passing) = (CostsByPoint::new(), CostsByPoint::new());
         let mut sgd: HashMap<u64, f64> = HashMap::new();
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
-        for one in found {
-            let (cost, target) = (FrontierCost::of(one, dimension), one.target.to_bits());
-            if one.method == FrontierAlgorithm::Sgd && one.held && one.target == tightest {
-                sgd.insert(one.clients, cost.gradients);
+        for Reached { run, target, rounds, held, edge } in found {
+            let cost = FrontierCost::of(run, *rounds, *edge, dimension);
+            if run.method == FrontierAlgorithm::Sgd && *held && *target == tightest {
+                sgd.insert(run.clients, cost.gradients);
             }
-            if manifest.algorithms.contains(&one.method) {
-                let by_point = if one.held { &mut reached } else { &mut passing };
-                by_point.entry((one.method, one.clients, target)).or_default().push(cost);
+            if manifest.algorithms.contains(&run.method) {
+                let by_point = if *held { &mut reached } else { &mut passing };
+                let point = (run.method, run.clients, target.to_bits());
+                by_point.entry(point).or_default().push(cost);
             }
         }
         reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
@@ -454,28 +454,17 @@ impl<'a> ComputedFrontier<'a> {
         let Some(target) = self.shown_target() else { return Vec::new() };
         let of = |point: &FrontierPoint| {
             let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
-            let method = point.algorithm;
             let times = |(step, steps): (f64, f64)| {
-                let local_steps = libm::round(best.local_steps as f64 * steps).max(1.0) as u64;
-                let (clients, server_step) = (point.clients, best.server_step);
-                let step_size = best.step_size * step;
-                let run = MethodRun { method, clients, local_steps, step_size, server_step };
+                let run = MethodRun {
+                    method: point.algorithm,
+                    clients: point.clients,
+                    local_steps: libm::round(best.local_steps as f64 * steps).max(1.0) as u64,
+                    step_size: best.step_size * step,
+                    server_step: best.server_step,
+                };
                 let (instance, start) = (&*prepared.instance, &prepared.search.start);
                 let rounds = rounds_to(instance, &run, start, &[target]).ok()?[0]?;
-                let (held, edge) = (true, None);
-                let MethodRun { method, clients, local_steps, step_size, server_step } = run;
-                let reached = Reached {
-                    method,
-                    clients,
-                    target,
-                    local_steps,
-                    step_size,
-                    server_step,
-                    rounds,
-                    held,
-                    edge,
-                };
-                let cost = FrontierCost::of(&reached, self.problem.dimension);
+                let cost = FrontierCost::of(&run, rounds, None, self.problem.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];

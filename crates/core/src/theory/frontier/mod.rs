@@ -78,31 +78,27 @@ impl FrontierAlgorithm {
 
     /// Its name in manifests and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Sgd => "sgd",
-            Self::MinibatchSgd => "minibatch-sgd",
-            Self::Fedavg => "fedavg",
-            Self::Scaffold => "scaffold",
-            Self::RichardsonRomberg => "richardson-romberg",
-            Self::ScaffoldRr => "scaffold-rr",
-            Self::Scaffnew => "scaffnew",
-            Self::FedavgServerStep => "fedavg-server-step",
-            Self::RichardsonRombergIndependent => "richardson-romberg-independent",
-        }
+        self.names().0
     }
 
     /// Its name on pages.
     pub fn label(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Sgd => "SGD",
-            Self::MinibatchSgd => "mini-batch SGD",
-            Self::Fedavg => "FedAvg",
-            Self::RichardsonRomberg => "Richardson-Romberg",
-            Self::Scaffold => "Scaffold",
-            Self::ScaffoldRr => "Scaffold-RR",
-            Self::Scaffnew => "Scaffnew",
-            Self::FedavgServerStep => "FedAvg, server step",
-            Self::RichardsonRombergIndependent => "Richardson-Romberg, own draws",
+            Self::Sgd => ("sgd", "SGD"),
+            Self::MinibatchSgd => ("minibatch-sgd", "mini-batch SGD"),
+            Self::Fedavg => ("fedavg", "FedAvg"),
+            Self::RichardsonRomberg => ("richardson-romberg", "Richardson-Romberg"),
+            Self::Scaffold => ("scaffold", "Scaffold"),
+            Self::ScaffoldRr => ("scaffold-rr", "Scaffold-RR"),
+            Self::Scaffnew => ("scaffnew", "Scaffnew"),
+            Self::FedavgServerStep => ("fedavg-server-step", "FedAvg, server step"),
+            Self::RichardsonRombergIndependent => {
+                ("richardson-romberg-independent", "Richardson-Romberg, own draws")
+            }
         }
     }
 
@@ -201,18 +197,10 @@ pub enum RangeEnd {
 /// The fewest rounds in which a method reaches a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
-    /// The method.
-    pub method: FrontierAlgorithm,
-    /// N.
-    pub clients: u64,
+    /// The method, with the step sizes that need the fewest rounds.
+    pub run: MethodRun,
     /// ε.
     pub target: f64,
-    /// H.
-    pub local_steps: u64,
-    /// γ.
-    pub step_size: f64,
-    /// The server step.
-    pub server_step: f64,
     /// T.
     pub rounds: u64,
     /// Whether the error stays below the target: it exceeds ε after T − 1 rounds, and after no later

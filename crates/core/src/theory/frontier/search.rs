@@ -281,9 +281,8 @@ fn keep_what_smaller_targets_need(problem: &TypedProblem, over_targets: &mut [(G
         let (smaller, (goal, best)) = (before[k - 1].1, &mut after[0]);
         let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
         if rounds(smaller.held) < rounds(best.held) {
-            let curve = |of: Best| goal.crossings(problem, (of.step_size, of.server_step));
-            let crossing = smaller.held.and_then(|of| Some(Best { crossing: curve(of)?, ..of }));
-            crossing.into_iter().for_each(|found| found.replace(&mut best.held));
+            let with = |of: Best| Some(Best { crossing: goal.crossing(problem, of)?, ..of });
+            smaller.held.and_then(with).into_iter().for_each(|found| found.replace(&mut best.held));
         }
         if rounds(smaller.passing) < rounds(best.passing) {
             best.passing = smaller.passing;
@@ -302,26 +301,14 @@ struct Goal {
 impl Goal {
     /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
     fn reached(&self, best: &Bests, range: StepSizes) -> impl Iterator<Item = Reached> {
-        let Self { method, clients, target, local_steps } = *self;
         let of = |best: Best, held: bool| {
-            let Best { step_size, server_step, crossing } = best;
-            let edge = match step_size {
+            let edge = match best.step_size {
                 x if x >= range.to => Some(RangeEnd::To),
                 x if x <= range.from => Some(RangeEnd::From),
                 _ => None,
             };
-            let rounds = crossing.rounds;
-            Reached {
-                method,
-                clients,
-                target,
-                local_steps,
-                step_size,
-                server_step,
-                rounds,
-                held,
-                edge,
-            }
+            let rounds = best.crossing.rounds;
+            Reached { run: self.run(best), target: self.target, rounds, held, edge }
         };
         let held = best.held.map(|held| of(held, true));
         let passing = best.passing.map(|passing| of(passing, false));
@@ -329,12 +316,15 @@ impl Goal {
         held.into_iter().chain(passing.filter(is_fewer))
     }
 
-    /// Where the error comes below the target and stays, with these step sizes.
-    fn crossings(&self, problem: &TypedProblem, steps: (f64, f64)) -> Option<Crossing> {
-        let (step_size, server_step) = steps;
-        let Self { method, clients, target, local_steps } = *self;
-        let run = MethodRun { method, clients, local_steps, step_size, server_step };
-        curve(problem, &run).crossings(&[target * target])[0]
+    /// The method with these step sizes.
+    fn run(&self, Best { step_size, server_step, .. }: Best) -> MethodRun {
+        let Self { method, clients, local_steps, .. } = *self;
+        MethodRun { method, clients, local_steps, step_size, server_step }
+    }
+
+    /// Where the error comes below the target and stays, with the step sizes of another target.
+    fn crossing(&self, problem: &TypedProblem, of: Best) -> Option<Crossing> {
+        curve(problem, &self.run(of)).crossings(&[self.target * self.target])[0]
     }
 
     /// The same with another step size, if that is better than `best`.

@@ -54,18 +54,17 @@ fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     }
 }
 
-/// A server step of a method, other than 1 where it has several.
-fn server_step(method: FrontierAlgorithm) -> f64 {
-    method.server_steps().iter().copied().find(|step| *step > 1.0).unwrap_or(1.0)
+/// A run of a method, with a server step other than 1 where it has several.
+fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: f64) -> MethodRun {
+    let server_step = method.server_steps().iter().copied().find(|step| *step > 1.0).unwrap_or(1.0);
+    MethodRun { method, clients, local_steps, step_size, server_step }
 }
 
 fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
     let start: Vec<f64> =
         facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
     for (local_steps, step_size) in [(1, 0.3), (4, 0.1), (37, 0.01)] {
-        let clients = facts.clients() as u64;
-        let run =
-            MethodRun { method, clients, local_steps, step_size, server_step: server_step(method) };
+        let run = run_of(method, facts.clients() as u64, local_steps, step_size);
         let model = model(&run);
         let exact = ExactMoments::new(facts, &model).unwrap();
         let rounds = [0, 1, 2, 7, 40];
@@ -105,14 +104,7 @@ fn clients_scale_the_types() {
     let start: Vec<f64> = small.optimum().iter().map(|x| x + 1.0).collect();
     for large in [two_chains(4, 2), two_chains(20, 10), two_chains(6_666, 3_333)] {
         for method in FrontierAlgorithm::ALL {
-            let clients = large.clients() as u64;
-            let run = MethodRun {
-                method,
-                clients,
-                local_steps: 5,
-                step_size: 0.05,
-                server_step: server_step(method),
-            };
+            let run = run_of(method, large.clients() as u64, 5, 0.05);
             let model = model(&run);
             let exact = ExactMoments::new(&large, &model).unwrap();
             let found = errors(&small, &run, &StartError::Point(start.clone()), 30).unwrap();
@@ -131,13 +123,7 @@ fn an_isotropic_start_is_the_mean_of_points() {
     let (facts, mean_square, rounds) = (two_chains(1, 1), 4.0, 20);
     let d = facts.dim();
     for method in FrontierAlgorithm::ALL {
-        let run = MethodRun {
-            method,
-            clients: 6,
-            local_steps: 3,
-            step_size: 0.1,
-            server_step: server_step(method),
-        };
+        let run = run_of(method, 6, 3, 0.1);
         let found = errors(&facts, &run, &StartError::Isotropic { mean_square }, rounds).unwrap();
         let mut mean = vec![0.0; rounds + 1];
         for (axis, sign) in (0..d).flat_map(|axis| [(axis, 2.0), (axis, -2.0)]) {
@@ -235,13 +221,13 @@ fn the_search_equals_brute_force() {
                 for (&[held, first], &target) in best.iter().zip(&settings.targets) {
                     let of = |is_held: bool| {
                         let is_same = |r: &&Reached| {
-                            (r.method, r.clients, r.target) == (method, clients, target)
-                                && (r.local_steps, r.held) == (local_steps, is_held)
+                            (r.run.method, r.run.clients, r.target) == (method, clients, target)
+                                && (r.run.local_steps, r.held) == (local_steps, is_held)
                         };
                         // More rounds are beyond the sight of brute force.
                         let found = found.iter().find(is_same);
                         let found = found.filter(|r| r.rounds <= ROUNDS as u64 / 2);
-                        found.map(|r| (r.rounds, r.step_size, r.server_step))
+                        found.map(|r| (r.rounds, r.run.step_size, r.run.server_step))
                     };
                     let what = format!("{number}, {method:?}, {clients}, {target}, {local_steps}");
                     let settings = |(rounds, _, step, server)| (rounds, step, server);
@@ -281,7 +267,7 @@ fn many_rounds_are_exact_to_the_integer() {
         (FrontierAlgorithm::Scaffnew, 1e-4, 4),
         (FrontierAlgorithm::ScaffoldRr, 1e-4, 4),
     ] {
-        let run = MethodRun { method, clients: 10, local_steps, step_size, server_step: 1.0 };
+        let run = run_of(method, 10, local_steps, step_size);
         let targets = [0.5, 0.1, 0.03];
         let found = rounds_to(&facts, &run, &start, &targets).unwrap();
         let last = found.iter().flatten().copied().max().unwrap();
@@ -318,9 +304,7 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     for (before, after) in before.iter().zip(&after) {
         assert!(after.rounds <= before.rounds, "{before:?} {after:?}");
         gained += usize::from(after.rounds < before.rounds);
-        let Reached { method, clients, local_steps, step_size, server_step, .. } = *after;
-        let run = MethodRun { method, clients, local_steps, step_size, server_step };
-        let again = rounds_to(&facts, &run, &coarse.start, &[after.target]).unwrap();
+        let again = rounds_to(&facts, &after.run, &coarse.start, &[after.target]).unwrap();
         assert_eq!(again, [Some(after.rounds)]);
     }
     assert!(gained > before.len() / 4, "{gained} of {} have gained", before.len());
@@ -416,8 +400,7 @@ fn targets_are_held() {
                 FrontierAlgorithm::Scaffold,
                 FrontierAlgorithm::RichardsonRomberg,
             ] {
-                let run =
-                    MethodRun { method, clients: 2, local_steps, step_size, server_step: 1.0 };
+                let run = run_of(method, 2, local_steps, step_size);
                 let errors = errors(&facts, &run, &start, 6000).unwrap();
                 let found = rounds_to(&facts, &run, &start, &targets).unwrap();
                 passing += compared_passages(&facts, &run, &start, &targets, &errors);

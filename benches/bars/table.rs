@@ -34,8 +34,11 @@ enum How {
     Own(String),
 }
 
+/// How a limit that nothing else is like follows from the measurements.
+type Compute = fn(&Values) -> Result<Outcome, String>;
+
 /// What is measured by functions of its own, by name.
-const OWN: [(&str, fn(&Values) -> Result<Outcome, String>); 6] = [
+const OWN: [(&str, Compute); 6] = [
     ("kernel", kernel),
     ("grid-step", grid_step),
     ("short-cells", short_cells),

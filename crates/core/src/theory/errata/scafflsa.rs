@@ -150,6 +150,28 @@ fn corollary_4_5() -> [CounterexampleNumbers; 2] {
     ]
 }
 
+/// Corollary 4.5 without noise in A(Z), so that v = 0: with η and H of (38) and (39), constants 1, the bias should be
+/// at most ε.
+fn bias_of_corollary_4_5() -> CounterexampleNumbers {
+    let (clients, noise, epsilon): ([(f64, f64); 2], f64, f64) =
+        ([(100.0, 3.0), (300.0, -1.0)], 1e4, 0.05);
+    let n = clients.len() as f64;
+    let mean =
+        |of: &dyn Fn(f64, f64) -> f64| clients.iter().map(|(a, x)| of(*a, *x)).sum::<f64>() / n;
+    let eta = clients[0].0 * n * epsilon * epsilon / noise;
+    let steps = libm::round(noise / (mean(&|_, x| x.abs()) * n * epsilon));
+    let gone = |a: f64| 1.0 - libm::pow(1.0 - eta * a, steps);
+    let bias = mean(&|a, x| gone(a) * x) / mean(&|a, _| gone(a));
+    CounterexampleNumbers { printed: epsilon, holds: bias.abs() }
+}
+
+/// The step size of Corollaries A.6 and A.7, aNε²/(v ∨ σ), has no ∧ η_∞.
+fn step_of_corollary_a6() -> CounterexampleNumbers {
+    let (a, epsilon, noise): (f64, f64, f64) = (1.0, 0.5, 0.1);
+    let eta = a * epsilon * epsilon / noise;
+    CounterexampleNumbers { printed: 1.0, holds: (1.0 - eta * a).abs() }
+}
+
 /// The middle of (121) with the factor that it lacks, and its printed right side, at ε = ½, a = N = E_c‖Σ_Ã‖ = 1,
 /// v ∨ σ = 20 and E_c‖θ_c* − θ*‖ = 4, which give η = 1/80 and H = 10.
 fn lost_factors_of_121() -> CounterexampleNumbers {
@@ -443,6 +465,8 @@ pub const NUMBERS: &[NumbersById] = &[
     ("hat-in-42", hat_in_42),
     ("corollary-4-5", || corollary_4_5()[0]),
     ("corollary-a7", || corollary_4_5()[1]),
+    ("bias-of-corollary-4-5", bias_of_corollary_4_5),
+    ("step-of-corollary-a6", step_of_corollary_a6),
     ("lost-factors-of-121", lost_factors_of_121),
     ("noise-at-local-optimum", noise_at_local_optimum),
     ("corollary-b3", corollary_b3),
@@ -519,6 +543,9 @@ mod tests {
         assert!((excess(appendix.holds, 10.0) - 1.0).abs() < 1e-12);
         assert!(excess(main.printed, 0.1) > 3.0, "the main text allows too large an ε");
         assert!(excess(appendix.printed, 10.0) > 2.0, "the appendix allows too large an ε");
+        let bias = bias_of_corollary_4_5();
+        assert!((bias.holds - 1.0).abs() < 1e-12 && bias.printed < libm::pow(200.0, 0.4) / 100.0);
+        assert!(step_of_corollary_a6().holds > 1.4);
     }
 
     #[test]

@@ -9,7 +9,9 @@ use crate::problem::spectrum::Spectrum;
 use crate::problem::{Facts, Settings};
 use crate::theory::expansion::Expansion;
 use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use crate::theory::moments::{
+    AlgorithmModel, Correction, CovarianceBlocks, ExactMoments, RunModel,
+};
 
 /// One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
 /// factor by which E x² falls in a step.
@@ -36,13 +38,11 @@ fn instance() -> Option<Quadratic> {
 
 const STEP: f64 = 1e-3;
 
-/// Cov(x, ξ_c) at stationarity for the client with curvature 1: exact, and by the expansion with
-/// either sign.
-fn cross_covariances() -> Option<(Matrix, Matrix, Matrix)> {
-    let facts = instance()?;
+/// The stationary law of Scaffold on that instance.
+fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBlocks> {
     let run = RunModel {
         weight: 1.0,
-        update: Box::new(|_| LocalUpdate::plain(STEP, 1)),
+        update: Box::new(move |_| LocalUpdate::plain(step, steps)),
         server_step: 1.0,
         correction: Correction::Kept,
     };
@@ -54,13 +54,26 @@ fn cross_covariances() -> Option<(Matrix, Matrix, Matrix)> {
         burn_in: None,
         decay: None,
     };
-    let (_, exact) = ExactMoments::new(&facts, &model)?.stationary()?;
+    Some(ExactMoments::new(facts, &model)?.stationary()?.1)
+}
+
+/// Cov(x, ξ_c) at stationarity for the client with curvature 1: exact, and by the expansion with
+/// either sign.
+fn cross_covariances() -> Option<(Matrix, Matrix, Matrix)> {
+    let facts = instance()?;
+    let exact = stationary(&facts, STEP, 1)?;
     let expansion = Expansion::new(&facts).ok()?;
     let [printed, corrected] =
         [true, false].map(|printed| expansion.blocks(&facts, STEP, 1.0, true, printed));
     let flat = (0..2).find(|c| facts.jacobian(*c)[(0, 0)] < 2.0)?;
     let of = |blocks: Vec<Matrix>| blocks.into_iter().nth(flat);
     Some((of(exact.theta_variate)?, of(printed?.theta_variate)?, of(corrected?.theta_variate)?))
+}
+
+/// (Var(x) − (γ/N)C/(2 · 2))/γ^(3/2) on that instance at γH = 0.2.
+fn remainder_of_covariance(step: f64) -> f64 {
+    let exact = instance().and_then(|facts| stationary(&facts, step, (0.2 / step).round() as u64));
+    exact.map_or(f64::NAN, |exact| (exact.theta[(0, 0)] - step / 8.0) / libm::pow(step, 1.5))
 }
 
 fn cross_covariance() -> CounterexampleNumbers {
@@ -94,11 +107,18 @@ fn round_of_scaffold(step: f64, steps: u32) -> (f64, f64) {
     (x * x, variates[0] * variates[0] + variates[1] * variates[1])
 }
 
-/// ‖(x, ξ_1, ξ_2)‖² after that round, as a multiple of (1 − γμ)^H.
+/// ‖(x, ξ_1, ξ_2)‖² after that round, as a multiple of (1 − γμ)^H, and what the printed exponent allows of it.
 fn joint_contraction(step: f64, steps: u32) -> CounterexampleNumbers {
     let (point, variates) = round_of_scaffold(step, steps);
     let allowed = libm::pow(1.0 - step, f64::from(steps));
-    CounterexampleNumbers { printed: 1.0, holds: (point + variates) / allowed }
+    CounterexampleNumbers { printed: allowed, holds: (point + variates) / allowed }
+}
+
+/// By which factor a round of FedAvg with H = 1 and γ = 1 multiplies a distance, for a = 1 and 3.
+fn step_without_a_limit() -> CounterexampleNumbers {
+    let (step, curvatures) = (1.0, [1.0, 3.0]);
+    let factor = curvatures.iter().map(|a| 0.5 * (1.0 - step * a)).sum::<f64>();
+    CounterexampleNumbers { printed: 1.0 - step * curvatures[0], holds: factor.abs() }
 }
 
 /// At γH = 0.2: with H = 6 against H = 2.
@@ -117,7 +137,12 @@ pub const NUMBERS: &[NumbersById] = &[
     ("joint-contraction-at-a-tenth", || joint_contraction(0.1, 1)),
     ("joint-contraction-at-a-third", || joint_contraction(1.0 / 3.0, 1)),
     ("joint-contraction-of-five-steps", || joint_contraction(1.0 / 15.0, 5)),
+    ("step-without-a-limit", step_without_a_limit),
     ("remainder-of-scaffold", remainder_of_scaffold),
+    ("remainder-of-scaffolds-covariance", || CounterexampleNumbers {
+        printed: remainder_of_covariance(1e-2),
+        holds: remainder_of_covariance(1e-4),
+    }),
 ];
 
 #[cfg(test)]
@@ -147,6 +172,13 @@ mod tests {
             x = 0.5 * (end(1.0, 1.0) + end(3.0, -1.0));
         }
         assert!((x + 0.5 - bias_of_fedavg(0.01)).abs() < 1e-12);
+    }
+
+    /// It is γ²H times a constant.
+    #[test]
+    fn the_remainder_of_scaffolds_covariance_does_not_fall_at_fixed_path() {
+        let found = [1e-3, 1e-4].map(|step: f64| remainder_of_covariance(step) * step.sqrt());
+        assert!(found.map(|x| (x - 0.00285).abs() < 2e-4) == [true; 2], "{found:?}");
     }
 
     #[test]

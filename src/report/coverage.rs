@@ -5,7 +5,7 @@ use super::claims::ClaimText;
 use super::number_text::short;
 use crate::evidence::errata::{CounterexampleNumbers, Erratum, ErratumClass, SourceErrata, errata};
 use crate::stats::verdict::Verdict;
-use exactfed_core::sources::{SOURCES, Statement, statements};
+use exactfed_core::sources::{Statement, sources as all_sources, statements};
 use exactfed_core::words::joined;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -171,12 +171,12 @@ impl Coverage {
         };
         let of =
             |key: &str| statements().iter().filter(move |s| s.source() == key).map(row).collect();
-        let sources: Vec<CoveredSource> = SOURCES
+        let sources: Vec<CoveredSource> = all_sources()
             .iter()
             .map(|source| CoveredSource {
-                key: source.key,
+                key: &source.key,
                 name: source.authors_and_year(),
-                rows: of(source.key),
+                rows: of(&source.key),
             })
             .collect();
         let rows = || sources.iter().flat_map(|source| &source.rows);
@@ -209,8 +209,8 @@ impl Errata {
         let of_source = |source: &'static SourceErrata| {
             let mut errata: Vec<ErratumText> = source.errata.iter().map(text).collect();
             errata.sort_by_key(|text| text.erratum.class);
-            let publication = SOURCES.iter().find(|known| known.key == source.source)?;
-            let (key, name) = (publication.key, publication.authors_and_year());
+            let publication = all_sources().iter().find(|known| known.key == source.source)?;
+            let (key, name) = (&publication.key, publication.authors_and_year());
             Some(ErrataOfSource { key, name, compared: &source.compared, errata })
         };
         let sources: Vec<ErrataOfSource> = errata().iter().filter_map(of_source).collect();

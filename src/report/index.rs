@@ -118,7 +118,7 @@ pub struct Gallery {
     problems: BTreeSet<String>,
     algorithms: BTreeSet<String>,
     /// The publications that claims name, in full and as choices.
-    cited: Vec<Publication>,
+    cited: Vec<&'static Publication>,
     stated: Vec<(&'static str, String)>,
 }
 
@@ -200,7 +200,8 @@ impl Gallery {
         }
         let named: BTreeSet<&str> =
             cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
-        let publications = sources::SOURCES.into_iter().filter(|source| named.contains(source.key));
+        let publications =
+            sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
         let algorithms: BTreeSet<String> =
             cards.iter().flat_map(|card| card.algorithms.iter().cloned()).collect();
         let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
@@ -220,11 +221,14 @@ impl Gallery {
             disputes: disputes(&all),
             families: families.into_iter().map(|f| (f, family_name(f))).collect(),
             publications: publications
-                .map(|source| (source.key, source.authors_and_year()))
+                .map(|source| (source.key.as_str(), source.authors_and_year()))
                 .collect(),
             problems: cards.iter().flat_map(|card| card.problems.iter().cloned()).collect(),
             algorithms,
-            stated: cited.iter().map(|source| (source.key, source.authors_and_year())).collect(),
+            stated: cited
+                .iter()
+                .map(|source| (source.key.as_str(), source.authors_and_year()))
+                .collect(),
             cited,
             claims: all.into_iter().map(ClaimRow::new).collect(),
             groups: groups(cards),
@@ -233,9 +237,9 @@ impl Gallery {
 }
 
 /// How many of the sources share no author with an earlier one.
-fn author_groups(cited: &[Publication]) -> usize {
+fn author_groups(cited: &[&Publication]) -> usize {
     let authors = |source: &Publication| source.authors.replace(" and ", ", ");
-    let is_new = |(i, source): &(usize, &Publication)| {
+    let is_new = |(i, source): &(usize, &&Publication)| {
         let own = authors(source);
         !cited[..*i].iter().any(|other| own.split(", ").any(|one| authors(other).contains(one)))
     };
@@ -269,7 +273,7 @@ impl ClaimRow {
 
 /// The keys of the publications that a source names.
 fn keys(source: &str) -> Vec<&'static str> {
-    sources::named_in(source).iter().map(|publication| publication.key).collect()
+    sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
 }
 
 /// The verdicts for each publication; a claim counts for the one that its source names first.
@@ -277,10 +281,10 @@ fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     let first = |claim: &ClaimText| {
         let words = claim.stated.source.as_deref().unwrap_or_default();
         let mut words = words.split(|c: char| !c.is_alphanumeric());
-        words.find_map(|word| sources::named_in(word).first().map(|source| source.key))
+        words.find_map(|word| sources::named_in(word).first().map(|source| source.key.as_str()))
     };
-    let of = |source: Option<Publication>| {
-        let key = source.map(|source| source.key);
+    let of = |source: Option<&'static Publication>| {
+        let key = source.map(|source| source.key.as_str());
         let own: Vec<ClaimText> = claims.iter().filter(|c| first(c) == key).cloned().collect();
         let name = source
             .map_or("other sources".into(), |s| format!("{} ({})", s.authors_and_year(), s.key));
@@ -291,7 +295,7 @@ fn bars(claims: &[ClaimText]) -> Vec<Bar> {
             segments: Vec::new(),
         }
     };
-    let sources = sources::SOURCES.into_iter().map(Some).chain([None]);
+    let sources = sources::sources().iter().map(Some).chain([None]);
     let mut bars: Vec<Bar> = sources.map(of).filter(|bar| !bar.counts.is_empty()).collect();
     let longest = bars.iter().map(Bar::total).max().unwrap_or(1);
     bars.iter_mut().for_each(|bar| bar.lay_out(longest));

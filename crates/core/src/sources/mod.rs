@@ -6,35 +6,39 @@
 
 mod statement;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub use statement::{Condition, StatedAlgorithm, Statement};
 use std::sync::LazyLock;
 
 /// A publication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Publication {
     /// The key by which texts name it.
-    pub key: &'static str,
+    pub key: String,
     /// Its authors.
-    pub authors: &'static str,
+    pub authors: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// Where it was published.
-    pub venue: &'static str,
+    pub venue: String,
     /// The year.
     pub year: u16,
     /// An address at which it can be read or is announced; empty if none is known.
-    pub link: &'static str,
+    #[serde(default)]
+    pub link: String,
     /// Its number on arXiv; empty if it has none.
-    pub arxiv: &'static str,
+    #[serde(default)]
+    pub arxiv: String,
     /// What is known of a published version that was not read; empty if there is none.
-    pub published: &'static str,
+    #[serde(default)]
+    pub published: String,
     /// How BibTeX has to treat it.
     pub kind: Kind,
 }
 
 /// The kind of a publication, which decides the type of its BibTeX entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A preprint, slides, a note or another text on its own.
@@ -53,9 +57,9 @@ pub struct Citation {
     pub bibtex: String,
 }
 
-impl From<Publication> for Citation {
-    fn from(publication: Publication) -> Self {
-        Self { bibtex: publication.bibtex(), publication }
+impl From<&Publication> for Citation {
+    fn from(publication: &Publication) -> Self {
+        Self { bibtex: publication.bibtex(), publication: publication.clone() }
     }
 }
 
@@ -97,15 +101,15 @@ impl Publication {
             ("author", self.authors.replace(", ", " and ")),
             // Braces keep capitals.
             ("title", format!("{{{}}}", self.title)),
-            (place, self.venue.to_owned()),
+            (place, self.venue.clone()),
             ("year", year),
         ];
         let archive = if self.arxiv.is_empty() { "" } else { "arXiv" };
         for (name, value) in [
-            ("url", self.link),
-            ("eprint", self.arxiv),
+            ("url", self.link.as_str()),
+            ("eprint", &self.arxiv),
             ("archiveprefix", archive),
-            ("note", self.published),
+            ("note", &self.published),
         ] {
             fields.extend((!value.is_empty()).then(|| (name, value.to_owned())));
         }
@@ -116,57 +120,26 @@ impl Publication {
 }
 
 /// All registered sources.
-pub const SOURCES: [Publication; 4] = [
-    Publication {
-        key: "RR",
-        authors: "P. Mangold, A. Durmus, A. Dieuleveut, S. Samsonov and E. Moulines",
-        title: "Refined Analysis of Constant Step Size Federated Averaging and Federated Richardson-Romberg Extrapolation",
-        venue: "Preprint; its first version is hal-04878343v1 of 10 January 2025, “Refined Analysis of Federated Averaging's Bias and Federated Richardson-Romberg Extrapolation”",
-        year: 2025,
-        link: "https://arxiv.org/abs/2412.01389",
-        arxiv: "2412.01389",
-        published: "The paper in the proceedings of AISTATS 2025 was not read and may differ; which version of the preprint was read is not known.",
-        kind: Kind::Other,
-    },
-    Publication {
-        key: "SCAFFLSA",
-        authors: "P. Mangold, S. Samsonov, S. Labbi, I. Levin, R. Alami, A. Naumov and E. Moulines",
-        title: "SCAFFLSA: Quantifying and Eliminating Heterogeneity Bias in Federated Linear Stochastic Approximation and Temporal Difference Learning",
-        venue: "Preprint, first version, February 2024",
-        year: 2024,
-        link: "https://arxiv.org/abs/2402.04114v1",
-        arxiv: "2402.04114v1",
-        published: "The paper in the proceedings of NeurIPS 2024 was not read; its title, numbering and results differ.",
-        kind: Kind::Other,
-    },
-    Publication {
-        key: "SLIDES",
-        authors: "P. Mangold",
-        title: "Convergence and Linear Speed-Up in Stochastic Federated Learning",
-        venue: "Slides of a talk at ICCOPT",
-        year: 2025,
-        link: "https://iccopt2025usc.sched.com/event/1dqsT/parallel-sessions-8h-federated-optimization-and-learning-algorithms",
-        arxiv: "",
-        published: "",
-        kind: Kind::Other,
-    },
-    Publication {
-        key: "BOOK",
-        authors: "S. Vlaski and A. H. Sayed",
-        title: "Federated Learning",
-        venue: "Chapter 5 of a draft of a book",
-        year: 2023,
-        link: "",
-        arxiv: "",
-        published: "",
-        kind: Kind::Draft,
-    },
-];
+pub fn sources() -> &'static [Publication] {
+    &FILES.0
+}
+
+/// What the files of the sources hold: publications, and what they state.
+static FILES: LazyLock<(Vec<Publication>, Vec<Statement>)> = LazyLock::new(|| {
+    let files = [
+        include_str!("rr.toml"),
+        include_str!("scafflsa.toml"),
+        include_str!("slides.toml"),
+        include_str!("book.toml"),
+    ];
+    let (publications, statements): (_, Vec<_>) = files.into_iter().map(statement::read).unzip();
+    (publications, statements.concat())
+});
 
 /// The registered sources whose keys are words of a text, in the order of the registry.
-pub fn named_in(text: &str) -> Vec<Publication> {
+pub fn named_in(text: &str) -> Vec<&'static Publication> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    SOURCES.into_iter().filter(|source| words.contains(&source.key)).collect()
+    sources().iter().filter(|source| words.contains(&source.key.as_str())).collect()
 }
 
 /// A source in which each key of a publication has authors and year before it where it stands
@@ -189,16 +162,7 @@ pub fn cited(source: &str) -> String {
 
 /// The statements of all publications, source by source, each in the order of its publication.
 pub fn statements() -> &'static [Statement] {
-    static STATEMENTS: LazyLock<Vec<Statement>> = LazyLock::new(|| {
-        let files = [
-            include_str!("rr.toml"),
-            include_str!("scafflsa.toml"),
-            include_str!("slides.toml"),
-            include_str!("book.toml"),
-        ];
-        files.into_iter().flat_map(statement::read).collect()
-    });
-    &STATEMENTS
+    &FILES.1
 }
 
 /// The statement with this name.
@@ -213,7 +177,7 @@ mod tests {
 
     #[test]
     fn sources_are_found_by_their_keys() {
-        let keys = |text: &str| named_in(text).iter().map(|s| s.key).collect::<Vec<_>>();
+        let keys = |text: &str| named_in(text).iter().map(|s| s.key.as_str()).collect::<Vec<_>>();
         assert_eq!(keys("RR, Theorems 3 to 5; SLIDES"), ["RR", "SLIDES"]);
         assert_eq!(
             keys("SLIDES: linear speed-up; RR first version; RR, section 6"),
@@ -241,10 +205,10 @@ mod tests {
             ),
             "{paper}"
         );
-        let mut keys: Vec<String> = SOURCES.iter().map(Publication::citation_key).collect();
+        let mut keys: Vec<String> = sources().iter().map(Publication::citation_key).collect();
         keys.sort();
         keys.dedup();
-        assert_eq!(keys.len(), SOURCES.len());
+        assert_eq!(keys.len(), sources().len());
     }
 
     #[test]
@@ -262,7 +226,7 @@ mod tests {
     fn names_begin_with_a_publication_and_occur_once() {
         let mut names = HashSet::new();
         for statement in statements() {
-            let known = SOURCES.iter().any(|source| source.key == statement.source());
+            let known = sources().iter().any(|source| source.key == statement.source());
             assert!(known && !statement.place().is_empty(), "{}", statement.name);
             assert!(names.insert(&statement.name), "{} twice", statement.name);
             assert!(

@@ -3,6 +3,7 @@
 //!
 //! *Invariant*: an entry that no experiment measures names tests, or says why there is none.
 
+use super::Publication;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -24,10 +25,11 @@ pub struct Statement {
     pub reason: String,
 }
 
-/// A file of statements.
+/// The file of a source.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StatementFile {
+struct SourceFile {
+    publication: Publication,
     subjects: BTreeMap<String, Vec<Condition>>,
     conditions: BTreeMap<String, Vec<Condition>>,
     statements: Vec<StatementRow>,
@@ -49,13 +51,13 @@ struct StatementRow {
     reason: String,
 }
 
-/// The statements of a file, in its order.
+/// The publication of a file and its statements, in their order.
 ///
 /// # Panics
 /// If the file is no such table, or a statement names a list that the file does not have.
-pub(super) fn read(text: &str) -> Vec<Statement> {
-    let StatementFile { subjects, conditions, statements } =
-        toml::from_str(text).unwrap_or_else(|error| panic!("a file of statements: {error}"));
+pub(super) fn read(text: &str) -> (Publication, Vec<Statement>) {
+    let SourceFile { publication, subjects, conditions, statements } =
+        toml::from_str(text).unwrap_or_else(|error| panic!("the file of a source: {error}"));
     let list = |lists: &BTreeMap<String, Vec<Condition>>, name: Option<String>| {
         let known =
             |name: String| lists.get(&name).unwrap_or_else(|| panic!("no list {name}")).clone();
@@ -69,7 +71,7 @@ pub(super) fn read(text: &str) -> Vec<Statement> {
         tests: row.tests,
         reason: row.reason,
     };
-    statements.into_iter().map(statement).collect()
+    (publication, statements.into_iter().map(statement).collect())
 }
 
 /// An algorithm that statements are about.

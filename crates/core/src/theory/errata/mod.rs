@@ -133,13 +133,13 @@ pub fn errata() -> &'static [SourceErrata] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::SOURCES;
+    use crate::sources::sources;
     use std::collections::HashSet;
 
     #[test]
     fn every_source_has_errata_with_places_of_their_own() {
         let keys: Vec<&str> = errata().iter().map(|source| source.source).collect();
-        assert_eq!(keys, SOURCES.map(|source| source.key));
+        assert!(keys.into_iter().eq(sources().iter().map(|source| source.key.as_str())));
         for SourceErrata { errata, .. } in errata() {
             let mut places = HashSet::new();
             for erratum in errata {

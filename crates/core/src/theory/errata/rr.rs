@@ -244,10 +244,10 @@ pub(super) fn smooth_gradient(x: f64, power: f64) -> f64 {
     x + 0.3 * libm::pow(x.abs(), power) / libm::pow(1.0 + x * x, 0.5 * (power - 1.0))
 }
 
-/// E x/γ^(3/2) under the stationary law of x ← x − γ(f'(x) ± 1), N = H = 1: by stationarity E f'(x) = 0, so that
-/// E x = −E(f'(x) − x), whose expectation after many steps is iterated backwards on a grid.
-fn stationary_bias(power: f64, step: f64) -> f64 {
-    let width = step / 8.0;
+/// E of a function under the stationary law of x ← next(x), one of two with probability ½ each, whose standard deviation
+/// is about √(γ/2): its expectation after many steps is iterated backwards on a grid.
+fn stationary_mean(step: f64, next: impl Fn(f64) -> [f64; 2], of: impl Fn(f64) -> f64) -> f64 {
+    let width = step / 32.0;
     // Six standard deviations to each side.
     let half = libm::ceil(6.0 * libm::sqrt(0.5 * step) / width);
     let points: Vec<f64> = (0..=2 * half as usize).map(|i| width * (i as f64 - half)).collect();
@@ -255,17 +255,28 @@ fn stationary_bias(power: f64, step: f64) -> f64 {
         let at = (x / width + half).clamp(0.0, 2.0 * half - 1e-9);
         (at as usize, at - libm::floor(at))
     };
-    let next = points.iter().map(|x| {
-        let middle = x - step * smooth_gradient(*x, power);
-        [place(middle + step), place(middle - step)]
-    });
-    let next: Vec<_> = next.collect();
-    let mut mean: Vec<f64> = points.iter().map(|x| smooth_gradient(*x, power) - x).collect();
+    let next: Vec<_> = points.iter().map(|x| next(*x).map(place)).collect();
+    let mut mean: Vec<f64> = points.iter().map(|x| of(*x)).collect();
     for _ in 0..libm::ceil(12.0 / step) as usize {
         let at = |(i, part): (usize, f64)| (1.0 - part) * mean[i] + part * mean[i + 1];
         mean = next.iter().map(|[up, down]| 0.5 * (at(*up) + at(*down))).collect();
     }
-    -mean[half as usize] / libm::pow(step, 1.5)
+    mean[half as usize]
+}
+
+/// E x/γ^(3/2) under the stationary law of x ← x − γ(f'(x) ± 1), N = H = 1: by stationarity E f'(x) = 0, so that
+/// E x = −E(f'(x) − x).
+fn stationary_bias(power: f64, step: f64) -> f64 {
+    let next = |x: f64| [-1.0, 1.0].map(|sign| x - step * (smooth_gradient(x, power) + sign));
+    -stationary_mean(step, next, |x| smooth_gradient(x, power) - x) / libm::pow(step, 1.5)
+}
+
+/// (E x² − γ/2)/γ² under the stationary law of x ← x − γ(x ± (1 + |x|/2)): by stationarity
+/// E x²(2 − γ) = γE(1 + |x|/2)².
+fn covariance_of_quadratics(step: f64) -> f64 {
+    let next = |x: f64| [-1.0, 1.0].map(|sign| x - step * (x + sign * (1.0 + 0.5 * x.abs())));
+    let square = step * (1.0 + stationary_mean(step, next, f64::abs)) / (2.0 - 1.25 * step);
+    (square - 0.5 * step) / (step * step)
 }
 
 fn third_derivative(step: f64) -> CounterexampleNumbers {
@@ -359,6 +370,14 @@ pub const NUMBERS: &[NumbersById] = &[
     ("sharpness-at-3", || sharpness(3.0)),
     ("sharpness-at-1.2", || sharpness(1.2)),
     ("display-of-lemma-3", display_of_lemma_3),
+    ("covariance-of-quadratics-at-0.01", || CounterexampleNumbers {
+        printed: covariance_of_quadratics(0.04),
+        holds: covariance_of_quadratics(0.01),
+    }),
+    ("covariance-of-quadratics-at-0.0025", || CounterexampleNumbers {
+        printed: covariance_of_quadratics(0.04),
+        holds: covariance_of_quadratics(0.0025),
+    }),
 ];
 
 #[cfg(test)]
@@ -460,6 +479,16 @@ mod tests {
             // The control: −0.3 · 2^(−3/2) E|G|³ = −0.169.
             let control = stationary_bias(3.0, step);
             assert!((control + 0.169).abs() < 0.01, "{step}: {control}");
+        }
+    }
+
+    /// (γ/2)E|x| is γ^(3/2)/(2√π) to first order.
+    #[test]
+    fn the_covariance_of_quadratics_has_a_remainder_of_another_order() {
+        let leading = 0.5 / std::f64::consts::PI.sqrt();
+        for step in [0.04, 0.01, 0.0025_f64] {
+            let found = covariance_of_quadratics(step) * step.sqrt();
+            assert!(found > leading && found < leading + 0.5 * step.sqrt(), "{step}: {found}");
         }
     }
 

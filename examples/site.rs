@@ -3,7 +3,10 @@
 //!
 //! `make site`, or `cargo run --release --locked --example site -- reports site`
 
+use minijinja::value::Serde;
+use minijinja::{Environment, Value, context};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 use std::fs;
@@ -22,29 +25,11 @@ const NAVIGATION: [(&str, &str); 5] = [
     ("Tutorial", "docs/TUTORIAL.html"),
     ("Docs", DOCUMENTS),
 ];
+const NAVIGATION_STYLE: &str = include_str!("../templates/site.css");
+const DOCUMENT_STYLE: &str = include_str!("../templates/document.css");
+const DOCUMENT: &str = include_str!("../templates/document.html");
 /// A file in each folder that this program wrote, so that it removes no other.
 const MARK: &str = ".exactfed-site";
-
-const NAVIGATION_STYLE: &str = "
-.site { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; padding: 0 0 .6rem; margin: 0 0 1rem; border-bottom: 1px solid var(--line); }
-.site a { color: var(--link); text-decoration: none; padding: .2rem 0; }
-.site a:first-child, .site a[aria-current] { font-weight: bold; color: var(--ink); }
-@media print { .site { display: none; } }
-";
-
-/// Documents are narrower than reports, and their tables have cells of prose.
-const DOCUMENT_STYLE: &str = "
-.site-skip { position: absolute; left: -99rem; } .site-skip:focus { position: static; }
-.document { max-width: 56rem; overflow-wrap: break-word; }
-.document p, .document li { max-width: none; }
-.document img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
-.document pre, .site-table { overflow-x: auto; max-width: 100%; }
-.document td, .document th { white-space: normal; vertical-align: top; }
-.document :is(h1, h2, h3, h4) { scroll-margin-top: .5rem; }
-.site-contents { color: var(--dim, var(--ink)); margin: 1rem 0; }
-.site-contents ul { margin: .4rem 0; }
-@media (max-width: 40rem) { .document :is(td, th) { min-width: 7rem; } }
-";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -92,7 +77,7 @@ pub fn build(root: &Path, reports: &Path, out: &Path) -> Result<usize, String> {
                 writeln!(list, "<li><a href=\"../{}\">{}</a></li>", page_of(file), escape(title));
             list
         }) + "</ul>\n";
-    let list = Document { title: "Docs".into(), contents: String::new(), body: list };
+    let list = Document { title: "Docs".into(), sections: Vec::new(), body: list };
     site.write_document(DOCUMENTS, &list)?;
     let style = read(&root.join("templates/style.css"))? + NAVIGATION_STYLE + DOCUMENT_STYLE;
     site.write("style.css", style)?;
@@ -100,10 +85,10 @@ pub fn build(root: &Path, reports: &Path, out: &Path) -> Result<usize, String> {
 }
 
 /// A page of prose, as HTML.
+#[derive(Serialize)]
 struct Document {
     title: String,
-    /// Its sections, as items of a list.
-    contents: String,
+    sections: Vec<Heading>,
     body: String,
 }
 
@@ -167,37 +152,13 @@ impl<'a> Site<'a> {
 
     /// A page of a document.
     fn write_document(&self, page: &str, document: &Document) -> Result<(), String> {
-        let Document { title, contents, body } = document;
-        let contents = match contents.is_empty() {
-            true => String::new(),
-            false => format!(
-                "<details class=\"site-contents\"><summary>On this page</summary>\n<ul>\n{contents}</ul>\n</details>\n"
-            ),
-        };
         // The contents follow the heading of the page.
-        let (heading, rest) = body.split_once("</h1>\n").map_or(("", body.as_str()), |two| two);
-        let heading = if heading.is_empty() { String::new() } else { format!("{heading}</h1>\n") };
-        let (up, title, navigation) = (up(page), escape(title), navigation(page));
-        let text = format!(
-            "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta name=\"color-scheme\" content=\"light dark\">
-<title>{title}</title>
-<link rel=\"stylesheet\" href=\"{up}style.css\">
-</head>
-<body>
-<a class=\"site-skip\" href=\"#site-page\">Skip to the page</a>
-{navigation}
-<main class=\"document\" id=\"site-page\">
-{heading}{contents}{rest}</main>
-</body>
-</html>
-"
-        );
-        self.write(page, text)
+        let (heading, rest) = document.body.split_once("</h1>\n").unwrap_or(("", &document.body));
+        let (up, navigation) = (up(page), navigation(page));
+        let values =
+            context! { heading, rest, up, navigation, document => Value::from(Serde(document)) };
+        let text = Environment::new().render_named_str("document.html", DOCUMENT, values);
+        self.write(page, text.map_err(|e| failed(Path::new(page), e))?)
     }
 
     /// A document as HTML, with the anchors of GitHub and links to pages of the site.
@@ -246,12 +207,8 @@ impl<'a> Site<'a> {
         let mut body = String::new();
         html::push_html(&mut body, out.into_iter());
         let title = headings.first().map_or(source, |heading| &heading.text).to_owned();
-        let sections = headings.iter().filter(|heading| heading.level == HeadingLevel::H2);
-        let contents = sections.fold(String::new(), |mut all, Heading { id, text, .. }| {
-            let _ = writeln!(all, "<li><a href=\"#{id}\">{}</a></li>", escape(text));
-            all
-        });
-        Ok(Document { title, contents, body })
+        let sections = headings.into_iter().filter(|heading| heading.is_section).collect();
+        Ok(Document { title, sections, body })
     }
 
     /// Where a link of a document leads: to a page or an image of the site, to the repository's
@@ -286,8 +243,9 @@ impl<'a> Site<'a> {
 }
 
 /// A heading of a document.
+#[derive(Serialize)]
 struct Heading {
-    level: HeadingLevel,
+    is_section: bool,
     text: String,
     /// Its anchor on GitHub.
     id: String,
@@ -311,7 +269,7 @@ fn headings(events: &[Event<'_>]) -> Vec<Heading> {
                 let count: &mut usize = seen.entry(id.clone()).or_default();
                 let id = if *count == 0 { id } else { format!("{id}-{count}") };
                 *count += 1;
-                all.push(Heading { level, text, id });
+                all.push(Heading { is_section: level == HeadingLevel::H2, text, id });
             }
             _ => {}
         }

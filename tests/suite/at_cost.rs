@@ -4,39 +4,7 @@ use crate::support::{Bench, edited};
 use std::collections::BTreeMap;
 
 /// Runs of unequal cost: two runs in one, a coin, and a batch.
-const MANIFEST: &str = r#"title = "t"
-seed = 1
-replicates = 5
-[problem.quadratic]
-dimension = 3
-clients = 4
-spectrum = { from = 0.5, to = 1.5 }
-gradient-heterogeneity = 1.0
-noise = 1.0
-[start]
-offset = 1.0
-[budget]
-communications = 100
-[record]
-every = 3
-[compare]
-at = { communications = 50 }
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 4
-[[algorithm.richardson-romberg]]
-step-size = 0.1
-local-steps = 4
-[[algorithm.scaffnew]]
-step-size = 0.1
-communication-probability = 0.25
-[[figure.winners]]
-x = "step-size"
-y = "clients"
-at = { gradients = 130 }
-[[figure.scaling]]
-x = "step-size"
-"#;
+const MANIFEST: &str = include_str!("../manifests/at-cost.toml");
 
 /// The mean over the runs of a label of ‖θ − θ*‖² at the last row that costs at most this.
 fn mean_at(bench: &Bench, label: &str, unit: &str, most: f64) -> f64 {

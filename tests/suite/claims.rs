@@ -367,28 +367,7 @@ fn what_is_counted_is_a_whole_number() {
 
 /// One-dimensional logistic regression on which the bias, which comes from noise and curvature and is not
 /// divided by N, is far larger than the deviation.
-const BIASED: &str = r#"title = "t"
-seed = 1
-replicates = 8
-problem.logistic = { dimension = 1, records = 20, clients = 2000, data = { noisy = { spread = 1.0 } }, l2 = 0.1, batch = 1 }
-start.offset = 0.0
-budget.rounds = 400
-record = { points = 4, averages = ["bias", "covariance"] }
-figure.scaling = [{ id = "spread", x = "step-size", y = "variance" }]
-algorithm.fedavg = [{ step-size = 0.6, local-steps = 5 }]
-[[claim.less]]
-id = "variance"
-statement = "s"
-metric = "variance"
-left = {}
-value = 1.0
-[[claim.less]]
-id = "error"
-statement = "s"
-left = {}
-value = 1.0
-at = "stationary"
-"#;
+const BIASED: &str = include_str!("../manifests/biased.toml");
 
 /// Where no limit is known, a variance is computed around the mean if runs store it, and has the name of
 /// what it is if they do not.

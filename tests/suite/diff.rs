@@ -9,35 +9,7 @@ use exactfed::compare::{SideExperiment, SideRuns, record};
 use exactfed::evidence::Color;
 use exactfed::trace::{Outcome, Trace};
 
-const MANIFEST: &str = r#"title = "Small <b>problems</b>"
-seed = 3
-replicates = 6
-start.zero = true
-budget.rounds = 30
-record.every = 5
-
-[problem.logistic]
-dimension = 2
-records = 20
-clients = 3
-data = { heterogeneous = { spread = 1.0, perturbation = 0.5 } }
-l2 = 0.2
-
-[[algorithm.fedavg]]
-label = "Fed | Avg"
-step-size = 0.05
-local-steps = [2, 5]
-
-[[algorithm.scaffold]]
-step-size = 0.05
-local-steps = 5
-
-[[claim.less]]
-id = "small"
-statement = "errors are below 1"
-left = { label = "Scaffold" }
-value = 1.0
-"#;
+const MANIFEST: &str = include_str!("../manifests/small-problems.toml");
 
 const FILE: &str = "experiments/small.toml";
 

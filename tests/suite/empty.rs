@@ -3,44 +3,7 @@
 use crate::support::{Bench, QUADRATIC, edited};
 
 /// Every kind of figure and two kinds of claims, over step sizes and local steps.
-const KINDS: &str = r#"
-[record]
-points = 5
-averages = ["bias"]
-
-[[algorithm.fedavg]]
-step-size = STEPS
-local-steps = COUNTS
-
-[[figure.convergence]]
-theory = ["exact-bias", "exact-moments", "bounds"]
-panels = ["local-steps"]
-
-[[figure.scaling]]
-x = "step-size"
-reference-slope = 1.0
-theory = ["exact-moments"]
-
-[[figure.winners]]
-x = "step-size"
-y = "local-steps"
-
-[[figure.stability]]
-
-[[claim.less]]
-id = "small"
-statement = "Errors are small"
-left = { label = "FedAvg" }
-value = 1e9
-
-[[claim.slope]]
-id = "slope"
-statement = "Errors grow with the step size"
-of = { label = "FedAvg" }
-over = "step-size"
-value = 1.0
-margin = 10.0
-"#;
+const KINDS: &str = include_str!("../manifests/every-kind.toml");
 
 /// The pages of a manifest, of a shard of its cells if one is given.
 fn pages(replicates: u64, steps: &str, counts: &str, shard: Option<&str>) -> Bench {

@@ -15,56 +15,7 @@ use std::collections::BTreeSet;
 const REPLICATES: u64 = 600;
 
 /// A linear problem with biased FedAvg, whose figures draw predictions of every kind.
-const LINEAR: &str = r#"
-title = "t"
-seed = 11
-replicates = 600
-
-[problem.lms]
-dimension = 2
-clients = 3
-spectrum = { from = 0.5, to = 1.5 }
-covariances = "rotated"
-model-spread = 0.5
-noise = 0.2
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 40
-
-[record]
-every = 8
-iterates = true
-metrics = ["sq-error-average", "sq-error-clients", "lyapunov", "sq-coupling"]
-
-[[algorithm.fedavg]]
-step-size = 0.05
-local-steps = [1, 5]
-
-[[algorithm.scaffold]]
-step-size = 0.05
-local-steps = 5
-
-[[figure.convergence]]
-y = "sq-error"
-x = "communications"
-panels = ["local-steps"]
-theory = ["exact-moments", "exact-bias", "first-order", "bounds"]
-
-[[figure.convergence]]
-y = "sq-error-limit"
-x = "communications"
-panels = ["local-steps"]
-theory = ["exact-moments"]
-
-[[figure.convergence]]
-y = "sq-coupling"
-x = "communications"
-panels = ["local-steps"]
-theory = ["exact-moments", "bounds"]
-"#;
+const LINEAR: &str = include_str!("../manifests/linear.toml");
 
 fn plan(name: &str, text: &str) -> Plan {
     let source = Source { name: name.into(), text: text.into(), ..Source::default() };

@@ -5,28 +5,7 @@
 use crate::support::process::Program;
 use crate::support::{Bench, QUADRATIC, edited};
 
-const GOOD: &str = r#"title = "t"
-seed = 1
-replicates = 1
-start.zero = true
-budget.rounds = 2
-record = { every = 1 }
-
-[problem.garnet]
-states = 4
-actions = 2
-branching = 2
-features = 2
-discount = 0.9
-clients = 2
-heterogeneity = "independent"
-noise = { markov = { burn-in = 1 } }
-
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 2
-batch-per-client = [1]
-"#;
+const GOOD: &str = include_str!("../manifests/limits.toml");
 
 #[test]
 fn numbers_beyond_every_machine_are_refused() {

@@ -176,30 +176,7 @@ fn reports_do_not_leave_their_folder() {
 }
 
 /// Linear regression and a frontier: everything that is cached of theory.
-const THEORY: &str = r#"title = "t"
-seed = 1
-replicates = 40
-problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.5 }, noise = 1.0 }
-start.offset = 1.0
-budget.rounds = 8
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 2
-[[claim.matches]]
-id = "near"
-statement = "It ends near its exact moments"
-of = { label = "FedAvg" }
-prediction = "exact-moments"
-margin = 0.9
-[[frontier]]
-id = "least"
-algorithms = ["sgd", "fedavg"]
-clients = [2]
-targets = { from = 0.5, to = 0.1, points = 2 }
-step-size = { from = 1e-2, to = 2.0, points = 4 }
-local-steps = { up-to = 2 }
-radius = 2.0
-"#;
+const THEORY: &str = include_str!("../manifests/theory.toml");
 
 /// Records of a file that results copy, in more unknowns than are solved without a search.
 const RECORDS: &str = r#"title = "t"

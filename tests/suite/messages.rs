@@ -2,32 +2,7 @@
 
 use crate::support::{Bench, edited};
 
-const GOOD: &str = r#"title = "a title"
-seed = 1
-replicates = 2
-
-[problem.garnet]
-states = 10
-actions = 2
-branching = 3
-features = 4
-discount = 0.9
-clients = 3
-heterogeneity = { independent = {} }
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 5
-
-[[algorithm.fedlsa]]
-step-size = 0.1
-local-steps = [1, 2]
-
-[[figure.convergence]]
-panels = ["local-steps"]
-"#;
+const GOOD: &str = include_str!("../manifests/valid.toml");
 
 /// The message about a manifest in which `from` became `to`.
 fn message(from: &str, to: &str) -> String {

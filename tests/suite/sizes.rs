@@ -2,32 +2,7 @@
 
 use crate::support::{Bench, Finished, array, edited};
 
-const SMALL: &str = r#"title = "small"
-seed = 1
-replicates = 2
-
-[problem.garnet]
-states = 6
-actions = 2
-branching = 2
-features = 2
-discount = 0.9
-clients = 2
-heterogeneity = { independent = {} }
-
-[start]
-offset = 1.0
-
-[budget]
-rounds = 4
-
-[record]
-points = 2
-
-[[algorithm.scafflsa]]
-step-size = 0.1
-local-steps = 2
-"#;
+const SMALL: &str = include_str!("../manifests/sizes.toml");
 
 /// What a command says about a manifest in which lines were replaced; nothing may
 /// be written.

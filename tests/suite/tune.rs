@@ -4,35 +4,7 @@ use crate::support::{Bench, edited};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two algorithms at two numbers of local steps, each with its own step size.
-const TUNED: &str = r#"title = "t"
-seed = 5
-replicates = 3
-
-[problem.quadratic]
-dimension = 2
-clients = 4
-spectrum = { from = 0.5, to = 1.0 }
-noise = 0.3
-gradient-heterogeneity = 1.0
-hessian-heterogeneity = 0.3
-
-[start]
-offset = 1.0
-
-[budget]
-local-steps = 200
-
-[tune]
-over = "step-size"
-range = [1e-2, 0.5]
-evaluate = 6
-
-[[algorithm.fedavg]]
-local-steps = [1, 10]
-
-[[algorithm.scaffold]]
-local-steps = [1, 10]
-"#;
+const TUNED: &str = include_str!("../manifests/tuned.toml");
 
 fn bench(manifest: &str) -> Bench {
     let bench = Bench::ran(manifest);
@@ -226,32 +198,7 @@ fn a_range_that_ends_too_early_is_extended_or_reported() {
 }
 
 /// FedAvg whose participation is tuned: noise is all that is left, of which more clients have less.
-const PARTICIPATION: &str = r#"title = "t"
-seed = 5
-replicates = 20
-
-[problem.quadratic]
-dimension = 2
-clients = 5
-spectrum = { from = 0.5, to = 1.0 }
-noise = 1.0
-
-[start]
-offset = 0.0
-
-[budget]
-rounds = 200
-
-[tune]
-over = "cohort"
-range = [1, 2]
-ratio = 2.0
-evaluate = 4
-
-[[algorithm.fedavg]]
-step-size = 0.1
-local-steps = 5
-"#;
+const PARTICIPATION: &str = include_str!("../manifests/participation.toml");
 
 /// What tuning selected, and the border at which that stands.
 fn selected(bench: &Bench) -> (String, String) {

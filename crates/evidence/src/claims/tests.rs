@@ -11,61 +11,7 @@ use exactfed_runner::runner::prepare;
 use std::sync::Arc;
 
 /// What follows the problem and the algorithms in the manifest of these tests.
-const CLAIMS: &str = r#"
-[record]
-every = 4
-averages = ["covariance"]
-metrics = ["lyapunov"]
-
-[[claim.matches]]
-id = "curve"
-statement = "the error is what the exact moments say"
-of = {}
-prediction = "exact-moments"
-margin = 0.5
-at = "every-round"
-
-[[claim.matches]]
-id = "lyapunov"
-statement = "so is the Lyapunov function"
-metric = "lyapunov"
-of = { label = "SCAFFLSA" }
-prediction = "exact-moments"
-margin = 0.3
-at = "stationary"
-
-[[claim.less]]
-id = "below"
-statement = "SCAFFLSA is below FedLSA"
-left = { label = "SCAFFLSA" }
-right = { label = "FedLSA" }
-
-[[claim.slope]]
-id = "rounds"
-statement = "the error falls over rounds"
-metric = "lyapunov"
-of = { label = "SCAFFLSA" }
-over = "step-size"
-value = 1.0
-margin = 0.5
-
-[[claim.reaches]]
-id = "reaches"
-statement = "SCAFFLSA is down soon"
-of = { label = "SCAFFLSA" }
-reaching = { target = 0.05 }
-within = 20
-
-[[claim.reaches]]
-id = "never"
-statement = "FedLSA goes to 0"
-of = { label = "FedLSA" }
-reaching = { target = 1e-9 }
-within = 20
-expected = "refuted"
-refutes = "extension"
-reason = "it has a bias"
-"#;
+const CLAIMS: &str = include_str!("tests-claims.toml");
 
 fn plan(step_size: &str) -> Plan {
     let text = wrong::manifest(300, "8") + CLAIMS;
@@ -185,61 +131,7 @@ at = "every-round"
 "#;
 
 /// FedAvg with one local step on quadratics, whose bias is 0, so that its estimate is noise.
-const UNBIASED: &str = r#"
-title = "t"
-seed = 1
-replicates = 20
-
-[problem.quadratic]
-dimension = 3
-clients = 2
-spectrum = { from = 1.0, to = 1.0 }
-gradient-heterogeneity = 1.0
-noise = 1.0
-
-[start]
-limit = true
-
-[budget]
-local-steps = 400
-
-[record]
-points = 2
-averages = ["bias"]
-
-[[algorithm.fedavg]]
-label = "FedAvg"
-step-size = 0.1
-local-steps = 1
-
-[[claim.less]]
-id = "small"
-statement = "the bias is small"
-metric = "bias"
-left = { label = "FedAvg" }
-value = 0.01
-
-[[claim.at-least]]
-id = "large"
-statement = "the bias is not small"
-metric = "bias"
-left = { label = "FedAvg" }
-value = 0.01
-
-[[claim.less]]
-id = "far"
-statement = "the bias is below what the noise could hide"
-metric = "bias"
-left = { label = "FedAvg" }
-value = 10.0
-
-[[claim.less]]
-id = "theorem-2"
-statement = "the bias is at most 0"
-metric = "bias"
-left = { label = "FedAvg" }
-prediction = "rr-theorem2"
-"#;
+const UNBIASED: &str = include_str!("tests-unbiased.toml");
 
 /// The norm of a noisy mean is above 0 whatever the bias is: that is no evidence of a bias.
 #[test]

@@ -4,35 +4,7 @@ use super::*;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
 
-const TEXT: &str = r#"
-title = "t"
-seed = 3
-replicates = 2
-
-[problem.garnet]
-states = 10
-actions = 2
-branching = 2
-features = 4
-discount = 0.9
-clients = [2, 3]
-heterogeneity = [{ independent = {} }, "two-kernels"]
-
-[start]
-offset = [0.5, 1.0]
-
-[budget]
-local-steps = 105
-min-rounds = 4
-
-[[algorithm.scafflsa]]
-step-size = [0.1, 0.2]
-local-steps = [10, 100]
-
-[[algorithm.fedlsa]]
-step-size = 0.1
-local-steps = 10
-"#;
+const TEXT: &str = include_str!("tests.toml");
 
 fn read_plan(text: &str) -> Result<Plan, Rejected> {
     let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };

@@ -75,6 +75,11 @@ impl<'a> PublishedRun<'a> {
         (self.algorithm == algorithm && is_plain).then_some(self)
     }
 
+    /// A bound of this algorithm with equal local steps of one draw each.
+    fn bound(&self, of: Algorithm, bound: fn(&Constants, &RunSetup) -> Bound) -> Option<Bound> {
+        self.of(of).map(|run| bound(run.constants, &run.setup))
+    }
+
     fn is_normalised_fedavg(&self) -> bool {
         self.algorithm == Algorithm::FedAvg && self.normalised
     }
@@ -156,10 +161,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of SCAFFLSA, Theorem 5.3 (B.5)",
         dash: Some(7),
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::Scaffold)?;
-            Some(scafflsa::theorem_b5(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::Scaffold, scafflsa::theorem_b5),
     },
     PublishedBound {
         key: Some("scafflsa-26-printed"),
@@ -204,10 +206,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Proposition 2",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::proposition_2(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::proposition_2),
     },
     PublishedBound {
         key: Some("rr-corollary1"),
@@ -216,10 +215,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Corollary 1",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::corollary_1(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::corollary_1),
     },
     PublishedBound {
         key: Some("rr-theorem2"),
@@ -228,10 +224,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Theorem 2",
         dash: Some(9),
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::theorem_2(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::theorem_2),
     },
     PublishedBound {
         key: Some("rr-proposition5-printed"),
@@ -240,10 +233,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Proposition 5, as printed",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::proposition_5(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::proposition_5),
     },
     PublishedBound {
         key: Some("rr-lemma5"),
@@ -252,10 +242,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Lemma 5",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::lemma_5(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::lemma_5),
     },
     PublishedBound {
         key: Some("rr-lemma7"),
@@ -264,10 +251,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Lemma 7",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::lemma_7(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::lemma_7),
     },
     PublishedBound {
         key: Some("rr-proposition4"),
@@ -276,10 +260,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the bound of RR, Proposition 4",
         dash: Some(8),
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(richardson_romberg::proposition_4(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, richardson_romberg::proposition_4),
     },
     PublishedBound {
         key: None,
@@ -315,10 +296,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "(5.57) of BOOK without its orders",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::FedAvg)?;
-            Some(book::leading(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::FedAvg, book::leading),
     },
     PublishedBound {
         key: Some("book-lemma51"),
@@ -364,10 +342,7 @@ pub static PUBLISHED: &[PublishedBound] = &[
         words: "the rate of SLIDES with the constant 1",
         dash: None,
         is_listed: true,
-        bound: |run| {
-            run.of(Algorithm::Scaffold)?;
-            Some(scaffold::rate(run.constants, &run.setup))
-        },
+        bound: |run| run.bound(Algorithm::Scaffold, scaffold::rate),
     },
 ];
 

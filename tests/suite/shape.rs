@@ -1,23 +1,21 @@
 //! One meaning for each type name. That functions are short is a lint (`clippy.toml`).
 
-use crate::layering::source::{Word, is_name, modules};
+use crate::layering::source::{Word, modules};
 use std::collections::BTreeMap;
 
 /// Type names that several modules define. Other modules write the module before them:
 /// `garnet::Settings`.
 const QUALIFIED: &[&str] = &["Args", "Settings", "Spec"];
 
-/// A keyword that defines a type, the type's name, and within how many braces it stands.
-fn types(words: &[Word]) -> Vec<(&str, &str, usize)> {
+/// The types that some words define, apart from associated ones.
+fn types(words: &[Word]) -> Vec<&str> {
     let (mut found, mut depth) = (Vec::new(), 0);
     for pair in words.windows(2) {
-        match (pair[0].text.as_str(), pair[1].text.as_str()) {
-            ("{", _) => depth += 1,
-            ("}", _) => depth -= 1,
-            (keyword @ ("struct" | "enum" | "trait" | "type"), name) if is_name(name) => {
-                found.push((keyword, name, depth));
-            }
-            _ => {}
+        depth += i32::from(pair[0].is("{")) - i32::from(pair[0].is("}"));
+        let is_item = ["struct", "enum", "trait"].iter().any(|keyword| pair[0].is(keyword));
+        if is_item || depth == 0 && pair[0].is("type") {
+            let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+            found.extend(pair[1].parts.first().map(String::as_str).filter(is_name));
         }
     }
     found
@@ -27,12 +25,10 @@ fn types(words: &[Word]) -> Vec<(&str, &str, usize)> {
 #[test]
 fn type_names_have_one_meaning() {
     let mut defined: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (file, source) in modules() {
-        for (keyword, name, depth) in types(&source.code) {
-            let is_associated = depth > 0 && keyword == "type";
-            if !is_associated {
-                defined.entry(name.to_owned()).or_default().push(file.display().to_string());
-            }
+    for source in modules() {
+        for name in types(&source.code) {
+            let files = defined.entry(name.to_owned()).or_default();
+            files.push(source.file.display().to_string());
         }
     }
     assert!(defined.len() > 200, "the types were found");

@@ -4,371 +4,264 @@
 //! *Invariant*: where this reader errs, it takes code of tests for code of the program, and
 //! never the other way round.
 
-#![allow(dead_code)]
-
 use crate::support::{files_with, root};
-use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
-use std::fs;
+use proc_macro2::{Delimiter, Ident, TokenTree};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::{fs, sync::LazyLock};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser, discouraged::Speculative};
+use syn::{Attribute, Expr, Field, Item, Lit, Meta, Stmt, Token, UseTree, Variant, buffer::Cursor};
+use syn::{Result, punctuated::Punctuated};
 
 /// The source folders of the workspace.
 pub const SOURCES: [&str; 5] =
     ["src", "crates/core/src", "crates/runner/src", "crates/evidence/src", "crates/python/src"];
 
-/// Every source file of the workspace, by its path below the root. They are read once.
-pub fn files() -> &'static [(PathBuf, Source)] {
-    static FILES: LazyLock<Vec<(PathBuf, Source)>> = LazyLock::new(read);
+/// The crates of the workspace: their modules have one set of names.
+const OWN: [&str; 5] =
+    ["crate", "exactfed", "exactfed_core", "exactfed_runner", "exactfed_evidence"];
+
+/// Every source file of the workspace. They are read once.
+pub fn files() -> &'static [Source] {
+    static FILES: LazyLock<Vec<Source>> = LazyLock::new(|| {
+        let read = |folder| {
+            let files = Source::below(folder);
+            assert!(files.len() > 8, "the sources of {folder} were found");
+            files
+        };
+        SOURCES.into_iter().flat_map(read).collect()
+    });
     &FILES
 }
 
-fn read() -> Vec<(PathBuf, Source)> {
-    let mut all = Vec::new();
-    for folder in SOURCES {
-        let files = files_with(&root().join(folder), "rs");
-        assert!(files.len() > 8, "the sources of {folder} were found");
-        all.extend(files.into_iter().map(|file| {
-            let text = fs::read_to_string(&file).unwrap();
-            let file = file.strip_prefix(root()).unwrap().to_owned();
-            let source = Source::new(&inside(&file), &text);
-            (file, source)
-        }));
-    }
-    all
-}
-
-/// The path of a source file within its crate.
-pub fn inside(file: &Path) -> PathBuf {
-    let folder = SOURCES.iter().find(|folder| file.starts_with(folder));
-    file.strip_prefix(folder.expect("a source file")).unwrap().to_owned()
-}
-
-/// Whether a file is the root of a crate: it belongs to no layer.
-pub fn is_root(file: &Path) -> bool {
-    ["lib.rs", "main.rs"].map(PathBuf::from).contains(&inside(file))
-}
-
-/// The files that are compiled for tests alone.
-pub fn test_modules(files: &[(PathBuf, Source)]) -> Vec<Vec<String>> {
-    files.iter().flat_map(|(_, source)| source.test_modules.clone()).collect()
-}
-
-/// Every source file that belongs to a layer, tests apart.
-pub fn modules() -> Vec<&'static (PathBuf, Source)> {
-    let all = files();
-    let tests = test_modules(all);
-    let both = all.iter().flat_map(|(_, source)| source.declared()).find(|m| tests.contains(m));
+/// Every source file that belongs to a layer, which roots of crates do not, tests apart.
+pub fn modules() -> Vec<&'static Source> {
+    let both = files().iter().flat_map(|file| &file.declared).find(|own| is_of_tests(own));
     assert!(both.is_none(), "{both:?} is a module of tests and of the program");
-    let is_module = |(file, source): &&(PathBuf, Source)| {
-        !is_root(file) && !tests.iter().any(|test| source.module.starts_with(test))
-    };
-    all.iter().filter(is_module).collect()
+    let files = files().iter();
+    files.filter(|file| !file.module.is_empty() && !is_of_tests(&file.module)).collect()
 }
 
-#[derive(Clone, Debug)]
+/// Whether a module is compiled for tests alone.
+pub fn is_of_tests(module: &[String]) -> bool {
+    let mut tests = files().iter().flat_map(|file| &file.test_modules);
+    tests.any(|test| module.starts_with(test))
+}
+
+/// A path such as `crate::theory::moments`, one of the paths of a `use`, or another word: a name,
+/// a quote for any literal, or one other character.
 pub struct Word {
-    /// An identifier, `::`, a literal that begins with its quote, or one other character.
-    pub text: String,
-    pub line: usize,
-    /// The module that it is in.
-    pub module: Arc<[String]>,
-}
-
-/// A path such as `crate::theory::moments`, or one of the paths of a `use`.
-#[derive(Clone, Debug)]
-pub struct Named {
-    /// From the root of the crate if it begins there, which `super` may do too.
-    pub local: bool,
     pub parts: Vec<String>,
     pub line: usize,
+    /// A path in the workspace, which is from the root of its crate.
+    pub local: bool,
+}
+
+impl Word {
+    fn new(parts: &[String], line: usize, module: &[String]) -> Self {
+        let is_own = |name: &str| OWN.contains(&name);
+        let begins = parts.len() > 1 && ["self", "super"].contains(&parts[0].as_str());
+        if !begins && (parts.len() == 1 || !is_own(&parts[0])) {
+            return Self { parts: parts.to_vec(), line, local: false };
+        }
+        let mut path = if begins { module.to_vec() } else { vec![] };
+        for part in parts {
+            match part.as_str() {
+                "super" => drop(path.pop()),
+                name if name == "self" || is_own(name) => {}
+                name => path.push(name.to_owned()),
+            }
+        }
+        Self { parts: path, line, local: true }
+    }
+
+    pub fn is(&self, text: &str) -> bool {
+        self.parts == [text]
+    }
+}
+
+/// The lines where words with these among their parts follow each other.
+pub fn lines(words: &[Word], wanted: &str) -> Vec<usize> {
+    let wanted: Vec<&str> = wanted.split(' ').collect();
+    let has = |(word, wanted): (&Word, &&str)| word.parts.iter().any(|part| part == wanted);
+    let near = words.windows(wanted.len());
+    near.filter(|near| near.iter().zip(&wanted).all(has)).map(|near| near[0].line).collect()
 }
 
 /// A source file, split into what is compiled for tests alone and the rest.
+#[derive(Default)]
 pub struct Source {
+    /// Its path below the root of the workspace.
+    pub file: PathBuf,
+    pub text: String,
     /// The path of its module: `["theory", "moments"]`.
     pub module: Vec<String>,
     pub code: Vec<Word>,
     pub tests: Vec<Word>,
+    /// Modules with files of their own that are compiled for more than tests.
+    pub declared: Vec<Vec<String>>,
     /// Modules with files of their own that are compiled for tests alone.
     pub test_modules: Vec<Vec<String>>,
 }
 
 impl Source {
-    /// The text of a file that is at this path below `src/`.
-    pub fn new(file: &Path, text: &str) -> Self {
-        Self::of(file, words_in(text, &module_of(file)))
+    /// The files in a folder of the workspace.
+    pub fn below(folder: &str) -> Vec<Self> {
+        files_with(&root().join(folder), "rs").iter().map(|file| Self::at(file)).collect()
     }
 
-    /// The words of a file that is at this path below `src/`.
-    pub fn of(file: &Path, words: Vec<Word>) -> Self {
-        let module = module_of(file);
-        let mut source = Self { module, code: vec![], tests: vec![], test_modules: vec![] };
-        let all: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        if all.starts_with(&["#", "!", "[", "cfg", "(", "test", ")", "]"]) {
-            source.test_modules.push(source.module.clone());
-            source.tests = words;
-            return source;
-        }
-        let mut i = 0;
-        while i < all.len() {
-            let attribute = if all[i..].starts_with(&["#", "["]) { group(&all, i + 1) } else { i };
-            if attribute > i && is_test(&all[i + 2..attribute - 1]) {
-                let end = item(&all, attribute);
-                let declared = declared(&words[attribute..end]).pop();
-                let elsewhere = elsewhere(&all[attribute..end]);
-                // In the same directory, as long as no inline module is around it.
-                let elsewhere = elsewhere.map(|name| module_of(&file.with_file_name(name)));
-                source.test_modules.extend(declared.map(|own| elsewhere.unwrap_or(own)));
-                source.tests.extend_from_slice(&words[i..end]);
-                i = end;
+    pub fn at(file: &Path) -> Self {
+        Self::new(file.strip_prefix(root()).unwrap(), fs::read_to_string(file).unwrap())
+    }
+
+    pub fn new(file: &Path, text: String) -> Self {
+        let (file, module) = (file.to_owned(), module_of(file));
+        let mut source = Self { file, module: module.clone(), ..Self::default() };
+        let read = |input: ParseStream| {
+            let attributes = input.fork().call(Attribute::parse_inner)?;
+            let tests = attributes.iter().any(is_test);
+            source.test_modules.extend(tests.then(|| module.clone()));
+            source.read(input, &module, tests)
+        };
+        read.parse_str(&text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
+        Self { text, ..source }
+    }
+
+    /// All paths in the workspace that the code names, tests apart.
+    pub fn paths(&self) -> impl Iterator<Item = &Word> {
+        self.code.iter().filter(|word| word.local)
+    }
+
+    fn read(&mut self, input: ParseStream, module: &[String], in_tests: bool) -> Result<()> {
+        let mut end = input.cursor();
+        while !input.is_empty() {
+            if let Some((until, item)) = for_tests(input) {
+                end = until;
+                self.test_modules.extend(item.and_then(|item| self.declared_by(&item, module)));
+            }
+            let tests = in_tests || input.cursor() < end;
+            let words = if tests { &mut self.tests } else { &mut self.code };
+            let named = match words.as_slice() {
+                [.., keyword, name] if keyword.is("mod") => [module, &name.parts].concat(),
+                _ => module.to_vec(),
+            };
+            let line = input.span().start().line;
+            let mut add = |parts: &[String]| words.push(Word::new(parts, line, module));
+            if input.peek(Token![use]) {
+                add(&[input.call(text)?]);
+                let ahead = input.fork();
+                let _ = (ahead.parse::<Option<Token![$]>>(), ahead.parse::<Option<Token![::]>>());
+                if let Ok(tree) = ahead.parse() {
+                    input.advance_to(&ahead);
+                    leaves(&tree, &[], &mut add);
+                }
+            } else if input.peek(Ident::peek_any) {
+                let mut parts = vec![input.call(text)?];
+                while input.peek(Token![::]) && input.peek3(Ident::peek_any) {
+                    input.parse::<Token![::]>()?;
+                    parts.push(input.call(text)?);
+                }
+                // Whatever follows: a macro may write `crate::$name`.
+                parts.extend(
+                    (parts.len() == 1 && input.peek(Token![::])).then(|| "self".to_owned()),
+                );
+                add(&parts);
             } else {
-                source.code.push(words[i].clone());
-                i += 1;
+                match input.parse()? {
+                    TokenTree::Group(group) => {
+                        let (open, close) = match group.delimiter() {
+                            Delimiter::Parenthesis => ("(", ")"),
+                            Delimiter::Bracket => ("[", "]"),
+                            Delimiter::Brace | Delimiter::None => ("{", "}"),
+                        };
+                        add(&[open.to_owned()]);
+                        let inner = |inner: ParseStream| self.read(inner, &named, tests);
+                        inner.parse2(group.stream())?;
+                        let words = if tests { &mut self.tests } else { &mut self.code };
+                        words.push(Word::new(&[close.to_owned()], line, module));
+                    }
+                    TokenTree::Literal(_) => add(&["\"".to_owned()]),
+                    other => {
+                        add(&[other.to_string()]);
+                        if !tests && other.to_string() == ";" && named != module {
+                            self.declared.push(named);
+                        }
+                    }
+                }
             }
         }
-        source
+        Ok(())
     }
 
-    /// Modules with files of their own that are compiled for more than tests.
-    pub fn declared(&self) -> Vec<Vec<String>> {
-        declared(&self.code)
-    }
-
-    /// All paths that the code names, tests apart.
-    pub fn paths(&self) -> Vec<Named> {
-        paths(&self.code)
+    /// The module with a file of its own that an item is.
+    fn declared_by(&self, item: &Item, module: &[String]) -> Option<Vec<String>> {
+        let Item::Mod(item) = item else { return None };
+        let elsewhere = item.attrs.iter().find_map(|attribute| {
+            let pair = attribute.meta.require_name_value().ok()?;
+            let Expr::Lit(value) = &pair.value else { return None };
+            let Lit::Str(name) = &value.lit else { return None };
+            pair.path.is_ident("path").then(|| name.value())
+        });
+        // In the same directory, as long as no inline module is around it.
+        let elsewhere = elsewhere.map(|name| module_of(&self.file.with_file_name(name)));
+        let own = || [module, &[item.ident.unraw().to_string()]].concat();
+        item.content.is_none().then(|| elsewhere.unwrap_or_else(own))
     }
 }
 
-/// The module that a file below `src/` is.
+/// The module that a file is in its crate.
 fn module_of(file: &Path) -> Vec<String> {
-    let parts = file.with_extension("");
-    let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
-    let mut module: Vec<String> = parts.collect();
-    if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
-        module.pop();
-    }
+    let inside = SOURCES.iter().find_map(|folder| file.strip_prefix(folder).ok());
+    let parts = inside.unwrap_or(file).with_extension("");
+    let mut module: Vec<String> =
+        parts.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    module.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
     module
 }
 
-/// The file that one of these attributes says a module is in.
-fn elsewhere<'a>(attributes: &[&'a str]) -> Option<&'a str> {
-    let found = attributes.windows(3).find(|three| three[..2] == ["path", "="])?;
-    found[2].strip_prefix('"')?.strip_suffix('"')
+fn text(input: ParseStream) -> Result<String> {
+    Ok(input.call(Ident::parse_any)?.unraw().to_string())
 }
 
-/// Modules with files of their own that some words declare.
-fn declared(words: &[Word]) -> Vec<Vec<String>> {
-    let is_declared = |three: &&[Word]| three[0].text == "mod" && three[2].text == ";";
-    let path = |three: &[Word]| [&three[0].module[..], &[three[1].text.clone()]].concat();
-    words.windows(3).filter(is_declared).map(path).collect()
+/// Adds the paths of a `use`; a name that stands alone is followed by `self`.
+fn leaves(tree: &UseTree, before: &[String], add: &mut impl FnMut(&[String])) {
+    let with = |name: &Ident| [before, &[name.unraw().to_string()]].concat();
+    let alone = if before.is_empty() { &["self".to_owned()][..] } else { &[] };
+    match tree {
+        UseTree::Path(path) => leaves(&path.tree, &with(&path.ident), add),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| leaves(tree, before, add)),
+        UseTree::Name(name) => add(&[&with(&name.ident), alone].concat()),
+        UseTree::Rename(name) => add(&[&with(&name.ident), alone].concat()),
+        UseTree::Glob(_) => add(&[before, &["*".to_owned()]].concat()),
+    }
 }
 
 /// Whether an attribute asks for tests: `cfg(test)`, or `cfg(all(…, test, …))`.
-fn is_test(attribute: &[&str]) -> bool {
-    let ["cfg", "(", inner @ .., ")"] = attribute else { return false };
-    let ["all", "(", all @ .., ")"] = inner else { return inner == ["test"] };
-    let mut depth = 0;
-    all.iter().enumerate().any(|(i, word)| {
-        depth += i32::from(*word == "(") - i32::from(*word == ")");
-        let begins = i == 0 || all[i - 1] == ",";
-        let ends = all.get(i + 1).is_none_or(|next| *next == ",");
-        depth == 0 && *word == "test" && begins && ends
+fn is_test(attribute: &Attribute) -> bool {
+    fn asks(meta: &Meta) -> bool {
+        let Meta::List(list) = meta else { return meta.path().is_ident("test") };
+        let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+        let is_all = ["cfg", "all"].iter().any(|name| list.path.is_ident(name));
+        is_all && inner.is_ok_and(|inner| inner.iter().any(asks))
+    }
+    attribute.path().is_ident("cfg") && asks(&attribute.meta)
+}
+
+/// The end of what begins here and is compiled for tests alone: an item, a field, a statement or
+/// a variant.
+fn for_tests<'a>(input: ParseStream<'a>) -> Option<(Cursor<'a>, Option<Item>)> {
+    let attributes = input.peek(Token![#]).then(|| input.fork().call(Attribute::parse_outer));
+    if !attributes?.ok()?.iter().any(is_test) {
+        return None;
+    }
+    let readers: [fn(ParseStream) -> Result<Option<Item>>; 4] = [
+        |input| input.parse().map(Some),
+        |input| Field::parse_named(input).map(|_| None),
+        |input| Stmt::parse(input).map(|_| None),
+        |input| Variant::parse(input).map(|_| None),
+    ];
+    readers.iter().find_map(|read| {
+        let ahead = input.fork();
+        read(&ahead).ok().map(|item| (ahead.cursor(), item))
     })
-}
-
-/// The place after the group of brackets that begins here.
-fn group(all: &[&str], begin: usize) -> usize {
-    let mut depth = 0;
-    for (i, word) in all.iter().enumerate().skip(begin) {
-        match *word {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return i + 1;
-        }
-    }
-    all.len()
-}
-
-/// The place after the item, statement or field that begins here, after more attributes.
-/// It ends with a semicolon, with its first braces, or before the braces around it;
-/// what is no item ends with a comma too.
-fn item(all: &[&str], begin: usize) -> usize {
-    const ITEMS: &str = "mod fn struct enum impl use const static type trait extern unsafe async \
-                         macro_rules let";
-    let mut i = begin;
-    while all[i..].starts_with(&["#", "["]) {
-        i = group(all, i + 1);
-    }
-    let mut first = i;
-    if all.get(first) == Some(&"pub") {
-        first += 1;
-        if all.get(first) == Some(&"(") {
-            first = group(all, first);
-        }
-    }
-    let is_item = all.get(first).is_some_and(|word| ITEMS.split(' ').any(|item| item == *word));
-    while i < all.len() {
-        match all[i] {
-            "{" => return group(all, i),
-            "(" | "[" => i = group(all, i),
-            ")" | "]" | "}" => return i,
-            ";" => return i + 1,
-            "," if !is_item => return i + 1,
-            _ => i += 1,
-        }
-    }
-    i
-}
-
-/// All paths that some words name.
-pub fn paths(code: &[Word]) -> Vec<Named> {
-    let all: Vec<&str> = code.iter().map(|word| word.text.as_str()).collect();
-    let (mut found, mut i) = (Vec::new(), 0);
-    while i < all.len() {
-        let after = if i == 0 { "" } else { all[i - 1] };
-        let mut some = Vec::new();
-        let begin = i;
-        if all[i] == "use" && all.get(i + 1) != Some(&"<") {
-            i = tree(&all, i + 1, &[], &mut some);
-        } else if is_name(all[i]) && !["::", "."].contains(&after) {
-            let mut path = vec![all[i].to_owned()];
-            while all.get(i + 1) == Some(&"::") && all.get(i + 2).is_some_and(|w| is_name(w)) {
-                path.push(all[i + 2].to_owned());
-                i += 2;
-            }
-            some.push(path);
-            i += 1;
-        } else {
-            i += 1;
-        }
-        // A name that stands alone is no path.
-        let paths = some.into_iter().filter(|path| all[begin] == "use" || path.len() > 1);
-        found.extend(paths.map(|path| resolved(path, &code[begin])));
-    }
-    found
-}
-
-/// The paths of a `use`, from here on; the place after them.
-fn tree(all: &[&str], mut i: usize, prefix: &[String], found: &mut Vec<Vec<String>>) -> usize {
-    let mut path = prefix.to_vec();
-    while i < all.len() {
-        match all[i] {
-            "::" => i += 1,
-            "{" => {
-                let end = group(all, i) - 1;
-                i += 1;
-                while i < end {
-                    i = tree(all, i, &path, found);
-                    i += usize::from(matches!(all.get(i), Some(&("," | ";"))));
-                }
-                return end + 1;
-            }
-            "as" => i += 2,
-            name if name == "*" || is_name(name) => {
-                path.push(name.to_owned());
-                i += 1;
-            }
-            _ => break,
-        }
-    }
-    if path.len() > prefix.len().max(1) && path.last().is_some_and(|last| last == "self") {
-        path.pop();
-    }
-    found.push(path);
-    // Whatever this is, the reader goes on.
-    if matches!(all.get(i), Some(&("," | "}" | ";")) | None) { i } else { i + 1 }
-}
-
-/// The crates of the workspace: their modules have one set of names.
-fn is_own(name: &str) -> bool {
-    matches!(name, "crate" | "exactfed" | "exactfed_core" | "exactfed_runner" | "exactfed_evidence")
-}
-
-/// A path from the root of its crate, if it leads to one of the workspace.
-fn resolved(path: Vec<String>, at: &Word) -> Named {
-    let line = at.line;
-    let mut base = match path[0].as_str() {
-        name if is_own(name) => vec![],
-        "self" | "super" => at.module.to_vec(),
-        _ => return Named { local: false, parts: path, line },
-    };
-    let mut rest = path.as_slice();
-    while let [first, more @ ..] = rest {
-        match first.as_str() {
-            "self" => {}
-            name if is_own(name) => {}
-            "super" => drop(base.pop()),
-            _ => break,
-        }
-        rest = more;
-    }
-    base.extend_from_slice(rest);
-    Named { local: true, parts: base, line }
-}
-
-pub fn is_name(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
-}
-
-/// The words of a text.
-pub fn words(text: &str) -> Vec<Word> {
-    words_in(text, &[])
-}
-
-/// The words of a text within a module.
-pub fn words_in(text: &str, module: &[String]) -> Vec<Word> {
-    let mut all = Vec::new();
-    flatten(text.parse().unwrap_or_else(|e| panic!("{e} in\n{text}")), &module.into(), &mut all);
-    all
-}
-
-fn flatten(stream: TokenStream, module: &Arc<[String]>, all: &mut Vec<Word>) {
-    let word = |text: &str, line| Word { text: text.to_owned(), line, module: module.clone() };
-    let mut half = false;
-    for token in stream {
-        let line = token.span().start().line;
-        let (text, was_half) = (token.to_string(), std::mem::take(&mut half));
-        match token {
-            TokenTree::Group(group) if is_doc(&group) => {
-                while all.pop_if(|word| ["#", "!"].contains(&&*word.text)).is_some() {}
-            }
-            TokenTree::Group(group) => {
-                let (open, close) = match group.delimiter() {
-                    Delimiter::Parenthesis => ("(", ")"),
-                    Delimiter::Bracket => ("[", "]"),
-                    Delimiter::Brace | Delimiter::None => ("{", "}"),
-                };
-                let below = match all.as_slice() {
-                    [.., before, name] if before.text == "mod" && open == "{" => {
-                        [&module[..], std::slice::from_ref(&name.text)].concat().into()
-                    }
-                    _ => module.clone(),
-                };
-                all.push(word(open, line));
-                flatten(group.stream(), &below, all);
-                all.push(word(close, group.span_close().start().line));
-            }
-            TokenTree::Punct(punct) if punct.as_char() == ':' && was_half => {
-                all.last_mut().expect("its first half").text.push(':');
-            }
-            TokenTree::Punct(punct) => {
-                half = punct.as_char() == ':' && punct.spacing() == Spacing::Joint;
-                all.push(word(&text, line));
-            }
-            _ => all.push(word(
-                text.strip_prefix("r#").filter(|_| !text.contains('"')).unwrap_or(&text),
-                line,
-            )),
-        }
-    }
-}
-
-/// Whether these are the brackets of an attribute that a comment stands for.
-fn is_doc(group: &Group) -> bool {
-    let mut inner = group.stream().into_iter().map(|token| token.to_string());
-    inner.next().is_some_and(|name| name == "doc") && inner.next().is_some_and(|is| is == "=")
 }

@@ -5,13 +5,12 @@
 //! never the other way round.
 
 use crate::support::{files_with, root};
-use proc_macro2::{Delimiter, Ident, TokenTree};
+use proc_macro2::{Group, Ident, TokenTree};
 use std::path::{Path, PathBuf};
 use std::{fs, sync::LazyLock};
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream, Parser, discouraged::Speculative};
-use syn::{Attribute, Expr, Field, Item, Lit, Meta, Stmt, Token, UseTree, Variant, buffer::Cursor};
-use syn::{Result, punctuated::Punctuated};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Attribute, Field, Item, Meta, Result, Stmt, Token, Variant};
+use syn::{buffer::Cursor, ext::IdentExt, punctuated::Punctuated, token::Brace};
 
 /// The source folders of the workspace.
 pub const SOURCES: [&str; 5] =
@@ -23,85 +22,62 @@ const OWN: [&str; 5] =
 
 /// Every source file of the workspace. They are read once.
 pub fn files() -> &'static [Source] {
-    static FILES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-        let read = |folder| {
-            let files = Source::below(folder);
-            assert!(files.len() > 8, "the sources of {folder} were found");
-            files
-        };
-        SOURCES.into_iter().flat_map(read).collect()
-    });
+    static FILES: LazyLock<Vec<Source>> =
+        LazyLock::new(|| SOURCES.into_iter().flat_map(Source::below).collect());
     &FILES
 }
 
-/// Every source file that belongs to a layer, which roots of crates do not, tests apart.
-pub fn modules() -> Vec<&'static Source> {
-    let both = files().iter().flat_map(|file| &file.declared).find(|own| is_of_tests(own));
+/// The source files below a folder that belong to a layer: no roots of crates, and no tests.
+pub fn modules(folder: &str) -> Vec<&'static Source> {
+    let both = files().iter().flat_map(|file| declared(&file.code)).find(|own| is_of_tests(own));
     assert!(both.is_none(), "{both:?} is a module of tests and of the program");
-    let files = files().iter();
-    files.filter(|file| !file.module.is_empty() && !is_of_tests(&file.module)).collect()
+    let mut all: Vec<&Source> = files().iter().filter(|file| !is_of_tests(&file.module)).collect();
+    all.retain(|file| file.file.starts_with(folder) && !file.is_root());
+    assert!(all.len() > 5, "the sources of {folder} were found");
+    all
 }
 
 /// Whether a module is compiled for tests alone.
-pub fn is_of_tests(module: &[String]) -> bool {
-    let mut tests = files().iter().flat_map(|file| &file.test_modules);
-    tests.any(|test| module.starts_with(test))
+pub fn is_of_tests(module: &Path) -> bool {
+    static TESTS: LazyLock<Vec<&Path>> =
+        LazyLock::new(|| files().iter().flat_map(|file| declared(&file.tests)).collect());
+    TESTS.iter().any(|test| module.starts_with(test))
 }
 
-/// A path such as `crate::theory::moments`, one of the paths of a `use`, or another word: a name,
-/// a quote for any literal, or one other character.
+/// The modules with files of their own that some words declare.
+fn declared(words: &[Word]) -> impl Iterator<Item = &Path> {
+    words.iter().filter_map(|word| word.path.strip_prefix("mod;").ok())
+}
+
+/// A path, with `/` for `::`, one of the paths of a `use`, or another word: a name, a literal, or
+/// one other character. In the workspace paths are whole: `crate/theory/moments`.
 pub struct Word {
-    pub parts: Vec<String>,
+    pub path: PathBuf,
     pub line: usize,
-    /// A path in the workspace, which is from the root of its crate.
-    pub local: bool,
+    tests: bool,
 }
 
-impl Word {
-    fn new(parts: &[String], line: usize, module: &[String]) -> Self {
-        let is_own = |name: &str| OWN.contains(&name);
-        let begins = parts.len() > 1 && ["self", "super"].contains(&parts[0].as_str());
-        if !begins && (parts.len() == 1 || !is_own(&parts[0])) {
-            return Self { parts: parts.to_vec(), line, local: false };
-        }
-        let mut path = if begins { module.to_vec() } else { vec![] };
-        for part in parts {
-            match part.as_str() {
-                "super" => drop(path.pop()),
-                name if name == "self" || is_own(name) => {}
-                name => path.push(name.to_owned()),
-            }
-        }
-        Self { parts: path, line, local: true }
+/// The lines where words follow each other that hold these parts of paths.
+pub fn says(words: &[Word], wanted: &[&str]) -> Vec<usize> {
+    let has = |word: &Word, part: &str| word.path.ancestors().any(|end| end.ends_with(part));
+    let mut found = Vec::new();
+    for wanted in wanted {
+        let wanted: Vec<&str> = wanted.split(' ').collect();
+        let all = |near: &&[Word]| near.iter().zip(&wanted).all(|(word, part)| has(word, part));
+        found.extend(words.windows(wanted.len()).filter(all).map(|near| near[0].line));
     }
-
-    pub fn is(&self, text: &str) -> bool {
-        self.parts == [text]
-    }
-}
-
-/// The lines where words with these among their parts follow each other.
-pub fn lines(words: &[Word], wanted: &str) -> Vec<usize> {
-    let wanted: Vec<&str> = wanted.split(' ').collect();
-    let has = |(word, wanted): (&Word, &&str)| word.parts.iter().any(|part| part == wanted);
-    let near = words.windows(wanted.len());
-    near.filter(|near| near.iter().zip(&wanted).all(has)).map(|near| near[0].line).collect()
+    found
 }
 
 /// A source file, split into what is compiled for tests alone and the rest.
-#[derive(Default)]
 pub struct Source {
     /// Its path below the root of the workspace.
     pub file: PathBuf,
     pub text: String,
-    /// The path of its module: `["theory", "moments"]`.
-    pub module: Vec<String>,
+    /// The path of its module: `crate/theory/moments`.
+    pub module: PathBuf,
     pub code: Vec<Word>,
     pub tests: Vec<Word>,
-    /// Modules with files of their own that are compiled for more than tests.
-    pub declared: Vec<Vec<String>>,
-    /// Modules with files of their own that are compiled for tests alone.
-    pub test_modules: Vec<Vec<String>>,
 }
 
 impl Source {
@@ -116,75 +92,65 @@ impl Source {
 
     pub fn new(file: &Path, text: String) -> Self {
         let (file, module) = (file.to_owned(), module_of(file));
-        let mut source = Self { file, module: module.clone(), ..Self::default() };
-        let read = |input: ParseStream| {
-            let attributes = input.fork().call(Attribute::parse_inner)?;
-            let tests = attributes.iter().any(is_test);
-            source.test_modules.extend(tests.then(|| module.clone()));
-            source.read(input, &module, tests)
-        };
+        let mut reader = Reader { file: &file, words: vec![] };
+        let read = |input: ParseStream| reader.read(input, &module, "".as_ref(), false);
         read.parse_str(&text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
-        Self { text, ..source }
+        let (tests, code) = reader.words.into_iter().partition(|word| word.tests);
+        Self { file, text, module, code, tests }
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.module.parent() == Some("".as_ref())
     }
 
     /// All paths in the workspace that the code names, tests apart.
     pub fn paths(&self) -> impl Iterator<Item = &Word> {
-        self.code.iter().filter(|word| word.local)
+        let is_whole =
+            |word: &&Word| word.path.starts_with("crate") && word.path.iter().count() > 1;
+        self.code.iter().filter(is_whole)
+    }
+}
+
+struct Reader<'a> {
+    file: &'a Path,
+    words: Vec<Word>,
+}
+
+impl Reader<'_> {
+    fn add(&mut self, path: impl AsRef<Path>, line: usize, tests: bool) {
+        self.words.push(Word { path: path.as_ref().to_owned(), line, tests });
     }
 
-    fn read(&mut self, input: ParseStream, module: &[String], in_tests: bool) -> Result<()> {
+    /// Reads what is in a module, and in the braces of a path of a `use`.
+    fn read(&mut self, input: ParseStream, module: &Path, path: &Path, tests: bool) -> Result<()> {
+        let inner = input.fork().call(Attribute::parse_inner)?;
+        let all = tests || inner.iter().any(|own| is_test(&own.meta));
+        if all && !tests {
+            self.add(Path::new("mod;").join(module), 1, true);
+        }
         let mut end = input.cursor();
         while !input.is_empty() {
-            if let Some((until, item)) = for_tests(input) {
-                end = until;
-                self.test_modules.extend(item.and_then(|item| self.declared_by(&item, module)));
-            }
-            let tests = in_tests || input.cursor() < end;
-            let words = if tests { &mut self.tests } else { &mut self.code };
-            let named = match words.as_slice() {
-                [.., keyword, name] if keyword.is("mod") => [module, &name.parts].concat(),
-                _ => module.to_vec(),
-            };
-            let line = input.span().start().line;
-            let mut add = |parts: &[String]| words.push(Word::new(parts, line, module));
-            if input.peek(Token![use]) {
-                add(&[input.call(text)?]);
-                let ahead = input.fork();
-                let _ = (ahead.parse::<Option<Token![$]>>(), ahead.parse::<Option<Token![::]>>());
-                if let Ok(tree) = ahead.parse() {
-                    input.advance_to(&ahead);
-                    leaves(&tree, &[], &mut add);
-                }
-            } else if input.peek(Ident::peek_any) {
-                let mut parts = vec![input.call(text)?];
-                while input.peek(Token![::]) && input.peek3(Ident::peek_any) {
-                    input.parse::<Token![::]>()?;
-                    parts.push(input.call(text)?);
-                }
-                // Whatever follows: a macro may write `crate::$name`.
-                parts.extend(
-                    (parts.len() == 1 && input.peek(Token![::])).then(|| "self".to_owned()),
-                );
-                add(&parts);
+            end = for_tests(input).unwrap_or(end);
+            let (line, tests) = (input.span().start().line, all || input.cursor() < end);
+            let is_use = self.words.last().is_some_and(|word| *word.path == *"use");
+            if *path != *"" && input.parse::<Option<Token![as]>>()?.is_some() {
+                input.parse::<TokenTree>()?;
+            } else if input.peek(Ident::peek_any)
+                && (is_use || *path != *"" || input.peek2(Token![::]))
+            {
+                self.path(input, module, path, tests)?;
             } else {
+                let own = self.module_here(module);
                 match input.parse()? {
                     TokenTree::Group(group) => {
-                        let (open, close) = match group.delimiter() {
-                            Delimiter::Parenthesis => ("(", ")"),
-                            Delimiter::Bracket => ("[", "]"),
-                            Delimiter::Brace | Delimiter::None => ("{", "}"),
-                        };
-                        add(&[open.to_owned()]);
-                        let inner = |inner: ParseStream| self.read(inner, &named, tests);
-                        inner.parse2(group.stream())?;
-                        let words = if tests { &mut self.tests } else { &mut self.code };
-                        words.push(Word::new(&[close.to_owned()], line, module));
+                        let own = own.as_deref().unwrap_or(module);
+                        self.group(&group, own, "".as_ref(), tests)?;
                     }
-                    TokenTree::Literal(_) => add(&["\"".to_owned()]),
                     other => {
-                        add(&[other.to_string()]);
-                        if !tests && other.to_string() == ";" && named != module {
-                            self.declared.push(named);
+                        let text = other.to_string().replace('/', "|");
+                        self.add(text.trim_start_matches("r#"), line, tests);
+                        if let Some(own) = own.filter(|_| text == ";") {
+                            self.add(Path::new("mod;").join(own), line, tests);
                         }
                     }
                 }
@@ -193,75 +159,94 @@ impl Source {
         Ok(())
     }
 
-    /// The module with a file of its own that an item is.
-    fn declared_by(&self, item: &Item, module: &[String]) -> Option<Vec<String>> {
-        let Item::Mod(item) = item else { return None };
-        let elsewhere = item.attrs.iter().find_map(|attribute| {
-            let pair = attribute.meta.require_name_value().ok()?;
-            let Expr::Lit(value) = &pair.value else { return None };
-            let Lit::Str(name) = &value.lit else { return None };
-            pair.path.is_ident("path").then(|| name.value())
-        });
-        // In the same directory, as long as no inline module is around it.
-        let elsewhere = elsewhere.map(|name| module_of(&self.file.with_file_name(name)));
-        let own = || [module, &[item.ident.unraw().to_string()]].concat();
-        item.content.is_none().then(|| elsewhere.unwrap_or_else(own))
+    /// The module that the last words declare.
+    fn module_here(&self, module: &Path) -> Option<PathBuf> {
+        let last: Vec<&str> =
+            self.words.iter().rev().take(6).map(|word| word.path.to_str().unwrap()).collect();
+        match last[..] {
+            [_, "mod", _, file, _, "path"] => {
+                Some(module_of(&self.file.with_file_name(file.trim_matches('"'))))
+            }
+            [name, "mod", ..] => Some(module.join(name)),
+            _ => None,
+        }
+    }
+
+    fn group(&mut self, group: &Group, module: &Path, path: &Path, tests: bool) -> Result<()> {
+        for span in [group.span_open(), group.span_close()] {
+            self.add(span.source_text().expect("a bracket"), span.start().line, tests);
+            let inner = |input: ParseStream| self.read(input, module, path, tests);
+            if span.start() == group.span_open().start() {
+                inner.parse2(group.stream())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a path, and all paths of a `use` from there.
+    fn path(&mut self, input: ParseStream, module: &Path, path: &Path, tests: bool) -> Result<()> {
+        let (line, mut path) = (input.span().start().line, path.to_owned());
+        loop {
+            let part = input.call(Ident::parse_any)?.unraw().to_string();
+            if *path == *"" && ["self", "super"].contains(&part.as_str()) {
+                path = module.to_owned();
+            }
+            match part.as_str() {
+                "self" => {}
+                "super" => drop(path.pop()),
+                own if OWN.contains(&own) => path = "crate".into(),
+                other => path.push(other),
+            }
+            if input.parse::<Option<Token![::]>>()?.is_none() {
+                break;
+            }
+            if input.peek(Brace) {
+                let group = input.parse()?;
+                self.add("::", line, tests);
+                return self.group(&group, module, &path, tests);
+            }
+            if !input.peek(Ident::peek_any) {
+                path.push("*");
+                break;
+            }
+        }
+        // A crate as a whole.
+        path.extend((path.iter().count() == 1).then_some("*"));
+        self.add(path, line, tests);
+        Ok(())
     }
 }
 
 /// The module that a file is in its crate.
-fn module_of(file: &Path) -> Vec<String> {
+fn module_of(file: &Path) -> PathBuf {
     let inside = SOURCES.iter().find_map(|folder| file.strip_prefix(folder).ok());
-    let parts = inside.unwrap_or(file).with_extension("");
-    let mut module: Vec<String> =
-        parts.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    module.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
+    let mut module = Path::new("crate").join(inside.unwrap_or(file).with_extension(""));
+    if ["mod", "lib", "main"].iter().any(|name| module.ends_with(name)) {
+        module.pop();
+    }
     module
 }
 
-fn text(input: ParseStream) -> Result<String> {
-    Ok(input.call(Ident::parse_any)?.unraw().to_string())
+/// Whether an attribute asks for tests: `test`, `cfg(test)`, or `cfg(all(…, test, …))`.
+fn is_test(attribute: &Meta) -> bool {
+    let Meta::List(list) = attribute else { return attribute.path().is_ident("test") };
+    let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+    let is_all = ["cfg", "all"].iter().any(|name| list.path.is_ident(name));
+    is_all && inner.is_ok_and(|inner| inner.iter().any(is_test))
 }
 
-/// Adds the paths of a `use`; a name that stands alone is followed by `self`.
-fn leaves(tree: &UseTree, before: &[String], add: &mut impl FnMut(&[String])) {
-    let with = |name: &Ident| [before, &[name.unraw().to_string()]].concat();
-    let alone = if before.is_empty() { &["self".to_owned()][..] } else { &[] };
-    match tree {
-        UseTree::Path(path) => leaves(&path.tree, &with(&path.ident), add),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| leaves(tree, before, add)),
-        UseTree::Name(name) => add(&[&with(&name.ident), alone].concat()),
-        UseTree::Rename(name) => add(&[&with(&name.ident), alone].concat()),
-        UseTree::Glob(_) => add(&[before, &["*".to_owned()]].concat()),
-    }
-}
-
-/// Whether an attribute asks for tests: `cfg(test)`, or `cfg(all(…, test, …))`.
-fn is_test(attribute: &Attribute) -> bool {
-    fn asks(meta: &Meta) -> bool {
-        let Meta::List(list) = meta else { return meta.path().is_ident("test") };
-        let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
-        let is_all = ["cfg", "all"].iter().any(|name| list.path.is_ident(name));
-        is_all && inner.is_ok_and(|inner| inner.iter().any(asks))
-    }
-    attribute.path().is_ident("cfg") && asks(&attribute.meta)
-}
-
-/// The end of what begins here and is compiled for tests alone: an item, a field, a statement or
-/// a variant.
-fn for_tests<'a>(input: ParseStream<'a>) -> Option<(Cursor<'a>, Option<Item>)> {
-    let attributes = input.peek(Token![#]).then(|| input.fork().call(Attribute::parse_outer));
-    if !attributes?.ok()?.iter().any(is_test) {
-        return None;
-    }
-    let readers: [fn(ParseStream) -> Result<Option<Item>>; 4] = [
-        |input| input.parse().map(Some),
-        |input| Field::parse_named(input).map(|_| None),
-        |input| Stmt::parse(input).map(|_| None),
-        |input| Variant::parse(input).map(|_| None),
+/// The end of what begins here for tests alone: an item, a field, a statement or a variant.
+fn for_tests<'a>(input: ParseStream<'a>) -> Option<Cursor<'a>> {
+    let attributes = input.fork().call(Attribute::parse_outer).ok()?;
+    attributes.iter().find(|own| is_test(&own.meta))?;
+    let readers: [fn(ParseStream) -> Result<()>; 4] = [
+        |input| Item::parse(input).map(drop),
+        |input| Field::parse_named(input).map(drop),
+        |input| Stmt::parse(input).map(drop),
+        |input| Variant::parse(input).map(drop),
     ];
     readers.iter().find_map(|read| {
         let ahead = input.fork();
-        read(&ahead).ok().map(|item| (ahead.cursor(), item))
+        read(&ahead).ok().map(|()| ahead.cursor())
     })
 }

@@ -4,10 +4,8 @@
 pub mod source;
 
 use crate::support::root;
-use source::{SOURCES, Source, Word, files, is_of_tests, modules, says};
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use source::{SOURCES, Source, files, is_of_tests, modules};
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// A module may import from its own layer's members listed here and below.
 const LAYERS: &str = "rng sources words flattened definition < kernel < linalg < problem \
@@ -23,31 +21,43 @@ fn layer(module: &str) -> usize {
 }
 
 /// The first part of a path within its crate.
-fn top(path: &Path) -> &str {
-    path.iter().nth(1).expect("no root").to_str().unwrap()
+fn top(path: &str) -> &str {
+    path.split("::").nth(1).expect("a path")
+}
+
+/// The paths in the workspace that some code names.
+fn paths(code: &str) -> impl Iterator<Item = &str> {
+    code.split(' ').filter(|word| word.starts_with("crate::"))
+}
+
+fn lines(code: &str, is_bad: impl Fn(&str) -> bool) -> Vec<usize> {
+    let all = code.lines().enumerate();
+    all.filter(|(_, line)| is_bad(line)).map(|(before, _)| before + 1).collect()
+}
+
+/// Whether some code says one of these: words, or parts of paths.
+fn says(code: &str, wanted: impl IntoIterator<Item = &'static str>) -> bool {
+    let code = code.replace("::", " :: ");
+    wanted.into_iter().any(|wanted| code.contains(&format!(" {wanted} ")))
 }
 
 /// A check finds nothing in these files.
 #[track_caller]
 fn passes<'a>(check: impl Fn(&Source) -> Vec<usize>, all: impl IntoIterator<Item = &'a Source>) {
-    let mut found = String::new();
-    for source in all {
-        for line in check(source) {
-            let text = source.text.lines().nth(line - 1).unwrap_or_default();
-            found += &format!("{}:{line}: {text}\n", source.file.display());
-        }
-    }
-    assert!(found.is_empty(), "{found}");
+    let place = |source: &Source, line| format!("{}:{line}", source.file.display());
+    let places =
+        |source| check(source).into_iter().map(|line| place(source, line)).collect::<Vec<_>>();
+    let found: Vec<String> = all.into_iter().flat_map(places).collect();
+    assert!(found.is_empty(), "{found:#?}");
 }
 
-/// At the end of a file, a check finds each of the bad lines once, and nothing else.
+/// At the end of a file, a check finds each of the bad lines, and nothing else.
 #[track_caller]
 fn finds(check: impl Fn(&Source) -> Vec<usize>, source: &Source, bad: &str, others: &str) {
-    let text = [source.text.trim_end(), bad.trim(), others.trim()].map(|text| format!("{text}\n"));
-    let mut found = check(&Source::new(&source.file, text.concat()));
-    found.sort();
-    let [first, count] = [&text[0], &text[1]].map(|text| text.lines().count());
-    let wanted: Vec<usize> = (first + 1..=first + count).collect();
+    let text = fs::read_to_string(root().join(&source.file)).unwrap();
+    let first = text.lines().count() + 1;
+    let found = check(&Source::new(&source.file, &[&text, bad.trim(), "\n", others].concat()));
+    let wanted: Vec<usize> = (first..first + bad.trim().lines().count()).collect();
     assert_eq!(found, wanted, "{}, then {bad}\n{others}", source.file.display());
 }
 
@@ -64,14 +74,13 @@ fn every_member_is_read() {
 /// Where a file breaks the layers, names a whole crate, or hides what it imports.
 fn breaks(source: &Source) -> Vec<usize> {
     let own = top(&source.module);
-    let is_up = |word: &&Word| {
-        let name = top(&word.path);
+    let is_up = |path: &str| {
+        let name = top(path);
         let is_engine = (own, name) == ("theory", "federated");
         name == "*" || is_engine || name != own && layer(name) >= layer(own)
     };
-    let up = source.paths().filter(is_up).map(|word| word.line);
-    up.chain(says(&source.code, &["# [ path", "include !", "extern crate", "use {", "use :"]))
-        .collect()
+    let hidden = ["# [ path", "include !", "extern crate", "use {", "use :"];
+    lines(&source.code, |line| paths(line).any(is_up) || says(line, hidden))
 }
 
 #[test]
@@ -80,21 +89,23 @@ fn imports_go_down_only() {
 }
 
 /// Which members of which folders import each other: a file, or a folder with all that is in it.
-type Imports = BTreeSet<(PathBuf, PathBuf)>;
+type Imports = BTreeSet<(String, String)>;
 
 /// The imports between the members of each folder.
 fn imports_within_folders(sources: &[&Source]) -> Imports {
-    let known: BTreeSet<&Path> = sources.iter().flat_map(|s| s.module.ancestors()).collect();
-    let import = |own: &Path, other: &Path| {
-        let shared = own.iter().zip(other).take_while(|(own, other)| own == other).count();
-        let [own, other] = [own, other].map(|of| of.iter().take(shared + 1).collect::<PathBuf>());
+    let known: BTreeSet<&str> = sources.iter().map(|source| &*source.module).collect();
+    let import = |own: &str, other: &str| {
+        let parts = [own, other].map(|path| path.split_inclusive("::"));
+        let [own, other] = parts.clone();
+        let shared = own.zip(other).take_while(|(own, other)| own == other).count();
+        let [own, other] = parts.map(|parts| parts.take(shared + 1).collect::<String>());
         let is_import = own != other && known.contains(&*own) && known.contains(&*other);
         is_import.then_some((own, other))
     };
-    let imports = |source: &&Source| {
-        source.paths().filter_map(|word| import(&source.module, &word.path)).collect::<Vec<_>>()
+    let of = |source: &&Source| {
+        paths(&source.code).filter_map(|path| import(&source.module, path)).collect::<Vec<_>>()
     };
-    sources.iter().flat_map(imports).collect()
+    sources.iter().flat_map(of).collect()
 }
 
 /// What is left of imports once all are taken away, again and again, of what imports nothing or
@@ -117,14 +128,13 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
         let imports = imports_within_folders(&sources);
         assert_eq!(circles(imports.clone()), Imports::new());
 
-        let is_inner = |(own, _): &&(PathBuf, _)| own.iter().count() > 2;
+        let is_inner = |(own, _): &&(String, String)| own.split("::").count() > 3;
         let (own, other) = imports.iter().find(is_inner).expect("files import each other");
-        let file = Path::new(folder).join(other.strip_prefix("crate").unwrap());
-        let back = format!("use {}::X;", own.display().to_string().replace('/', "::"));
-        let back = Source::new(&file.with_extension("rs"), back);
+        let file = &sources.iter().find(|source| source.module == *other).unwrap().file;
+        let back = Source::new(file, &format!("use {own}X;"));
         sources.push(&back);
         let found = circles(imports_within_folders(&sources));
-        assert!(found.contains(&(other.clone(), own.clone())), "{own:?}, {other:?}: {found:?}");
+        assert!(found.contains(&(other.clone(), own.clone())), "{own}, {other}: {found:?}");
     }
 }
 
@@ -133,17 +143,17 @@ fn files_of_a_folder_import_each_other_in_no_circle() {
 #[test]
 fn no_file_imports_from_the_face_of_its_folder() {
     let own = modules("src/cli");
-    let known: BTreeSet<&Path> = own.iter().map(|source| &*source.module).collect();
     let up = |source: &Source| {
-        let is_up = |word: &&Word| {
-            let mut modules = word.path.ancestors().filter(|module| known.contains(module));
-            let is_around = |own: &Path| source.module != own && source.module.starts_with(own);
-            modules.next().is_some_and(is_around)
+        let is_up = |path: &str| {
+            let modules = own.iter().map(|source| &source.module);
+            let known = modules.filter(|module| path.starts_with(*module));
+            let deepest = known.max_by_key(|module| module.len());
+            deepest.is_some_and(|face| source.module != *face && source.module.starts_with(face))
         };
-        source.paths().filter(is_up).map(|word| word.line).collect()
+        lines(&source.code, |line| paths(line).any(is_up))
     };
     passes(up, own.iter().copied());
-    let inner = own.iter().find(|source| source.module.iter().count() > 3).expect("a subfolder");
+    let inner = own.iter().find(|source| source.module.split("::").count() > 4).unwrap();
     finds(up, inner, "use super::Planted;\nfn f() { crate::cli::planted() }", "");
 }
 
@@ -184,7 +194,7 @@ const S: &str = r#"" crate::federated"#; const C: char = '"';"##;
     let count = Source::below("crates/core/src/theory").len();
     assert!(count > theory.len(), "there are tests among them");
     for source in theory {
-        let up = vec!["super"; source.module.iter().count() - 1].join("::");
+        let up = vec!["super"; source.module.matches("::").count() - 1].join("::");
         finds(breaks, source, &bad.replace("UP", &up), allowed);
     }
 }
@@ -207,11 +217,9 @@ fn libraries_have_one_user_each() {
         let is_user = |users: &str| users.split(' ').any(|user| user == top(&source.module));
         let others = LIBRARIES.iter().filter(|(_, users)| !is_user(users));
         let others: Vec<&str> = others.flat_map(|(libraries, _)| libraries.split(' ')).collect();
-        let is_foreign = |word: &&Word| {
-            word.path.iter().count() > 1
-                && others.iter().any(|library| word.path.starts_with(library))
-        };
-        source.code.iter().filter(is_foreign).map(|word| word.line).collect()
+        let is_foreign =
+            |path: &str| path.split_once("::").is_some_and(|(name, _)| others.contains(&name));
+        lines(&source.code, |line| line.split(' ').any(is_foreign))
     };
     passes(foreign, modules(""));
 }
@@ -219,14 +227,15 @@ fn libraries_have_one_user_each() {
 /// There are no exceptions.
 #[test]
 fn the_core_does_no_io_and_reads_no_clock() {
-    let io = |source: &Source| {
-        let inside = ["*", "fs", "io", "env", "time", "net", "process"];
-        let outside = |library: &str| inside.map(|name| format!("{library}/{name}"));
-        let outside = ["std", "core", "alloc"].map(outside).concat();
-        let printing = ["println", "eprintln", "print", "eprint", "dbg"].map(str::to_owned);
-        let all: Vec<&str> = outside.iter().chain(&printing).map(String::as_str).collect();
-        says(&source.code, &all)
+    let outside = ["*", "fs", "io", "env", "time", "net", "process"];
+    let does_io = |path: &str| {
+        let mut parts = path.split("::");
+        let is_standard = parts.next().is_some_and(|name| ["std", "core", "alloc"].contains(&name));
+        is_standard && parts.next().is_some_and(|name| outside.contains(&name))
     };
+    let printing = ["println", "eprintln", "print", "eprint", "dbg"];
+    let is_bad = |line: &str| says(line, printing) || line.split(' ').any(does_io);
+    let io = |source: &Source| lines(&source.code, is_bad);
     let core = modules("crates/core/src");
     passes(io, core.iter().copied());
     for source in &core {
@@ -251,16 +260,16 @@ const UNSAFE: [(&str, &str); 6] = [
 
 fn is_safe(source: &Source) -> bool {
     let file = source.file.with_extension("");
-    let place = |(folder, module): &(&str, &str)| {
-        Path::new(folder).join(&module[module.rfind(' ').unwrap() + 1..])
-    };
-    !UNSAFE.iter().map(place).any(|place| file.starts_with(place))
+    let mut places = UNSAFE.iter().map(|(folder, module)| {
+        Path::new(folder).join(module.trim_start_matches("pub ").trim_start_matches("mod "))
+    });
+    !places.any(|place| file.starts_with(place))
 }
 
 #[test]
 fn no_module_says_unsafe_unless_it_is_listed() {
     let safe = modules("").into_iter().filter(|source| is_safe(source));
-    passes(|source| says(&source.code, &["unsafe"]), safe);
+    passes(|source| lines(&source.code, |line| says(line, ["unsafe"])), safe);
 }
 
 /// Tests too, and what stands outside the library: nobody may say it but the kernels, and what
@@ -268,39 +277,31 @@ fn no_module_says_unsafe_unless_it_is_listed() {
 #[test]
 fn unsafe_is_allowed_where_it_is_listed_alone() {
     for source in files().iter().chain(&outside()).filter(|source| is_safe(source)) {
-        let folder = source.file.parent().unwrap();
-        let is_root = source.is_root();
+        let (folder, is_root) = (source.file.parent().unwrap(), source.module == "crate::");
         let is_face = is_root || source.file.ends_with("mod.rs");
         let here = UNSAFE.iter().filter(|(at, _)| is_face && folder == Path::new(at));
         let mut wanted: Vec<String> =
-            here.map(|(_, module)| format!("# [ allow ( unsafe_code ) ] {module} ;")).collect();
+            here.map(|(_, module)| format!(" # [ allow ( unsafe_code ) ] {module} ; ")).collect();
         if is_root {
             let denies = UNSAFE.iter().any(|(at, _)| Path::new(at).starts_with(folder));
             let lint = if denies { "deny" } else { "forbid" };
-            wanted.push(format!("# ! [ {lint} ( unsafe_code ) ]"));
+            wanted.push(format!(" # ! [ {lint} ( unsafe_code ) ] "));
         }
-        for wanted in &wanted {
-            assert_eq!(
-                says(&source.code, &[wanted]).len(),
-                1,
-                "{}: {wanted}",
-                source.file.display()
-            );
-        }
-        let said =
-            [&source.code, &source.tests].map(|words| says(words, &["unsafe", "unsafe_code"]));
-        assert_eq!(said.concat().len(), wanted.len(), "{}: {said:?}", source.file.display());
+        let code = source.code.replace(" \n", "");
+        let is_said = wanted.iter().all(|wanted| code.matches(wanted).count() == 1);
+        assert!(is_said, "{}: {wanted:?}", source.file.display());
+        let words = [code.split(' '), source.tests.split(' ')].into_iter().flatten();
+        let said = words.filter(|word| ["unsafe", "unsafe_code"].contains(word)).count();
+        assert_eq!(said, wanted.len(), "{} says unsafe", source.file.display());
     }
 }
 
 #[test]
 fn chart_and_report_see_evidence_alone() {
     let banned = ["store", "runner", "federated", "algorithm", "problem", "theory", "trace"];
-    let sees = |source: &Source| {
-        let banned = source.paths().filter(|word| banned.contains(&top(&word.path)));
-        banned.map(|word| word.line).collect()
-    };
-    passes(sees, ["src/chart", "src/report"].into_iter().flat_map(modules));
+    let sees = |line: &str| paths(line).any(|path| banned.contains(&top(path)));
+    let both = ["src/chart", "src/report"].into_iter().flat_map(modules);
+    passes(|source| lines(&source.code, sees), both);
 }
 
 /// The files of tests and examples, what the benches share, and the build script.
@@ -310,29 +311,26 @@ fn outside() -> Vec<Source> {
     folders.into_iter().flat_map(Source::below).chain([build]).collect()
 }
 
-/// What in the code of tests waits without a deadline, or starts what could be waited for so.
-fn waits(words: &[Word]) -> Vec<usize> {
-    let bad = "Command Condvar Barrier mpsc stdin TcpListener UdpSocket UnixListener UnixStream \
-        process/* TcpStream/connect";
-    let mut bad: Vec<&str> = bad.split(' ').collect();
-    bad.extend([". join ( )", ". recv ( )", ". wait ( )", ". park ( )"]);
-    let of_threads = |end: &Path| {
-        end.parent().is_some_and(|module| module.ends_with("thread")) && !end.ends_with("sleep")
-    };
-    let of_threads = words.iter().filter(|word| word.path.ancestors().any(of_threads));
-    of_threads.map(|word| word.line).chain(says(words, &bad)).collect()
+/// Whether a line of tests waits without a deadline, or starts what could be waited for so.
+fn waits(line: &str) -> bool {
+    let names = "Command Condvar Barrier mpsc stdin TcpListener UdpSocket UnixListener UnixStream";
+    let calls = [". join ( )", ". recv ( )", ". wait ( )", ". park ( )"];
+    let paths = ["process :: *", "TcpStream :: connect"];
+    let is_thread = |word: &str| word.contains("thread::") && !word.contains("thread::sleep::");
+    says(line, names.split(' ').chain(calls).chain(paths)) || line.split(' ').any(is_thread)
 }
 
 /// Tests start programs, and wait for anything, through the one module that sets a deadline:
 /// `tests/support/process.rs`.
 #[test]
 fn tests_wait_for_nothing_without_a_deadline() {
-    let all = |source: &Source| [waits(&source.code), waits(&source.tests)].concat();
+    let of_tests = |source: &Source| lines(&source.tests, waits);
+    let all = |source: &Source| [lines(&source.code, waits), of_tests(source)].concat();
     let apart = ["tests/support/process.rs", "build.rs"].map(Path::new);
     let mut outside = outside();
     outside.retain(|source| !apart.contains(&&*source.file));
     passes(all, &outside);
-    passes(|source| waits(&source.tests), files());
+    passes(of_tests, files());
     passes(all, files().iter().filter(|source| is_of_tests(&source.module)));
     let bad = r#"
 fn f() { std::process::Command::new("git").status(); }

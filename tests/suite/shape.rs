@@ -12,16 +12,16 @@ const QUALIFIED: &[&str] = &["Args", "Settings", "Spec"];
 fn type_names_have_one_meaning() {
     let mut defined: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
     for source in modules("") {
-        let mut depth = 0;
-        for pair in source.code.windows(2) {
-            let [keyword, name] = [0, 1].map(|i| pair[i].path.to_str().unwrap());
-            depth += i32::from(keyword == "{") - i32::from(keyword == "}");
+        let (mut depth, mut keyword) = (0, "");
+        for word in source.code.split_whitespace() {
+            depth += i32::from(word == "{") - i32::from(word == "}");
             // Types further in are associated ones.
             let is_type =
-                ["struct", "enum", "trait"].contains(&keyword) || depth == 0 && keyword == "type";
-            if is_type && name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-                defined.entry(name).or_default().push(&source.file);
+                matches!(keyword, "struct" | "enum" | "trait") || keyword == "type" && depth == 0;
+            if is_type && word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+                defined.entry(word).or_default().push(&source.file);
             }
+            keyword = word;
         }
     }
     assert!(defined.len() > 200, "the types were found");

@@ -5,9 +5,9 @@
 //! never the other way round.
 
 use crate::support::{files_with, root};
-use proc_macro2::{Group, Ident, TokenTree};
+use proc_macro2::{Ident, TokenTree};
 use std::path::{Path, PathBuf};
-use std::{fs, sync::LazyLock};
+use std::{fs, mem::take, sync::LazyLock};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{Attribute, Field, Item, Meta, Result, Stmt, Token, Variant};
 use syn::{buffer::Cursor, ext::IdentExt, punctuated::Punctuated, token::Brace};
@@ -32,52 +32,32 @@ pub fn modules(folder: &str) -> Vec<&'static Source> {
     let both = files().iter().flat_map(|file| declared(&file.code)).find(|own| is_of_tests(own));
     assert!(both.is_none(), "{both:?} is a module of tests and of the program");
     let mut all: Vec<&Source> = files().iter().filter(|file| !is_of_tests(&file.module)).collect();
-    all.retain(|file| file.file.starts_with(folder) && !file.is_root());
+    all.retain(|file| file.file.starts_with(folder) && file.module != "crate::");
     assert!(all.len() > 5, "the sources of {folder} were found");
     all
 }
 
 /// Whether a module is compiled for tests alone.
-pub fn is_of_tests(module: &Path) -> bool {
-    static TESTS: LazyLock<Vec<&Path>> =
+pub fn is_of_tests(module: &str) -> bool {
+    static TESTS: LazyLock<Vec<&str>> =
         LazyLock::new(|| files().iter().flat_map(|file| declared(&file.tests)).collect());
     TESTS.iter().any(|test| module.starts_with(test))
 }
 
 /// The modules with files of their own that some words declare.
-fn declared(words: &[Word]) -> impl Iterator<Item = &Path> {
-    words.iter().filter_map(|word| word.path.strip_prefix("mod;").ok())
+fn declared(code: &str) -> impl Iterator<Item = &str> {
+    code.split(' ').filter_map(|word| word.strip_prefix("mod;"))
 }
 
-/// A path, with `/` for `::`, one of the paths of a `use`, or another word: a name, a literal, or
-/// one other character. In the workspace paths are whole: `crate/theory/moments`.
-pub struct Word {
-    pub path: PathBuf,
-    pub line: usize,
-    tests: bool,
-}
-
-/// The lines where words follow each other that hold these parts of paths.
-pub fn says(words: &[Word], wanted: &[&str]) -> Vec<usize> {
-    let has = |word: &Word, part: &str| word.path.ancestors().any(|end| end.ends_with(part));
-    let mut found = Vec::new();
-    for wanted in wanted {
-        let wanted: Vec<&str> = wanted.split(' ').collect();
-        let all = |near: &&[Word]| near.iter().zip(&wanted).all(|(word, part)| has(word, part));
-        found.extend(words.windows(wanted.len()).filter(all).map(|near| near[0].line));
-    }
-    found
-}
-
-/// A source file, split into what is compiled for tests alone and the rest.
+/// A source file, as lines of words with spaces around them. A path, or one of the paths of a
+/// `use`, is a word such as `std::fs::`, and in the workspace whole: `crate::theory::moments::`.
 pub struct Source {
     /// Its path below the root of the workspace.
     pub file: PathBuf,
-    pub text: String,
-    /// The path of its module: `crate/theory/moments`.
-    pub module: PathBuf,
-    pub code: Vec<Word>,
-    pub tests: Vec<Word>,
+    pub module: String,
+    /// What is compiled for more than tests, and what for tests alone.
+    pub code: String,
+    pub tests: String,
 }
 
 impl Source {
@@ -87,71 +67,81 @@ impl Source {
     }
 
     pub fn at(file: &Path) -> Self {
-        Self::new(file.strip_prefix(root()).unwrap(), fs::read_to_string(file).unwrap())
+        Self::new(file.strip_prefix(root()).unwrap(), &fs::read_to_string(file).unwrap())
     }
 
-    pub fn new(file: &Path, text: String) -> Self {
-        let (file, module) = (file.to_owned(), module_of(file));
-        let mut reader = Reader { file: &file, words: vec![] };
-        let read = |input: ParseStream| reader.read(input, &module, "".as_ref(), false);
-        read.parse_str(&text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
-        let (tests, code) = reader.words.into_iter().partition(|word| word.tests);
-        Self { file, text, module, code, tests }
-    }
-
-    pub fn is_root(&self) -> bool {
-        self.module.parent() == Some("".as_ref())
-    }
-
-    /// All paths in the workspace that the code names, tests apart.
-    pub fn paths(&self) -> impl Iterator<Item = &Word> {
-        let is_whole =
-            |word: &&Word| word.path.starts_with("crate") && word.path.iter().count() > 1;
-        self.code.iter().filter(is_whole)
+    pub fn new(file: &Path, text: &str) -> Self {
+        let (module, mut reader) = (module_of(file), Reader { file, words: vec![] });
+        let read = |input: ParseStream| reader.read(input, &module, vec![], false);
+        read.parse_str(text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
+        let [code, tests] = [false, true].map(|of_tests| {
+            let mut lines = vec![String::new(); text.lines().count()];
+            let words = reader.words.iter().filter(|(.., tests)| *tests == of_tests);
+            words.for_each(|(word, line, _)| lines[line - 1] += &format!(" {word}"));
+            lines.join(" \n") + " "
+        });
+        Self { file: file.to_owned(), module: whole(&module), code, tests }
     }
 }
 
 struct Reader<'a> {
     file: &'a Path,
-    words: Vec<Word>,
+    /// Each with its line, and whether it is for tests alone.
+    words: Vec<(String, usize, bool)>,
 }
 
 impl Reader<'_> {
-    fn add(&mut self, path: impl AsRef<Path>, line: usize, tests: bool) {
-        self.words.push(Word { path: path.as_ref().to_owned(), line, tests });
-    }
-
-    /// Reads what is in a module, and in the braces of a path of a `use`.
-    fn read(&mut self, input: ParseStream, module: &Path, path: &Path, tests: bool) -> Result<()> {
+    /// Reads what is in a module and, in braces of a `use`, after the beginning of a path.
+    fn read(
+        &mut self,
+        input: ParseStream,
+        module: &[String],
+        path: Vec<String>,
+        tests: bool,
+    ) -> Result<()> {
         let inner = input.fork().call(Attribute::parse_inner)?;
         let all = tests || inner.iter().any(|own| is_test(&own.meta));
         if all && !tests {
-            self.add(Path::new("mod;").join(module), 1, true);
+            self.words.push((format!("mod;{}", whole(module)), 1, true));
         }
-        let mut end = input.cursor();
+        let (mut end, mut before) = (input.cursor(), vec![]);
         while !input.is_empty() {
             end = for_tests(input).unwrap_or(end);
             let (line, tests) = (input.span().start().line, all || input.cursor() < end);
-            let is_use = self.words.last().is_some_and(|word| *word.path == *"use");
-            if *path != *"" && input.parse::<Option<Token![as]>>()?.is_some() {
+            let is_use = self.words.last().is_some_and(|(word, ..)| word == "use");
+            if !path.is_empty() && input.parse::<Option<Token![as]>>()?.is_some() {
                 input.parse::<TokenTree>()?;
-            } else if input.peek(Ident::peek_any)
-                && (is_use || *path != *"" || input.peek2(Token![::]))
+                continue;
+            }
+            if input.peek(Ident::peek_any)
+                && (is_use || !path.is_empty() || input.peek2(Token![::]))
             {
-                self.path(input, module, path, tests)?;
-            } else {
-                let own = self.module_here(module);
-                match input.parse()? {
-                    TokenTree::Group(group) => {
-                        let own = own.as_deref().unwrap_or(module);
-                        self.group(&group, own, "".as_ref(), tests)?;
-                    }
-                    other => {
-                        let text = other.to_string().replace('/', "|");
-                        self.add(text.trim_start_matches("r#"), line, tests);
-                        if let Some(own) = own.filter(|_| text == ";") {
-                            self.add(Path::new("mod;").join(own), line, tests);
-                        }
+                before = read_path(input, module, path.clone())?;
+                let text =
+                    if input.peek(Brace) { "::".to_owned() } else { whole(&take(&mut before)) };
+                self.words.push((text, line, tests));
+                continue;
+            }
+            let own = self.declared(module);
+            match input.parse()? {
+                TokenTree::Group(group) => {
+                    let [open, close] = [group.span_open(), group.span_close()];
+                    self.words.push((open.source_text().expect("a bracket"), line, tests));
+                    let own = own.as_deref().unwrap_or(module);
+                    let inner =
+                        |input: ParseStream| self.read(input, own, take(&mut before), tests);
+                    inner.parse2(group.stream())?;
+                    let text = close.source_text().expect("a bracket");
+                    self.words.push((text, close.start().line, tests));
+                }
+                other => {
+                    let text = other.to_string();
+                    let is_word =
+                        !text.contains(|c: char| c.is_whitespace() || c == ':') || text.len() == 1;
+                    let text = if is_word { text.trim_start_matches("r#") } else { "\"" };
+                    self.words.push((text.to_owned(), line, tests));
+                    if let Some(own) = own.filter(|_| text == ";") {
+                        self.words.push((format!("mod;{}", whole(&own)), line, tests));
                     }
                 }
             }
@@ -160,70 +150,51 @@ impl Reader<'_> {
     }
 
     /// The module that the last words declare.
-    fn module_here(&self, module: &Path) -> Option<PathBuf> {
-        let last: Vec<&str> =
-            self.words.iter().rev().take(6).map(|word| word.path.to_str().unwrap()).collect();
+    fn declared(&self, module: &[String]) -> Option<Vec<String>> {
+        let last: Vec<&str> = self.words.iter().rev().take(6).map(|(word, ..)| &**word).collect();
         match last[..] {
             [_, "mod", _, file, _, "path"] => {
                 Some(module_of(&self.file.with_file_name(file.trim_matches('"'))))
             }
-            [name, "mod", ..] => Some(module.join(name)),
+            [name, "mod", ..] => Some([module, &[name.to_owned()]].concat()),
             _ => None,
         }
     }
+}
 
-    fn group(&mut self, group: &Group, module: &Path, path: &Path, tests: bool) -> Result<()> {
-        for span in [group.span_open(), group.span_close()] {
-            self.add(span.source_text().expect("a bracket"), span.start().line, tests);
-            let inner = |input: ParseStream| self.read(input, module, path, tests);
-            if span.start() == group.span_open().start() {
-                inner.parse2(group.stream())?;
-            }
-        }
-        Ok(())
-    }
+fn whole(path: &[String]) -> String {
+    path.iter().map(|part| format!("{part}::")).collect()
+}
 
-    /// Reads a path, and all paths of a `use` from there.
-    fn path(&mut self, input: ParseStream, module: &Path, path: &Path, tests: bool) -> Result<()> {
-        let (line, mut path) = (input.span().start().line, path.to_owned());
-        loop {
-            let part = input.call(Ident::parse_any)?.unraw().to_string();
-            if *path == *"" && ["self", "super"].contains(&part.as_str()) {
-                path = module.to_owned();
-            }
-            match part.as_str() {
-                "self" => {}
-                "super" => drop(path.pop()),
-                own if OWN.contains(&own) => path = "crate".into(),
-                other => path.push(other),
-            }
-            if input.parse::<Option<Token![::]>>()?.is_none() {
-                break;
-            }
-            if input.peek(Brace) {
-                let group = input.parse()?;
-                self.add("::", line, tests);
-                return self.group(&group, module, &path, tests);
-            }
-            if !input.peek(Ident::peek_any) {
-                path.push("*");
-                break;
-            }
+/// The path that is here, or its beginning, before the braces of a `use`.
+fn read_path(input: ParseStream, module: &[String], mut path: Vec<String>) -> Result<Vec<String>> {
+    loop {
+        match input.call(Ident::parse_any)?.unraw().to_string().as_str() {
+            "self" if path.is_empty() => path = module.to_vec(),
+            "self" => {}
+            "super" if path.is_empty() => path = module[..module.len() - 1].to_vec(),
+            "super" => drop(path.pop()),
+            own if OWN.contains(&own) => path = vec!["crate".to_owned()],
+            part => path.push(part.to_owned()),
         }
-        // A crate as a whole.
-        path.extend((path.iter().count() == 1).then_some("*"));
-        self.add(path, line, tests);
-        Ok(())
+        let goes_on = input.parse::<Option<Token![::]>>()?.is_some();
+        if goes_on && input.peek(Brace) {
+            return Ok(path);
+        }
+        if !goes_on || !input.peek(Ident::peek_any) {
+            // All of a crate, or whatever is there: `*`, `<`, or `$name` in a macro.
+            path.extend((goes_on || path.len() == 1).then(|| "*".to_owned()));
+            return Ok(path);
+        }
     }
 }
 
 /// The module that a file is in its crate.
-fn module_of(file: &Path) -> PathBuf {
+fn module_of(file: &Path) -> Vec<String> {
     let inside = SOURCES.iter().find_map(|folder| file.strip_prefix(folder).ok());
-    let mut module = Path::new("crate").join(inside.unwrap_or(file).with_extension(""));
-    if ["mod", "lib", "main"].iter().any(|name| module.ends_with(name)) {
-        module.pop();
-    }
+    let file = Path::new("crate").join(inside.unwrap_or(file).with_extension(""));
+    let mut module: Vec<String> = file.iter().map(|part| part.display().to_string()).collect();
+    module.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
     module
 }
 
@@ -237,16 +208,15 @@ fn is_test(attribute: &Meta) -> bool {
 
 /// The end of what begins here for tests alone: an item, a field, a statement or a variant.
 fn for_tests<'a>(input: ParseStream<'a>) -> Option<Cursor<'a>> {
+    fn end<'a, T>(
+        input: ParseStream<'a>,
+        read: fn(ParseStream) -> Result<T>,
+    ) -> Option<Cursor<'a>> {
+        let ahead = input.fork();
+        read(&ahead).ok().map(|_| ahead.cursor())
+    }
     let attributes = input.fork().call(Attribute::parse_outer).ok()?;
     attributes.iter().find(|own| is_test(&own.meta))?;
-    let readers: [fn(ParseStream) -> Result<()>; 4] = [
-        |input| Item::parse(input).map(drop),
-        |input| Field::parse_named(input).map(drop),
-        |input| Stmt::parse(input).map(drop),
-        |input| Variant::parse(input).map(drop),
-    ];
-    readers.iter().find_map(|read| {
-        let ahead = input.fork();
-        read(&ahead).ok().map(|()| ahead.cursor())
-    })
+    let of_item = end(input, Item::parse).or_else(|| end(input, Field::parse_named));
+    of_item.or_else(|| end(input, Stmt::parse)).or_else(|| end(input, Variant::parse))
 }

@@ -8,17 +8,13 @@ use crate::support::{files_with, root};
 use proc_macro2::{Ident, TokenTree};
 use std::path::{Path, PathBuf};
 use std::{fs, mem::take, sync::LazyLock};
-use syn::parse::{Parse, ParseStream, Parser};
+use syn::parse::{Parse, ParseBuffer, ParseStream, Parser};
 use syn::{Attribute, Field, Item, Meta, Result, Stmt, Token, Variant};
 use syn::{buffer::Cursor, ext::IdentExt, punctuated::Punctuated, token::Brace};
 
 /// The source folders of the workspace.
 pub const SOURCES: [&str; 5] =
     ["src", "crates/core/src", "crates/runner/src", "crates/evidence/src", "crates/python/src"];
-
-/// The crates of the workspace: their modules have one set of names.
-const OWN: [&str; 5] =
-    ["crate", "exactfed", "exactfed_core", "exactfed_runner", "exactfed_evidence"];
 
 /// Every source file of the workspace. They are read once.
 pub fn files() -> &'static [Source] {
@@ -71,12 +67,12 @@ impl Source {
     }
 
     pub fn new(file: &Path, text: &str) -> Self {
-        let (module, mut reader) = (module_of(file), Reader { file, words: vec![] });
-        let read = |input: ParseStream| reader.read(input, &module, vec![], false);
-        read.parse_str(text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
+        let (module, mut words) = (module_of(file), Words::new());
+        let reader = |input: ParseStream| read(&mut words, input, [&module, &[]], false);
+        reader.parse_str(text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
         let [code, tests] = [false, true].map(|of_tests| {
             let mut lines = vec![String::new(); text.lines().count()];
-            let words = reader.words.iter().filter(|(.., tests)| *tests == of_tests);
+            let words = words.iter().filter(|(.., tests)| *tests == of_tests);
             words.for_each(|(word, line, _)| lines[line - 1] += &format!(" {word}"));
             lines.join(" \n") + " "
         });
@@ -84,82 +80,58 @@ impl Source {
     }
 }
 
-struct Reader<'a> {
-    file: &'a Path,
-    /// Each with its line, and whether it is for tests alone.
-    words: Vec<(String, usize, bool)>,
+/// Words, with the line of each, and whether it is compiled for tests alone.
+type Words = Vec<(String, usize, bool)>;
+
+/// Reads what is in a module and, in braces of a `use`, after the beginning of a path.
+fn read(words: &mut Words, input: ParseStream, at: [&[String]; 2], tests: bool) -> Result<()> {
+    let [module, path] = at;
+    let inner = input.fork().call(Attribute::parse_inner)?;
+    let all = tests || inner.iter().any(|own| is_test(&own.meta));
+    words.extend((all && !tests).then(|| (format!("mod;{}", whole(module)), 1, true)));
+    let (mut end, mut before) = (input.cursor(), vec![]);
+    while !input.is_empty() {
+        end = for_tests(input).unwrap_or(end);
+        let (line, tests) = (input.span().start().line, all || input.cursor() < end);
+        let is_used = !path.is_empty() || words.last().is_some_and(|(word, ..)| word == "use");
+        if is_used && input.parse::<Option<Token![as]>>()?.is_some() {
+            input.parse::<TokenTree>()?;
+        } else if input.peek(Ident::peek_any) && (is_used || input.peek2(Token![::])) {
+            before = read_path(input, module, path.to_vec())?;
+            let is_begun = input.peek(Brace);
+            let text = if is_begun { "::".to_owned() } else { whole(&take(&mut before)) };
+            words.push((text, line, tests));
+        } else {
+            let (token, own) = (input.parse::<TokenTree>()?, module_here(words, module));
+            if let TokenTree::Group(group) = token {
+                let [open, close] = [group.span_open(), group.span_close()];
+                words.push((open.source_text().unwrap(), line, tests));
+                let at = [own.as_deref().unwrap_or(module), &take(&mut before)];
+                let inner = |input: ParseStream| read(words, input, at, tests);
+                inner.parse2(group.stream())?;
+                words.push((close.source_text().unwrap(), close.start().line, tests));
+                continue;
+            }
+            let text = token.to_string();
+            let own = own.filter(|_| text == ";").map(|own| format!("mod;{}", whole(&own)));
+            let is_long = text.contains(char::is_whitespace) || text.contains("::");
+            let text = if is_long { "\"" } else { text.trim_start_matches("r#") };
+            words.push((text.to_owned(), line, tests));
+            words.extend(own.map(|own| (own, line, tests)));
+        }
+    }
+    Ok(())
 }
 
-impl Reader<'_> {
-    /// Reads what is in a module and, in braces of a `use`, after the beginning of a path.
-    fn read(
-        &mut self,
-        input: ParseStream,
-        module: &[String],
-        path: Vec<String>,
-        tests: bool,
-    ) -> Result<()> {
-        let inner = input.fork().call(Attribute::parse_inner)?;
-        let all = tests || inner.iter().any(|own| is_test(&own.meta));
-        if all && !tests {
-            self.words.push((format!("mod;{}", whole(module)), 1, true));
-        }
-        let (mut end, mut before) = (input.cursor(), vec![]);
-        while !input.is_empty() {
-            end = for_tests(input).unwrap_or(end);
-            let (line, tests) = (input.span().start().line, all || input.cursor() < end);
-            let is_use = self.words.last().is_some_and(|(word, ..)| word == "use");
-            if !path.is_empty() && input.parse::<Option<Token![as]>>()?.is_some() {
-                input.parse::<TokenTree>()?;
-                continue;
-            }
-            if input.peek(Ident::peek_any)
-                && (is_use || !path.is_empty() || input.peek2(Token![::]))
-            {
-                before = read_path(input, module, path.clone())?;
-                let text =
-                    if input.peek(Brace) { "::".to_owned() } else { whole(&take(&mut before)) };
-                self.words.push((text, line, tests));
-                continue;
-            }
-            let own = self.declared(module);
-            match input.parse()? {
-                TokenTree::Group(group) => {
-                    let [open, close] = [group.span_open(), group.span_close()];
-                    self.words.push((open.source_text().expect("a bracket"), line, tests));
-                    let own = own.as_deref().unwrap_or(module);
-                    let inner =
-                        |input: ParseStream| self.read(input, own, take(&mut before), tests);
-                    inner.parse2(group.stream())?;
-                    let text = close.source_text().expect("a bracket");
-                    self.words.push((text, close.start().line, tests));
-                }
-                other => {
-                    let text = other.to_string();
-                    let is_word =
-                        !text.contains(|c: char| c.is_whitespace() || c == ':') || text.len() == 1;
-                    let text = if is_word { text.trim_start_matches("r#") } else { "\"" };
-                    self.words.push((text.to_owned(), line, tests));
-                    if let Some(own) = own.filter(|_| text == ";") {
-                        self.words.push((format!("mod;{}", whole(&own)), line, tests));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The module that the last words declare.
-    fn declared(&self, module: &[String]) -> Option<Vec<String>> {
-        let last: Vec<&str> = self.words.iter().rev().take(6).map(|(word, ..)| &**word).collect();
-        match last[..] {
-            [_, "mod", _, file, _, "path"] => {
-                Some(module_of(&self.file.with_file_name(file.trim_matches('"'))))
-            }
-            [name, "mod", ..] => Some([module, &[name.to_owned()]].concat()),
-            _ => None,
-        }
-    }
+/// The module that the last words declare.
+fn module_here(words: &Words, module: &[String]) -> Option<Vec<String>> {
+    let last: Vec<&str> = words.iter().rev().take(6).map(|(word, ..)| &**word).collect();
+    let (around, name) = match last[..] {
+        [_, "mod", _, file, _, "path"] => (&module[..module.len() - 1], file),
+        [name, "mod", ..] => (module, name),
+        _ => return None,
+    };
+    Some([around, &[name.trim_matches('"').trim_end_matches(".rs").to_owned()]].concat())
 }
 
 fn whole(path: &[String]) -> String {
@@ -174,16 +146,15 @@ fn read_path(input: ParseStream, module: &[String], mut path: Vec<String>) -> Re
             "self" => {}
             "super" if path.is_empty() => path = module[..module.len() - 1].to_vec(),
             "super" => drop(path.pop()),
-            own if OWN.contains(&own) => path = vec!["crate".to_owned()],
+            // The crates of the workspace: their modules have one set of names.
+            own if own.starts_with("exactfed") || own == "crate" => path = vec!["crate".to_owned()],
             part => path.push(part.to_owned()),
         }
         let goes_on = input.parse::<Option<Token![::]>>()?.is_some();
-        if goes_on && input.peek(Brace) {
-            return Ok(path);
-        }
         if !goes_on || !input.peek(Ident::peek_any) {
             // All of a crate, or whatever is there: `*`, `<`, or `$name` in a macro.
-            path.extend((goes_on || path.len() == 1).then(|| "*".to_owned()));
+            let is_whole = if goes_on { !input.peek(Brace) } else { path.len() == 1 };
+            path.extend(is_whole.then(|| "*".to_owned()));
             return Ok(path);
         }
     }
@@ -208,15 +179,15 @@ fn is_test(attribute: &Meta) -> bool {
 
 /// The end of what begins here for tests alone: an item, a field, a statement or a variant.
 fn for_tests<'a>(input: ParseStream<'a>) -> Option<Cursor<'a>> {
-    fn end<'a, T>(
-        input: ParseStream<'a>,
-        read: fn(ParseStream) -> Result<T>,
-    ) -> Option<Cursor<'a>> {
-        let ahead = input.fork();
-        read(&ahead).ok().map(|_| ahead.cursor())
-    }
     let attributes = input.fork().call(Attribute::parse_outer).ok()?;
     attributes.iter().find(|own| is_test(&own.meta))?;
-    let of_item = end(input, Item::parse).or_else(|| end(input, Field::parse_named));
-    of_item.or_else(|| end(input, Stmt::parse)).or_else(|| end(input, Variant::parse))
+    let kinds: [fn(ParseStream) -> bool; 4] = [
+        |input| Item::parse(input).is_ok(),
+        |input| Field::parse_named(input).is_ok(),
+        |input| Stmt::parse(input).is_ok(),
+        |input| Variant::parse(input).is_ok(),
+    ];
+    let end =
+        |ahead: ParseBuffer<'a>, is: &fn(ParseStream) -> bool| is(&ahead).then(|| ahead.cursor());
+    kinds.iter().find_map(|is| end(input.fork(), is))
 }

@@ -169,7 +169,8 @@ use crate::{linalg, federated::{self as engine}};
 use UP::{linalg, federated};
 use self::UP::algorithm as a;
 mod inner { fn f() { super::UP::federated::run() } }
-fn f<T: Into<crate::federated::Terms>>() { assert!(true) }
+fn f<T: Into<crate::federated::Terms>>() { if crate::linalg::ON { std::mem::drop(1) } }
+fn f() { if std::mem::needs_drop::<u8>() == crate::linalg::ON { crate::federated::run() } }
 fn f() { assert!(<crate::algorithm::FedAvg as Default>::default()); }
 macro_rules! m { ($m:ident) => { $crate::federated::run() } }
 macro_rules! m { ($m:ident) => { use $crate::{federated, linalg}; } }

@@ -97,10 +97,9 @@ fn read(words: &mut Words, input: ParseStream, at: [&[String]; 2], tests: bool) 
         if is_used && input.parse::<Option<Token![as]>>()?.is_some() {
             input.parse::<TokenTree>()?;
         } else if input.peek(Ident::peek_any) && (is_used || input.peek2(Token![::])) {
-            before = read_path(input, module, path.to_vec())?;
-            let is_begun = input.peek(Brace);
-            let text = if is_begun { "::".to_owned() } else { whole(&take(&mut before)) };
-            words.push((text, line, tests));
+            let (path, is_begun) = read_path(input, module, path.to_vec())?;
+            words.push((if is_begun { "::".to_owned() } else { whole(&path) }, line, tests));
+            before = if is_begun { path } else { vec![] };
         } else {
             let (token, own) = (input.parse::<TokenTree>()?, module_here(words, module));
             if let TokenTree::Group(group) = token {
@@ -138,8 +137,12 @@ fn whole(path: &[String]) -> String {
     path.iter().map(|part| format!("{part}::")).collect()
 }
 
-/// The path that is here, or its beginning, before the braces of a `use`.
-fn read_path(input: ParseStream, module: &[String], mut path: Vec<String>) -> Result<Vec<String>> {
+/// The path that is here, and whether braces go on with it, as in a `use`.
+fn read_path(
+    input: ParseStream,
+    module: &[String],
+    mut path: Vec<String>,
+) -> Result<(Vec<String>, bool)> {
     loop {
         match input.call(Ident::parse_any)?.unraw().to_string().as_str() {
             "self" if path.is_empty() => path = module.to_vec(),
@@ -153,9 +156,10 @@ fn read_path(input: ParseStream, module: &[String], mut path: Vec<String>) -> Re
         let goes_on = input.parse::<Option<Token![::]>>()?.is_some();
         if !goes_on || !input.peek(Ident::peek_any) {
             // All of a crate, or whatever is there: `*`, `<`, or `$name` in a macro.
-            let is_whole = if goes_on { !input.peek(Brace) } else { path.len() == 1 };
+            let is_begun = goes_on && input.peek(Brace);
+            let is_whole = !is_begun && (goes_on || path.len() == 1);
             path.extend(is_whole.then(|| "*".to_owned()));
-            return Ok(path);
+            return Ok((path, is_begun));
         }
     }
 }

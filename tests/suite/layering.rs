@@ -35,7 +35,7 @@ fn lines(code: &str, is_bad: impl Fn(&str) -> bool) -> Vec<usize> {
     all.filter(|(_, line)| is_bad(line)).map(|(before, _)| before + 1).collect()
 }
 
-/// Where some code says one of these: words, or parts of paths.
+/// Where some code says one of these in a line: words, or parts of paths.
 fn says(code: &str, wanted: &str) -> Vec<usize> {
     let [code, wanted] = [code, wanted].map(|text| text.replace("::", " :: "));
     let wanted: Vec<String> = wanted.split(", ").map(|words| format!(" {words} ")).collect();

@@ -150,7 +150,9 @@ fn read_path(
             "super" if path.is_empty() => path = module[..module.len() - 1].to_vec(),
             "super" => drop(path.pop()),
             // The crates of the workspace: their modules have one set of names.
-            own if own.starts_with("exactfed") || own == "crate" => path = vec!["crate".to_owned()],
+            own if path.is_empty() && (own == "crate" || own.starts_with("exactfed")) => {
+                path.push("crate".to_owned());
+            }
             part => path.push(part.to_owned()),
         }
         let goes_on = input.parse::<Option<Token![::]>>()?.is_some();

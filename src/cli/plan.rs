@@ -98,6 +98,10 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
+    if !plan.manifest.frontier.is_empty() {
+        let frontiers = count(plan.manifest.frontier.len(), "frontier");
+        let _ = writeln!(out, "{frontiers}, which `report` computes");
+    }
     let _ = match plan.cells.len() - done {
         0 => writeln!(out, "{done} done, 0 missing"),
         missing => writeln!(

@@ -147,6 +147,7 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     }
     if verdict == Verdict::Inconclusive {
         remarks.push(match claim.decision.needed {
+            _ if claim.n == 0 => "it needs the points that are not tested".into(),
             Some(n) => format!("about {} runs would decide it", two_digits(n)),
             None => "more runs may decide it; their number cannot be estimated".into(),
         });

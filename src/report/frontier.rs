@@ -9,7 +9,9 @@ use crate::evidence::frontier::columns::COLUMNS;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, Sensitivity};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{Frontier, FrontierObjective, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{
+    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
+};
 
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
@@ -70,8 +72,11 @@ pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     let rows = |frontier: &ComputedFrontier<'_>| {
         let row = |of: &Sensitivity| {
-            let times = |x: Option<f64>| {
-                x.map_or_else(|| "not reached".to_owned(), |x| format!("×{}", short(x)))
+            let has_steps = of.algorithm != FrontierAlgorithm::Sgd;
+            let times = |(column, x): (usize, Option<f64>)| match x {
+                _ if column > 1 && !has_steps => "–".to_owned(),
+                None => "not reached".to_owned(),
+                Some(x) => format!("×{}", short(x)),
             };
             let place = [
                 of.algorithm.label().to_owned(),
@@ -79,7 +84,7 @@ pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
                 readable(of.target, 3),
                 short(of.least),
             ];
-            place.into_iter().chain(of.times.map(times)).collect()
+            place.into_iter().chain(of.times.into_iter().enumerate().map(times)).collect()
         };
         frontier.sensitivity.iter().map(row).collect()
     };

@@ -69,10 +69,6 @@ pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
 }
 
 fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> GuideProblem {
-    let of = &frontier.problem;
-    let heterogeneity = of.heterogeneity.map_or_else(String::new, |(zeta1, zeta2)| {
-        format!(", heterogeneity ζ₁ = {} and ζ₂ = {}", short(zeta1), short(zeta2))
-    });
     let row = |target: &f64| GuideRow {
         target: readable(*target, 2),
         squares: frontier.clients.iter().map(|n| square(frontier, *n, *target)).collect(),
@@ -80,11 +76,7 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Guid
     GuideProblem {
         experiment: experiment.plan.experiment.clone(),
         title: experiment.plan.manifest.title.clone(),
-        facts: format!(
-            "d = {}, the start at a root mean square distance of {} from θ*{heterogeneity}",
-            of.dimension,
-            short(of.radius)
-        ),
+        facts: frontier.facts(),
         least: frontier.lead.words(),
         clients: frontier.clients.iter().map(|n| thousands(*n as usize)).collect(),
         rows: frontier.targets.iter().rev().map(row).collect(),

@@ -4,7 +4,6 @@ use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text, 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
-use super::text::number_text;
 use crate::frontier::{FrontierCost, FrontierPoint};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
@@ -75,7 +74,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
             let values: Vec<f64> = points.iter().filter_map(scaled).collect();
             let ends =
                 values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
-            let ratio = (values.len() > 1).then(|| exact(ends.1 / ends.0, (1.0, self.factor)));
+            let ratio = (values.len() > 1)
+                .then(|| exact(ends.1 / ends.0, (f64::NEG_INFINITY, self.factor)));
             parts.add(String::new(), ratio, "there are not two points");
             if values.len() > 1 {
                 range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
@@ -85,7 +85,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
             "{}{} of {}{range}: the largest is at most {} times the smallest",
             self.quantity.words(),
             powers_text(self),
-            points_text(&self.of),
+            points_text(&self.of, judge.frontier(&self.frontier)),
             self.factor
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
@@ -101,7 +101,7 @@ fn powers_text(claim: &ClaimOf<FrontierConstantKeys>) -> String {
     let power = |(base, power): (&str, f64)| match power {
         0.0 => String::new(),
         1.0 => format!(" · {base}"),
-        power => format!(" · {base}^{}", number_text(power)),
+        power => format!(" · {base}^{}", readable(power, 3)),
     };
     let all = [
         ("N", claim.clients_power),

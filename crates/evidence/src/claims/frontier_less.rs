@@ -85,7 +85,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let formula = format!(
             "{} of {} ≤ {factor}that of {}",
             self.quantity.words(),
-            points_text(&self.of),
+            points_text(&self.of, judge.frontier(&self.frontier)),
             self.others()
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }

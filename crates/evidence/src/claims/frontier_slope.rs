@@ -55,10 +55,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
         let mut parts = Parts::default();
         if let Some(frontier) = judge.frontier(&self.frontier) {
             let points = Judge::usable(frontier, &self.of, &mut parts);
+            let is_whole = parts.untested.is_empty();
             let region = (self.value - self.margin, self.value + self.margin);
             for clients in &frontier.clients {
                 let own: Vec<_> = points.iter().filter(|(b, _)| b.clients == *clients).collect();
-                if own.is_empty() {
+                // Without some of its targets a slope is another.
+                if own.is_empty() || !is_whole {
                     continue;
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
@@ -76,7 +78,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
         let formula = format!(
             "slope of log({}) over log(ε) of {} is {} ± {}",
             self.quantity.words(),
-            points_text(&self.of),
+            points_text(&self.of, judge.frontier(&self.frontier)),
             self.value,
             self.margin
         );

@@ -39,8 +39,8 @@ pub struct FrontierPoints {
     #[schemars(example = EXAMPLE_PRICES)]
     pub prices: Vec<f64>,
     /// Budgets of oracle calls within which the communications are fewest, of the frontier's `budgets`.
-    /// Without prices and budgets, claims are about the middle price, or about seconds where the manifest has
-    /// prices.
+    /// A claim is about the points at all its prices and those within all its budgets. Without either, it is about the
+    /// middle price, the upper of two, or about seconds where the manifest has `[prices]`.
     #[serde(default)]
     #[schemars(example = EXAMPLE_BUDGETS)]
     pub budgets: Vec<f64>,
@@ -81,16 +81,20 @@ pub fn check_points<'a>(
         let message = format!("the frontier \"{}\" has no N = {clients}", frontier.id);
         table.require(known, "of.clients", message);
     }
-    for (key, values, known) in [
-        ("of.prices", &of.prices, &frontier.price_ratios),
-        ("of.budgets", &of.budgets, &frontier.budgets),
+    for (key, what, values, known) in [
+        ("of.prices", "price", &of.prices, &frontier.price_ratios),
+        ("of.budgets", "budget", &of.budgets, &frontier.budgets),
     ] {
-        for value in values.iter().filter(|value| !known.contains(value)) {
+        // What is wrong with the frontier's own list is said there.
+        let is_sound = known.iter().all(|x| x.is_finite() && *x > 0.0) && !known.is_empty();
+        for value in values.iter().filter(|value| is_sound && !known.contains(value)) {
             let names: Vec<String> = known.iter().copied().map(number_text).collect();
-            let message = format!("the frontier \"{}\" has no {value}", frontier.id);
+            let message = format!("the frontier \"{}\" has no {what} {value}", frontier.id);
             table.note(key, message, |d| d.allowing(names.join(", ")));
         }
     }
+    let is_range = of.smallest_target.zip(of.largest_target).is_none_or(|(low, high)| low <= high);
+    table.require(is_range, "of", "`smallest-target` is above `largest-target`");
     let objectives = of.objectives(frontier.lead(table.manifest().prices.is_some()));
     let is_at_price = objectives.iter().all(|objective| objective.price().is_some());
     let message = "a cost is at a price: write `prices` in `of`";
@@ -155,7 +159,7 @@ fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
 }
 
 /// What a claim is about, as text.
-pub fn points_text(of: &FrontierPoints) -> String {
+pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>) -> String {
     let clients: Vec<String> = of.clients.iter().map(u64::to_string).collect();
     let clients = match clients.is_empty() {
         true => String::new(),
@@ -168,11 +172,19 @@ pub fn points_text(of: &FrontierPoints) -> String {
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
     let texts = |all: &[f64]| all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ");
-    let prices = format!("at the price {}", texts(&of.prices));
-    let budgets = format!("within {} times SGD's oracle calls", texts(&of.budgets));
-    let least = [(&of.prices, prices), (&of.budgets, budgets)];
-    let least = least.map(|(all, text)| if all.is_empty() { String::new() } else { text });
-    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least[0], &least[1]])])
+    let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.map(|f| f.lead)) {
+        (true, Some(FrontierObjective::Price(price))) => vec![price],
+        _ => of.prices.clone(),
+    };
+    let price = format!("at the price {}", texts(&prices));
+    let budget = format!("within {} times SGD's oracle calls", texts(&of.budgets));
+    let least = match (prices.is_empty(), of.budgets.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => price,
+        (true, false) => budget,
+        (false, false) => format!("{price} and {budget}"),
+    };
+    joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
 }
 
 /// A number of a point of a frontier.
@@ -200,7 +212,11 @@ impl<'a> Judge<'a> {
         let mut usable = Vec::new();
         let objectives = of.objectives(frontier.lead);
         let points = objectives.iter().flat_map(|least| frontier.points(*least, of.algorithm));
-        for best in points.filter(|best| is_meant(best, of)) {
+        let mut points = points.filter(|best| is_meant(best, of)).peekable();
+        if points.peek().is_none() {
+            parts.untested.push("the frontier has none of these points".into());
+        }
+        for best in points {
             match best.cost {
                 None => parts.untested.push(format!("{}: {NOT_REACHED}", place(best))),
                 Some(_) if best.flags.iter().any(|flag| flag.is_edge()) => {

@@ -2,7 +2,9 @@
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
 use crate::figures::curves::assign_styles;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, RankedCosts};
+use crate::frontier::{
+    ComputedFrontier, FrontierCost, FrontierPoint, FrontierProblem, RankedCosts,
+};
 use crate::scene::family::family;
 use crate::scene::figure::Scale;
 use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
@@ -116,6 +118,18 @@ impl ComputedFrontier<'_> {
         caption
     }
 
+    /// What a reader must know of the problem, in words.
+    pub fn facts(&self) -> String {
+        let FrontierProblem { dimension, radius, heterogeneity } = self.problem;
+        let start = readable(radius, 3);
+        let facts =
+            format!("d = {dimension}, the start at a root mean square distance of {start} from θ*");
+        heterogeneity.map_or(facts.clone(), |zeta| {
+            let [one, two] = [zeta.0, zeta.1].map(|zeta| readable(zeta, 3));
+            format!("{facts}, heterogeneity ζ₁ = {one} and ζ₂ = {two}")
+        })
+    }
+
     /// When a target is reached, and what runs on common draws pay.
     fn rules(&self) -> String {
         let common: Vec<&str> =
@@ -141,8 +155,9 @@ impl ComputedFrontier<'_> {
 
     fn map_caption(&self) -> String {
         format!(
-            "The algorithm with the least price × communications + oracle calls of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {}",
-            self.rules()
+            "The algorithm with the least price × communications + oracle calls of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {} The problem has {}.",
+            self.rules(),
+            self.facts()
         )
     }
 

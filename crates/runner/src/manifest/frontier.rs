@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A frontier: algorithms on the manifest's problem, each at its best step size and number of
 /// local steps, for each number of clients and target. It needs a linear problem with independent
-/// draws, one instance of it, and no axes of `problem`, `start` and `oracle`.
+/// draws, one instance of it, and no axes of `problem`, `start` and `oracle`. `report` computes it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Frontier {
@@ -21,8 +21,9 @@ pub struct Frontier {
     /// The algorithms.
     #[serde(default = "usual_algorithms")]
     pub algorithms: Vec<FrontierAlgorithm>,
-    /// Numbers of clients; by default that of the problem. Each type of clients has the same share
-    /// of them as in the problem.
+    /// Numbers of clients; by default that of the problem. Clients of one distribution are of one type, and
+    /// each type has the same share of them as in the problem: with `clients = 2` a quadratic has two types, for
+    /// any even number here. What is computed grows with the types.
     #[serde(default)]
     #[schemars(example = EXAMPLE_CLIENTS)]
     pub clients: Vec<u64>,
@@ -40,7 +41,7 @@ pub struct Frontier {
     pub local_steps: ListOr<u64, Powers>,
     /// Prices of a communication in oracle calls of a client: at each the least cost is sought,
     /// communications × price + oracle calls. Figures and claims that name none are at the middle
-    /// one.
+    /// one, the upper of two.
     #[serde(default = "usual_prices")]
     #[schemars(example = EXAMPLE_PRICES)]
     pub price_ratios: Vec<f64>,

@@ -58,8 +58,9 @@ pub struct Manifest {
     /// `ratio_limit(a, b)` are values at the last round, with 95 % confidence intervals;
     /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are those of another quantity.
     /// `diverged(a)` is the number of runs that diverged. `least("fedavg", clients=10,
-    /// target=0.01)` is the fewest communications of an algorithm of a frontier, and
-    /// `least(…, of="local-steps")` another number of that point.
+    /// target=0.01, price=1000)` is the communications of an algorithm where its cost at this price
+    /// is least on a frontier, `least(…, budget=4)` the fewest within a budget (the middle price
+    /// without either), and `least(…, of="local-steps")` another number of that point.
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
     /// Seed of all random streams.

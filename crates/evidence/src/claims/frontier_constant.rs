@@ -4,6 +4,7 @@ use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text, 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
+use super::text::number_text;
 use crate::frontier::{FrontierCost, FrontierPoint};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
@@ -101,7 +102,7 @@ fn powers_text(claim: &ClaimOf<FrontierConstantKeys>) -> String {
     let power = |(base, power): (&str, f64)| match power {
         0.0 => String::new(),
         1.0 => format!(" · {base}"),
-        power => format!(" · {base}^{}", readable(power, 3)),
+        power => format!(" · {base}^{}", number_text(libm::round(power * 1e3) / 1e3)),
     };
     let all = [
         ("N", claim.clients_power),

@@ -200,12 +200,19 @@ id = "less"
 statement = "s"
 of = { algorithm = "sgd" }
 than = "scaffold"
+[[claim.frontier-slope]]
+id = "none"
+statement = "s"
+of = { algorithm = "sgd", largest-target = 0.01 }
+value = -2.0
+margin = 0.2
 "#;
     let bench = Bench::ran(&format!("{FRONTIER}{claims}"));
     let output = bench.run(&["report"]).expect(1);
     for id in ["slope", "constant", "less"] {
         output.warns(&format!("m: the claim \"{id}\" is refuted: s"));
     }
+    output.warns("the claim \"none\" is not tested: the frontier has none of these points");
     assert!(!output.err.contains("\"order\""), "{}", output.err);
     let narrow = edited(FRONTIER, &[("to = 2.0, points = 30", "to = 0.001, points = 5")]);
     let bench = Bench::ran(&edited(

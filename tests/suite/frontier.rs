@@ -212,7 +212,7 @@ margin = 0.2
     for id in ["slope", "constant", "less"] {
         output.warns(&format!("m: the claim \"{id}\" is refuted: s"));
     }
-    output.warns("the claim \"none\" is not tested: the frontier has none of these points");
+    output.warns("the claim \"none\" is not tested (the frontier has none of these points)");
     assert!(!output.err.contains("\"order\""), "{}", output.err);
     let narrow = edited(FRONTIER, &[("to = 2.0, points = 30", "to = 0.001, points = 5")]);
     let bench = Bench::ran(&edited(

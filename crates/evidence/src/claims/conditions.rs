@@ -28,7 +28,7 @@ impl StatementConditions {
     /// In a few words: whether the cells are inside.
     pub fn summary(&self) -> &'static str {
         match (self.inside, self.outside, self.unknown) {
-            (0, 0, 0) => "of no run",
+            (0, 0, 0) => "on theory alone",
             (_, 0, 0) => "inside",
             (0, _, 0) => "outside",
             (_, 0, _) => "not checkable",

@@ -1,7 +1,7 @@
 //! `[[claim.frontier-slope]]`: the slope of a frontier over the target.
 
 use super::frontiers::{
-    FrontierPoints, TILTS, check_points, clients_text, exact, points_text, quantity_at,
+    FrontierPoints, TILTS, check_points, clients_text, exact, meant, points_text, quantity_at,
 };
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
@@ -55,12 +55,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
         let mut parts = Parts::default();
         if let Some(frontier) = judge.frontier(&self.frontier) {
             let points = Judge::usable(frontier, &self.of, &mut parts);
-            let is_whole = parts.untested.is_empty();
             let region = (self.value - self.margin, self.value + self.margin);
             for clients in &frontier.clients {
                 let own: Vec<_> = points.iter().filter(|(b, _)| b.clients == *clients).collect();
                 // Without some of its targets a slope is another.
-                if own.is_empty() || !is_whole {
+                let all = meant(frontier, &self.of).filter(|best| best.clients == *clients);
+                if own.is_empty() || own.len() < all.count() {
                     continue;
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();

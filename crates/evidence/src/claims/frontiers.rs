@@ -149,6 +149,16 @@ pub fn clients_text(clients: u64) -> String {
     format!("N = {}", thousands(clients as usize))
 }
 
+/// The points that a claim is about.
+pub fn meant<'a>(
+    frontier: &'a ComputedFrontier<'_>,
+    of: &FrontierPoints,
+) -> impl Iterator<Item = &'a FrontierPoint> {
+    let objectives = of.objectives(frontier.lead).into_iter();
+    let points = objectives.flat_map(|least| frontier.points(least, of.algorithm));
+    points.filter(|best| is_meant(best, of))
+}
+
 /// Whether a point is of a claim.
 fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
     // Targets of equal ratio are not written as manifests write numbers.
@@ -210,9 +220,7 @@ impl<'a> Judge<'a> {
         parts: &mut Parts,
     ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
         let mut usable = Vec::new();
-        let objectives = of.objectives(frontier.lead);
-        let points = objectives.iter().flat_map(|least| frontier.points(*least, of.algorithm));
-        let mut points = points.filter(|best| is_meant(best, of)).peekable();
+        let mut points = meant(frontier, of).peekable();
         if points.peek().is_none() {
             parts.untested.push("the frontier has none of these points".into());
         }

@@ -124,10 +124,9 @@ impl ComputedFrontier<'_> {
         let start = readable(radius, 3);
         let facts =
             format!("d = {dimension}, the start at a root mean square distance of {start} from θ*");
-        heterogeneity.map_or(facts.clone(), |zeta| {
-            let [one, two] = [zeta.0, zeta.1].map(|zeta| readable(zeta, 3));
-            format!("{facts}, heterogeneity ζ₁ = {one} and ζ₂ = {two}")
-        })
+        let Some((zeta1, zeta2)) = heterogeneity else { return facts };
+        let [zeta1, zeta2] = [zeta1, zeta2].map(|zeta| readable(zeta, 3));
+        format!("{facts}, heterogeneity ζ₁ = {zeta1} and ζ₂ = {zeta2}")
     }
 
     /// When a target is reached, and what runs on common draws pay.

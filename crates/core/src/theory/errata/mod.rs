@@ -5,9 +5,11 @@
 //! shows that what is printed fails on it and that the correction holds.
 
 mod book;
+mod pencil;
 mod rr;
 mod scafflsa;
 mod slides;
+mod stationary;
 
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;

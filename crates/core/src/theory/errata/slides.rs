@@ -1,6 +1,6 @@
 //! Errors in SLIDES.
 
-use super::rr::ManyClients;
+use super::stationary::ManyClients;
 use super::{CounterexampleNumbers, NumbersById};
 use crate::linalg::Matrix;
 use crate::problem::arrays::NoFiles;

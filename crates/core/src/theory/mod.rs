@@ -16,3 +16,4 @@ pub mod linear;
 pub mod lyapunov;
 pub mod markov;
 pub mod moments;
+pub mod program;

@@ -9,7 +9,7 @@
 
 mod averages;
 mod coin;
-mod local;
+pub(super) mod local;
 mod size;
 mod stability;
 mod stages;
@@ -24,6 +24,7 @@ use averages::AverageMoments;
 use local::{Drive, Steps};
 pub use size::{rounds_effort as effort, stationary_effort};
 pub use stability::SpectralRadii;
+pub(super) use stability::{growth, radius};
 use stages::{StateLayout, TypeSteps, second_moment};
 use state::{MomentState, Past, Stage, sandwich};
 pub(super) use stationary::gmres;
@@ -381,7 +382,9 @@ impl<'a> ExactMoments<'a> {
         let (mut round, mut out) = (0, Vec::new());
         for &target in rounds {
             while round < target {
-                state = self.round(&state, None).0;
+                let scaled = self.model.decay.as_ref().map(|factor| self.with_steps(factor(round)));
+                let of_round = scaled.as_ref().map_or(Some(self), Option::as_ref)?;
+                state = of_round.round(&state, None).0;
                 round += 1;
             }
             out.push(sandwich(&estimate, &state.s, &estimate).trace());

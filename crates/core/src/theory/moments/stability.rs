@@ -44,34 +44,8 @@ impl ExactMoments<'_> {
         for block in &mut state.p {
             (0..block.rows()).for_each(|i| block[(i, i)] = 1.0);
         }
-        // The logarithm of the size after this many rounds, by powers of two.
-        let (mut log, mut round) = (0.0, 0);
-        let (mut at_half, mut before) = (0.0, f64::NAN);
-        let mut take = ROUNDS.0;
-        loop {
-            while round < take {
-                state = self.consistent_round(&state);
-                let size = size(&state);
-                if size == 0.0 {
-                    return Some(0.0);
-                }
-                if !size.is_finite() {
-                    return None;
-                }
-                log += libm::log(size);
-                let numbers: Vec<f64> = state.numbers().iter().map(|x| x / size).collect();
-                state = begin.with(0.0, &numbers);
-                round += 1;
-            }
-            // The rate over the second half of the rounds, so that a period of two cancels.
-            let rate = libm::exp((log - at_half) / f64::from(take / 2));
-            let apart = (rate - before).abs();
-            if apart <= SETTLED * rate || take >= ROUNDS.1 {
-                return (apart <= AT_MOST * rate.max(1.0)).then_some(rate);
-            }
-            (at_half, before) = (log, rate);
-            take *= 2;
-        }
+        let after = |x: &[f64]| self.consistent_round(&begin.with(0.0, x)).numbers();
+        growth(state.numbers(), after, |x| size(&begin.with(0.0, x)))
     }
 
     /// The spectral radius of the mean's map.
@@ -104,6 +78,42 @@ impl ExactMoments<'_> {
     }
 }
 
+/// The rate at which a linear map of second moments grows from `state`, its size being a trace;
+/// `None` if it does not settle.
+pub fn growth(
+    mut state: Vec<f64>,
+    after: impl Fn(&[f64]) -> Vec<f64>,
+    size: impl Fn(&[f64]) -> f64,
+) -> Option<f64> {
+    // The logarithm of the size after this many rounds, by powers of two.
+    let (mut log, mut round) = (0.0, 0);
+    let (mut at_half, mut before) = (0.0, f64::NAN);
+    let mut take = ROUNDS.0;
+    loop {
+        while round < take {
+            state = after(&state);
+            let size = size(&state);
+            if size == 0.0 {
+                return Some(0.0);
+            }
+            if !size.is_finite() {
+                return None;
+            }
+            log += libm::log(size);
+            state.iter_mut().for_each(|x| *x /= size);
+            round += 1;
+        }
+        // The rate over the second half of the rounds, so that a period of two cancels.
+        let rate = libm::exp((log - at_half) / f64::from(take / 2));
+        let apart = (rate - before).abs();
+        if apart <= SETTLED * rate || take >= ROUNDS.1 {
+            return (apart <= AT_MOST * rate.max(1.0)).then_some(rate);
+        }
+        (at_half, before) = (log, rate);
+        take *= 2;
+    }
+}
+
 /// The trace of all second moments.
 fn size(state: &MomentState) -> f64 {
     let own = state.p.iter().zip(&state.counts).map(|(p, count)| count * p.trace());
@@ -111,7 +121,7 @@ fn size(state: &MomentState) -> f64 {
 }
 
 /// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.
-fn radius(mut a: Matrix) -> f64 {
+pub fn radius(mut a: Matrix) -> f64 {
     let mut log = 0.0;
     for k in 0..=SQUARINGS {
         let norm = libm::sqrt(a.entries().iter().map(|x| x * x).sum());

@@ -1,0 +1,642 @@
+//! A round, prepared for a problem: every atom as a form of the state's coordinates and of noises.
+//!
+//! A vector's coordinates have the origin α θ* + β F̄_k(θ*): with α = 1 they are its distance from
+//! θ*, and with β = 1 that of a control variate from its limit. So nothing cancels close to θ*, and
+//! whatever α and β are chosen, the numbers are exact.
+
+use super::form::Form;
+use super::noise::Small;
+use super::types::{Type, types};
+use super::{Each, Expression, Level, Operation, PerClient, Program, Round, Weights};
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use crate::theory::linear::LocalUpdate;
+use crate::theory::moments::local::{Drive, Steps};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What a problem says of each type of clients.
+pub(super) struct Setup<'a> {
+    pub facts: &'a dyn Facts,
+    pub d: usize,
+    pub types: Vec<Type>,
+    /// The type of each client.
+    type_of: Vec<usize>,
+    /// F̄_k(θ*) of each type, d numbers.
+    fields: Vec<Vec<f64>>,
+    /// Whether the sum of all estimates is part of the state.
+    pub average: bool,
+    steps: RefCell<HashMap<(usize, [u64; 4], bool), Rc<Steps>>>,
+}
+
+/// α and β of each type of clients; of the server one α.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Origin {
+    pub optimum: Vec<f64>,
+    pub fields: Vec<f64>,
+}
+
+/// An atom: forms of the mean over each type (of the server one), and of a client's deviation
+/// from it.
+#[derive(Clone, Debug)]
+struct Atom {
+    level: Level,
+    mean: Vec<Form>,
+    own: Vec<Form>,
+    origin: Origin,
+    /// The masks, and as the last bit the cohort, that it depends on.
+    depends: u64,
+}
+
+const COHORT: u64 = 1 << 63;
+
+/// What makes coordinates and noises of a round known, in order.
+pub(super) enum Stage {
+    /// A vector becomes coordinates.
+    Coordinates(Form),
+    /// A sum of noises becomes one.
+    Sum(Vec<(usize, Matrix)>),
+    /// The noise of local steps of a type: the forms of y, and of its deviation.
+    Local { of: usize, y: Small, own: Small, steps: Rc<Steps> },
+    /// Standard normal noise, of a type or the server's.
+    Normal { of: Option<usize> },
+    /// What a mask removes, of a type or of the server.
+    Mask { of: Option<usize>, variance: f64, each: Each, parts: Vec<(usize, Small, Small)> },
+    /// What comes of the draw of a cohort, together with what came of it before.
+    Drawn(Vec<Drawn>),
+}
+
+/// Rows of which those of a drawn cohort count, by types: less their mean chance.
+#[derive(Clone)]
+pub(super) struct Drawn {
+    /// The number of its first noise: one of each type, or one of the server.
+    pub first: usize,
+    /// Whether it is a sum over all.
+    pub server: bool,
+    /// L/N.
+    pub chance: f64,
+    pub mean: Vec<Small>,
+    pub own: Vec<Small>,
+    /// Σ over all clients.
+    pub total: Small,
+}
+
+/// A round, ready to be applied.
+pub(super) struct Prepared {
+    /// The number of its coordinates.
+    pub width: usize,
+    pub stages: Vec<Stage>,
+    /// Each vector of the next state, and by types each of a client's deviation.
+    pub next: Vec<Form>,
+    pub own_next: Vec<Vec<Form>>,
+    /// θ_t − θ*.
+    pub result: Form,
+    pub origins: Vec<Origin>,
+}
+
+impl<'a> Setup<'a> {
+    pub fn new(program: &Program, facts: &'a dyn Facts, average: bool) -> Self {
+        let (types, type_of) = types(program, facts);
+        let fields = types.iter().map(|t| facts.field_at_optimum(t.first)).collect();
+        Self { facts, d: facts.dim(), types, type_of, fields, average, steps: RefCell::default() }
+    }
+
+    /// The coordinates of the number 1 and of the sum of estimates.
+    pub fn before_state(&self) -> usize {
+        1 + if self.average { self.d } else { 0 }
+    }
+
+    fn local(&self, g: usize, update: LocalUpdate, pulled: bool) -> Option<Rc<Steps>> {
+        let first = self.types[g].first;
+        let key = (self.facts.distribution(first), update.bits(), pulled);
+        if let Some(known) = self.steps.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let drive = Drive { update, pulled };
+        let made = Rc::new(Steps::new(self.facts, first, [drive; 2], true)?.times(update.steps));
+        self.steps.borrow_mut().insert(key, made.clone());
+        Some(made)
+    }
+
+    /// α θ* + β F̄ of a type.
+    fn origin(&self, g: usize, optimum: f64, fields: f64) -> Vec<f64> {
+        let star = self.facts.optimum();
+        (0..self.d).map(|i| optimum * star[i] + fields * self.fields[g][i]).collect()
+    }
+}
+
+impl Origin {
+    pub fn server(optimum: f64) -> Self {
+        Self { optimum: vec![optimum], fields: vec![0.0] }
+    }
+
+    fn of(&self, g: usize) -> (f64, f64) {
+        let at = if self.optimum.len() == 1 { 0 } else { g };
+        (self.optimum[at], self.fields[at])
+    }
+
+    /// Its bits, to find rounds that are prepared already.
+    pub fn bits(&self) -> impl Iterator<Item = u64> {
+        self.optimum.iter().chain(&self.fields).map(|x| (x + 0.0).to_bits())
+    }
+
+    /// Small whole numbers, which a pattern repeats.
+    fn of_state(&self) -> Self {
+        let whole = |x: &f64| {
+            let near = x.round();
+            if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
+        };
+        let all = |list: &[f64]| list.iter().map(whole).collect();
+        Self { optimum: all(&self.optimum), fields: all(&self.fields) }
+    }
+}
+
+/// A sum whose rounding errors are 0 if it is next to a whole number or 0.
+fn tidy(sum: f64, size: f64) -> f64 {
+    let near = sum.round();
+    if (sum - near).abs() <= 1e-13 * size { near } else { sum }
+}
+
+struct Preparation<'s, 'a> {
+    setup: &'s Setup<'a>,
+    round: &'s Round,
+    atoms: Vec<Atom>,
+    width: usize,
+    stages: Vec<Stage>,
+    noises: usize,
+    masked: Vec<Vec<Vec<(usize, Small, Small)>>>,
+    drawn: Vec<Drawn>,
+}
+
+/// Prepares a round whose state has these origins, and after which the state has these levels; the
+/// next state has the origins of `target`, if they are given.
+///
+/// # Errors
+/// Why its moments do not close.
+pub(super) fn prepare(
+    setup: &Setup<'_>,
+    round: &Round,
+    origins: &[Origin],
+    after: &[Level],
+    target: Option<&[Origin]>,
+) -> Result<Prepared, String> {
+    let mut p = Preparation {
+        setup,
+        round,
+        atoms: Vec::new(),
+        width: setup.before_state(),
+        stages: Vec::new(),
+        noises: 0,
+        masked: round.masks.iter().map(|_| vec![Vec::new(); setup.types.len()]).collect(),
+        drawn: Vec::new(),
+    };
+    p.state(origins);
+    for operation in &round.operations {
+        let atom = p.operation(operation)?;
+        p.atoms.push(atom);
+    }
+    p.finish(after, target)
+}
+
+impl Preparation<'_, '_> {
+    fn state(&mut self, origins: &[Origin]) {
+        let (d, types) = (self.setup.d, self.setup.types.len());
+        let mut own = 0;
+        for (level, origin) in self.round.state.iter().zip(origins) {
+            let vectors = if *level == Level::Server { 1 } else { types };
+            let mean = (0..vectors).map(|g| Form::coordinates(self.width + g * d, d)).collect();
+            self.width += vectors * d;
+            let deviations = match level {
+                Level::Server => Vec::new(),
+                Level::Clients => {
+                    own += d;
+                    vec![Form::coordinates(own - d, d); types]
+                }
+            };
+            let origin = origin.clone();
+            self.atoms.push(Atom { level: *level, mean, own: deviations, origin, depends: 0 });
+        }
+    }
+
+    /// An expression: its value for each type, or for the server.
+    fn value(&self, expression: &Expression, level: Level) -> Atom {
+        let (d, types) = (self.setup.d, self.setup.types.len());
+        let vectors = if level == Level::Server { 1 } else { types };
+        let mut out = Atom {
+            level,
+            mean: Vec::with_capacity(vectors),
+            own: Vec::new(),
+            origin: Origin { optimum: Vec::new(), fields: Vec::new() },
+            depends: 0,
+        };
+        for g in 0..vectors {
+            let first = self.setup.types[g].first;
+            let (mut mean, mut own) = (Form::zero(d), Form::zero(d));
+            let mut constant = expression.constant.of(first, d);
+            // The sums of α and of β, and of their sizes, by entries.
+            let mut sums = vec![[0.0_f64; 4]; d];
+            for (atom, coefficient) in &expression.terms {
+                let weights = coefficient.of(first, d);
+                let atom = &self.atoms[*atom];
+                mean.add(&weights, &atom.mean[if atom.level == Level::Server { 0 } else { g }]);
+                if atom.level == Level::Clients {
+                    own.add(&weights, &atom.own[g]);
+                }
+                out.depends |= atom.depends;
+                let (optimum, fields) = atom.origin.of(g);
+                for (sums, w) in sums.iter_mut().zip(&weights) {
+                    let parts = [w * optimum, w * fields, (w * optimum).abs(), (w * fields).abs()];
+                    sums.iter_mut().zip(parts).for_each(|(sum, x)| *sum += x);
+                }
+            }
+            sums.iter_mut().for_each(|s| (s[0], s[1]) = (tidy(s[0], s[2]), tidy(s[1], s[3])));
+            let same = |k: usize| {
+                let equal = sums.iter().all(|s| s[k] == sums[0][k]);
+                if equal { sums[0][k] } else { 0.0 }
+            };
+            let (optimum, fields) = (same(0), same(1));
+            let star = self.setup.facts.optimum();
+            for (i, sums) in sums.iter().enumerate() {
+                constant[i] += (sums[0] - optimum) * star[i];
+                constant[i] += (sums[1] - fields) * self.setup.fields[g][i];
+            }
+            mean.add_constant(&constant);
+            out.mean.push(mean);
+            if level == Level::Clients {
+                out.own.push(own);
+            }
+            out.origin.optimum.push(optimum);
+            out.origin.fields.push(fields);
+        }
+        out
+    }
+
+    /// The same vector with another origin.
+    fn moved(&self, mut atom: Atom, optimum: impl Fn(usize) -> f64, fields: impl Fn(usize) -> f64) -> Atom {
+        for (g, form) in atom.mean.iter_mut().enumerate() {
+            let (alpha, beta) = atom.origin.of(g);
+            form.add_constant(&self.setup.origin(g, alpha - optimum(g), beta - fields(g)));
+            (atom.origin.optimum[g], atom.origin.fields[g]) = (optimum(g), fields(g));
+        }
+        atom
+    }
+
+    fn rows(&self, expression: &Expression) -> Atom {
+        self.value(expression, Level::Clients)
+    }
+
+    fn next_noise(&mut self) -> usize {
+        self.noises += 1;
+        self.noises - 1
+    }
+
+    fn operation(&mut self, operation: &Operation) -> Result<Atom, String> {
+        match operation {
+            Operation::Steps { .. } => self.steps(operation),
+            Operation::Fields { at, calls, .. } => self.fields(at, calls),
+            Operation::Sum { rows, weights } => Ok(self.sum(&self.rows(rows), weights)),
+            Operation::Members { rows } => self.members(rows),
+            Operation::Select { member, other } => self.select(member, other),
+            Operation::Mix { rows, matrix } => Ok(self.mix(&self.rows(rows), matrix)),
+            Operation::Matrix { of, matrix, level } => Ok(self.matrix(of, matrix, *level)),
+            Operation::Normal { level } => Ok(self.normal(*level)),
+            Operation::Mask { of, mask } => self.mask(of, *mask),
+        }
+    }
+
+    fn steps(&mut self, operation: &Operation) -> Result<Atom, String> {
+        let Operation::Steps { start, correction, anchor, step, count, batch, proximal, .. } =
+            operation
+        else {
+            return Err("no local steps".into());
+        };
+        let start = self.moved(self.rows(start), |_| 1.0, |_| 0.0);
+        let correction = correction.as_ref().map(|xi| self.rows(xi));
+        let anchor = match (anchor, *proximal != 0.0) {
+            (_, false) => None,
+            (Some(anchor), true) => Some(self.moved(self.rows(anchor), |_| 1.0, |_| 0.0)),
+            (None, true) => Some(start.clone()),
+        };
+        let pulled = correction.is_some() || anchor.is_some();
+        let (d, types) = (self.setup.d, self.setup.types.clone());
+        let mut out = self.empty(start.depends);
+        for part in [&correction, &anchor].into_iter().flatten() {
+            out.depends |= part.depends;
+        }
+        for (g, t) in types.iter().enumerate() {
+            // The drift that is constant within the steps: F̄_k(θ*) + ξ − μ(anchor − θ*).
+            let (mut drift, mut own_drift) = (Form::zero(d), Form::zero(d));
+            let mut fields = 1.0;
+            if let Some(xi) = &correction {
+                drift.add(&vec![1.0; d], &xi.mean[g]);
+                own_drift.add(&vec![1.0; d], &xi.own[g]);
+                let (optimum, own) = xi.origin.of(g);
+                drift.add_constant(&self.setup.origin(g, optimum, 0.0));
+                fields += own;
+            }
+            if let Some(anchor) = &anchor {
+                drift.add(&vec![-proximal; d], &anchor.mean[g]);
+                own_drift.add(&vec![-proximal; d], &anchor.own[g]);
+            }
+            drift.add_constant(&self.setup.origin(g, 0.0, fields));
+            let update = LocalUpdate {
+                step: step.of(t.first),
+                steps: count.of(t.first),
+                batch: *batch,
+                proximal: *proximal,
+            };
+            let local = self.setup.local(g, update, pulled).ok_or(OPEN)?;
+            let mut one = Form::zero(1);
+            one.add_constant(&[1.0]);
+            let (mean, own) = (&start.mean[g], &start.own[g]);
+            let (y, own) = match pulled {
+                true => (
+                    Form::stacked(&[mean, &one, &drift]),
+                    Form::stacked(&[own, &Form::zero(1), &own_drift]),
+                ),
+                false => (Form::stacked(&[mean, &one]), Form::stacked(&[own, &Form::zero(1)])),
+            };
+            let origin = if pulled { -update.step * update.steps as f64 * fields } else { 0.0 };
+            let end = local.end(0).clone();
+            self.noisy(&mut out, g, (&y, &own), &end, local);
+            out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
+            out.origin.optimum.push(1.0);
+            out.origin.fields.push(origin);
+        }
+        Ok(out)
+    }
+
+    fn fields(&mut self, at: &Expression, calls: &PerClient<u64>) -> Result<Atom, String> {
+        let at = self.moved(self.rows(at), |_| 1.0, |_| 0.0);
+        let mut out = self.empty(at.depends);
+        for g in 0..self.setup.types.len() {
+            // The noise of a step of length 1.
+            let batch = calls.of(self.setup.types[g].first);
+            let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
+            let local = self.setup.local(g, update, false).ok_or(OPEN)?;
+            let mut one = Form::zero(1);
+            one.add_constant(&[1.0]);
+            let y = Form::stacked(&[&at.mean[g], &one]);
+            let own = Form::stacked(&[&at.own[g], &Form::zero(1)]);
+            let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
+            let d = self.setup.d;
+            let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
+            self.noisy(&mut out, g, (&y, &own), &map, local);
+            out.origin.optimum.push(0.0);
+            out.origin.fields.push(1.0);
+        }
+        Ok(out)
+    }
+
+    /// An atom of the clients without vectors yet.
+    fn empty(&self, depends: u64) -> Atom {
+        let origin = Origin { optimum: Vec::new(), fields: Vec::new() };
+        Atom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
+    }
+
+    /// Adds `map` y and a noise whose covariance is a linear map of E y yᵀ.
+    fn noisy(
+        &mut self,
+        out: &mut Atom,
+        g: usize,
+        (y, own): (&Form, &Form),
+        map: &Matrix,
+        steps: Rc<Steps>,
+    ) {
+        let id = self.next_noise();
+        let unit = vec![1.0; self.setup.d];
+        for (to, from) in [(&mut out.mean, y), (&mut out.own, own)] {
+            let mut end = from.mapped(map);
+            end.add(&unit, &Form::noise(id, self.setup.d));
+            to.push(end);
+        }
+        self.stages.push(Stage::Local { of: g, y: Small::new(y), own: Small::new(own), steps });
+    }
+
+    /// Σ_g n_g w_g of the means over types.
+    fn weighted(&self, rows: &Atom, weights: impl Fn(usize) -> f64) -> Form {
+        let mut form = Form::zero(self.setup.d);
+        for (g, t) in self.setup.types.iter().enumerate() {
+            form.add(&vec![t.count * weights(g); self.setup.d], &rows.mean[g]);
+        }
+        form
+    }
+
+    fn sum(&mut self, rows: &Atom, weights: &Weights) -> Atom {
+        let facts = self.setup.facts;
+        let first = |g: usize| self.setup.types[g].first;
+        let weight = |g: usize| match weights {
+            Weights::Shares(_) => facts.share(first(g)),
+            Weights::Each(all) => all[first(g)],
+        };
+        let mut form = self.weighted(rows, weight);
+        let (mut optimum, mut size) = (0.0, 0.0);
+        let mut constant = vec![0.0; self.setup.d];
+        // Σ π_k F̄_k(θ*) = 0.
+        let level = |g: usize| weight(g) * rows.origin.fields[g] / facts.share(first(g));
+        let whole = (1..self.setup.types.len()).all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
+        for (g, t) in self.setup.types.iter().enumerate() {
+            let part = t.count * weight(g);
+            optimum += part * rows.origin.optimum[g];
+            size += (part * rows.origin.optimum[g]).abs();
+            if !whole {
+                let own = self.setup.origin(g, 0.0, part * rows.origin.fields[g]);
+                crate::kernel::axpy(1.0, &own, &mut constant);
+            }
+        }
+        form.add_constant(&constant);
+        self.server(form, tidy(optimum, 10.0 * size), rows.depends)
+    }
+
+    /// A vector of the server: what is long becomes coordinates and a noise of its own.
+    fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> Atom {
+        let d = self.setup.d;
+        if form.size() > 3 * d * d.min(4) {
+            self.stages.push(Stage::Coordinates(form.without_noise()));
+            form.rows = Form::coordinates(self.width, d).rows;
+            self.width += d;
+        }
+        if form.noise.len() > 2 {
+            let id = self.next_noise();
+            let parts = std::mem::replace(&mut form.noise, vec![(id, Matrix::identity(d))]);
+            self.stages.push(Stage::Sum(parts));
+        }
+        let origin = Origin::server(optimum);
+        Atom { level: Level::Server, mean: vec![form], own: Vec::new(), origin, depends }
+    }
+
+    /// Notes that rows count only for the members of the cohort.
+    fn draw(&mut self, rows: &Atom, server: bool) -> Result<usize, String> {
+        if rows.depends & COHORT != 0 {
+            return Err("what comes of the cohort's draw enters what its members send again".into());
+        }
+        let first = self.noises;
+        self.noises += if server { 1 } else { self.setup.types.len() };
+        let (mean, own) = (rows.mean.iter().map(Small::new), rows.own.iter().map(Small::new));
+        let total = Small::new(&self.weighted(rows, |_| 1.0));
+        let chance = self.chance();
+        self.drawn.push(Drawn { first, server, chance, mean: mean.collect(), own: own.collect(), total });
+        self.stages.push(Stage::Drawn(self.drawn.clone()));
+        Ok(first)
+    }
+
+    fn chance(&self) -> f64 {
+        let n = self.setup.facts.clients();
+        self.round.cohort.unwrap_or(n) as f64 / n as f64
+    }
+
+    fn members(&mut self, rows: &Expression) -> Result<Atom, String> {
+        // A part of all rows that is the same for all is the same in the mean.
+        let rows = self.rows(rows);
+        let optimum = rows.origin.optimum[0];
+        let rows = self.moved(rows, |_| optimum, |_| 0.0);
+        let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
+        let mut form = self.weighted(&rows, |_| 1.0 / n);
+        let id = self.draw(&rows, true)?;
+        form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
+        Ok(self.server(form, optimum, rows.depends | COHORT))
+    }
+
+    fn select(&mut self, member: &Expression, other: &Expression) -> Result<Atom, String> {
+        let other = self.rows(other);
+        let origin = other.origin.clone();
+        let member = self.moved(self.rows(member), |g| origin.of(g).0, |g| origin.of(g).1);
+        let mut change = member.clone();
+        let (d, chance) = (self.setup.d, self.chance());
+        change.depends |= other.depends;
+        for g in 0..change.mean.len() {
+            change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
+            change.own[g].add(&vec![-1.0; d], &other.own[g]);
+        }
+        let first = self.draw(&change, false)?;
+        let mut out = other;
+        for g in 0..change.mean.len() {
+            for (to, from) in [(&mut out.mean[g], &change.mean[g]), (&mut out.own[g], &change.own[g])] {
+                to.add(&vec![chance; d], from);
+                to.add(&vec![1.0; d], &Form::noise(first + g, d));
+            }
+        }
+        out.depends = change.depends | COHORT;
+        Ok(out)
+    }
+
+    fn mix(&mut self, rows: &Atom, matrix: &[f64]) -> Atom {
+        let (n, d) = (self.setup.facts.clients(), self.setup.d);
+        let types = &self.setup.types;
+        let mut out = self.empty(rows.depends);
+        let plain = self.moved(rows.clone(), |g| rows.origin.of(g).0, |_| 0.0);
+        for (g, t) in types.iter().enumerate() {
+            let line = &matrix[t.first * n..(t.first + 1) * n];
+            let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
+            let apart = another.map_or(0.0, |j| line[j]);
+            let mut form = Form::zero(d);
+            let (mut optimum, mut size) = (0.0, 0.0);
+            for (h, other) in types.iter().enumerate() {
+                let weight = match g == h {
+                    true => line[t.first] + (t.count - 1.0) * apart,
+                    false => other.count * line[other.first],
+                };
+                if weight != 0.0 {
+                    form.add(&vec![weight; d], &plain.mean[h]);
+                    optimum += weight * plain.origin.of(h).0;
+                    size += (weight * plain.origin.of(h).0).abs();
+                }
+            }
+            let mut own = Form::zero(d);
+            own.add(&vec![line[t.first] - apart; d], &plain.own[g]);
+            let near = tidy(optimum, 10.0 * size);
+            out.mean.push(form);
+            out.own.push(own);
+            out.origin.optimum.push(near);
+            out.origin.fields.push(0.0);
+        }
+        out
+    }
+
+    fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> Atom {
+        let d = self.setup.d;
+        let map = Matrix::from_entries(d, d, matrix.to_vec());
+        let mut atom = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        for form in atom.mean.iter_mut().chain(&mut atom.own) {
+            *form = form.mapped(&map);
+        }
+        atom
+    }
+
+    fn normal(&mut self, level: Level) -> Atom {
+        let d = self.setup.d;
+        if level == Level::Server {
+            let id = self.next_noise();
+            self.stages.push(Stage::Normal { of: None });
+            return self.server(Form::noise(id, d), 0.0, 0);
+        }
+        let mut out = self.empty(0);
+        for g in 0..self.setup.types.len() {
+            let id = self.next_noise();
+            self.stages.push(Stage::Normal { of: Some(g) });
+            out.mean.push(Form::noise(id, d));
+            out.own.push(Form::noise(id, d));
+            out.origin.optimum.push(0.0);
+            out.origin.fields.push(0.0);
+        }
+        out
+    }
+
+    fn mask(&mut self, of: &Expression, mask: usize) -> Result<Atom, String> {
+        let super::Mask { probability, each, level } = self.round.masks[mask].clone();
+        let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        let bit = 1 << mask.min(62);
+        if out.depends & bit != 0 || mask > 62 {
+            return Err("what a random mask removes is masked by it again".into());
+        }
+        let d = self.setup.d;
+        for g in 0..out.mean.len() {
+            let id = self.next_noise();
+            let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
+            let part = (id, Small::new(&out.mean[g]), Small::new(&own));
+            self.masked[mask][g].push(part);
+            let parts = self.masked[mask][g].clone();
+            let of = (level == Level::Clients).then_some(g);
+            let variance = probability * (1.0 - probability);
+            self.stages.push(Stage::Mask { of, variance, each, parts });
+            let shrink = Matrix::from_fn(d, d, |i, j| if i == j { probability } else { 0.0 });
+            let noise = Form::noise(id, d);
+            out.mean[g] = out.mean[g].mapped(&shrink);
+            out.mean[g].add(&vec![1.0; d], &noise);
+            if let Some(own) = out.own.get_mut(g) {
+                *own = own.mapped(&shrink);
+                own.add(&vec![1.0; d], &noise);
+            }
+        }
+        out.depends |= bit;
+        Ok(out)
+    }
+
+    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<Prepared, String> {
+        let result = self.value(&self.round.result, Level::Server);
+        let result = self.moved(result, |_| 1.0, |_| 0.0).mean.remove(0);
+        let d = self.setup.d;
+        let (mut next, mut origins) = (Vec::new(), Vec::new());
+        let mut own_next = vec![Vec::new(); self.setup.types.len()];
+        if self.setup.average {
+            let mut sum = Form::coordinates(1, d);
+            sum.add(&vec![1.0; d], &result);
+            next.push(sum);
+        }
+        for (i, (expression, level)) in self.round.next.iter().zip(after).enumerate() {
+            let atom = self.value(expression, *level);
+            let origin = target.map_or_else(|| atom.origin.of_state(), |all| all[i].clone());
+            let atom = self.moved(atom, |g| origin.of(g).0, |g| origin.of(g).1);
+            next.extend(atom.mean);
+            for (all, own) in own_next.iter_mut().zip(atom.own) {
+                all.push(own);
+            }
+            origins.push(atom.origin);
+        }
+        let Self { width, stages, .. } = self;
+        Ok(Prepared { width, stages, next, own_next, result, origins })
+    }
+}
+
+const OPEN: &str = "second moments of the problem's field do not close";

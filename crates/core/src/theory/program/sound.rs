@@ -1,0 +1,120 @@
+//! Whether a program that was read is one: its atoms exist and its lists are as long as they must
+//! be.
+
+use super::{Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights};
+
+impl Program {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let known = |place: &usize| *place < self.rounds.len();
+        if self.clients == 0 || self.dimension == 0 || !self.order.iter().all(known) {
+            return Err("it names a round that it does not have".into());
+        }
+        if self.cycle > self.order.len() {
+            return Err("its cycle is longer than its rounds".into());
+        }
+        let first = self.round(1).map_or(&[][..], |round| &round.state);
+        if !matches!(first, [] | [Level::Server]) {
+            return Err("it begins with more than θ_0".into());
+        }
+        for round in &self.rounds {
+            self.check_round(round)?;
+        }
+        for number in 1..=(self.order.len() + self.cycle.min(1)) as u64 {
+            let (Some(round), Some(next)) = (self.round(number), self.round(number + 1)) else {
+                continue;
+            };
+            if round.next.len() != next.state.len() {
+                return Err("a round leaves another state than the next one has".into());
+            }
+            for (expression, level) in round.next.iter().zip(&next.state) {
+                self.check_expression(round, expression, *level, round.operations.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_round(&self, round: &Round) -> Result<(), String> {
+        if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
+            return Err("a cohort is empty, or everybody".into());
+        }
+        let masks = round.masks.iter().map(|mask| mask.probability);
+        if round.masks.len() > 62 || masks.into_iter().any(|p| !(0.0..=1.0).contains(&p)) {
+            return Err("a mask has no probability".into());
+        }
+        for (place, operation) in round.operations.iter().enumerate() {
+            let masked = matches!(operation, Operation::Mask { mask, .. } if *mask >= round.masks.len());
+            let drawn = matches!(operation, Operation::Members { .. } | Operation::Select { .. });
+            if masked || drawn && round.cohort.is_none() || !self.sized(operation) {
+                return Err(format!("operation {place} of a round is not complete"));
+            }
+            let level = match operation {
+                Operation::Matrix { level, .. } => *level,
+                Operation::Mask { mask, .. } => round.masks[*mask].level,
+                _ => Level::Clients,
+            };
+            for expression in operation.reads() {
+                self.check_expression(round, expression, level, place)?;
+            }
+        }
+        self.check_expression(round, &round.result, Level::Server, round.operations.len())
+    }
+
+    fn sized(&self, operation: &Operation) -> bool {
+        let (n, d) = (self.clients, self.dimension);
+        match operation {
+            Operation::Steps { step, count, batch, .. } => {
+                let steps = match step {
+                    PerClient::All(_) => true,
+                    PerClient::Each(all) => all.len() == n,
+                };
+                steps && positive(count, n) && *batch > 0
+            }
+            Operation::Fields { calls, .. } => positive(calls, n),
+            Operation::Sum { weights: Weights::Each(all), .. } => all.len() == n,
+            Operation::Mix { matrix, .. } => matrix.len() == n * n,
+            Operation::Matrix { matrix, .. } => matrix.len() == d * d,
+            _ => true,
+        }
+    }
+
+    fn check_expression(
+        &self,
+        round: &Round,
+        expression: &Expression,
+        level: Level,
+        operations: usize,
+    ) -> Result<(), String> {
+        let state = round.state.len();
+        let of = |atom: usize| match atom.checked_sub(state) {
+            None => Some(round.state[atom]),
+            Some(place) if place < operations => Some(round.operations[place].level(&round.masks)),
+            Some(_) => None,
+        };
+        let (n, d) = (self.clients, self.dimension);
+        let sized = |coefficient: &Coefficient| match coefficient {
+            Coefficient::Number(_) => true,
+            Coefficient::Numbers(Numbers::Entries(all)) => all.len() == d,
+            Coefficient::Numbers(Numbers::Clients(all)) => level == Level::Clients && all.len() == n,
+            Coefficient::Numbers(Numbers::Rows(all)) => level == Level::Clients && all.len() == n * d,
+        };
+        let fits = |(atom, coefficient): &(usize, Coefficient)| {
+            let known = of(*atom).is_some_and(|own| own == Level::Server || own == level);
+            known && sized(coefficient)
+        };
+        match expression.terms.iter().all(fits) && sized(&expression.constant) {
+            true => Ok(()),
+            false => Err("an expression reads what is not there".into()),
+        }
+    }
+}
+
+fn positive(counts: &PerClient<u64>, n: usize) -> bool {
+    match counts {
+        PerClient::All(count) => *count > 0,
+        PerClient::Each(all) => all.len() == n && all.iter().all(|count| *count > 0),
+    }
+}

@@ -1,0 +1,413 @@
+//! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
+//!
+//! A state may hold more than it needs: FedDyn's server keeps the mean of what its clients keep. Such
+//! a combination never changes, so the map has the eigenvalue 1 along it. It is found as a left
+//! eigenvector, and one coordinate is computed from the others.
+
+use super::moments::{ProgramMoments, State};
+use super::round::{Origin, Prepared};
+use super::Program;
+use crate::kernel::dot;
+use crate::linalg::{Matrix, solve};
+use crate::problem::Facts;
+use crate::theory::moments::{CovarianceBlocks, Moments, SpectralRadii, gmres, growth, radius};
+use std::rc::Rc;
+
+/// The largest order of a system that is solved directly.
+const DIRECT: usize = 600;
+/// The most restarts of GMRES.
+const RESTARTS: usize = 40;
+/// The largest order of the matrix of the mean's map.
+const WRITTEN: usize = 600;
+/// A combination whose change is smaller than this, relative to it, does not change.
+const UNCHANGED: f64 = 1e-9;
+
+/// The rounds of a cycle, from a state at its start.
+pub struct Cycle<'a> {
+    exact: ProgramMoments<'a>,
+    rounds: Vec<Rc<Prepared>>,
+    begin: State,
+    /// All coordinates of the mean but the first from those that are free; and constants.
+    lift: Lift,
+    /// The same for the deviations of each type.
+    own_lifts: Vec<Lift>,
+}
+
+/// Coordinates as affine functions of the free ones.
+struct Lift {
+    free: Vec<usize>,
+    map: Matrix,
+    constant: Vec<f64>,
+}
+
+impl<'a> Cycle<'a> {
+    /// The cycle of a program; θ_0 = θ* where anything depends on the start.
+    ///
+    /// # Errors
+    /// Why there is no stationary distribution.
+    pub fn new(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+        if program.cycle == 0 {
+            return Err("its rounds do not repeat, as far as they were followed".into());
+        }
+        let exact = ProgramMoments::with_average(program, facts, false)?;
+        let (rounds, begin) = exact.cycle()?;
+        let size = begin.mean.len() - 1;
+        if size > WRITTEN {
+            return Err(format!("its state has {size} coordinates, and at most {WRITTEN} are solved for"));
+        }
+        let mut new = Self { exact, rounds, begin, lift: Lift::all(size), own_lifts: Vec::new() };
+        let own = new.begin.own.iter().map(|own| Lift::all(own.rows())).collect();
+        new.own_lifts = own;
+        let map = new.mean_map();
+        let start: Vec<f64> = new.begin.mean[1..].to_vec();
+        new.lift = Lift::new(&map, &start);
+        new.own_lifts = (0..new.begin.own.len()).map(|g| new.own_lift(g)).collect();
+        Ok(new)
+    }
+
+    /// The state after the rounds of the cycle.
+    fn after(&self, state: &State) -> (State, Vec<f64>, Matrix) {
+        let mut last = (state.clone(), Vec::new(), Matrix::zeros(0, 0));
+        for round in &self.rounds {
+            last = self.exact.after(round, &last.0);
+        }
+        last
+    }
+
+    /// A state without means, constants and noise of its own.
+    fn empty(&self) -> State {
+        let State { mean, covariance, own, origins } = &self.begin;
+        State {
+            mean: vec![0.0; mean.len()],
+            covariance: Matrix::zeros(covariance.rows(), covariance.rows()),
+            own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows())).collect(),
+            origins: origins.clone(),
+        }
+    }
+
+    /// The linear map of the mean, without the number 1.
+    fn mean_map(&self) -> Matrix {
+        let size = self.begin.mean.len() - 1;
+        let mut map = Matrix::zeros(size, size);
+        for j in 0..size {
+            let mut state = self.empty();
+            state.mean[j + 1] = 1.0;
+            let after = self.means_after(state.mean);
+            (0..size).for_each(|i| map[(i, j)] = after[i + 1]);
+        }
+        map
+    }
+
+    fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
+        for round in &self.rounds {
+            mean = self.exact.mean_after(round, &mean);
+        }
+        mean
+    }
+
+    /// The free coordinates of the deviations of a type.
+    fn own_lift(&self, g: usize) -> Lift {
+        let size = self.begin.own[g].rows();
+        let mut map = Matrix::zeros(size, size);
+        for j in 0..size {
+            let mut x = vec![0.0; size];
+            x[j] = 1.0;
+            for round in &self.rounds {
+                x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
+            }
+            (0..size).for_each(|i| map[(i, j)] = x[i]);
+        }
+        Lift::new(&map, &vec![0.0; size])
+    }
+
+    /// lim E θ_t − θ* at the end of the cycle, d numbers.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn bias(&self) -> Result<Vec<f64>, String> {
+        let mean = self.mean()?;
+        let State { covariance, .. } = &self.begin;
+        let state = State { mean, covariance: covariance.scaled(0.0), ..self.empty() };
+        Ok(self.after(&state).1)
+    }
+
+    /// The mean at the start of the cycle.
+    fn mean(&self) -> Result<Vec<f64>, String> {
+        let size = self.lift.free.len();
+        let at = |free: &[f64], unit: f64| {
+            let mut mean = vec![unit];
+            mean.extend(self.lift.all_from(free, unit));
+            let after = self.means_after(mean);
+            self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
+        };
+        let constant = at(&vec![0.0; size], 1.0);
+        let mut system = Matrix::identity(size);
+        let mut unit = vec![0.0; size];
+        for j in 0..size {
+            unit[j] = 1.0;
+            at(&unit, 0.0).into_iter().enumerate().for_each(|(i, x)| system[(i, j)] -= x);
+            unit[j] = 0.0;
+        }
+        let free = match size {
+            0 => Vec::new(),
+            _ => solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?,
+        };
+        let mut mean = vec![1.0];
+        mean.extend(self.lift.all_from(&free, 1.0));
+        // A combination that noise or a constant changes has no limit.
+        let after = self.means_after(mean.clone());
+        let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+        let settled = mean.iter().zip(&after).all(|(x, y)| (x - y).abs() <= 1e-8 * size);
+        if settled { Ok(mean) } else { Err(DIVERGES.into()) }
+    }
+
+    /// A state from the free covariances, and the reverse.
+    fn state(&self, numbers: &[f64], mean: &[f64]) -> State {
+        let mut state = self.empty();
+        state.mean = mean.to_vec();
+        let mut rest = numbers;
+        let lifted = |lift: &Lift, rest: &mut &[f64]| {
+            let n = lift.free.len();
+            let (own, more) = rest.split_at(n * (n + 1) / 2);
+            *rest = more;
+            let mut square = Matrix::zeros(n, n);
+            let mut at = 0;
+            for i in 0..n {
+                for j in i..n {
+                    (square[(i, j)], square[(j, i)]) = (own[at], own[at]);
+                    at += 1;
+                }
+            }
+            lift.map.times(&square).times_transposed(&lift.map)
+        };
+        let all = lifted(&self.lift, &mut rest);
+        for i in 0..all.rows() {
+            (0..all.rows()).for_each(|j| state.covariance[(i + 1, j + 1)] = all[(i, j)]);
+        }
+        for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
+            *own = lifted(lift, &mut rest);
+        }
+        state
+    }
+
+    fn numbers(&self, state: &State) -> Vec<f64> {
+        let mut out = Vec::new();
+        let mut put = |lift: &Lift, entry: &dyn Fn(usize, usize) -> f64| {
+            for (k, i) in lift.free.iter().enumerate() {
+                lift.free[k..].iter().for_each(|j| out.push(entry(*i, *j)));
+            }
+        };
+        put(&self.lift, &|i, j| state.covariance[(i + 1, j + 1)]);
+        for (own, lift) in state.own.iter().zip(&self.own_lifts) {
+            put(lift, &|i, j| own[(i, j)]);
+        }
+        out
+    }
+
+    /// The moments at the end of the cycle, at stationarity.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), String> {
+        let mean = self.mean()?;
+        let zeros = vec![0.0; self.begin.mean.len()];
+        let length = self.numbers(&self.begin).len();
+        let none = vec![0.0; length];
+        let constant = self.numbers(&self.after(&self.state(&none, &mean)).0);
+        let map = |x: &[f64]| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let found = match length {
+            0 => Vec::new(),
+            _ if length <= DIRECT => {
+                let mut system = Matrix::identity(length);
+                let mut unit = none.clone();
+                for j in 0..length {
+                    unit[j] = 1.0;
+                    map(&unit).into_iter().enumerate().for_each(|(i, x)| system[(i, j)] -= x);
+                    unit[j] = 0.0;
+                }
+                solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?
+            }
+            _ => gmres(&none, &constant, RESTARTS, map).ok_or(DIVERGES)?,
+        };
+        let state = self.state(&found, &mean);
+        let size = state.covariance.trace() + dot(&mean, &mean);
+        let (after, mean, covariance) = self.after(&state);
+        // What is not free must come to rest as well.
+        let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
+        let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
+        let apart = state.covariance.plus(-1.0, &after.covariance);
+        let rest = apart.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        if below < -1e-12 * size || !(rest <= 1e-7 * size) {
+            return Err(DIVERGES.into());
+        }
+        let moments = Moments {
+            round: u64::MAX,
+            sq_error: dot(&mean, &mean) + covariance.trace(),
+            mean,
+            covariance: covariance.clone(),
+            sq_error_average: f64::NAN,
+            sq_error_clients: None,
+            lyapunov: None,
+        };
+        let (theta_variate, variate, variate_pair) = (vec![], vec![], vec![]);
+        Ok((moments, CovarianceBlocks { theta: covariance, theta_variate, variate, variate_pair }))
+    }
+
+    /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
+    /// second moments does not settle.
+    pub fn radii(&self) -> Option<SpectralRadii> {
+        let length = self.rounds.len() as f64;
+        let mut begin = Vec::new();
+        for lift in std::iter::once(&self.lift).chain(&self.own_lifts) {
+            for i in 0..lift.free.len() {
+                begin.extend((i..lift.free.len()).map(|j| f64::from(u8::from(i == j))));
+            }
+        }
+        let zeros = vec![0.0; self.begin.mean.len()];
+        let trace = |x: &[f64]| {
+            let state = self.state(x, &zeros);
+            state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
+        };
+        let square = growth(begin, |x| self.numbers(&self.after(&self.state(x, &zeros)).0), trace)?;
+        let whole = self.mean_map();
+        let n = self.lift.free.len();
+        let free = Matrix::from_fn(n, n, |i, j| {
+            (0..whole.cols()).fold(0.0, |sum, k| {
+                sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)]
+            })
+        });
+        let mean = Some(libm::pow(radius(free), 1.0 / length));
+        Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
+    }
+}
+
+const DIVERGES: &str = "its moments do not come to rest";
+
+impl Lift {
+    fn all(size: usize) -> Self {
+        let (map, constant) = (Matrix::identity(size), vec![0.0; size]);
+        Self { free: (0..size).collect(), map, constant }
+    }
+
+    /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
+    fn new(map: &Matrix, start: &[f64]) -> Self {
+        let n = map.rows();
+        // The rows of [(M − I)ᵀ], reduced; what is left without a pivot spans the combinations.
+        let mut a = Matrix::from_fn(n, n, |i, j| map[(j, i)] - f64::from(u8::from(i == j)));
+        let mut pivots: Vec<(usize, usize)> = Vec::new();
+        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..n).collect());
+        let scale = a.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        loop {
+            let candidates = rows.iter().flat_map(|i| columns.iter().map(move |j| (*i, *j)));
+            let best = candidates.max_by(|x, y| a[*x].abs().total_cmp(&a[*y].abs()));
+            let Some((i, j)) = best.filter(|at| a[*at].abs() > UNCHANGED * scale) else { break };
+            let pivot = a[(i, j)];
+            (0..n).for_each(|k| a[(i, k)] /= pivot);
+            for other in (0..n).filter(|other| *other != i) {
+                let factor = a[(other, j)];
+                if factor != 0.0 {
+                    (0..n).for_each(|k| a[(other, k)] -= factor * a[(i, k)]);
+                }
+            }
+            rows.retain(|row| *row != i);
+            columns.retain(|column| *column != j);
+            pivots.push((i, j));
+        }
+        // ℓ is 1 at one of the columns that are left, and −a there at the pivots' columns.
+        let mut combinations: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|&column| {
+                let mut line = vec![0.0; n];
+                line[column] = 1.0;
+                pivots.iter().for_each(|&(i, j)| line[j] = -a[(i, column)]);
+                line
+            })
+            .collect();
+        // One coordinate of each is computed: its largest, which the others then lack.
+        let mut computed = Vec::new();
+        for k in 0..combinations.len() {
+            let line = combinations[k].clone();
+            let largest = (0..n).max_by(|x, y| line[*x].abs().total_cmp(&line[*y].abs()));
+            let Some(at) = largest.filter(|at| line[*at] != 0.0) else { continue };
+            let line: Vec<f64> = line.iter().map(|x| x / line[at]).collect();
+            for (other, all) in combinations.iter_mut().enumerate() {
+                let factor = if other == k { 0.0 } else { all[at] };
+                all.iter_mut().zip(&line).for_each(|(x, y)| *x -= factor * y);
+            }
+            combinations[k] = line;
+            computed.push((at, k));
+        }
+        let free: Vec<usize> =
+            (0..n).filter(|i| computed.iter().all(|(at, _)| at != i)).collect();
+        let mut lift = Matrix::zeros(n, free.len());
+        let mut constant = vec![0.0; n];
+        free.iter().enumerate().for_each(|(j, i)| lift[(*i, j)] = 1.0);
+        for (at, k) in computed {
+            constant[at] = dot(&combinations[k], start);
+            free.iter().enumerate().for_each(|(j, i)| lift[(at, j)] = -combinations[k][*i]);
+        }
+        Self { free, map: lift, constant }
+    }
+
+    fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
+        let mut all = if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
+        all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
+        all
+    }
+}
+
+impl ProgramMoments<'_> {
+    /// The rounds of the cycle, prepared, and the state at its start from θ_0 = θ*.
+    fn cycle(&self) -> Result<(Vec<Rc<Prepared>>, State), String> {
+        let first = (self.program.order.len() - self.program.cycle) as u64 + 1;
+        let length = self.program.cycle as u64;
+        let mut state = self.initial(self.setup.facts.optimum(), 1.0);
+        let step = |round: u64, state: &mut State, target: Option<&[Origin]>| {
+            let prepared = self.prepared(round, &state.origins, target)?;
+            let State { mean, .. } = &*state;
+            let mean = self.mean_after(&prepared, mean);
+            state.mean = mean;
+            state.origins.clone_from(&prepared.origins);
+            Ok::<_, String>(prepared)
+        };
+        for round in 1..first {
+            step(round, &mut state, None)?;
+        }
+        // Origins settle after a few cycles; if they do not, the last ones are kept.
+        let mut rounds = Vec::new();
+        for repeat in 0..4 {
+            let begin = state.origins.clone();
+            let mean = state.mean.clone();
+            rounds.clear();
+            for round in first..first + length {
+                let last = round + 1 == first + length && repeat == 3;
+                let target = last.then(|| begin.clone());
+                rounds.push(step(round, &mut state, target.as_deref())?);
+            }
+            if state.origins == begin {
+                state.mean = mean;
+                break;
+            }
+        }
+        let size = state.mean.len();
+        state.covariance = Matrix::zeros(size, size);
+        let own = rounds[rounds.len() - 1].own_next.iter();
+        let own = own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
+        state.own = own.collect();
+        Ok((rounds, state))
+    }
+
+    /// The mean after a round.
+    fn mean_after(&self, round: &Prepared, mean: &[f64]) -> Vec<f64> {
+        let mut known = mean.to_vec();
+        for stage in &round.stages {
+            if let super::round::Stage::Coordinates(form) = stage {
+                let value = form.value(&known);
+                known.extend(value);
+            }
+        }
+        let mut out = vec![known[0]];
+        out.extend(round.next.iter().flat_map(|form| form.value(&known)));
+        out
+    }
+}

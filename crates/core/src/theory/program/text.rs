@@ -1,0 +1,114 @@
+//! A program as text.
+
+use super::{Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Program {
+    /// Its rounds, one after the other: `theta' = 0.9·s0 + m3`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut shown = vec![false; self.rounds.len()];
+        let lasting = self.order.len() - self.cycle;
+        for (number, place) in self.order.iter().enumerate() {
+            if std::mem::replace(&mut shown[*place], true) {
+                continue;
+            }
+            let number = number + 1;
+            let again = match self.cycle {
+                _ if number <= lasting => String::new(),
+                1 => " and every later one".into(),
+                cycle => format!(" and every {cycle}th after it"),
+            };
+            writeln!(f, "round {number}{again}")?;
+            self.rounds[*place].write(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Round {
+    fn name(&self, atom: usize) -> String {
+        let Some(place) = atom.checked_sub(self.state.len()) else {
+            let letter = if self.state[atom] == Level::Server { 's' } else { 'v' };
+            return format!("{letter}{atom}");
+        };
+        let level = self.operations[place].level(&self.masks);
+        format!("{}{atom}", if level == Level::Server { 'm' } else { 'r' })
+    }
+
+    fn text(&self, expression: &Expression) -> String {
+        let term = |(atom, factor): &(usize, Coefficient)| match factor {
+            Coefficient::Number(1.0) => self.name(*atom),
+            factor => format!("{factor}·{}", self.name(*atom)),
+        };
+        let mut parts: Vec<String> = expression.terms.iter().map(term).collect();
+        if expression.constant != Coefficient::Number(0.0) || parts.is_empty() {
+            parts.push(expression.constant.to_string());
+        }
+        parts.join(" + ")
+    }
+
+    fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let state = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
+        writeln!(f, "  state: {}", if state.is_empty() { "none".into() } else { state.join(", ") })?;
+        if let Some(size) = self.cohort {
+            writeln!(f, "  cohort of {size}")?;
+        }
+        for (place, operation) in self.operations.iter().enumerate() {
+            let name = self.name(self.state.len() + place);
+            writeln!(f, "  {name} = {}", self.operation(operation))?;
+        }
+        for (atom, expression) in self.next.iter().enumerate() {
+            writeln!(f, "  next {atom} = {}", self.text(expression))?;
+        }
+        writeln!(f, "  yield {}", self.text(&self.result))
+    }
+
+    fn operation(&self, operation: &Operation) -> String {
+        let text = |expression: &Expression| self.text(expression);
+        match operation {
+            Operation::Steps { start, correction, anchor, step, count, batch, proximal, .. } => {
+                let mut parts = vec![format!("start = {}", text(start))];
+                parts.extend(correction.as_ref().map(|xi| format!("correction = {}", text(xi))));
+                parts.extend(anchor.as_ref().map(|at| format!("anchor = {}", text(at))));
+                parts.push(format!("gamma = {step}, H = {count}"));
+                parts.extend((*batch > 1).then(|| format!("batch = {batch}")));
+                parts.extend((*proximal != 0.0).then(|| format!("proximal = {proximal}")));
+                format!("steps({})", parts.join(", "))
+            }
+            Operation::Fields { at, calls, .. } => format!("fields({}, calls = {calls})", text(at)),
+            Operation::Sum { rows, weights: Weights::Shares(_) } => format!("mean({})", text(rows)),
+            Operation::Sum { rows, .. } => format!("sum(weights · ({}))", text(rows)),
+            Operation::Members { rows } => format!("mean of members({})", text(rows)),
+            Operation::Select { member, other } => {
+                format!("members: {}; others: {}", text(member), text(other))
+            }
+            Operation::Mix { rows, .. } => format!("matrix between clients · ({})", text(rows)),
+            Operation::Matrix { of, .. } => format!("matrix · ({})", text(of)),
+            Operation::Normal { .. } => "standard normal".into(),
+            Operation::Mask { of, mask } => {
+                let probability = self.masks[*mask].probability;
+                format!("mask {mask} of probability {probability} · ({})", text(of))
+            }
+        }
+    }
+}
+
+impl Display for Coefficient {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Numbers(Numbers::Entries(all)) => write!(f, "<{} entries>", all.len()),
+            Self::Numbers(Numbers::Clients(all)) => write!(f, "<{} clients>", all.len()),
+            Self::Numbers(Numbers::Rows(all)) => write!(f, "<rows of {}>", all.len()),
+        }
+    }
+}
+
+impl<T: Display> Display for PerClient<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All(value) => write!(f, "{value}"),
+            Self::Each(all) => write!(f, "<{} clients>", all.len()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Types of clients: those that no round tells apart.
+
+use super::{Operation, PerClient, Program, Weights};
+use crate::problem::{Facts, group_clients};
+use std::collections::HashSet;
+
+/// Clients with the same distribution, the same share and the same constants in every round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Type {
+    /// The first of them.
+    pub first: usize,
+    /// How many there are.
+    pub count: f64,
+}
+
+/// The types, and that of each client.
+pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usize>) {
+    let own = |k: usize| {
+        let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
+        program.rounds.iter().for_each(|round| {
+            let mut put = |x: f64| bits.push(x.to_bits());
+            for operation in &round.operations {
+                constants(operation, k, &mut put);
+            }
+            let read = round.operations.iter().flat_map(Operation::reads);
+            for expression in read.chain(&round.next) {
+                let factors = expression.terms.iter().map(|(_, factor)| factor);
+                for coefficient in factors.chain([&expression.constant]) {
+                    coefficient.own(k, program.dimension).iter().for_each(|x| put(*x));
+                }
+            }
+        });
+        bits
+    };
+    let (first, type_of) = group_clients(program.clients, own);
+    if mixes(program).all(|matrix| interchangeable(matrix, &type_of, &first)) {
+        let count = |place| type_of.iter().filter(|of| **of == place).count() as f64;
+        let each = first.iter().enumerate().map(|(place, first)| (*first, count(place)));
+        return (each.map(|(first, count)| Type { first, count }).collect(), type_of);
+    }
+    // Neighbours on a graph: each client is a type.
+    let each = |first| Type { first, count: 1.0 };
+    ((0..program.clients).map(each).collect(), (0..program.clients).collect())
+}
+
+/// The constants of an operation that are a client's own.
+fn constants(operation: &Operation, k: usize, put: &mut impl FnMut(f64)) {
+    match operation {
+        Operation::Steps { step, count, .. } => {
+            if let PerClient::Each(all) = step {
+                put(all[k]);
+            }
+            if let PerClient::Each(all) = count {
+                put(all[k] as f64);
+            }
+        }
+        Operation::Fields { calls: PerClient::Each(all), .. } => put(all[k] as f64),
+        Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
+        _ => {}
+    }
+}
+
+fn mixes(program: &Program) -> impl Iterator<Item = &[f64]> {
+    let operations = program.rounds.iter().flat_map(|round| &round.operations);
+    operations.filter_map(|operation| match operation {
+        Operation::Mix { matrix, .. } => Some(matrix.as_slice()),
+        _ => None,
+    })
+}
+
+/// Whether a matrix has the same entry for all pairs of a client of one type and another client of
+/// one type.
+fn interchangeable(matrix: &[f64], type_of: &[usize], first: &[usize]) -> bool {
+    let (n, types) = (type_of.len(), first.len());
+    let mut pairs = vec![HashSet::new(); types * types];
+    let mut own = vec![HashSet::new(); types];
+    for k in 0..n {
+        for j in 0..n {
+            let bits = (matrix[k * n + j] + 0.0).to_bits();
+            let seen = match k == j {
+                true => &mut own[type_of[k]],
+                false => &mut pairs[type_of[k] * types + type_of[j]],
+            };
+            if seen.insert(bits) && seen.len() > 1 {
+                return false;
+            }
+        }
+    }
+    true
+}

@@ -225,14 +225,16 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut open = 0;
     let mut costly: Vec<Effort> = Vec::new();
+    let mut unknown: Vec<String> = Vec::new();
     for prepared in sample {
         match predict::check_exact_moments(prepared) {
             Ok(()) => {}
             Err(predict::NoMoments::Open) => open += 1,
             Err(predict::NoMoments::Costly(cost)) => costly.push(cost),
+            Err(predict::NoMoments::Unknown(why)) => unknown.push(why),
         }
     }
-    let known = sample.len() - open - costly.len();
+    let known = sample.len() - open - costly.len() - unknown.len();
     let tried = match sample.len() {
         n if n < cells => format!("{} of the sample", count(n, "cell")),
         n => count(n, "cell"),
@@ -240,6 +242,9 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut out = format!("exact moments: known for {known} of {tried}");
     if open > 0 {
         let _ = write!(out, "; for {open} they do not close");
+    }
+    if let Some(why) = unknown.first() {
+        let _ = write!(out, "; for {} they are not known: {why}", unknown.len());
     }
     if let Some(most) = costly.iter().copied().reduce(Effort::most) {
         let count = costly.len();

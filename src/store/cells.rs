@@ -9,6 +9,7 @@ use super::parquet::{self, TraceRows};
 use super::paths::FAILED;
 use super::record::{FailedRecord, check_settings};
 use super::{Status, Store};
+use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance, StoredCell};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::panics::lock;
@@ -58,6 +59,12 @@ impl Store {
     pub fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
         let (pack, i) = self.find(experiment, id)?;
         pack.line(i)?.settings().map_err(|e| error(&pack.path, e))
+    }
+
+    /// What theory makes of the rounds of the algorithm of a cell, if that was stored with it.
+    pub fn programs(&self, experiment: &str, id: &str) -> Vec<Traced> {
+        let line = self.find(experiment, id).and_then(|(pack, i)| pack.line(i));
+        line.map_or_else(|_| Vec::new(), |line| line.programs)
     }
 
     /// The final errors of a cell that has results, one per replicate; `None` if it diverged.
@@ -142,7 +149,8 @@ impl Store {
         elapsed: Duration,
         provenance: &Provenance,
     ) -> Result<(), Error> {
-        let done = Done { cell, clients, traces: traces.to_vec(), elapsed, optimum_error: None };
+        let (traces, optimum_error, programs) = (traces.to_vec(), None, Vec::new());
+        let done = Done { cell, clients, traces, elapsed, optimum_error, programs };
         let generation = self.packs(&plan.experiment)?.next_generation();
         self.write_pack(plan, &[done], provenance, generation)?;
         self.remove_superseded(&plan.experiment)
@@ -169,6 +177,7 @@ impl Store {
             seconds: new.elapsed.as_secs_f64(),
             optimum_error: new.optimum_error,
             cell: new.cell.identity.canonical().to_string(),
+            programs: new.programs.iter().map(|program| Traced::clone(program)).collect(),
         };
         let lines: Vec<PackLine> = cells.iter().map(line).collect();
         let provenance = provenance.clone();

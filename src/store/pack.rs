@@ -12,6 +12,7 @@ use super::checksum::{CHANGED, checked, checksum};
 use super::parquet::{self, TraceRows};
 use super::paths::{PACK, file_name};
 use super::record::check_settings;
+use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
     Error, MOST_READ, error, open_regular, read_plain, refuse_links, sha256, write_synced,
@@ -61,6 +62,9 @@ pub struct PackLine {
     pub optimum_error: Option<f64>,
     /// The settings that determine the numbers, as TOML.
     pub cell: String,
+    /// What theory makes of the rounds of an algorithm of one's own, on each instance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Traced>,
 }
 
 impl PackLine {

@@ -2,6 +2,7 @@
 
 use super::Store;
 use exactfed_core::problem::Minimiser;
+use exactfed_core::program::Traced;
 use exactfed_evidence::results::{
     Cached, Columns, PlannedLooks, Results, ShownVerdicts, StoredCell,
 };
@@ -26,6 +27,10 @@ impl Results for Store {
 
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
         self.settings(experiment, id)
+    }
+
+    fn programs(&self, experiment: &str, id: &str) -> Vec<Traced> {
+        self.programs(experiment, id)
     }
 
     fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error> {

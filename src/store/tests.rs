@@ -38,7 +38,8 @@ fn traces_of_all(plan: &Plan) -> Vec<Vec<Trace>> {
 fn write(store: &Store, plan: &Plan, cells: &[usize], traces: &[Vec<Trace>], generation: u64) {
     let new = |&i: &usize| {
         let (cell, elapsed) = (&plan.cells[i], Duration::from_millis(i as u64));
-        Done { cell, clients: 4, traces: traces[i].clone(), elapsed, optimum_error: None }
+        let (traces, programs) = (traces[i].clone(), Vec::new());
+        Done { cell, clients: 4, traces, elapsed, optimum_error: None, programs }
     };
     let new: Vec<Done<'_>> = cells.iter().map(new).collect();
     store.write_pack(plan, &new, &by(), generation).unwrap();

@@ -11,7 +11,7 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! The modules, each of which imports only from those before it: [`rng`], [`linalg`],
-//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`]; [`federated`], the engine;
+//! [`sources`], [`words`], [`flattened`], [`definition`]; [`kernel`]; [`problem`], [`program`]; [`federated`], the engine;
 //! [`algorithm`] and, apart from it and from the engine, [`theory`].
 
 #![deny(unsafe_code)]
@@ -25,6 +25,7 @@ pub mod flattened;
 pub mod kernel;
 pub mod linalg;
 pub mod problem;
+pub mod program;
 pub mod registry;
 pub mod rng;
 pub mod sources;

@@ -3,6 +3,7 @@
 
 use crate::stats::looks::Looks;
 use exactfed_core::problem::Minimiser;
+use exactfed_core::program::Traced;
 use exactfed_core::theory::moments;
 use exactfed_runner::files::Error;
 use exactfed_runner::trace::Trace;
@@ -38,6 +39,10 @@ pub trait Results: Sync {
     /// # Errors
     /// If they are not as they were written.
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error>;
+
+    /// What theory makes of the rounds of the algorithm of a cell, on each instance, if that was
+    /// stored with it.
+    fn programs(&self, experiment: &str, id: &str) -> Vec<Traced>;
 
     /// The looks that were planned for cells of an experiment.
     ///

@@ -7,6 +7,7 @@ use crate::definition::{Definition, KeyValues};
 use crate::federated::{Conditions, Cost, RoundClients, Run, StatedPrice, Terms, Variates};
 use crate::problem::custom::not_finite;
 use crate::problem::{Fault, Problem};
+use crate::program::Traced;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +48,17 @@ pub trait StartCustom: Send + Sync {
         clients: RoundClients<'p>,
         from: &Conditions<'_>,
     ) -> Box<dyn Run + 'p>;
+
+    /// Its rounds as a program, or why they are none. The two lots of clients have the same draws:
+    /// those of the run that has these conditions.
+    fn program(
+        &self,
+        _settings: &CustomRun<'_>,
+        _clients: [RoundClients<'_>; 2],
+        _from: &Conditions<'_>,
+    ) -> Traced {
+        Err("its rounds are not traced".into())
+    }
 }
 
 /// A function that makes the state before the first round.
@@ -137,6 +149,18 @@ impl CustomAlgorithmSettings {
         &self.algorithm.known.definition.kind
     }
 
+    fn run(&self, step_size: f64) -> CustomRun<'_> {
+        let local_steps = self.local_steps.unwrap_or(1);
+        CustomRun { step_size, local_steps, values: &self.values }
+    }
+
+    fn without_code(&self) -> String {
+        let kind = self.kind();
+        format!(
+            "the code of the algorithm `{kind}` is not at hand, or has changed since: do this where the same code is registered, or its file is where `python` of the manifest says"
+        )
+    }
+
     /// Whether there is code that runs it.
     pub fn can_run(&self) -> bool {
         self.algorithm.start.is_some()
@@ -168,6 +192,13 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         not_finite(&self.values)
     }
 
+    fn program<P: Problem>(&self, step: f64, problem: &P, from: &Conditions) -> Option<Traced> {
+        let CustomAlgorithm { known, start } = &*self.algorithm;
+        let Some(start) = start else { return Some(Err(self.without_code())) };
+        let clients = || RoundClients::new(problem, from, known.price);
+        Some(start.program(&self.run(step), [clients(), clients()], from))
+    }
+
     /// Without code, a run that fails.
     fn start<'p, P: Problem>(
         &self,
@@ -177,15 +208,11 @@ impl AlgorithmKind for CustomAlgorithmSettings {
     ) -> Box<dyn Run + 'p> {
         let CustomAlgorithm { known, start } = &*self.algorithm;
         let Some(start) = start else {
-            let kind = self.kind();
-            let reason = format!(
-                "the code of the algorithm `{kind}` is not at hand, or has changed since: do this where the same code is registered, or its file is where `python` of the manifest says"
-            );
+            let reason = self.without_code();
             return Box::new(FailedRun { estimate: from.start.to_vec(), reason });
         };
         let clients = RoundClients::new(problem, from, known.price);
-        let local_steps = self.local_steps.unwrap_or(1);
-        start.start(&CustomRun { step_size, local_steps, values: &self.values }, clients, from)
+        start.start(&self.run(step_size), clients, from)
     }
 }
 

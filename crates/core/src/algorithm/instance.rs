@@ -5,12 +5,16 @@ use crate::federated::{
     Conditions, RoundClients, Run, RunsTogether, StatedPrice, Together, runs_together,
 };
 use crate::problem::{Facts, Problem};
+use crate::program::Traced;
 use std::any::Any;
 
 /// A problem of any type on which algorithms can be launched.
 pub trait Instance: Facts {
     /// A run of the algorithm on this problem, before its first round.
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p>;
+    /// The rounds of an algorithm as a program, or why they are none; `None` if its components say
+    /// what they do. The conditions are those of one of its runs.
+    fn program(&self, spec: &Spec, from: &Conditions) -> Option<Traced>;
     /// How many of so many runs of the algorithm, which differ in their noise alone, go together;
     /// 1 if each goes alone.
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
@@ -28,6 +32,9 @@ pub trait Instance: Facts {
 impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
         spec.launch(self, from)
+    }
+    fn program(&self, spec: &Spec, from: &Conditions) -> Option<Traced> {
+        spec.program(self, from)
     }
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
         let records = self.held_records();

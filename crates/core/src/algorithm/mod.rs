@@ -22,6 +22,7 @@ mod stated;
 use crate::federated::{Conditions, Decay, Federated, Run, Schedule, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
+use crate::program::Traced;
 use crate::sources::StatedAlgorithm;
 pub use averaged::Average;
 pub use info::{AlgorithmInfo, Family, RoundFormula};
@@ -158,6 +159,11 @@ pub trait AlgorithmKind {
         from: &Conditions,
     ) -> Box<dyn Run + 'p> {
         combination(self.components(step_size), problem, from)
+    }
+
+    /// Its rounds as a program, or why they are none; `None` if its components say what they do.
+    fn program<P: Problem>(&self, _step: f64, _problem: &P, _from: &Conditions) -> Option<Traced> {
+        None
     }
 
     /// The keys that the canonical text has after `average`, and not among the others.
@@ -385,6 +391,16 @@ macro_rules! algorithms {
                 };
                 self.average().wrap(run, from.rounds)
             }
+
+            /// Its rounds as a program, or why they are none; `None` if its components say what
+            /// they do.
+            pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Option<Traced> {
+                let step_size = self.common().step_size;
+                match self {
+                    $(Self::$variant(settings) => settings.own.program(step_size, problem, from),)*
+                    Self::Custom(settings) => settings.own.program(step_size, problem, from),
+                }
+            }
         }
     };
 }
@@ -397,6 +413,11 @@ impl Spec {
             Self::Custom(settings) if !settings.can_run() => Some(settings.kind()),
             _ => None,
         }
+    }
+
+    /// Whether it is defined outside of this crate.
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Custom(_))
     }
 
     /// Polyak-Ruppert averaging, if any.

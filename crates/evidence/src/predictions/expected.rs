@@ -59,7 +59,7 @@ pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
 fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
     let moments = predict::exact_moments(cell, scenario)?;
     let column = |q: &Quantity| {
-        let values = moments.iter().map(|m| of_moments(m, *q, scenario));
+        let values = moments.iter().map(|m| of_moments(m, *q, (cell, scenario)));
         Some((q.name().to_owned(), values.collect::<Option<Vec<f64>>>()?))
     };
     Ok(Quantity::ALL.iter().filter_map(column).collect())
@@ -86,8 +86,12 @@ fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
 }
 
 /// A quantity from moments of an instance.
-pub fn of_moments(moments: &Moments, quantity: Quantity, scenario: &Scenario) -> Option<f64> {
+pub fn of_moments(
+    moments: &Moments,
+    quantity: Quantity,
+    (cell, scenario): (&Cell, &Scenario),
+) -> Option<f64> {
     let (expected, optimum) = (quantity.info().expected?, scenario.instance.optimum());
-    let value = expected(moments, optimum, scenario.limit.as_deref())?;
+    let value = expected(moments, optimum, predict::limit(cell, scenario))?;
     value.is_finite().then_some(value)
 }

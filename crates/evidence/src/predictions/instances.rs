@@ -24,7 +24,15 @@ pub fn build<'a>(
     results: &dyn Results,
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Error> {
-    build_knowing(plan, &|key| results.known_optimum(key), cells)
+    let prepared = build_knowing(plan, &|key| results.known_optimum(key), cells)?;
+    for p in prepared.iter().filter(|p| p.cell.identity.algorithm.is_own()) {
+        // As they were when the cell was run: its code need not be at hand.
+        let stored = results.programs(&plan.experiment, &p.cell.id);
+        if stored.len() == p.scenarios.len() {
+            p.scenarios.iter().zip(stored).for_each(|(scenario, program)| scenario.knows(program));
+        }
+    }
+    Ok(prepared)
 }
 
 /// The instances of some cells, where these optima are known.

@@ -16,6 +16,10 @@ const MOST_PRODUCTS: f64 = 4e9;
 pub fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
     let of_instance = |scenario: &Scenario| -> Option<Radii> {
         let facts: &dyn Facts = &*scenario.instance;
+        if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
+            let found = cycle.ok()?.radii()?;
+            return Some((found.mean, found.square));
+        }
         let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
         let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {

@@ -42,7 +42,7 @@ pub struct Theory<'a> {
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     let squares = prepared.scenarios.iter().map(|scenario| {
         let facts: &dyn Facts = &*scenario.instance;
-        Some(squared_distance(scenario.limit.as_ref()?, facts.optimum()))
+        Some(squared_distance(predict::limit(prepared.cell, scenario)?, facts.optimum()))
     });
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
@@ -139,7 +139,11 @@ impl<'a> Theory<'a> {
             }
             Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                Some(constant(of_moments(&found.0, quantity, single_scenario(prepared)?)?))
+                Some(constant(of_moments(
+                    &found.0,
+                    quantity,
+                    (prepared.cell, single_scenario(prepared)?),
+                )?))
             }
             Prediction::ExactBias => (quantity == Quantity::SqError)
                 .then(|| exact_bias(prepared).map(constant))
@@ -240,7 +244,7 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*scenario.instance;
         let mut sum = vec![0.0; facts.dim()];
         if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
-            axpy(1.0, scenario.limit.as_ref()?, &mut sum);
+            axpy(1.0, predict::limit(prepared.cell, scenario)?, &mut sum);
             axpy(-1.0, facts.optimum(), &mut sum);
             return Some(sum);
         }
@@ -313,7 +317,18 @@ impl<'a> Theory<'a> {
         }
         let find = || {
             let prepared = self.cells.get(id)?;
-            let facts: &dyn Facts = &*single_scenario(prepared)?.instance;
+            let scenario = single_scenario(prepared)?;
+            let facts: &dyn Facts = &*scenario.instance;
+            if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
+                let cycle = match cycle {
+                    Err(predict::NoMoments::Costly(cost)) => {
+                        self.permit(prepared, Computation::Stationary, || cost)?;
+                        return None;
+                    }
+                    cycle => cycle.ok()?,
+                };
+                return Some(Rc::new(cycle.stationary().ok()?));
+            }
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if markov::are_closed(facts, &scheme) {
                 let cost = || markov::stationary_effort(facts, &scheme);

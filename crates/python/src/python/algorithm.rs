@@ -7,6 +7,7 @@ use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartC
 use exactfed::definition::SettingValue;
 use exactfed::federated::{Conditions, Cost, RoundClients, Run};
 use exactfed::files::sha256;
+use exactfed::program::{Program, Traced};
 use exactfed::registered::register;
 use numpy::{PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -20,6 +21,9 @@ use std::sync::Arc;
 struct PythonAlgorithm {
     /// Called with the clients, θ_0, γ, H and the keys: an iterator of estimates.
     start: Py<PyAny>,
+    /// Called with two lots of the same clients and the rest: the program of the rounds as JSON, or
+    /// why there is none.
+    trace: Py<PyAny>,
     /// The most seconds of a round in Python.
     patience: u64,
 }
@@ -74,6 +78,59 @@ impl StartCustom for PythonAlgorithm {
         let (cost, round, failure, problem) = (Cost::default(), 0, None, PhantomData);
         Box::new(PythonRun { clients, iterator, clock, estimate, cost, round, failure, problem })
     }
+
+    fn program(
+        &self,
+        settings: &CustomRun<'_>,
+        clients: [RoundClients<'_>; 2],
+        from: &Conditions<'_>,
+    ) -> Traced {
+        let clock = RoundClock::new(self.patience);
+        let traced = Python::attach(|py| -> PyResult<(bool, String)> {
+            // SAFETY: both are ended below, before what they refer to is gone.
+            let [first, second] = clients.map(|clients| {
+                let own = unsafe { PythonClients::new(clients, None, from.rounds, clock.clone()) };
+                Py::new(py, own)
+            });
+            let (first, second) = (first?, second?);
+            let call = || -> PyResult<(bool, String)> {
+                let (theta, gamma, steps, values) = arguments(py, settings, from)?;
+                let all = (&first, &second, theta, gamma, steps, values, from.rounds);
+                self.trace.bind(py).call1(all)?.extract()
+            };
+            let found = clock.during(call);
+            [first, second].iter().for_each(|clients| clients.get().end());
+            found
+        });
+        let (known, text) = traced.map_err(|e| format!("it could not be traced: {e}"))?;
+        if !known {
+            return Err(text);
+        }
+        let program: Program = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+        program.check().map(|()| program)
+    }
+}
+
+/// θ_0, γ, H and the keys.
+type Arguments<'py> = (Bound<'py, PyArray1<f64>>, f64, u64, Bound<'py, PyDict>);
+
+fn arguments<'py>(
+    py: Python<'py>,
+    settings: &CustomRun<'_>,
+    from: &Conditions<'_>,
+) -> PyResult<Arguments<'py>> {
+    let values = PyDict::new(py);
+    for (name, value) in settings.values.iter() {
+        let name = name.replace('-', "_");
+        match value {
+            SettingValue::Flag(value) => values.set_item(name, value)?,
+            SettingValue::Whole(value) => values.set_item(name, value)?,
+            SettingValue::Number(value) => values.set_item(name, value)?,
+            SettingValue::Text(value) => values.set_item(name, value)?,
+        }
+    }
+    let theta = PyArray1::from_slice(py, from.start);
+    Ok((theta, settings.step_size, settings.local_steps, values))
 }
 
 impl PythonAlgorithm {
@@ -84,18 +141,7 @@ impl PythonAlgorithm {
         clients: &Py<PythonClients>,
         from: &Conditions<'_>,
     ) -> PyResult<Py<PyIterator>> {
-        let values = PyDict::new(py);
-        for (name, value) in settings.values.iter() {
-            let name = name.replace('-', "_");
-            match value {
-                SettingValue::Flag(value) => values.set_item(name, value)?,
-                SettingValue::Whole(value) => values.set_item(name, value)?,
-                SettingValue::Number(value) => values.set_item(name, value)?,
-                SettingValue::Text(value) => values.set_item(name, value)?,
-            }
-        }
-        let theta = PyArray1::from_slice(py, from.start);
-        let (gamma, steps) = (settings.step_size, settings.local_steps);
+        let (theta, gamma, steps, values) = arguments(py, settings, from)?;
         let made = self.start.bind(py).call1((clients, theta, gamma, steps, values))?;
         Ok(made.try_iter()?.unbind())
     }
@@ -200,12 +246,17 @@ pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>,
 }
 
 /// Registers an algorithm: its definition as JSON, of which the hash of the source is made here,
-/// the callable that starts a run, and the most seconds of a round in Python.
+/// the callables that start a run and trace its rounds, and the most seconds of a round in Python.
 #[pyfunction]
-pub fn register_algorithm(definition: &str, start: Py<PyAny>, patience: u64) -> PyResult<()> {
+pub fn register_algorithm(
+    definition: &str,
+    start: Py<PyAny>,
+    trace: Py<PyAny>,
+    patience: u64,
+) -> PyResult<()> {
     let known: Result<CustomDefinition, _> = serde_json::from_str(definition);
     let mut known = known.map_err(|e| PyValueError::new_err(e.to_string()))?;
     known.definition.source_hash = sha256(known.definition.source.as_bytes());
-    let algorithm = PythonAlgorithm { start, patience };
+    let algorithm = PythonAlgorithm { start, trace, patience };
     register(|registry| registry.add_algorithm(known, algorithm)).map_err(PyValueError::new_err)
 }

@@ -165,6 +165,11 @@ impl PythonClients {
         Ok(PyArray1::from_vec(py, members))
     }
 
+    /// Ends a round where no run does.
+    fn _end_round(&self) {
+        self.end_round();
+    }
+
     fn __len__(&self) -> usize {
         self.n
     }

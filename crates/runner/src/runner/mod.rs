@@ -19,14 +19,15 @@ use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 pub use attempt::StartRun;
 use attempt::Stopped;
+use exactfed_core::program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use prepare::{
     BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names,
 };
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 pub use work::{RunWork, RunWorkCount, WorkRate};
 
@@ -75,6 +76,8 @@ pub struct Done<'a> {
     pub elapsed: Duration,
     /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
     pub optimum_error: Option<f64>,
+    /// What theory makes of the rounds of an algorithm of one's own, on each instance.
+    pub programs: Vec<Arc<Traced>>,
 }
 
 /// How far a cell is.
@@ -207,7 +210,8 @@ impl<'a> Queue<'a> {
         let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
         let (cell, clients) = (prepared.cell, prepared.clients());
         let optimum_error = prepared.optimum_error();
-        Some(Done { cell, clients, traces, elapsed: progress.elapsed, optimum_error })
+        let programs = prepared.programs();
+        Some(Done { cell, clients, traces, elapsed: progress.elapsed, optimum_error, programs })
     }
 }
 

@@ -1,14 +1,18 @@
 //! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{Prepared, Scenario, run_model};
+use super::prepare::{Prepared, Scenario, run_model, stream_names};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::Average;
-use exactfed_core::federated::{Clock, Schedule, expected_steps};
+use exactfed_core::federated::{Clock, Conditions, Schedule, expected_steps};
+use exactfed_core::kernel::axpy;
 use exactfed_core::problem::Facts;
+use exactfed_core::program::Traced;
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
+use exactfed_core::theory::program::{self as programs, Cycle, ProgramMoments, closes};
+use std::sync::Arc;
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
 /// communication.
@@ -52,12 +56,69 @@ pub fn stationary_scheme(identity: &Identity, clients: usize) -> Option<Algorith
 }
 
 /// Why a cell has no exact moments.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum NoMoments {
     /// Their equations do not close.
     Open,
+    /// The rounds of an algorithm of one's own are no program, or its moments are not known.
+    Unknown(String),
     /// They would need too much time or memory.
     Costly(Effort),
+}
+
+/// The rounds of a cell's algorithm as a program, or why they are none; `None` if its components
+/// say what they do.
+pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
+    let find = || {
+        let identity = &cell.identity;
+        if let (true, Err(why)) = (identity.algorithm.is_own(), closes(&*scenario.instance)) {
+            // Nothing would be computed with it.
+            return Some(Arc::new(Err(why)));
+        }
+        let (seed, replicate) = stream_names(identity, 0);
+        let (start, rounds) = (&scenario.start, identity.rounds);
+        let from = Conditions { seed, replicate, start, rounds, copy: 0 };
+        scenario.instance.program(&identity.algorithm, &from).map(Arc::new)
+    };
+    scenario.program.get_or_init(find).as_ref()
+}
+
+/// The distribution to which a cell with an algorithm of one's own leads; `None` for other
+/// algorithms.
+///
+/// # Errors
+/// Why there is none, or why it is not computed.
+pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>, NoMoments>> {
+    let program = match &**program(cell, scenario)? {
+        Ok(program) => program,
+        Err(why) => return Some(Err(NoMoments::Unknown(why.clone()))),
+    };
+    let cost = programs::stationary_effort(program, &*scenario.instance);
+    if !cost.fits() {
+        return Some(Err(NoMoments::Costly(cost)));
+    }
+    Some(Cycle::new(program, &*scenario.instance).map_err(NoMoments::Unknown))
+}
+
+/// lim E θ_t of a cell on an instance, d numbers, where theory knows it.
+pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
+    let own = || {
+        let mut limit = cycle(cell, scenario)?.ok()?.bias().ok()?;
+        axpy(1.0, scenario.instance.optimum(), &mut limit);
+        Some(limit)
+    };
+    let known = scenario.limit.as_deref();
+    known.or_else(|| scenario.own_limit.get_or_init(own).as_deref())
+}
+
+/// The moments of a program on a cell's instance, within the bounds on their cost.
+fn of_program<'p>(
+    program: &'p Traced,
+    scenario: &'p Scenario,
+) -> Result<ProgramMoments<'p>, NoMoments> {
+    let unknown = |why: &String| NoMoments::Unknown(why.clone());
+    let program = program.as_ref().map_err(unknown)?;
+    ProgramMoments::new(program, &*scenario.instance).map_err(NoMoments::Unknown)
 }
 
 /// Checks that the exact moments of a cell can be computed, within the bounds on their cost for
@@ -68,6 +129,13 @@ pub enum NoMoments {
 pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
     let facts: &dyn Facts = &*prepared.scenarios[0].instance;
+    if let Some(traced) = self::program(prepared.cell, &prepared.scenarios[0]) {
+        of_program(traced, &prepared.scenarios[0])?;
+        let rows = prepared.recorded.len();
+        let effort = |program: &_| programs::effort(program, facts, identity.rounds, rows);
+        let one = traced.as_ref().as_ref().map_or_else(|_| Effort::default(), effort);
+        return within(one, prepared);
+    }
     let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
     let along = markov::are_closed(facts, &scheme);
     if !along && !moments::are_closed(facts, &scheme) {
@@ -82,6 +150,11 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         true => markov::rounds_effort(facts, &scheme, rounds),
         false => moments::effort(facts, &scheme, rounds, prepared.recorded.len()),
     };
+    within(one, prepared)
+}
+
+/// Whether this effort for each instance is within the bounds.
+fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let cost = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
     if cost.fits() { Ok(()) } else { Err(NoMoments::Costly(cost)) }
 }
@@ -90,6 +163,10 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 /// its recorded rounds, if [`check_exact_moments`] allows it; `None` if they do not close.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     let facts: &dyn Facts = &*scenario.instance;
+    if let Some(program) = self::program(cell, scenario) {
+        let exact = of_program(program, scenario).ok()?;
+        return exact.coupled(&scenario.start, &cell.identity.recorded()).ok();
+    }
     if fixed_steps(&cell.identity).is_some() {
         return None;
     }
@@ -103,6 +180,11 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
 /// That they do not close.
 pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
     let facts: &dyn Facts = &*scenario.instance;
+    if let Some(program) = self::program(cell, scenario) {
+        let exact = of_program(program, scenario)?;
+        let found = exact.at_rounds(&scenario.start, &cell.identity.recorded());
+        return found.map_err(NoMoments::Unknown);
+    }
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();

@@ -1,5 +1,6 @@
 //! What a cell needs before it runs: its instance, its start and its limit.
 
+use super::predict::program;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity};
@@ -8,13 +9,14 @@ use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::arrays::{Contents, DataFile, Files};
 use exactfed_core::problem::{Facts, Fault, MOST_DIMENSIONS, Minimiser, OracleForm};
+use exactfed_core::program::Traced;
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::theory::linear::LocalUpdate;
 use exactfed_core::theory::moments::{AlgorithmModel, Correction, RunModel};
 use exactfed_core::theory::{deterministic, linear, markov};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a replicate runs on.
 pub struct Scenario {
@@ -29,6 +31,18 @@ pub struct Scenario {
     /// The linearised twin and lim E θ_t of its runs, where biases are measured
     /// on a field that is not linear.
     pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
+    /// The rounds of an algorithm of one's own as a program, once they are asked for or known from
+    /// results.
+    pub(super) program: OnceLock<Option<Arc<Traced>>>,
+    /// lim E θ_t of such an algorithm, once it is asked for.
+    pub(super) own_limit: OnceLock<Option<Vec<f64>>>,
+}
+
+impl Scenario {
+    /// Takes over what theory made of the rounds of an algorithm of one's own.
+    pub fn knows(&self, program: Traced) {
+        let _ = self.program.set(Some(Arc::new(program)));
+    }
 }
 
 /// A cell with its instances.
@@ -60,6 +74,13 @@ impl Prepared<'_> {
     pub fn optimum_error(&self) -> Option<f64> {
         let errors = self.scenarios.iter().filter_map(|s| s.instance.optimum_error());
         errors.reduce(f64::max)
+    }
+
+    /// What theory makes of the rounds of an algorithm of one's own, on each instance; nothing for
+    /// other algorithms.
+    pub fn programs(&self) -> Vec<Arc<Traced>> {
+        let of = |scenario: &Arc<Scenario>| program(self.cell, scenario).cloned();
+        self.scenarios.iter().filter_map(of).collect()
     }
 
     /// The runs that are missing.
@@ -313,7 +334,8 @@ fn scenario(
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
-    Ok(Scenario { start, limit, twin, instance, key })
+    let (program, own_limit) = (OnceLock::new(), OnceLock::new());
+    Ok(Scenario { start, limit, twin, instance, key, program, own_limit })
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.

@@ -1,9 +1,9 @@
 //! The rounds of a built-in algorithm as a program.
 
-use super::{
+use crate::problem::Facts;
+use crate::program::{
     Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Shares, Weights,
 };
-use crate::problem::Facts;
 use crate::theory::moments::{AlgorithmModel, Correction};
 
 /// Σ coefficient · atom.

@@ -45,7 +45,8 @@ impl Form {
             }
         }
         if weights.iter().any(|weight| *weight != 0.0) {
-            let scaled = |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| weights[i] * m[(i, j)]);
+            let scaled =
+                |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| weights[i] * m[(i, j)]);
             other.noise.iter().for_each(|(id, matrix)| self.add_noise(*id, scaled(matrix)));
         }
     }
@@ -104,7 +105,8 @@ impl Form {
 
     /// Its numbers for these coordinates, without noise.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
-        let of = |row: &Vec<(usize, f64)>| row.iter().fold(0.0, |sum, (i, x)| sum + x * coordinates[*i]);
+        let of =
+            |row: &Vec<(usize, f64)>| row.iter().fold(0.0, |sum, (i, x)| sum + x * coordinates[*i]);
         self.rows.iter().map(of).collect()
     }
 

@@ -3,15 +3,27 @@
 use super::noise::Known;
 use super::round::{Drawn, Origin, Prepared, Setup, Stage, prepare};
 use super::types::types;
-use super::{Each, Level, Program};
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
+use crate::program::{Each, Level, Operation, PerClient, Program};
 use crate::theory::effort::{self, Effort};
 use crate::theory::moments::Moments;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// Whether second moments of programs close on a problem.
+///
+/// # Errors
+/// Why they do not.
+pub fn closes(facts: &dyn Facts) -> Result<(), String> {
+    match (facts.linear(), facts.independent()) {
+        (true, true) => Ok(()),
+        (false, _) => Err("the field of the problem is not linear".into()),
+        (_, false) => Err("the draws of a client depend on each other".into()),
+    }
+}
 
 /// What identifies a prepared round: its place, that of the round after it, and origins.
 type Key = (usize, Option<usize>, Vec<u64>);
@@ -51,12 +63,7 @@ impl<'a> ProgramMoments<'a> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
             return Err("the program is that of another number of clients or dimensions".into());
         }
-        if !facts.linear() {
-            return Err("the field of the problem is not linear".into());
-        }
-        if !facts.independent() {
-            return Err("the draws of a client depend on each other".into());
-        }
+        closes(facts)?;
         let cohort = program.rounds.iter().any(|round| round.cohort.is_some());
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
@@ -186,7 +193,8 @@ impl<'a> ProgramMoments<'a> {
                 let mut all: Vec<_> = parts.iter().map(with).collect();
                 let Some(last) = all.pop() else { return };
                 let ids = parts.iter().map(|(id, _, _)| *id);
-                let (mean, own) = ids.zip(all).map(|(id, (mean, own))| ((id, mean), (id, own))).unzip();
+                let (mean, own) =
+                    ids.zip(all).map(|(id, (mean, own))| ((id, mean), (id, own))).unzip();
                 known.add_noise(last, mean, own);
             }
             Stage::Drawn(all) => self.draw(known, all),
@@ -208,7 +216,8 @@ impl<'a> ProgramMoments<'a> {
                     }
                     let (covariance, deviation) = self.drawn(known, (last, g), (other, h));
                     if id == last.first + g {
-                        own = deviation.unwrap_or_else(|| Matrix::zeros(self.setup.d, self.setup.d));
+                        own =
+                            deviation.unwrap_or_else(|| Matrix::zeros(self.setup.d, self.setup.d));
                     } else if let Some(deviation) = deviation {
                         own_with.push((id, deviation));
                     }
@@ -341,16 +350,17 @@ pub fn effort(program: &Program, facts: &dyn Facts, rounds: u64, rows: usize) ->
     for each in &program.rounds {
         let of = |level: Level| if level == Level::Server { 1.0 } else { types };
         let state: f64 = each.state.iter().map(|level| of(*level)).sum();
-        let made = |o: &super::Operation| of(o.level(&each.masks));
-        let local = |o: &super::Operation| match o {
-            super::Operation::Steps { count: super::PerClient::All(count), .. } => *count as f64,
-            super::Operation::Steps { .. } => 1e4,
+        let made = |o: &Operation| of(o.level(&each.masks));
+        let local = |o: &Operation| match o {
+            Operation::Steps { count: PerClient::All(count), .. } => *count as f64,
+            Operation::Steps { .. } => 1e4,
             _ => 1.0,
         };
         let atoms: f64 = state + each.operations.iter().map(made).sum::<f64>();
         let width = 1.0 + d * (state + each.operations.len() as f64);
         let noisy = each.operations.len() as f64 * types;
-        round = round.max(4.0 * width * width * d + noisy * (2.0 * d * d * y * y + d * d * d * atoms));
+        round =
+            round.max(4.0 * width * width * d + noisy * (2.0 * d * d * y * y + d * d * d * atoms));
         let doublings: f64 = each.operations.iter().map(|o| 1.5 * libm::log2(local(o) + 1.0)).sum();
         let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
         prepare += types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);

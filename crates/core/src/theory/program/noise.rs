@@ -113,8 +113,7 @@ impl Known {
                 self.covariance[(begin + i, j)] = left[(i, j)];
                 self.covariance[(j, begin + i)] = left[(i, j)];
             }
-            (0..left.rows())
-                .for_each(|j| self.covariance[(begin + i, begin + j)] = square[(i, j)]);
+            (0..left.rows()).for_each(|j| self.covariance[(begin + i, begin + j)] = square[(i, j)]);
         }
         let value = form.value(&self.mean);
         self.mean.extend(value);
@@ -143,7 +142,9 @@ impl Known {
         self.own_noise.add(own);
         let correlated = !with.is_empty();
         with.into_iter().for_each(|(other, matrix)| self.noise.correlate(id, other, matrix));
-        own_with.into_iter().for_each(|(other, matrix)| self.own_noise.correlate(id, other, matrix));
+        own_with
+            .into_iter()
+            .for_each(|(other, matrix)| self.own_noise.correlate(id, other, matrix));
         if !correlated {
             return;
         }
@@ -195,9 +196,8 @@ fn product(
     entry: impl Fn(usize, usize) -> f64,
     noise: &Covariances,
 ) -> Matrix {
-    let between = Matrix::from_fn(a.support.len(), b.support.len(), |i, j| {
-        entry(a.support[i], b.support[j])
-    });
+    let between =
+        Matrix::from_fn(a.support.len(), b.support.len(), |i, j| entry(a.support[i], b.support[j]));
     let left = a.form.times(&between, b.support.len());
     let mut out = b.form.transposed_after(&left);
     if let Some(more) = noise.between(&a.form, &b.form) {

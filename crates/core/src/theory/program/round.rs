@@ -7,9 +7,11 @@
 use super::form::Form;
 use super::noise::Small;
 use super::types::{Type, types};
-use super::{Each, Expression, Level, Operation, PerClient, Program, Round, Weights};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
+use crate::program::{
+    Each, Expression, Level, Mask, Operation, PerClient, Program, Round, Weights,
+};
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::local::{Drive, Steps};
 use std::cell::RefCell;
@@ -273,7 +275,12 @@ impl Preparation<'_, '_> {
     }
 
     /// The same vector with another origin.
-    fn moved(&self, mut atom: Atom, optimum: impl Fn(usize) -> f64, fields: impl Fn(usize) -> f64) -> Atom {
+    fn moved(
+        &self,
+        mut atom: Atom,
+        optimum: impl Fn(usize) -> f64,
+        fields: impl Fn(usize) -> f64,
+    ) -> Atom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
             let (alpha, beta) = atom.origin.of(g);
             form.add_constant(&self.setup.origin(g, alpha - optimum(g), beta - fields(g)));
@@ -435,7 +442,8 @@ impl Preparation<'_, '_> {
         let mut constant = vec![0.0; self.setup.d];
         // Σ π_k F̄_k(θ*) = 0.
         let level = |g: usize| weight(g) * rows.origin.fields[g] / facts.share(first(g));
-        let whole = (1..self.setup.types.len()).all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
+        let whole = (1..self.setup.types.len())
+            .all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
         for (g, t) in self.setup.types.iter().enumerate() {
             let part = t.count * weight(g);
             optimum += part * rows.origin.optimum[g];
@@ -476,7 +484,14 @@ impl Preparation<'_, '_> {
         let (mean, own) = (rows.mean.iter().map(Small::new), rows.own.iter().map(Small::new));
         let total = Small::new(&self.weighted(rows, |_| 1.0));
         let chance = self.chance();
-        self.drawn.push(Drawn { first, server, chance, mean: mean.collect(), own: own.collect(), total });
+        self.drawn.push(Drawn {
+            first,
+            server,
+            chance,
+            mean: mean.collect(),
+            own: own.collect(),
+            total,
+        });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
         Ok(first)
     }
@@ -512,7 +527,9 @@ impl Preparation<'_, '_> {
         let first = self.draw(&change, false)?;
         let mut out = other;
         for g in 0..change.mean.len() {
-            for (to, from) in [(&mut out.mean[g], &change.mean[g]), (&mut out.own[g], &change.own[g])] {
+            for (to, from) in
+                [(&mut out.mean[g], &change.mean[g]), (&mut out.own[g], &change.own[g])]
+            {
                 to.add(&vec![chance; d], from);
                 to.add(&vec![1.0; d], &Form::noise(first + g, d));
             }
@@ -584,7 +601,7 @@ impl Preparation<'_, '_> {
     }
 
     fn mask(&mut self, of: &Expression, mask: usize) -> Result<Atom, String> {
-        let super::Mask { probability, each, level } = self.round.masks[mask].clone();
+        let Mask { probability, each, level } = self.round.masks[mask].clone();
         let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
         let bit = 1 << mask.min(62);
         if out.depends & bit != 0 || mask > 62 {

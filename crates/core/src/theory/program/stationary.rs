@@ -6,10 +6,11 @@
 
 use super::moments::{ProgramMoments, State};
 use super::round::{Origin, Prepared};
-use super::Program;
 use crate::kernel::dot;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
+use crate::program::{Level, Program};
+use crate::theory::effort::Effort;
 use crate::theory::moments::{CovarianceBlocks, Moments, SpectralRadii, gmres, growth, radius};
 use std::rc::Rc;
 
@@ -53,7 +54,9 @@ impl<'a> Cycle<'a> {
         let (rounds, begin) = exact.cycle()?;
         let size = begin.mean.len() - 1;
         if size > WRITTEN {
-            return Err(format!("its state has {size} coordinates, and at most {WRITTEN} are solved for"));
+            return Err(format!(
+                "its state has {size} coordinates, and at most {WRITTEN} are solved for"
+            ));
         }
         let mut new = Self { exact, rounds, begin, lift: Lift::all(size), own_lifts: Vec::new() };
         let own = new.begin.own.iter().map(|own| Lift::all(own.rows())).collect();
@@ -272,13 +275,33 @@ impl<'a> Cycle<'a> {
         let whole = self.mean_map();
         let n = self.lift.free.len();
         let free = Matrix::from_fn(n, n, |i, j| {
-            (0..whole.cols()).fold(0.0, |sum, k| {
-                sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)]
-            })
+            (0..whole.cols())
+                .fold(0.0, |sum, k| sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)])
         });
         let mean = Some(libm::pow(radius(free), 1.0 / length));
         Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
     }
+}
+
+/// The effort of the moments at rest.
+pub fn effort(program: &Program, facts: &dyn Facts) -> Effort {
+    let cycle = super::effort(program, facts, program.cycle as u64, 0);
+    let (types, _) = super::types::types(program, facts);
+    let vectors = |round: &crate::program::Round, level| {
+        round.state.iter().filter(|own| **own == level).count() as f64
+    };
+    let numbers = |round: &crate::program::Round| {
+        let (server, own) = (vectors(round, Level::Server), vectors(round, Level::Clients));
+        let d = facts.dim() as f64;
+        let (all, own) = (d * (server + types.len() as f64 * own), d * own);
+        all * all / 2.0 + types.len() as f64 * own * own / 2.0
+    };
+    let length = program.rounds.iter().map(numbers).fold(0.0, f64::max);
+    let applied = if length <= DIRECT as f64 { length } else { 120.0 };
+    Effort::new(
+        applied * cycle.products + length.min(DIRECT as f64).powi(3),
+        cycle.bytes / 8.0 + length * length.min(DIRECT as f64 + 40.0),
+    )
 }
 
 const DIVERGES: &str = "its moments do not come to rest";
@@ -295,7 +318,8 @@ impl Lift {
         // The rows of [(M − I)ᵀ], reduced; what is left without a pivot spans the combinations.
         let mut a = Matrix::from_fn(n, n, |i, j| map[(j, i)] - f64::from(u8::from(i == j)));
         let mut pivots: Vec<(usize, usize)> = Vec::new();
-        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..n).collect());
+        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) =
+            ((0..n).collect(), (0..n).collect());
         let scale = a.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         loop {
             let candidates = rows.iter().flat_map(|i| columns.iter().map(move |j| (*i, *j)));
@@ -337,8 +361,7 @@ impl Lift {
             combinations[k] = line;
             computed.push((at, k));
         }
-        let free: Vec<usize> =
-            (0..n).filter(|i| computed.iter().all(|(at, _)| at != i)).collect();
+        let free: Vec<usize> = (0..n).filter(|i| computed.iter().all(|(at, _)| at != i)).collect();
         let mut lift = Matrix::zeros(n, free.len());
         let mut constant = vec![0.0; n];
         free.iter().enumerate().for_each(|(j, i)| lift[(*i, j)] = 1.0);
@@ -350,7 +373,8 @@ impl Lift {
     }
 
     fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
-        let mut all = if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
+        let mut all =
+            if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
         all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
         all
     }
@@ -392,7 +416,8 @@ impl ProgramMoments<'_> {
         let size = state.mean.len();
         state.covariance = Matrix::zeros(size, size);
         let own = rounds[rounds.len() - 1].own_next.iter();
-        let own = own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
+        let own =
+            own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
         state.own = own.collect();
         Ok((rounds, state))
     }

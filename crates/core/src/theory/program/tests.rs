@@ -65,15 +65,22 @@ fn check(what: &str, facts: &dyn Facts, model: &AlgorithmModel<'_>) {
     let program = built_in::program(facts, model, 60).unwrap();
     program.check().unwrap_or_else(|e| panic!("{what}: {e}"));
     let new = ProgramMoments::new(&program, facts).unwrap_or_else(|e| panic!("{what}: {e}"));
-    let start: Vec<f64> = facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
+    let start: Vec<f64> =
+        facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
     let rounds = [0, 1, 2, 3, 10, 60];
     let known = old.at_rounds(&start, &rounds);
     let found = new.at_rounds(&start, &rounds).unwrap();
     for (found, known) in found.iter().zip(&known) {
-        compare(&format!("{what}, round {}", known.round), found, known, 1e-12);
+        // The other theory keeps c̄ beside c_k, and rounding errors of their difference stay.
+        let kept = matches!(model.runs[0].correction, Correction::Kept | Correction::KeptFresh);
+        let within = if kept { 1e-11 } else { 1e-12 };
+        compare(&format!("{what}, round {}", known.round), found, known, within);
     }
     if let Some(known) = old.coupled(&start, &rounds) {
-        assert!(apart(&new.coupled(&start, &rounds).unwrap(), &known, 0.0) < 1e-12, "{what}, coupled");
+        assert!(
+            apart(&new.coupled(&start, &rounds).unwrap(), &known, 0.0) < 1e-12,
+            "{what}, coupled"
+        );
     }
     if program.cycle == 0 {
         return;
@@ -103,13 +110,18 @@ fn every_algorithm(name: &str, facts: &dyn Facts, gamma: f64) {
     };
     let plain = |steps: u64| move |_: usize| LocalUpdate::plain(gamma, steps);
     let pulled = move |_: usize| LocalUpdate { proximal: 0.3, ..LocalUpdate::plain(gamma, 4) };
-    for correction in [Correction::None, Correction::Kept, Correction::KeptFresh, Correction::Fresh] {
+    for correction in [Correction::None, Correction::Kept, Correction::KeptFresh, Correction::Fresh]
+    {
         for steps in [1, 5] {
             let what = format!("{name}, {correction:?}, H = {steps}");
             check(&what, facts, &model(n, correction, 1.0, plain(steps)));
             check(&format!("{what}, server"), facts, &model(n, correction, 0.7, plain(steps)));
             if facts.unequal_shares().is_none() {
-                check(&format!("{what}, cohort"), facts, &model(n / 2, correction, 1.0, plain(steps)));
+                check(
+                    &format!("{what}, cohort"),
+                    facts,
+                    &model(n / 2, correction, 1.0, plain(steps)),
+                );
             }
             let falling = AlgorithmModel {
                 decay: Some(Box::new(|t| 1.0 / (1.0 + 0.1 * t as f64))),
@@ -117,8 +129,16 @@ fn every_algorithm(name: &str, facts: &dyn Facts, gamma: f64) {
             };
             check(&format!("{what}, decay"), facts, &falling);
         }
-        check(&format!("{name}, {correction:?}, uneven"), facts, &model(n, correction, 1.0, uneven));
-        check(&format!("{name}, {correction:?}, pulled"), facts, &model(n, correction, 1.0, pulled));
+        check(
+            &format!("{name}, {correction:?}, uneven"),
+            facts,
+            &model(n, correction, 1.0, uneven),
+        );
+        check(
+            &format!("{name}, {correction:?}, pulled"),
+            facts,
+            &model(n, correction, 1.0, pulled),
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use super::known::KnownCell;
 use exactfed_runner::manifest::Prediction as By;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::runner::predict;
 
 /// An axis of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,16 @@ impl ValueKind {
     /// Whether it is of the instance alone, whatever is run on it.
     pub(super) fn is_of_instance(&self) -> bool {
         [ALWAYS, SMALL, SEARCHED, MEASURED].contains(&self.known)
+    }
+
+    /// Whether it follows from the limit of the moments.
+    pub(super) fn is_of_rest(&self) -> bool {
+        [STABLE, LIMIT].contains(&self.known)
+    }
+
+    /// Whether it follows from the program of an algorithm's rounds.
+    pub(super) fn is_of_rounds(&self) -> bool {
+        [CLOSED, COUPLED].contains(&self.known) || self.is_of_rest()
     }
 
     /// Whether it is made of the exact moments at the recorded rounds.
@@ -178,7 +189,7 @@ pub static KINDS: &[ValueKind] = &[
         &[D],
         "lim E θ_t (SCAFFLSA Theorem 4.1, (24))",
         LIMIT,
-        ValueSource::Found(|k| k.scenario.limit.clone()),
+        ValueSource::Found(|k| Some(predict::limit(k.prepared.cell, k.scenario)?.to_vec())),
     ),
     kind(
         "bias",

@@ -1,8 +1,9 @@
 //! What the values of a cell are made of, each part computed once.
 
+use super::kinds::ValueKind;
 use crate::predictions::radii::{Radii, radii};
 use crate::predictions::{MomentsCache, Theory};
-use exactfed_core::federated::{Schedule, Variates};
+use exactfed_core::federated::Schedule;
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::deterministic::{drift, drift_effort};
 use exactfed_core::theory::heterogeneity::Measures;
@@ -53,10 +54,27 @@ impl<'a> KnownCell<'a> {
         &self.prepared.cell.id
     }
 
-    /// Whether the algorithm is one of which theory does not know the rounds.
-    pub fn is_own(&self) -> bool {
-        let components = self.prepared.cell.identity.algorithm.components();
-        components.iter().any(|c| matches!(c.terms.variates, Variates::Unknown(_)))
+    /// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
+    pub fn own_reason(&self, kind: &ValueKind) -> Option<String> {
+        let (cell, scenario) = (self.prepared.cell, self.scenario);
+        let program = predict::program(cell, scenario)?;
+        if kind.is_of_instance() {
+            return None;
+        }
+        let text = |why: &predict::NoMoments| match why {
+            predict::NoMoments::Unknown(why) => why.clone(),
+            predict::NoMoments::Costly(cost) => format!("it is not computed at this size: {cost}"),
+            predict::NoMoments::Open => "second moments do not close".into(),
+        };
+        Some(match (&**program, &self.moments) {
+            _ if !kind.is_of_rounds() => "it is known of built-in algorithms alone".into(),
+            (Err(why), _) => why.clone(),
+            (Ok(_), Err(why)) => text(why),
+            (Ok(_), Ok(_)) => match predict::cycle(cell, scenario)? {
+                Err(why) => text(&why),
+                Ok(cycle) => cycle.stationary().err()?,
+            },
+        })
     }
 
     /// A measure of how clients differ.

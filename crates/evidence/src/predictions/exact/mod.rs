@@ -125,8 +125,12 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
         ValueSource::Found(find) => (find(known), None),
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
-            let of =
-                |m: &Moments| vec![of_moments(m, quantity, known.scenario).unwrap_or(f64::NAN)];
+            let of = |m: &Moments| {
+                vec![
+                    of_moments(m, quantity, (known.prepared.cell, known.scenario))
+                        .unwrap_or(f64::NAN),
+                ]
+            };
             (known.of_moments(of), None)
         }
         ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
@@ -151,10 +155,7 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> St
     };
     match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
         Some(cost) => format!("it is not computed at this size: {cost}"),
-        None if known.is_own() && !kind.is_of_instance() => {
-            "theory knows nothing of the rounds of an algorithm of one's own".into()
-        }
-        None => format!("it is known {}", kind.known),
+        None => known.own_reason(kind).unwrap_or_else(|| format!("it is known {}", kind.known)),
     }
 }
 

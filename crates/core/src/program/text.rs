@@ -1,6 +1,8 @@
 //! A program as text.
 
-use super::{Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights};
+use super::{
+    Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Program {
@@ -49,7 +51,11 @@ impl Round {
 
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let state = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
-        writeln!(f, "  state: {}", if state.is_empty() { "none".into() } else { state.join(", ") })?;
+        writeln!(
+            f,
+            "  state: {}",
+            if state.is_empty() { "none".into() } else { state.join(", ") }
+        )?;
         if let Some(size) = self.cohort {
             writeln!(f, "  cohort of {size}")?;
         }
@@ -66,7 +72,9 @@ impl Round {
     fn operation(&self, operation: &Operation) -> String {
         let text = |expression: &Expression| self.text(expression);
         match operation {
-            Operation::Steps { start, correction, anchor, step, count, batch, proximal, .. } => {
+            Operation::Steps {
+                start, correction, anchor, step, count, batch, proximal, ..
+            } => {
                 let mut parts = vec![format!("start = {}", text(start))];
                 parts.extend(correction.as_ref().map(|xi| format!("correction = {}", text(xi))));
                 parts.extend(anchor.as_ref().map(|at| format!("anchor = {}", text(at))));

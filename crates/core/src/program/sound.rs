@@ -1,7 +1,9 @@
 //! Whether a program that was read is one: its atoms exist and its lists are as long as they must
 //! be.
 
-use super::{Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights};
+use super::{
+    Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights,
+};
 
 impl Program {
     /// Checks it.
@@ -46,7 +48,8 @@ impl Program {
             return Err("a mask has no probability".into());
         }
         for (place, operation) in round.operations.iter().enumerate() {
-            let masked = matches!(operation, Operation::Mask { mask, .. } if *mask >= round.masks.len());
+            let masked =
+                matches!(operation, Operation::Mask { mask, .. } if *mask >= round.masks.len());
             let drawn = matches!(operation, Operation::Members { .. } | Operation::Select { .. });
             if masked || drawn && round.cohort.is_none() || !self.sized(operation) {
                 return Err(format!("operation {place} of a round is not complete"));
@@ -98,8 +101,12 @@ impl Program {
         let sized = |coefficient: &Coefficient| match coefficient {
             Coefficient::Number(_) => true,
             Coefficient::Numbers(Numbers::Entries(all)) => all.len() == d,
-            Coefficient::Numbers(Numbers::Clients(all)) => level == Level::Clients && all.len() == n,
-            Coefficient::Numbers(Numbers::Rows(all)) => level == Level::Clients && all.len() == n * d,
+            Coefficient::Numbers(Numbers::Clients(all)) => {
+                level == Level::Clients && all.len() == n
+            }
+            Coefficient::Numbers(Numbers::Rows(all)) => {
+                level == Level::Clients && all.len() == n * d
+            }
         };
         let fits = |(atom, coefficient): &(usize, Coefficient)| {
             let known = of(*atom).is_some_and(|own| own == Level::Server || own == level);

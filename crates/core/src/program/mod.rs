@@ -1,0 +1,307 @@
+//! The rounds of an algorithm as linear programs: what its clients' local steps, means and sums
+//! do, without its code. From a program follow the exact moments of the algorithm on every linear
+//! problem ([`crate::theory::program`]).
+//!
+//! A round begins with the state that the round before left, does its operations one after the
+//! other, and leaves the next state. State and results of operations are *atoms*, numbered within
+//! the round: first the state, then the results. Everything is an affine [`Expression`] of atoms.
+
+mod sound;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+/// The rounds of an algorithm, or why they are no program.
+pub type Traced = Result<Program, String>;
+
+/// The rounds of an algorithm for a number of clients and of dimensions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// N.
+    pub clients: usize,
+    /// d.
+    pub dimension: usize,
+    /// The different rounds.
+    pub rounds: Vec<Round>,
+    /// Which of them round 1, 2, … is.
+    pub order: Vec<usize>,
+    /// So many rounds at the end of the order repeat for ever; 0 if none does.
+    pub cycle: usize,
+}
+
+/// Whose an atom is: one vector of d numbers, or one of each client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The server's.
+    Server,
+    /// Of each client.
+    Clients,
+}
+
+/// A round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// The levels of the atoms of the state at its start. Before the first round it is θ_0, or
+    /// nothing.
+    pub state: Vec<Level>,
+    /// L, if so many clients are drawn without replacement.
+    pub cohort: Option<usize>,
+    /// The random masks that it draws.
+    pub masks: Vec<Mask>,
+    /// What it does; each operation makes an atom.
+    pub operations: Vec<Operation>,
+    /// The state of the next round.
+    pub next: Vec<Expression>,
+    /// The estimate θ_t after the round.
+    pub result: Expression,
+}
+
+/// Independent coins that are 1 with a probability and 0 otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mask {
+    /// The probability of 1.
+    pub probability: f64,
+    /// What one coin is for.
+    pub each: Each,
+    /// Whether each client has its own.
+    pub level: Level,
+}
+
+/// What one coin of a mask is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Each {
+    /// A whole vector.
+    Row,
+    /// An entry of a vector.
+    Entry,
+}
+
+/// Σ coefficient · atom + constant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expression {
+    /// Atoms with their coefficients, in increasing order.
+    pub terms: Vec<(usize, Coefficient)>,
+    /// What is added.
+    pub constant: Coefficient,
+}
+
+/// A number for everything, one of each entry, of each client, or of each entry of each client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Coefficient {
+    /// One number.
+    Number(f64),
+    /// Several.
+    Numbers(Numbers),
+}
+
+/// The numbers of a coefficient.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Numbers {
+    /// d.
+    Entries(Vec<f64>),
+    /// N.
+    Clients(Vec<f64>),
+    /// N · d, client by client.
+    Rows(Vec<f64>),
+}
+
+/// One value for all clients, or one of each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PerClient<T> {
+    /// For all.
+    All(T),
+    /// Of each, N values.
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerClient<T> {
+    /// That of a client.
+    pub fn of(&self, client: usize) -> T {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values[client],
+        }
+    }
+}
+
+/// The weights of a sum over clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Weights {
+    /// π_k of the problem.
+    Shares(Shares),
+    /// N numbers.
+    Each(Vec<f64>),
+}
+
+/// The word for the shares of the problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shares {
+    /// π_k.
+    Shares,
+}
+
+/// What a round does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Operation {
+    /// Where clients end after `count` steps θ ← θ − γ(F(θ; Z) + ξ + μ(θ − anchor)).
+    Steps {
+        /// Where they begin.
+        start: Expression,
+        /// ξ.
+        correction: Option<Expression>,
+        /// What μ pulls to.
+        anchor: Option<Expression>,
+        /// γ.
+        step: PerClient<f64>,
+        /// H.
+        count: PerClient<u64>,
+        /// B, the oracle calls of a step.
+        batch: u64,
+        /// μ.
+        proximal: f64,
+        /// Whether the clients of the cohort alone take them: what comes out of the others enters
+        /// no result.
+        members: bool,
+    },
+    /// The mean of `calls` oracle calls of each client.
+    Fields {
+        /// At which θ.
+        at: Expression,
+        /// B.
+        calls: PerClient<u64>,
+        /// As for [`Operation::Steps`].
+        members: bool,
+    },
+    /// Σ w_k row_k, the server's.
+    Sum {
+        /// The rows.
+        rows: Expression,
+        /// w.
+        weights: Weights,
+    },
+    /// The mean of the rows of the cohort, the server's.
+    Members {
+        /// The rows.
+        rows: Expression,
+    },
+    /// One row for a client of the cohort, another for the rest.
+    Select {
+        /// Of the cohort.
+        member: Expression,
+        /// Of the rest.
+        other: Expression,
+    },
+    /// Σ_j M_kj row_j for each client k.
+    Mix {
+        /// The rows.
+        rows: Expression,
+        /// M, N × N, row by row.
+        matrix: Vec<f64>,
+    },
+    /// M x, of the server or of each client.
+    Matrix {
+        /// x.
+        of: Expression,
+        /// M, d × d, row by row.
+        matrix: Vec<f64>,
+        /// Whose.
+        level: Level,
+    },
+    /// Independent standard normal numbers.
+    Normal {
+        /// Whose.
+        level: Level,
+    },
+    /// The entries where a mask is 1, and 0 elsewhere.
+    Mask {
+        /// What is masked.
+        of: Expression,
+        /// Which mask of the round.
+        mask: usize,
+    },
+}
+
+impl Program {
+    /// The program of round number `round`, from 1 on; `None` beyond those that are known.
+    pub fn round(&self, round: u64) -> Option<&Round> {
+        self.place(round).map(|place| &self.rounds[place])
+    }
+
+    /// Which of the different rounds it is.
+    pub fn place(&self, round: u64) -> Option<usize> {
+        let last = self.order.len() as u64;
+        let index = match round.checked_sub(last + 1) {
+            None => round.checked_sub(1)?,
+            Some(_) if self.cycle == 0 => return None,
+            Some(beyond) => last - self.cycle as u64 + beyond % self.cycle as u64,
+        };
+        Some(self.order[index as usize])
+    }
+
+    /// Whether it says what every round up to this one does.
+    pub fn reaches(&self, rounds: u64) -> bool {
+        self.cycle > 0 || rounds <= self.order.len() as u64
+    }
+}
+
+impl Operation {
+    /// The expressions that it reads.
+    pub fn reads(&self) -> Vec<&Expression> {
+        match self {
+            Self::Steps { start, correction, anchor, .. } => {
+                [Some(start), correction.as_ref(), anchor.as_ref()].into_iter().flatten().collect()
+            }
+            Self::Fields { at: of, .. }
+            | Self::Sum { rows: of, .. }
+            | Self::Members { rows: of }
+            | Self::Mix { rows: of, .. }
+            | Self::Matrix { of, .. }
+            | Self::Mask { of, .. } => vec![of],
+            Self::Select { member, other } => vec![member, other],
+            Self::Normal { .. } => vec![],
+        }
+    }
+
+    /// Whose its result is.
+    pub fn level(&self, masks: &[Mask]) -> Level {
+        match self {
+            Self::Sum { .. } | Self::Members { .. } => Level::Server,
+            Self::Matrix { level, .. } | Self::Normal { level } => *level,
+            Self::Mask { mask, .. } => masks[*mask].level,
+            _ => Level::Clients,
+        }
+    }
+}
+
+impl Coefficient {
+    /// Those of the entries of a client.
+    pub fn of(&self, client: usize, d: usize) -> Vec<f64> {
+        match self {
+            Self::Number(x) => vec![*x; d],
+            Self::Numbers(Numbers::Entries(all)) => all.clone(),
+            Self::Numbers(Numbers::Clients(all)) => vec![all[client]; d],
+            Self::Numbers(Numbers::Rows(all)) => all[client * d..(client + 1) * d].to_vec(),
+        }
+    }
+
+    /// Its numbers that are a client's own, if clients have their own.
+    pub fn own(&self, client: usize, d: usize) -> &[f64] {
+        match self {
+            Self::Numbers(Numbers::Clients(all)) => &all[client..=client],
+            Self::Numbers(Numbers::Rows(all)) => &all[client * d..(client + 1) * d],
+            _ => &[],
+        }
+    }
+}

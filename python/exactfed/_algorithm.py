@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from . import _native, _threads
+from . import _native, _threads, _trace
 from ._errors import ExactfedError
+from ._native import Clients
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -59,8 +60,9 @@ class Algorithm:
         definition: dict[str, Any],
         source: str | None,
         patience: int,
+        theory: bool,
     ):
-        self.function = function
+        self.function, self._theory = function, theory
         self.kind: str = definition["kind"]
         self.name: str = definition["name"]
         self.version: str = definition["version"]
@@ -86,7 +88,9 @@ class Algorithm:
         """Make it known as it is now: what its source uses may have another value."""
         definition = {**self._definition, "source": _source(self.function, self._given)}
         try:
-            _native.register_algorithm(json.dumps(definition), self._start, self._patience)
+            _native.register_algorithm(
+                json.dumps(definition), self._start, self._program, self._patience
+            )
         except ValueError as error:
             raise AlgorithmError(str(error)) from None
 
@@ -110,6 +114,29 @@ class Algorithm:
                 "yields θ after every round, or a class whose method round() returns it"
             )
         return made
+
+
+    def _program(
+        self,
+        clients: Clients,
+        again: Clients,
+        theta: Any,
+        gamma: float,
+        steps: int,
+        values: dict[str, Any],
+        rounds: int,
+    ) -> tuple[bool, str]:
+        """The rounds as a linear program in JSON, or why they are none."""
+        if not self._theory:
+            return False, f"theory=False switches the exact theory of {self.name} off"
+
+        def start(clients: Any, theta: Any) -> Iterator[Any]:
+            return self._start(clients, theta, gamma, steps, dict(values))
+
+        try:
+            return True, _trace.checked(start, clients, again, theta, rounds).json()
+        except _trace.NotTraced as refusal:
+            return False, f"there is no exact theory of {self.name}: {refusal}"
 
 
 def _rounds(algorithm: Any) -> Iterator[Any]:
@@ -237,6 +264,7 @@ def algorithm(
     vectors: int = 2,
     calls_per_step: int = 1,
     patience: float = 60.0,
+    theory: bool = True,
     source: str | None = None,
 ) -> Callable[[T], Algorithm]: ...
 def algorithm(
@@ -248,6 +276,7 @@ def algorithm(
     vectors: int = 2,
     calls_per_step: int = 1,
     patience: float = 60.0,
+    theory: bool = True,
     source: str | None = None,
 ) -> Any:
     """Make a generator function or a class an algorithm that manifests may name.
@@ -280,6 +309,8 @@ def algorithm(
     patience
         The seconds that a round may take in Python, local steps apart, before it is ended and its
         cell fails; the warning names them.
+    theory
+        Whether its rounds are traced for the exact theory of linear problems (:func:`exact`).
     source
         The source, where Python cannot find it.
 
@@ -315,7 +346,7 @@ def algorithm(
                 "calls-per-step": calls_per_step,
             },
         }
-        return Algorithm(function, definition, source, max(1, round(patience)))
+        return Algorithm(function, definition, source, max(1, round(patience)), theory)
 
     return decorate(name) if callable(name) else decorate
 

@@ -64,6 +64,9 @@ class Exact:
         The recorded rounds t.
     bounds : dict of str to Bound
         The published bounds that are about its algorithm, by name.
+    program : str or None
+        The rounds of an algorithm of one's own, as a linear program in text; ``None`` where they are
+        none, which :meth:`why` explains, and for built-in algorithms.
     optimum : array of shape (d,) or None
         θ*, the zero of the mean of the clients' mean fields.
     optimum_error : float or None
@@ -165,6 +168,7 @@ class Exact:
     name: str
     rounds: NDArray[np.int64]
     bounds: dict[str, Bound]
+    program: str | None
     optimum: Array | None
     optimum_error: float | None
     shares: Array | None
@@ -213,7 +217,7 @@ class Exact:
     contraction_printed: Array | None
 
     def __init__(self, found: tuple[Any, ...]) -> None:
-        self.cell, self.name, rounds, values, bounds = found
+        self.cell, self.name, rounds, values, bounds, self.program = found
         self.rounds = np.array(rounds, dtype=np.int64)
         self.bounds = {bound[0]: Bound(*bound) for bound in bounds}
         self._why: dict[str, str | None] = {}

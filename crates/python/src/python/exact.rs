@@ -12,8 +12,8 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 type FloatArray = Py<PyArray1<f64>>;
-/// The id and the name of a cell, the recorded rounds, the values and the bounds.
-type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>);
+/// The id and the name of a cell, the recorded rounds, the values, the bounds and the program.
+type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>, Option<String>);
 /// A value: its name, the lengths of its axes, its numbers, and why there are none.
 type FoundValue = (&'static str, Vec<usize>, Option<FloatArray>, Option<String>);
 /// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
@@ -34,12 +34,12 @@ pub fn exact(
     let find = move || -> Result<_, Failure> {
         let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;
         let cell = find_cell(&plan, &cell, &wanted).map_err(Failure::input)?;
-        let CellTheory { cell, name, rounds, values, bounds } =
+        let CellTheory { cell, name, rounds, values, bounds, program } =
             cell_theory(&plan, &Store::known_optima(&plan), cell, instance)?;
-        Ok((cell.id.clone(), name, rounds, values, bounds))
+        Ok((cell.id.clone(), name, rounds, values, bounds, program))
     };
     let found = interruptible(py, find)?;
-    let (id, name, rounds, values, bounds) = found.map_err(|e| raise(py, e))?;
+    let (id, name, rounds, values, bounds, program) = found.map_err(|e| raise(py, e))?;
     let values = values.into_iter().map(|value| {
         let (numbers, why) = match value.value {
             Ok(numbers) => (Some(PyArray1::from_vec(py, numbers).unbind()), None),
@@ -53,7 +53,7 @@ pub fn exact(
         let values = PyArray1::from_vec(py, values).unbind();
         (bound.name, bound.formula, quantity, bound.proved, values, unmet)
     };
-    Ok((id, name, rounds, values.collect(), bounds.into_iter().map(curve).collect()))
+    Ok((id, name, rounds, values.collect(), bounds.into_iter().map(curve).collect(), program))
 }
 
 /// The kinds of values: name, axes and meaning of each.

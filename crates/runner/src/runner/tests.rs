@@ -109,6 +109,8 @@ fn a_panic_fails_its_cell_and_no_other() {
         limit,
         twin: None,
         start: Vec::new(),
+        program: Default::default(),
+        own_limit: Default::default(),
     })]; // the engine refuses a start of another dimension
     let kept = AtomicUsize::new(0);
     let failed = run(&prepared, 2, &Silent, |_| {

@@ -60,6 +60,8 @@ pub struct CellTheory<'a> {
     pub values: Vec<TheoryValue>,
     /// The published bounds that are about its algorithm.
     pub bounds: Vec<BoundCurve>,
+    /// The rounds of an algorithm of one's own, as text.
+    pub program: Option<String>,
 }
 
 impl CellTheory<'_> {
@@ -111,7 +113,10 @@ pub fn cell_theory<'a>(
     let known = KnownCell::new(&alone);
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
-    Ok(CellTheory { cell, name: name(cell), values, bounds: bounds(&known, &rounds), rounds })
+    let (name, bounds) = (name(cell), bounds(&known, &rounds));
+    let program = predict::program(cell, known.scenario);
+    let program = program.and_then(|traced| Some(traced.as_ref().as_ref().ok()?.to_string()));
+    Ok(CellTheory { cell, name, rounds, values, bounds, program })
 }
 
 fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {

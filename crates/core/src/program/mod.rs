@@ -174,6 +174,13 @@ pub enum Operation {
         /// Whether the clients of the cohort alone take them: what comes out of the others enters
         /// no result.
         members: bool,
+        /// Operations of the same kind and number share their draws.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draws: Option<usize>,
+        /// With it the count is not fixed: after each step a coin of this probability, which all
+        /// clients share, ends the steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        coin: Option<f64>,
     },
     /// The mean of `calls` oracle calls of each client.
     Fields {
@@ -183,6 +190,9 @@ pub enum Operation {
         calls: PerClient<u64>,
         /// As for [`Operation::Steps`].
         members: bool,
+        /// As for [`Operation::Steps`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draws: Option<usize>,
     },
     /// Σ w_k row_k, the server's.
     Sum {
@@ -230,6 +240,8 @@ pub enum Operation {
         of: Expression,
         /// Which mask of the round.
         mask: usize,
+        /// Whose; a mask of the server may be that of all clients' rows.
+        level: Level,
     },
 }
 
@@ -275,11 +287,12 @@ impl Operation {
     }
 
     /// Whose its result is.
-    pub fn level(&self, masks: &[Mask]) -> Level {
+    pub fn level(&self) -> Level {
         match self {
             Self::Sum { .. } | Self::Members { .. } => Level::Server,
-            Self::Matrix { level, .. } | Self::Normal { level } => *level,
-            Self::Mask { mask, .. } => masks[*mask].level,
+            Self::Matrix { level, .. } | Self::Normal { level } | Self::Mask { level, .. } => {
+                *level
+            }
             _ => Level::Clients,
         }
     }

@@ -48,15 +48,20 @@ impl Program {
             return Err("a mask has no probability".into());
         }
         for (place, operation) in round.operations.iter().enumerate() {
-            let masked =
-                matches!(operation, Operation::Mask { mask, .. } if *mask >= round.masks.len());
+            let masked = match operation {
+                Operation::Mask { mask, level, .. } => round
+                    .masks
+                    .get(*mask)
+                    .is_none_or(|mask| (mask.level, *level) == (Level::Clients, Level::Server)),
+                _ => false,
+            };
             let drawn = matches!(operation, Operation::Members { .. } | Operation::Select { .. });
             if masked || drawn && round.cohort.is_none() || !self.sized(operation) {
                 return Err(format!("operation {place} of a round is not complete"));
             }
             let level = match operation {
                 Operation::Matrix { level, .. } => *level,
-                Operation::Mask { mask, .. } => round.masks[*mask].level,
+                Operation::Mask { level, .. } => *level,
                 _ => Level::Clients,
             };
             for expression in operation.reads() {
@@ -94,7 +99,7 @@ impl Program {
         let state = round.state.len();
         let of = |atom: usize| match atom.checked_sub(state) {
             None => Some(round.state[atom]),
-            Some(place) if place < operations => Some(round.operations[place].level(&round.masks)),
+            Some(place) if place < operations => Some(round.operations[place].level()),
             Some(_) => None,
         };
         let (n, d) = (self.clients, self.dimension);

@@ -33,7 +33,7 @@ impl Round {
             let letter = if self.state[atom] == Level::Server { 's' } else { 'v' };
             return format!("{letter}{atom}");
         };
-        let level = self.operations[place].level(&self.masks);
+        let level = self.operations[place].level();
         format!("{}{atom}", if level == Level::Server { 'm' } else { 'r' })
     }
 
@@ -73,12 +73,25 @@ impl Round {
         let text = |expression: &Expression| self.text(expression);
         match operation {
             Operation::Steps {
-                start, correction, anchor, step, count, batch, proximal, ..
+                start,
+                correction,
+                anchor,
+                step,
+                count,
+                batch,
+                proximal,
+                draws,
+                coin,
+                ..
             } => {
                 let mut parts = vec![format!("start = {}", text(start))];
                 parts.extend(correction.as_ref().map(|xi| format!("correction = {}", text(xi))));
                 parts.extend(anchor.as_ref().map(|at| format!("anchor = {}", text(at))));
-                parts.push(format!("gamma = {step}, H = {count}"));
+                parts.push(match coin {
+                    Some(coin) => format!("gamma = {step}, until a coin of probability {coin}"),
+                    None => format!("gamma = {step}, H = {count}"),
+                });
+                parts.extend(draws.map(|draws| format!("draws = {draws}")));
                 parts.extend((*batch > 1).then(|| format!("batch = {batch}")));
                 parts.extend((*proximal != 0.0).then(|| format!("proximal = {proximal}")));
                 format!("steps({})", parts.join(", "))
@@ -93,7 +106,7 @@ impl Round {
             Operation::Mix { rows, .. } => format!("matrix between clients · ({})", text(rows)),
             Operation::Matrix { of, .. } => format!("matrix · ({})", text(of)),
             Operation::Normal { .. } => "standard normal".into(),
-            Operation::Mask { of, mask } => {
+            Operation::Mask { of, mask, .. } => {
                 let probability = self.masks[*mask].probability;
                 format!("mask {mask} of probability {probability} · ({})", text(of))
             }

@@ -56,6 +56,7 @@ fn round(facts: &dyn Facts, model: &AlgorithmModel<'_>, first: bool, factor: f64
         at: sum([(0, 1.0)]),
         calls: each(n, |k| update(k).steps * update(k).batch),
         members,
+        draws: None,
     };
     let shares = || Weights::Shares(Shares::Shares);
     let mean = |rows: Expression| match members {
@@ -91,6 +92,8 @@ fn round(facts: &dyn Facts, model: &AlgorithmModel<'_>, first: bool, factor: f64
             batch: update(0).batch,
             proximal,
             members,
+            draws: None,
+            coin: None,
         },
     );
     let after = add(&mut operations, mean(sum([(ends, 1.0)])));

@@ -1,7 +1,7 @@
 //! The exact moments of a program's rounds.
 
 use super::noise::Known;
-use super::round::{Drawn, Origin, Prepared, Setup, Stage, prepare};
+use super::round::{Drawn, Law, Origin, Prepared, Setup, Source, Stage, prepare};
 use super::types::types;
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
@@ -162,42 +162,69 @@ impl<'a> ProgramMoments<'a> {
 
     /// Makes what a stage gives known.
     fn learn(&self, known: &mut Known, stage: &Stage) {
-        let d = self.setup.d;
-        // The mean over a type has the n-th part of a client's variance, a deviation has the rest.
-        let split = |of: Option<usize>, covariance: &Matrix| {
-            let n = of.map_or(1.0, |g| self.setup.types[g].count);
-            (covariance.scaled(1.0 / n), covariance.scaled(1.0 - 1.0 / n))
-        };
         match stage {
             Stage::Coordinates(form) => known.append(form),
             Stage::Sum(parts) => known.add_sum(parts),
-            Stage::Local { of, y, own, steps } => {
-                let second = known.second(y, y).plus(1.0, &known.own_second(*of, own, own));
-                let covariance = steps.covariance(&second);
-                known.add_noise(split(Some(*of), &covariance), Vec::new(), Vec::new());
-            }
-            Stage::Normal { of } => {
-                let covariance = Matrix::identity(d).scaled(known.unit());
-                known.add_noise(split(*of, &covariance), Vec::new(), Vec::new());
-            }
-            Stage::Mask { of, variance, each, parts } => {
-                let (_, x, own) = &parts[parts.len() - 1];
-                let with = |(_, other, other_own): &(usize, _, _)| {
-                    let mut second = known.second(x, other);
-                    if let Some(g) = of {
-                        second.add(1.0, &known.own_second(*g, own, other_own));
-                    }
-                    let kept = |i, j| if *each == Each::Row || i == j { *variance } else { 0.0 };
-                    split(*of, &Matrix::from_fn(d, d, |i, j| kept(i, j) * second[(i, j)]))
-                };
-                let mut all: Vec<_> = parts.iter().map(with).collect();
-                let Some(last) = all.pop() else { return };
-                let ids = parts.iter().map(|(id, _, _)| *id);
-                let (mean, own) =
-                    ids.zip(all).map(|(id, (mean, own))| ((id, mean), (id, own))).unzip();
-                known.add_noise(last, mean, own);
+            Stage::Noise { source, law, with } => {
+                let (mut mean, mut own) = (Vec::new(), Vec::new());
+                for (id, other, law) in with {
+                    let (covariance, deviation) = self.covariance(known, source, other, law);
+                    mean.push((*id, covariance));
+                    own.extend(deviation.map(|deviation| (*id, deviation)));
+                }
+                let (covariance, deviation) = self.covariance(known, source, source, law);
+                let d = self.setup.d;
+                let deviation = deviation.unwrap_or_else(|| Matrix::zeros(d, d));
+                known.add_noise((covariance, deviation), mean, own);
             }
             Stage::Drawn(all) => self.draw(known, all),
+        }
+    }
+
+    /// The covariance of two noises that are drawn together, and that of the deviations of a client
+    /// where both are of one type.
+    fn covariance(
+        &self,
+        known: &Known,
+        a: &Source,
+        b: &Source,
+        law: &Law,
+    ) -> (Matrix, Option<Matrix>) {
+        let d = self.setup.d;
+        let same = a.of.filter(|_| a.of == b.of);
+        let mean = || known.second(&a.y, &b.y);
+        let own = || same.map(|g| known.own_second(g, &a.own, &b.own));
+        let whole = || own().map_or_else(mean, |own| mean().plus(1.0, &own));
+        // The mean over a type has the n-th part of a client's variance, a deviation has the rest.
+        let split = |covariance: Matrix| match same {
+            None => (covariance, None),
+            Some(g) => {
+                let n = self.setup.types[g].count;
+                (covariance.scaled(1.0 / n), Some(covariance.scaled(1.0 - 1.0 / n)))
+            }
+        };
+        match law {
+            Law::Steps(steps) => split(steps.covariance(&whole())),
+            Law::Normal => split(Matrix::identity(d).scaled(known.unit())),
+            Law::Mask { variance, each, shared } => {
+                let kept = |m: Matrix| {
+                    let of = |i, j| if *each == Each::Row || i == j { *variance } else { 0.0 };
+                    Matrix::from_fn(d, d, |i, j| of(i, j) * m[(i, j)])
+                };
+                if *shared { (kept(mean()), own().map(kept)) } else { split(kept(whole())) }
+            }
+            Law::Coin(mine, theirs) => {
+                // What the number of steps, which all clients share, adds to the product of means.
+                let beyond = |y: &Matrix| {
+                    let product = mine.end.times(y).times_transposed(&theirs.end);
+                    mine.pair(theirs, y).plus(-1.0, &product)
+                };
+                let (mean, Some(own)) = (mean(), own()) else { return (beyond(&mean()), None) };
+                let whole = mean.plus(1.0, &own);
+                let (each, rest) = split(mine.own(&whole).plus(-1.0, &mine.pair(mine, &whole)));
+                let rest = rest.map(|rest| rest.plus(1.0, &beyond(&own)));
+                (each.plus(1.0, &beyond(&mean)), rest)
+            }
         }
     }
 
@@ -350,7 +377,7 @@ pub fn effort(program: &Program, facts: &dyn Facts, rounds: u64, rows: usize) ->
     for each in &program.rounds {
         let of = |level: Level| if level == Level::Server { 1.0 } else { types };
         let state: f64 = each.state.iter().map(|level| of(*level)).sum();
-        let made = |o: &Operation| of(o.level(&each.masks));
+        let made = |o: &Operation| of(o.level());
         let local = |o: &Operation| match o {
             Operation::Steps { count: PerClient::All(count), .. } => *count as f64,
             Operation::Steps { .. } => 1e4,

@@ -13,10 +13,14 @@ use crate::program::{
     Each, Expression, Level, Mask, Operation, PerClient, Program, Round, Weights,
 };
 use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::local::{Drive, Steps};
+use crate::theory::moments::local::{Drive, GeometricSteps, Steps};
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// What identifies local steps: the distribution of the oracle, and each run.
+type StepsKey = (usize, [([u64; 4], bool); 2], bool);
 
 /// What a problem says of each type of clients.
 pub(super) struct Setup<'a> {
@@ -29,7 +33,7 @@ pub(super) struct Setup<'a> {
     fields: Vec<Vec<f64>>,
     /// Whether the sum of all estimates is part of the state.
     pub average: bool,
-    steps: RefCell<HashMap<(usize, [u64; 4], bool), Rc<Steps>>>,
+    steps: RefCell<HashMap<StepsKey, Rc<Steps>>>,
 }
 
 /// α and β of each type of clients; of the server one α.
@@ -59,14 +63,42 @@ pub(super) enum Stage {
     Coordinates(Form),
     /// A sum of noises becomes one.
     Sum(Vec<(usize, Matrix)>),
-    /// The noise of local steps of a type: the forms of y, and of its deviation.
-    Local { of: usize, y: Small, own: Small, steps: Rc<Steps> },
-    /// Standard normal noise, of a type or the server's.
-    Normal { of: Option<usize> },
-    /// What a mask removes, of a type or of the server.
-    Mask { of: Option<usize>, variance: f64, each: Each, parts: Vec<(usize, Small, Small)> },
+    /// A noise, with those before it that are drawn together with it.
+    Noise { source: Source, law: Law, with: Vec<(usize, Source, Law)> },
     /// What comes of the draw of a cohort, together with what came of it before.
     Drawn(Vec<Drawn>),
+}
+
+/// What a noise is linear in, for a type of clients or for the server: the form of y, and of a
+/// client's deviation from it.
+#[derive(Clone)]
+pub(super) struct Source {
+    pub of: Option<usize>,
+    pub y: Small,
+    pub own: Small,
+}
+
+/// How the covariance of two noises follows from E y y'ᵀ.
+#[derive(Clone)]
+pub(super) enum Law {
+    /// As that of local steps of two runs.
+    Steps(Rc<Steps>),
+    /// Standard normal.
+    Normal,
+    /// What a mask of this variance removes; of all clients together, or of each for itself.
+    Mask { variance: f64, each: Each, shared: bool },
+    /// Local steps up to a coin that all clients share.
+    Coin(Rc<GeometricSteps>, Rc<GeometricSteps>),
+}
+
+/// Local steps that share their draws with later ones.
+#[derive(Clone)]
+struct Shared {
+    /// The number of the draws, and whether they are those of single fields.
+    draws: (usize, bool),
+    id: usize,
+    source: Source,
+    drive: Drive,
 }
 
 /// Rows of which those of a drawn cohort count, by types: less their mean chance.
@@ -109,16 +141,25 @@ impl<'a> Setup<'a> {
         1 + if self.average { self.d } else { 0 }
     }
 
-    fn local(&self, g: usize, update: LocalUpdate, pulled: bool) -> Option<Rc<Steps>> {
+    /// The local steps of two runs on the same draws, or of one run, given twice.
+    fn local(&self, g: usize, drives: [Drive; 2], same: bool) -> Result<Rc<Steps>, String> {
         let first = self.types[g].first;
-        let key = (self.facts.distribution(first), update.bits(), pulled);
+        let key =
+            (self.facts.distribution(first), drives.map(|d| (d.update.bits(), d.pulled)), same);
         if let Some(known) = self.steps.borrow().get(&key) {
-            return Some(known.clone());
+            return Ok(known.clone());
         }
-        let drive = Drive { update, pulled };
-        let made = Rc::new(Steps::new(self.facts, first, [drive; 2], true)?.times(update.steps));
+        let one = Steps::new(self.facts, first, drives, same).ok_or(OPEN)?;
+        let [a, b] = drives.map(|drive| drive.update.steps);
+        let rest = one.times(a.max(b) - a.min(b));
+        let made = match (one.times(a.min(b)), a.cmp(&b)) {
+            (both, Ordering::Equal) => both,
+            (both, Ordering::Less) => both.alone(1, &rest),
+            (both, Ordering::Greater) => both.alone(0, &rest),
+        };
+        let made = Rc::new(made);
         self.steps.borrow_mut().insert(key, made.clone());
-        Some(made)
+        Ok(made)
     }
 
     /// α θ* + β F̄ of a type.
@@ -167,7 +208,8 @@ struct Preparation<'s, 'a> {
     width: usize,
     stages: Vec<Stage>,
     noises: usize,
-    masked: Vec<Vec<Vec<(usize, Small, Small)>>>,
+    masked: Vec<Vec<(usize, Source)>>,
+    shared: Vec<Shared>,
     drawn: Vec<Drawn>,
 }
 
@@ -190,7 +232,8 @@ pub(super) fn prepare(
         width: setup.before_state(),
         stages: Vec::new(),
         noises: 0,
-        masked: round.masks.iter().map(|_| vec![Vec::new(); setup.types.len()]).collect(),
+        masked: vec![Vec::new(); round.masks.len()],
+        shared: Vec::new(),
         drawn: Vec::new(),
     };
     p.state(origins);
@@ -301,20 +344,30 @@ impl Preparation<'_, '_> {
     fn operation(&mut self, operation: &Operation) -> Result<Atom, String> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
-            Operation::Fields { at, calls, .. } => self.fields(at, calls),
+            Operation::Fields { at, calls, draws, .. } => self.fields(at, calls, *draws),
             Operation::Sum { rows, weights } => Ok(self.sum(&self.rows(rows), weights)),
             Operation::Members { rows } => self.members(rows),
             Operation::Select { member, other } => self.select(member, other),
             Operation::Mix { rows, matrix } => Ok(self.mix(&self.rows(rows), matrix)),
             Operation::Matrix { of, matrix, level } => Ok(self.matrix(of, matrix, *level)),
             Operation::Normal { level } => Ok(self.normal(*level)),
-            Operation::Mask { of, mask } => self.mask(of, *mask),
+            Operation::Mask { of, mask, level } => self.mask(of, *mask, *level),
         }
     }
 
     fn steps(&mut self, operation: &Operation) -> Result<Atom, String> {
-        let Operation::Steps { start, correction, anchor, step, count, batch, proximal, .. } =
-            operation
+        let Operation::Steps {
+            start,
+            correction,
+            anchor,
+            step,
+            count,
+            batch,
+            proximal,
+            draws,
+            coin,
+            ..
+        } = operation
         else {
             return Err("no local steps".into());
         };
@@ -331,6 +384,7 @@ impl Preparation<'_, '_> {
         for part in [&correction, &anchor].into_iter().flatten() {
             out.depends |= part.depends;
         }
+        let mut tossed = Vec::new();
         for (g, t) in types.iter().enumerate() {
             // The drift that is constant within the steps: F̄_k(θ*) + ξ − μ(anchor − θ*).
             let (mut drift, mut own_drift) = (Form::zero(d), Form::zero(d));
@@ -349,11 +403,11 @@ impl Preparation<'_, '_> {
             drift.add_constant(&self.setup.origin(g, 0.0, fields));
             let update = LocalUpdate {
                 step: step.of(t.first),
-                steps: count.of(t.first),
+                steps: if coin.is_some() { 1 } else { count.of(t.first) },
                 batch: *batch,
                 proximal: *proximal,
             };
-            let local = self.setup.local(g, update, pulled).ok_or(OPEN)?;
+            let drive = Drive { update, pulled };
             let mut one = Form::zero(1);
             one.add_constant(&[1.0]);
             let (mean, own) = (&start.mean[g], &start.own[g]);
@@ -364,9 +418,33 @@ impl Preparation<'_, '_> {
                 ),
                 false => (Form::stacked(&[mean, &one]), Form::stacked(&[own, &Form::zero(1)])),
             };
-            let origin = if pulled { -update.step * update.steps as f64 * fields } else { 0.0 };
-            let end = local.end(0).clone();
-            self.noisy(&mut out, g, (&y, &own), &end, local);
+            let length = match coin {
+                Some(coin) => update.step / coin,
+                None => update.step * update.steps as f64,
+            };
+            let origin = if pulled { -length * fields } else { 0.0 };
+            let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+            let steps = self.setup.local(g, [drive; 2], true)?;
+            match coin {
+                None => {
+                    let end = steps.end(0).clone();
+                    self.noisy(&mut out, (&y, &own), &end, source.clone(), Law::Steps(steps));
+                    let draws = draws.map(|draws| (draws, false));
+                    self.share(draws, source, drive)?;
+                }
+                Some(coin) => {
+                    let steps = Rc::new(GeometricSteps::new(&steps, *coin));
+                    let end = steps.end.clone();
+                    let law = Law::Coin(steps.clone(), steps.clone());
+                    let id = self.noises;
+                    self.noisy(&mut out, (&y, &own), &end, source.clone(), law);
+                    let with = tossed.iter().map(|(id, source, other): &(_, _, Rc<_>)| {
+                        (*id, Source::clone(source), Law::Coin(steps.clone(), Rc::clone(other)))
+                    });
+                    self.correlate(with.collect());
+                    tossed.push((id, source, steps));
+                }
+            }
             out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
             out.origin.optimum.push(1.0);
             out.origin.fields.push(origin);
@@ -374,14 +452,20 @@ impl Preparation<'_, '_> {
         Ok(out)
     }
 
-    fn fields(&mut self, at: &Expression, calls: &PerClient<u64>) -> Result<Atom, String> {
+    fn fields(
+        &mut self,
+        at: &Expression,
+        calls: &PerClient<u64>,
+        draws: Option<usize>,
+    ) -> Result<Atom, String> {
         let at = self.moved(self.rows(at), |_| 1.0, |_| 0.0);
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
             // The noise of a step of length 1.
             let batch = calls.of(self.setup.types[g].first);
             let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
-            let local = self.setup.local(g, update, false).ok_or(OPEN)?;
+            let drive = Drive { update, pulled: false };
+            let law = Law::Steps(self.setup.local(g, [drive; 2], true)?);
             let mut one = Form::zero(1);
             one.add_constant(&[1.0]);
             let y = Form::stacked(&[&at.mean[g], &one]);
@@ -389,7 +473,9 @@ impl Preparation<'_, '_> {
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
             let d = self.setup.d;
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
-            self.noisy(&mut out, g, (&y, &own), &map, local);
+            let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+            self.noisy(&mut out, (&y, &own), &map, source.clone(), law);
+            self.share(draws.map(|draws| (draws, true)), source, drive)?;
             out.origin.optimum.push(0.0);
             out.origin.fields.push(1.0);
         }
@@ -402,14 +488,14 @@ impl Preparation<'_, '_> {
         Atom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
-    /// Adds `map` y and a noise whose covariance is a linear map of E y yᵀ.
+    /// Adds `map` y and a noise.
     fn noisy(
         &mut self,
         out: &mut Atom,
-        g: usize,
         (y, own): (&Form, &Form),
         map: &Matrix,
-        steps: Rc<Steps>,
+        source: Source,
+        law: Law,
     ) {
         let id = self.next_noise();
         let unit = vec![1.0; self.setup.d];
@@ -418,7 +504,34 @@ impl Preparation<'_, '_> {
             end.add(&unit, &Form::noise(id, self.setup.d));
             to.push(end);
         }
-        self.stages.push(Stage::Local { of: g, y: Small::new(y), own: Small::new(own), steps });
+        self.stages.push(Stage::Noise { source, law, with: Vec::new() });
+    }
+
+    /// Says with what the last noise is drawn together.
+    fn correlate(&mut self, all: Vec<(usize, Source, Law)>) {
+        if let Some(Stage::Noise { with, .. }) = self.stages.last_mut() {
+            *with = all;
+        }
+    }
+
+    /// The last noise is of local steps whose draws others may share.
+    fn share(
+        &mut self,
+        draws: Option<(usize, bool)>,
+        source: Source,
+        drive: Drive,
+    ) -> Result<(), String> {
+        let Some(draws) = draws else { return Ok(()) };
+        let mut with = Vec::new();
+        let type_of = source.of.unwrap_or(0);
+        let same = |other: &&Shared| other.draws == draws && other.source.of == source.of;
+        for other in self.shared.iter().filter(same) {
+            let law = Law::Steps(self.setup.local(type_of, [drive, other.drive], false)?);
+            with.push((other.id, other.source.clone(), law));
+        }
+        self.shared.push(Shared { draws, id: self.noises - 1, source, drive });
+        self.correlate(with);
+        Ok(())
     }
 
     /// Σ_g n_g w_g of the means over types.
@@ -583,47 +696,49 @@ impl Preparation<'_, '_> {
 
     fn normal(&mut self, level: Level) -> Atom {
         let d = self.setup.d;
+        let none = Small::new(&Form::zero(d));
+        let mut add = |of: Option<usize>| {
+            let source = Source { of, y: none.clone(), own: none.clone() };
+            self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
+            self.noises += 1;
+            Form::noise(self.noises - 1, d)
+        };
         if level == Level::Server {
-            let id = self.next_noise();
-            self.stages.push(Stage::Normal { of: None });
-            return self.server(Form::noise(id, d), 0.0, 0);
+            let noise = add(None);
+            return self.server(noise, 0.0, 0);
         }
-        let mut out = self.empty(0);
-        for g in 0..self.setup.types.len() {
-            let id = self.next_noise();
-            self.stages.push(Stage::Normal { of: Some(g) });
-            out.mean.push(Form::noise(id, d));
-            out.own.push(Form::noise(id, d));
-            out.origin.optimum.push(0.0);
-            out.origin.fields.push(0.0);
-        }
-        out
+        let mean: Vec<Form> = (0..self.setup.types.len()).map(|g| add(Some(g))).collect();
+        let zeros = vec![0.0; mean.len()];
+        let origin = Origin { optimum: zeros.clone(), fields: zeros };
+        Atom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 
-    fn mask(&mut self, of: &Expression, mask: usize) -> Result<Atom, String> {
-        let Mask { probability, each, level } = self.round.masks[mask].clone();
+    fn mask(&mut self, of: &Expression, mask: usize, level: Level) -> Result<Atom, String> {
+        let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
         let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
         let bit = 1 << mask.min(62);
         if out.depends & bit != 0 || mask > 62 {
             return Err("what a random mask removes is masked by it again".into());
         }
         let d = self.setup.d;
+        let variance = probability * (1.0 - probability);
+        let law = Law::Mask { variance, each, shared: drawn == Level::Server };
         for g in 0..out.mean.len() {
-            let id = self.next_noise();
             let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
-            let part = (id, Small::new(&out.mean[g]), Small::new(&own));
-            self.masked[mask][g].push(part);
-            let parts = self.masked[mask][g].clone();
             let of = (level == Level::Clients).then_some(g);
-            let variance = probability * (1.0 - probability);
-            self.stages.push(Stage::Mask { of, variance, each, parts });
-            let shrink = Matrix::from_fn(d, d, |i, j| if i == j { probability } else { 0.0 });
+            let source = Source { of, y: Small::new(&out.mean[g]), own: Small::new(&own) };
+            let together =
+                |other: &&(usize, Source)| drawn == Level::Server || other.1.of == source.of;
+            let with = self.masked[mask].iter().filter(together);
+            let with = with.map(|(id, other)| (*id, other.clone(), law.clone())).collect();
+            let id = self.next_noise();
+            self.masked[mask].push((id, source.clone()));
+            self.stages.push(Stage::Noise { source, law: law.clone(), with });
             let noise = Form::noise(id, d);
-            out.mean[g] = out.mean[g].mapped(&shrink);
-            out.mean[g].add(&vec![1.0; d], &noise);
-            if let Some(own) = out.own.get_mut(g) {
-                *own = own.mapped(&shrink);
-                own.add(&vec![1.0; d], &noise);
+            for form in [Some(&mut out.mean[g]), out.own.get_mut(g)].into_iter().flatten() {
+                let mut shrunk = noise.clone();
+                shrunk.add(&vec![probability; d], form);
+                *form = shrunk;
             }
         }
         out.depends |= bit;

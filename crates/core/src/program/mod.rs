@@ -57,6 +57,9 @@ pub struct Round {
     pub next: Vec<Expression>,
     /// The estimate θ_t after the round.
     pub result: Expression,
+    /// Where its clients are before they communicate, if that is of interest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Expression>,
 }
 
 /// Independent coins that are 1 with a probability and 0 otherwise.

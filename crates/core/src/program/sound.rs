@@ -68,7 +68,11 @@ impl Program {
                 self.check_expression(round, expression, level, place)?;
             }
         }
-        self.check_expression(round, &round.result, Level::Server, round.operations.len())
+        let all = round.operations.len();
+        if let Some(ends) = &round.ends {
+            self.check_expression(round, ends, Level::Clients, all)?;
+        }
+        self.check_expression(round, &round.result, Level::Server, all)
     }
 
     fn sized(&self, operation: &Operation) -> bool {

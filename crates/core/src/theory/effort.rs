@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn what_grows_with_clients_or_steps_alone_is_counted() {
-        // Distinct clients in one dimension: pairs of types take the memory.
+        // Distinct clients in one dimension: pairs of control variates take the memory.
         let many = costs(&Sized(1, 30_000, true), 1);
-        assert!(many[..4].iter().all(|c| !c.fits()));
+        assert!(many[0].fits() && !many[1].fits() && many[2].fits() && !many[3].fits());
         // More local steps than fit in memory.
         assert!(!expansion::closure_effort(&Sized(20, 2, false), 1_000_000).fits());
     }

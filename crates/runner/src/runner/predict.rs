@@ -188,7 +188,7 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
     if let Some(steps) = fixed_steps(&cell.identity) {
         let recorded = cell.identity.recorded();
-        let found = moments::steps::at_rounds(facts, &scheme, steps, &scenario.start, &recorded);
+        let found = moments::at_rounds_of_steps(facts, &scheme, steps, &scenario.start, &recorded);
         return found.ok_or(NoMoments::Open);
     }
     let recorded = cell.identity.recorded();

@@ -5,17 +5,19 @@
 //! apart form a type. Means over types, and the covariance of a client's deviation from the mean of
 //! its type, say everything: cost and size grow with the types, not with the clients.
 
-#[cfg(test)]
-mod built_in;
 mod form;
+mod iteration;
+mod local;
 mod moments;
 mod noise;
 mod round;
 mod stationary;
 mod types;
+mod values;
+mod variates;
 
-pub use moments::{ProgramMoments, closes, effort};
-pub use stationary::{Cycle, effort as stationary_effort};
-
-#[cfg(test)]
-mod tests;
+pub use iteration::gmres;
+pub use moments::{ProgramMoments, Sizes, closes};
+pub use stationary::Cycle;
+pub use values::{CovarianceBlocks, Moments, SpectralRadii};
+pub use variates::Variates;

@@ -2,15 +2,17 @@
 
 use super::noise::Known;
 use super::round::{Drawn, Law, Origin, Prepared, Setup, Source, Stage, prepare};
-use super::types::types;
+use super::types::{Type, types};
+use super::values::Moments;
+use super::variates::Variates;
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::{Each, Level, Operation, PerClient, Program};
 use crate::theory::effort::{self, Effort};
-use crate::theory::moments::Moments;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 /// Whether second moments of programs close on a problem.
@@ -33,6 +35,15 @@ pub struct ProgramMoments<'a> {
     pub(super) program: &'a Program,
     pub(super) setup: Setup<'a>,
     prepared: RefCell<HashMap<Key, Rc<Prepared>>>,
+    pub(super) variates: Option<Variates<'a>>,
+}
+
+/// What a round yields: mean and covariance of θ_t − θ*, and Σ π_k E‖θ_k − θ*‖² of its clients.
+#[derive(Clone)]
+pub(super) struct Yield {
+    pub mean: Vec<f64>,
+    pub covariance: Matrix,
+    pub clients: Option<f64>,
 }
 
 /// The state between two rounds: mean and covariance of its coordinates, of which the first is the
@@ -51,13 +62,26 @@ impl<'a> ProgramMoments<'a> {
     /// # Errors
     /// Why there are none.
     pub fn new(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
-        Self::with_average(program, facts, true)
+        Self::prepare(program, facts, None, true)
+    }
+
+    /// The same with the moments of control variates.
+    ///
+    /// # Errors
+    /// As [`ProgramMoments::new`].
+    pub fn watching(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+        variates: Variates<'a>,
+    ) -> Result<Self, String> {
+        Self::prepare(program, facts, Some(variates), true)
     }
 
     /// The same; the mean of all estimates is followed on request.
-    pub(super) fn with_average(
+    pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
+        variates: Option<Variates<'a>>,
         average: bool,
     ) -> Result<Self, String> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
@@ -69,7 +93,7 @@ impl<'a> ProgramMoments<'a> {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
         let setup = Setup::new(program, facts, average);
-        Ok(Self { program, setup, prepared: RefCell::default() })
+        Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
     /// Round number `round` from a state with these origins.
@@ -92,7 +116,10 @@ impl<'a> ProgramMoments<'a> {
         let after: &[Level] = next.map_or(&[], |next| &self.program.rounds[next].state);
         let made = prepare(&self.setup, &self.program.rounds[place], origins, after, target)?;
         let made = Rc::new(made);
-        self.prepared.borrow_mut().insert(key, made.clone());
+        if round as usize + self.program.cycle > self.program.order.len() {
+            // Other rounds come once.
+            self.prepared.borrow_mut().insert(key, made.clone());
+        }
         Ok(made)
     }
 
@@ -109,10 +136,18 @@ impl<'a> ProgramMoments<'a> {
         State { covariance: Matrix::zeros(mean.len(), mean.len()), mean, own, origins }
     }
 
-    /// A round: the state after it, and E (θ_t − θ*) and Cov θ_t.
-    pub(super) fn after(&self, round: &Prepared, state: &State) -> (State, Vec<f64>, Matrix) {
+    /// A round: the state after it, and what it yields.
+    pub(super) fn after(&self, round: &Prepared, state: &State) -> (State, Yield) {
         let mut known = Known::new(&state.mean, &state.covariance, &state.own, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
+        let clients = round.ends.as_ref().map(|(ends, own)| {
+            let each = |(g, t): (usize, &Type)| {
+                let square = known.second(&ends[g], &ends[g]).trace();
+                let all = square + known.own_second(g, &own[g], &own[g]).trace();
+                t.count * self.setup.facts.share(t.first) * all
+            };
+            self.setup.types.iter().enumerate().map(each).sum()
+        });
         let covariance = |left: &Matrix, a, b: &super::form::Form| {
             let mut out = b.transposed_after(left);
             if let Some(noise) = known.noise.between(a, b) {
@@ -157,7 +192,8 @@ impl<'a> ProgramMoments<'a> {
             }
             next.own.push(own);
         }
-        (next, result.value(&known.mean), square)
+        let mean = result.value(&known.mean);
+        (next, Yield { mean, covariance: square, clients })
     }
 
     /// Makes what a stage gives known.
@@ -296,40 +332,57 @@ impl<'a> ProgramMoments<'a> {
         (out.scaled(1.0 / (scale(a, g) * scale(b, h))), deviation)
     }
 
-    /// The moments at these rounds, in increasing order, from θ_0 = `start`.
+    /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean
+    /// over rounds after `burn_in`, if that is given.
     ///
     /// # Errors
     /// Why there are none.
-    pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<Moments>, String> {
-        let mut state = self.initial(start, 1.0);
-        let apart = difference(start, self.setup.facts.optimum());
+    pub fn at_rounds(
+        &self,
+        start: &[f64],
+        rounds: &[u64],
+        burn_in: Option<u64>,
+    ) -> Result<Vec<Moments>, String> {
         let d = self.setup.d;
-        let mut last = (apart, Matrix::zeros(d, d));
+        let mut state = self.initial(start, 1.0);
+        let mean = difference(start, self.setup.facts.optimum());
+        let mut last = Yield { mean, covariance: Matrix::zeros(d, d), clients: None };
         let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
         for &target in rounds {
             while round < target {
                 round += 1;
                 let prepared = self.prepared(round, &state.origins, None)?;
-                let (next, mean, covariance) = self.after(&prepared, &state);
-                (state, last) = (next, (mean, covariance));
-            }
-            let (mean, covariance) = last.clone();
-            let square = |mean: &[f64], covariance: f64| dot(mean, mean) + covariance;
-            let average = match round {
-                0 => square(&mean, 0.0),
-                t => {
-                    let all = (1..=d).fold(0.0, |sum, i| sum + state.covariance[(i, i)]);
-                    square(&state.mean[1..=d], all) / (t as f64 * t as f64)
+                (state, last) = self.after(&prepared, &state);
+                if burn_in == Some(round) {
+                    state.forget(1..=d);
                 }
+            }
+            let averaged = round.saturating_sub(burn_in.unwrap_or(0));
+            let average = (averaged > 0).then(|| {
+                let n = averaged as f64;
+                let mean = state.mean[1..=d].iter().map(|x| x / n).collect();
+                let part = |i, j| state.covariance[(1 + i, 1 + j)] / (n * n);
+                Yield { mean, covariance: Matrix::from_fn(d, d, part), clients: None }
+            });
+            let Yield { mean, covariance, .. } = match (&average, burn_in) {
+                (Some(average), Some(_)) => average.clone(),
+                _ => last.clone(),
             };
+            let at_server = last.square();
+            let ends = last.clients.filter(|_| round > 0);
+            let of_clients = self.variates.as_ref().is_some_and(|variates| variates.of_clients);
+            let square = if of_clients { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,
-                sq_error: square(&mean, covariance.trace()),
+                sq_error: dot(&mean, &mean) + covariance.trace(),
                 mean,
                 covariance,
-                sq_error_average: average,
-                sq_error_clients: None,
-                lyapunov: None,
+                sq_error_average: match burn_in {
+                    Some(_) => f64::NAN,
+                    None => average.map_or(at_server, |average| average.square()),
+                },
+                sq_error_clients: ends,
+                lyapunov: self.lyapunov(&state, round, square),
             });
         }
         Ok(out)
@@ -348,13 +401,30 @@ impl<'a> ProgramMoments<'a> {
             while round < target {
                 round += 1;
                 let prepared = self.prepared(round, &state.origins, None)?;
-                let (next, mean, covariance) = self.after(&prepared, &state);
-                state = next;
-                last = dot(&mean, &mean) + covariance.trace();
+                let (next, found) = self.after(&prepared, &state);
+                (state, last) = (next, found.square());
             }
             out.push(last);
         }
         Ok(out)
+    }
+}
+
+impl Yield {
+    fn square(&self) -> f64 {
+        dot(&self.mean, &self.mean) + self.covariance.trace()
+    }
+}
+
+impl State {
+    /// Sets coordinates to 0.
+    fn forget(&mut self, which: RangeInclusive<usize>) {
+        for i in which {
+            self.mean[i] = 0.0;
+            for j in 0..self.covariance.rows() {
+                (self.covariance[(i, j)], self.covariance[(j, i)]) = (0.0, 0.0);
+            }
+        }
     }
 }
 
@@ -368,32 +438,64 @@ fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix) {
     }
 }
 
-/// The effort of a program's moments up to a round, of which `rows` are kept.
-pub fn effort(program: &Program, facts: &dyn Facts, rounds: u64, rows: usize) -> Effort {
-    let (types, _) = types(program, facts);
-    let (d, types) = (facts.dim() as f64, types.len() as f64);
-    let y = 2.0 * d + 1.0;
-    let (mut round, mut prepare, mut numbers) = (0.0_f64, 0.0, 0.0_f64);
-    for each in &program.rounds {
-        let of = |level: Level| if level == Level::Server { 1.0 } else { types };
-        let state: f64 = each.state.iter().map(|level| of(*level)).sum();
-        let made = |o: &Operation| of(o.level());
-        let local = |o: &Operation| match o {
-            Operation::Steps { count: PerClient::All(count), .. } => *count as f64,
-            Operation::Steps { .. } => 1e4,
-            _ => 1.0,
-        };
-        let atoms: f64 = state + each.operations.iter().map(made).sum::<f64>();
-        let width = 1.0 + d * (state + each.operations.len() as f64);
-        let noisy = each.operations.len() as f64 * types;
-        round =
-            round.max(4.0 * width * width * d + noisy * (2.0 * d * d * y * y + d * d * d * atoms));
-        let doublings: f64 = each.operations.iter().map(|o| 1.5 * libm::log2(local(o) + 1.0)).sum();
-        let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
-        prepare += types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
-        let steps = noisy * (d * d * y * y + d * d);
-        numbers = numbers.max(3.0 * width * width + steps + 3.0 * types * d * d * state * state);
+/// What decides the effort of a program's moments.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Products of preparing a round, and of applying it.
+    pub prepare: f64,
+    /// The latter.
+    pub round: f64,
+    /// Numbers in memory.
+    numbers: f64,
+    /// d.
+    d: f64,
+    /// The numbers of second moments in a state.
+    pub(super) state: f64,
+}
+
+impl Sizes {
+    /// Of the largest of a program's rounds.
+    pub fn new(program: &Program, facts: &dyn Facts) -> Self {
+        let (types, _) = types(program, facts);
+        let (d, types) = (facts.dim() as f64, types.len() as f64);
+        let y = 2.0 * d + 1.0;
+        let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
+        for each in &program.rounds {
+            let own = each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
+            let server = each.state.len() as f64 - own;
+            let (all, own) = (d * (server + types * own), d * own);
+            let steps = |operation: &Operation| match operation {
+                Operation::Steps { count: PerClient::All(count), coin: None, .. } => *count as f64,
+                Operation::Steps { coin: Some(p), .. } => 1.0 / p,
+                Operation::Steps { count: PerClient::Each(all), .. } => {
+                    all.iter().copied().max().unwrap_or(1) as f64
+                }
+                Operation::Fields { .. } => 1.0,
+                _ => 0.0,
+            };
+            let local = each.operations.iter().map(steps).filter(|count| *count > 0.0);
+            let doublings: f64 = local.clone().map(|count| 1.5 * libm::log2(count + 1.0)).sum();
+            let noisy = types * local.count() as f64;
+            let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
+            let prepare = types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
+            let width = 1.0 + all + d * each.operations.len() as f64;
+            let fields = |operation: &&Operation| matches!(operation, Operation::Fields { .. });
+            let fields = each.operations.iter().filter(fields).count() as f64;
+            // What each client reads of all others.
+            let pairs = (own / d + fields) * types * types;
+            let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
+            out.prepare = out.prepare.max(prepare);
+            out.round = out.round.max(round);
+            out.numbers = out.numbers.max(3.0 * width * width + noisy * d * d * y * y);
+            out.state = out.state.max(all * all / 2.0 + types * own * own / 2.0);
+        }
+        out
     }
-    let stored = rows as f64 * (d * d + 2.0 * d);
-    Effort::new(prepare + rounds as f64 * round, numbers + stored)
+
+    /// Up to a round, of which `rows` are kept, if so many rounds have to be prepared.
+    pub fn effort(&self, prepared: u64, rounds: u64, rows: usize) -> Effort {
+        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
+        let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
+        Effort::new(products, self.numbers + stored)
+    }
 }

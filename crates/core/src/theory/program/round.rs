@@ -5,6 +5,7 @@
 //! whatever α and β are chosen, the numbers are exact.
 
 use super::form::Form;
+use super::local::{Drive, GeometricSteps, Steps};
 use super::noise::Small;
 use super::types::{Type, types};
 use crate::linalg::Matrix;
@@ -13,11 +14,13 @@ use crate::program::{
     Each, Expression, Level, Mask, Operation, PerClient, Program, Round, Weights,
 };
 use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::local::{Drive, GeometricSteps, Steps};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// The most local steps that are kept: where step sizes fall, each round has its own.
+const MOST_KEPT: usize = 4096;
 
 /// What identifies local steps: the distribution of the oracle, and each run.
 type StepsKey = (usize, [([u64; 4], bool); 2], bool);
@@ -28,7 +31,7 @@ pub(super) struct Setup<'a> {
     pub d: usize,
     pub types: Vec<Type>,
     /// The type of each client.
-    type_of: Vec<usize>,
+    pub type_of: Vec<usize>,
     /// F̄_k(θ*) of each type, d numbers.
     fields: Vec<Vec<f64>>,
     /// Whether the sum of all estimates is part of the state.
@@ -126,6 +129,8 @@ pub(super) struct Prepared {
     pub own_next: Vec<Vec<Form>>,
     /// θ_t − θ*.
     pub result: Form,
+    /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
+    pub ends: Option<(Vec<Small>, Vec<Small>)>,
     pub origins: Vec<Origin>,
 }
 
@@ -158,12 +163,16 @@ impl<'a> Setup<'a> {
             (both, Ordering::Greater) => both.alone(0, &rest),
         };
         let made = Rc::new(made);
-        self.steps.borrow_mut().insert(key, made.clone());
+        let mut known = self.steps.borrow_mut();
+        if known.len() >= MOST_KEPT {
+            known.clear();
+        }
+        known.insert(key, made.clone());
         Ok(made)
     }
 
     /// α θ* + β F̄ of a type.
-    fn origin(&self, g: usize, optimum: f64, fields: f64) -> Vec<f64> {
+    pub fn origin(&self, g: usize, optimum: f64, fields: f64) -> Vec<f64> {
         let star = self.facts.optimum();
         (0..self.d).map(|i| optimum * star[i] + fields * self.fields[g][i]).collect()
     }
@@ -174,7 +183,7 @@ impl Origin {
         Self { optimum: vec![optimum], fields: vec![0.0] }
     }
 
-    fn of(&self, g: usize) -> (f64, f64) {
+    pub fn of(&self, g: usize) -> (f64, f64) {
         let at = if self.optimum.len() == 1 { 0 } else { g };
         (self.optimum[at], self.fields[at])
     }
@@ -749,6 +758,11 @@ impl Preparation<'_, '_> {
         let result = self.value(&self.round.result, Level::Server);
         let result = self.moved(result, |_| 1.0, |_| 0.0).mean.remove(0);
         let d = self.setup.d;
+        let ends = self.round.ends.as_ref().map(|ends| {
+            let atom = self.moved(self.rows(ends), |_| 1.0, |_| 0.0);
+            let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
+            (small(&atom.mean), small(&atom.own))
+        });
         let (mut next, mut origins) = (Vec::new(), Vec::new());
         let mut own_next = vec![Vec::new(); self.setup.types.len()];
         if self.setup.average {
@@ -767,7 +781,7 @@ impl Preparation<'_, '_> {
             origins.push(atom.origin);
         }
         let Self { width, stages, .. } = self;
-        Ok(Prepared { width, stages, next, own_next, result, origins })
+        Ok(Prepared { width, stages, next, own_next, result, ends, origins })
     }
 }
 

@@ -4,20 +4,24 @@
 //! a combination never changes, so the map has the eigenvalue 1 along it. It is found as a left
 //! eigenvector, and one coordinate is computed from the others.
 
+use super::iteration::{KRYLOV, gmres, growth, radius};
 use super::moments::{ProgramMoments, State};
+use super::moments::{Sizes, Yield};
 use super::round::{Origin, Prepared};
+use super::values::{CovarianceBlocks, Moments, SpectralRadii};
+use super::variates::Variates;
 use crate::kernel::dot;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
-use crate::program::{Level, Program};
+use crate::program::Program;
 use crate::theory::effort::Effort;
-use crate::theory::moments::{CovarianceBlocks, Moments, SpectralRadii, gmres, growth, radius};
 use std::rc::Rc;
 
 /// The largest order of a system that is solved directly.
 const DIRECT: usize = 600;
-/// The most restarts of GMRES.
+/// The most restarts of GMRES, and the least number that must fit within the limit.
 const RESTARTS: usize = 40;
+const FEWEST_RESTARTS: f64 = 4.0;
 /// The largest order of the matrix of the mean's map.
 const WRITTEN: usize = 600;
 /// A combination whose change is smaller than this, relative to it, does not change.
@@ -47,10 +51,30 @@ impl<'a> Cycle<'a> {
     /// # Errors
     /// Why there is no stationary distribution.
     pub fn new(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
+        Self::prepare(program, facts, None)
+    }
+
+    /// The same with the moments of control variates.
+    ///
+    /// # Errors
+    /// As [`Cycle::new`].
+    pub fn watching(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+        variates: Variates<'a>,
+    ) -> Result<Self, String> {
+        Self::prepare(program, facts, Some(variates))
+    }
+
+    fn prepare(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+        variates: Option<Variates<'a>>,
+    ) -> Result<Self, String> {
         if program.cycle == 0 {
             return Err("its rounds do not repeat, as far as they were followed".into());
         }
-        let exact = ProgramMoments::with_average(program, facts, false)?;
+        let exact = ProgramMoments::prepare(program, facts, variates, false)?;
         let (rounds, begin) = exact.cycle()?;
         let size = begin.mean.len() - 1;
         if size > WRITTEN {
@@ -69,10 +93,11 @@ impl<'a> Cycle<'a> {
     }
 
     /// The state after the rounds of the cycle.
-    fn after(&self, state: &State) -> (State, Vec<f64>, Matrix) {
-        let mut last = (state.clone(), Vec::new(), Matrix::zeros(0, 0));
+    fn after(&self, state: &State) -> (State, Option<Yield>) {
+        let mut last = (state.clone(), None);
         for round in &self.rounds {
-            last = self.exact.after(round, &last.0);
+            let (state, found) = self.exact.after(round, &last.0);
+            last = (state, Some(found));
         }
         last
     }
@@ -131,7 +156,7 @@ impl<'a> Cycle<'a> {
         let mean = self.mean()?;
         let State { covariance, .. } = &self.begin;
         let state = State { mean, covariance: covariance.scaled(0.0), ..self.empty() };
-        Ok(self.after(&state).1)
+        Ok(self.after(&state).1.ok_or(DIVERGES)?.mean)
     }
 
     /// The mean at the start of the cycle.
@@ -234,7 +259,8 @@ impl<'a> Cycle<'a> {
         };
         let state = self.state(&found, &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
-        let (after, mean, covariance) = self.after(&state);
+        let (after, found) = self.after(&state);
+        let Yield { mean, covariance, clients } = found.ok_or(DIVERGES)?;
         // What is not free must come to rest as well.
         let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
         let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
@@ -243,17 +269,18 @@ impl<'a> Cycle<'a> {
         if below < -1e-12 * size || !(rest <= 1e-7 * size) {
             return Err(DIVERGES.into());
         }
+        let sq_error = dot(&mean, &mean) + covariance.trace();
+        let last = self.exact.program.order.len() as u64;
         let moments = Moments {
             round: u64::MAX,
-            sq_error: dot(&mean, &mean) + covariance.trace(),
+            sq_error,
             mean,
-            covariance: covariance.clone(),
+            covariance,
             sq_error_average: f64::NAN,
-            sq_error_clients: None,
-            lyapunov: None,
+            sq_error_clients: clients,
+            lyapunov: self.exact.lyapunov(&after, last, sq_error),
         };
-        let (theta_variate, variate, variate_pair) = (vec![], vec![], vec![]);
-        Ok((moments, CovarianceBlocks { theta: covariance, theta_variate, variate, variate_pair }))
+        Ok((moments, self.exact.blocks(&after, last + 1)))
     }
 
     /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
@@ -283,25 +310,19 @@ impl<'a> Cycle<'a> {
     }
 }
 
-/// The effort of the moments at rest.
-pub fn effort(program: &Program, facts: &dyn Facts) -> Effort {
-    let cycle = super::effort(program, facts, program.cycle as u64, 0);
-    let (types, _) = super::types::types(program, facts);
-    let vectors = |round: &crate::program::Round, level| {
-        round.state.iter().filter(|own| **own == level).count() as f64
-    };
-    let numbers = |round: &crate::program::Round| {
-        let (server, own) = (vectors(round, Level::Server), vectors(round, Level::Clients));
-        let d = facts.dim() as f64;
-        let (all, own) = (d * (server + types.len() as f64 * own), d * own);
-        all * all / 2.0 + types.len() as f64 * own * own / 2.0
-    };
-    let length = program.rounds.iter().map(numbers).fold(0.0, f64::max);
-    let applied = if length <= DIRECT as f64 { length } else { 120.0 };
-    Effort::new(
-        applied * cycle.products + length.min(DIRECT as f64).powi(3),
-        cycle.bytes / 8.0 + length * length.min(DIRECT as f64 + 40.0),
-    )
+impl Sizes {
+    /// The effort of the moments at rest.
+    pub fn at_rest(&self, cycle: usize) -> Effort {
+        let once = self.effort(cycle as u64, cycle as u64, 0);
+        let length = self.state;
+        let (applied, held) = match length <= DIRECT as f64 {
+            true => (length, 3.0 * length * length),
+            false => (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (KRYLOV as f64 + 5.0) * length),
+        };
+        let solved = length.min(DIRECT as f64).powi(3);
+        let products = cycle as f64 * (self.prepare + applied * self.round) + solved;
+        Effort { products, bytes: once.bytes + 8.0 * held }
+    }
 }
 
 const DIVERGES: &str = "its moments do not come to rest";

@@ -23,7 +23,7 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
                 constants(operation, k, &mut put);
             }
             let read = round.operations.iter().flat_map(Operation::reads);
-            for expression in read.chain(&round.next) {
+            for expression in read.chain(&round.next).chain(&round.ends) {
                 let factors = expression.terms.iter().map(|(_, factor)| factor);
                 for coefficient in factors.chain([&expression.constant]) {
                     coefficient.own(k, program.dimension).iter().for_each(|x| put(*x));
@@ -34,9 +34,10 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
     };
     let (first, type_of) = group_clients(program.clients, own);
     if mixes(program).all(|matrix| interchangeable(matrix, &type_of, &first)) {
-        let count = |place| type_of.iter().filter(|of| **of == place).count() as f64;
-        let each = first.iter().enumerate().map(|(place, first)| (*first, count(place)));
-        return (each.map(|(first, count)| Type { first, count }).collect(), type_of);
+        let mut all: Vec<Type> =
+            first.into_iter().map(|first| Type { first, count: 0.0 }).collect();
+        type_of.iter().for_each(|place| all[*place].count += 1.0);
+        return (all, type_of);
     }
     // Neighbours on a graph: each client is a type.
     let each = |first| Type { first, count: 1.0 };

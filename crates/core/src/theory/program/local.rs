@@ -178,12 +178,6 @@ impl Steps {
         }
         Self { d, same: false, ends, noise }
     }
-
-    /// The same steps without shared noise.
-    pub fn uncoupled(&self) -> Self {
-        let noise = Matrix::zeros(self.noise.rows(), self.noise.cols());
-        Self { noise, ..self.clone() }
-    }
 }
 
 /// y after from y before: e = Π y, the rest unchanged.

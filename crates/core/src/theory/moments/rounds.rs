@@ -1,0 +1,271 @@
+//! The rounds of a built-in algorithm as a program.
+
+use super::{AlgorithmModel, Correction, RunModel};
+use crate::problem::Facts;
+use crate::program::{
+    Coefficient, Each, Expression, Level, Mask, Numbers, Operation, PerClient, Program, Round,
+    Shares, Weights,
+};
+use crate::theory::linear::LocalUpdate;
+
+/// Σ coefficient · atom.
+fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
+    let mut terms: Vec<_> = terms.into_iter().filter(|(_, x)| *x != 0.0).collect();
+    terms.sort_by_key(|(atom, _)| *atom);
+    combination(terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect())
+}
+
+fn combination(terms: Vec<(usize, Coefficient)>) -> Expression {
+    Expression { terms, constant: Coefficient::Number(0.0) }
+}
+
+fn each<T: PartialEq + Copy>(n: usize, of: impl Fn(usize) -> T) -> PerClient<T> {
+    let all: Vec<T> = (0..n).map(of).collect();
+    if all.iter().all(|x| *x == all[0]) { PerClient::All(all[0]) } else { PerClient::Each(all) }
+}
+
+/// The mean of rows by shares.
+fn mean(rows: Expression) -> Operation {
+    Operation::Sum { rows, weights: Weights::Shares(Shares::Shares) }
+}
+
+/// A program, and which atom of the state the control variates of the first run are.
+pub struct BuiltIn {
+    /// The rounds.
+    pub program: Program,
+    /// That atom, from the second round on.
+    pub variates: Option<usize>,
+}
+
+/// The rounds of an algorithm up to this number; the last repeats if step sizes are constant.
+pub fn program(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> BuiltIn {
+    let factor = |t: u64| model.decay.as_ref().map_or(1.0, |factor| factor(t));
+    let number = if model.decay.is_some() { rounds.max(1) } else { 2 };
+    let round = |t: u64| Writing::new(facts, model, t == 0, factor(t)).round();
+    let variates = model.runs[0].keeps().then_some(model.runs.len());
+    let cycle = usize::from(model.decay.is_none());
+    BuiltIn { program: whole(facts, (0..number).map(round).collect(), cycle), variates }
+}
+
+/// The first round and any later one with the first step sizes.
+pub fn constant(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Program {
+    let round = |first| Writing::new(facts, model, first, 1.0).round();
+    whole(facts, vec![round(true), round(false)], 1)
+}
+
+fn whole(facts: &dyn Facts, rounds: Vec<Round>, cycle: usize) -> Program {
+    let (clients, dimension, order) = (facts.clients(), facts.dim(), (0..rounds.len()).collect());
+    Program { clients, dimension, rounds, order, cycle }
+}
+
+impl RunModel<'_> {
+    /// Whether its control variates are kept from round to round.
+    fn keeps(&self) -> bool {
+        matches!(self.correction, Correction::Kept | Correction::KeptFresh)
+    }
+}
+
+/// A round that is being written.
+struct Writing<'a> {
+    model: &'a AlgorithmModel<'a>,
+    n: usize,
+    /// Whether it is the first: all runs begin at θ_0, and variates are 0.
+    first: bool,
+    /// The factor of step sizes.
+    factor: f64,
+    state: Vec<Level>,
+    operations: Vec<Operation>,
+}
+
+impl<'a> Writing<'a> {
+    fn new(facts: &dyn Facts, model: &'a AlgorithmModel<'a>, first: bool, factor: f64) -> Self {
+        let kept = model.runs.iter().filter(|run| run.keeps()).count();
+        let mut state = vec![Level::Server; if first { 1 } else { model.runs.len() }];
+        state.extend(vec![Level::Clients; if first { 0 } else { kept }]);
+        Self { model, n: facts.clients(), first, factor, state, operations: Vec::new() }
+    }
+
+    fn add(&mut self, operation: Operation) -> usize {
+        self.operations.push(operation);
+        self.state.len() + self.operations.len() - 1
+    }
+
+    fn is_part(&self) -> bool {
+        self.model.cohort < self.n
+    }
+
+    /// The mean of the rows of those who take part.
+    fn average(&mut self, rows: Expression) -> usize {
+        let operation = if self.is_part() { Operation::Members { rows } } else { mean(rows) };
+        self.add(operation)
+    }
+
+    /// θ_t of a run, and its variates.
+    fn atoms(&self, run: usize) -> (usize, Option<usize>) {
+        let runs = &self.model.runs;
+        if self.first {
+            return (0, None);
+        }
+        let before = runs[..run].iter().filter(|run| run.keeps()).count();
+        (run, runs[run].keeps().then_some(runs.len() + before))
+    }
+
+    /// The mean of as many oracle calls as local steps, at θ_t.
+    fn calls(&mut self, run: usize, members: bool) -> usize {
+        let (model, n) = (self.model, self.n);
+        let update = |k: usize| (model.runs[run].update)(k);
+        let calls = each(n, |k| update(k).steps * update(k).batch);
+        let draws = (model.common && model.runs.len() > 1).then_some(0);
+        let at = sum([(self.atoms(run).0, 1.0)]);
+        self.add(Operation::Fields { at, calls, members, draws })
+    }
+
+    fn round(mut self) -> Round {
+        let (mut estimates, mut variates) = (Vec::new(), Vec::new());
+        let mut ends = None;
+        for run in 0..self.model.runs.len() {
+            let (estimate, variate, end) = self.run(run);
+            estimates.push(estimate);
+            variates.extend(variate);
+            ends.get_or_insert(end);
+        }
+        // The estimates of all runs, weighted.
+        let mut terms: Vec<(usize, f64)> = Vec::new();
+        for (run, estimate) in self.model.runs.iter().zip(&estimates) {
+            for (atom, coefficient) in &estimate.terms {
+                let Coefficient::Number(x) = coefficient else { continue };
+                match terms.iter_mut().find(|(known, _)| known == atom) {
+                    Some((_, sum)) => *sum += run.weight * x,
+                    None => terms.push((*atom, run.weight * x)),
+                }
+            }
+        }
+        terms.sort_by_key(|(atom, _)| *atom);
+        let terms = terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect();
+        let alone = self.model.runs.len() == 1 && !self.is_part();
+        let ends = ends.filter(|_| alone).map(|end| sum([(end, 1.0)]));
+        let cohort = self.is_part().then_some(self.model.cohort);
+        let next = estimates.into_iter().chain(variates).collect();
+        let Self { state, operations, .. } = self;
+        Round { state, cohort, masks: vec![], operations, next, result: combination(terms), ends }
+    }
+
+    /// The next θ and variates of a run, and the atom of its clients' ends.
+    fn run(&mut self, number: usize) -> (Expression, Option<Expression>, usize) {
+        let model = self.model;
+        let run = &model.runs[number];
+        let update = |k: usize| (run.update)(k);
+        let (theta, own) = self.atoms(number);
+        let mut own_mean = None;
+        let correction = match (run.correction, own) {
+            (Correction::None, _) => None,
+            (Correction::Fresh, _) => {
+                let rows = self.calls(number, false);
+                let all = self.add(mean(sum([(rows, 1.0)])));
+                Some(sum([(rows, -1.0), (all, 1.0)]))
+            }
+            (_, None) => Some(sum([])),
+            // Under a coin the mean of the variates stays 0.
+            (_, Some(own)) if model.coin.is_some() => Some(sum([(own, -1.0)])),
+            (_, Some(own)) => {
+                let all = self.add(mean(sum([(own, 1.0)])));
+                own_mean = Some(all);
+                Some(sum([(own, -1.0), (all, 1.0)]))
+            }
+        };
+        let (n, factor, members) = (self.n, self.factor, self.is_part());
+        let LocalUpdate { proximal, batch, .. } = update(0);
+        let count = match model.coin {
+            Some(_) => PerClient::All(1),
+            None => each(n, |k| update(k).steps),
+        };
+        let ends = self.add(Operation::Steps {
+            start: sum([(theta, 1.0)]),
+            correction,
+            anchor: (proximal != 0.0).then(|| sum([(theta, 1.0)])),
+            step: each(n, |k| factor * update(k).step),
+            count,
+            batch,
+            proximal,
+            members,
+            draws: (model.common && model.runs.len() > 1).then_some(0),
+            coin: model.coin,
+        });
+        let after = self.average(sum([(ends, 1.0)]));
+        let estimate = sum([(theta, 1.0 - run.server_step), (after, run.server_step)]);
+        let rates = |sign: f64| {
+            let rate = |k: usize| match model.coin {
+                Some(p) => sign * p / (factor * update(k).step),
+                None => sign / (factor * update(k).step * update(k).steps as f64),
+            };
+            match each(n, rate) {
+                PerClient::All(x) => Coefficient::Number(x),
+                PerClient::Each(all) => Coefficient::Numbers(Numbers::Clients(all)),
+            }
+        };
+        let learned = match run.correction {
+            Correction::None | Correction::Fresh => return (estimate, None, ends),
+            Correction::KeptFresh => sum([(self.calls(number, members), 1.0)]),
+            Correction::Kept => {
+                // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k); under a coin c_k + (p/γ)(θ̄ − θ_k).
+                let from = if model.coin.is_some() { after } else { theta };
+                let mut terms = vec![(from, rates(1.0)), (ends, rates(-1.0))];
+                terms.extend(own.map(|own| (own, Coefficient::Number(1.0))));
+                terms.extend(own_mean.map(|mean| (mean, Coefficient::Number(-1.0))));
+                terms.sort_by_key(|(atom, _)| *atom);
+                combination(terms)
+            }
+        };
+        let variate = match members {
+            false => learned,
+            true => {
+                let other = own.map_or_else(|| sum([]), |own| sum([(own, 1.0)]));
+                let selected = self.add(Operation::Select { member: learned, other });
+                sum([(selected, 1.0)])
+            }
+        };
+        (estimate, Some(variate), ends)
+    }
+}
+
+/// Under a coin: a round is a local step of all clients, after which they communicate with
+/// probability p. The state is where each client is, and its variate.
+pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: f64) -> BuiltIn {
+    let run = &model.runs[0];
+    let corrected = run.correction != Correction::None;
+    let update = |k: usize| (run.update)(k);
+    let n = facts.clients();
+    let round = |first: bool| {
+        let theta = 0;
+        let own = (corrected && !first).then_some(1);
+        let mut state = vec![if first { Level::Server } else { Level::Clients }];
+        state.extend(own.map(|_| Level::Clients));
+        let base = state.len();
+        let correction = corrected.then(|| own.map_or_else(|| sum([]), |own| sum([(own, -1.0)])));
+        let step = Operation::Steps {
+            start: sum([(theta, 1.0)]),
+            correction,
+            anchor: None,
+            step: each(n, |k| update(k).step),
+            count: PerClient::All(1),
+            batch: update(0).batch,
+            proximal: 0.0,
+            members: false,
+            draws: None,
+            coin: None,
+        };
+        let (ends, all, met) = (base, base + 1, base + 2);
+        let apart = sum([(ends, -1.0), (all, 1.0)]);
+        let meet = Operation::Mask { of: apart, mask: 0, level: Level::Clients };
+        let operations = vec![step, mean(sum([(ends, 1.0)])), meet];
+        let mut next = vec![sum([(ends, 1.0), (met, 1.0)])];
+        let rate = probability / update(0).step;
+        let kept = own.map_or_else(|| sum([(met, rate)]), |own| sum([(own, 1.0), (met, rate)]));
+        next.extend(corrected.then_some(kept));
+        let masks = vec![Mask { probability, each: Each::Row, level: Level::Server }];
+        let (result, ends) = (sum([(all, 1.0)]), Some(next[0].clone()));
+        Round { state, cohort: None, masks, operations, next, result, ends }
+    };
+    let program = whole(facts, vec![round(true), round(false)], 1);
+    BuiltIn { program, variates: corrected.then_some(1) }
+}

@@ -7,11 +7,11 @@ use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Conditions, Schedule, expected_steps};
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::Facts;
-use exactfed_core::program::Traced;
+use exactfed_core::program::{Program, Traced};
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
-use exactfed_core::theory::program::{self as programs, Cycle, ProgramMoments, closes};
+use exactfed_core::theory::program::{Cycle, ProgramMoments, Sizes, closes};
 use std::sync::Arc;
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
@@ -26,6 +26,14 @@ fn fixed_steps(identity: &Identity) -> Option<u64> {
     }
 }
 
+/// The rounds before averaging begins, if the estimate is an average over rounds.
+fn burn_in(identity: &Identity) -> Option<u64> {
+    match identity.algorithm.average() {
+        Average::None => None,
+        Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
+    }
+}
+
 /// The algorithm of a cell on this number of clients. Under random communication the scheme is
 /// the same whatever ends a round. `None` if nothing is known of the algorithm's rounds.
 fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>> {
@@ -37,10 +45,7 @@ fn scheme(identity: &Identity, clients: usize) -> Option<AlgorithmModel<'static>
     };
     let (cohort, copy) = (first.cohort.unwrap_or(clients), components[0].copy);
     let common = components.iter().all(|c| c.copy == copy);
-    let burn_in = match identity.algorithm.average() {
-        Average::None => None,
-        Average::BurnIn(share) => Some((share * identity.rounds as f64) as u64),
-    };
+    let burn_in = burn_in(identity);
     let decay =
         first.decay.map(|decay| -> StepFactor<'static> { Box::new(move |t| decay.factor(t)) });
     let runs = components.into_iter().map(run_model).collect::<Option<_>>()?;
@@ -93,7 +98,7 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
         Ok(program) => program,
         Err(why) => return Some(Err(NoMoments::Unknown(why.clone()))),
     };
-    let cost = programs::stationary_effort(program, &*scenario.instance);
+    let cost = Sizes::new(program, &*scenario.instance).at_rest(program.cycle);
     if !cost.fits() {
         return Some(Err(NoMoments::Costly(cost)));
     }
@@ -132,7 +137,10 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     if let Some(traced) = self::program(prepared.cell, &prepared.scenarios[0]) {
         of_program(traced, &prepared.scenarios[0])?;
         let rows = prepared.recorded.len();
-        let effort = |program: &_| programs::effort(program, facts, identity.rounds, rows);
+        let effort = |program: &Program| {
+            let prepared = program.rounds.len() as u64;
+            Sizes::new(program, facts).effort(prepared, identity.rounds, rows)
+        };
         let one = traced.as_ref().as_ref().map_or_else(|_| Effort::default(), effort);
         return within(one, prepared);
     }
@@ -164,7 +172,8 @@ fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     let facts: &dyn Facts = &*scenario.instance;
     if let Some(program) = self::program(cell, scenario) {
-        let exact = of_program(program, scenario).ok()?;
+        let exact =
+            of_program(program, scenario).ok().filter(|_| burn_in(&cell.identity).is_none())?;
         return exact.coupled(&scenario.start, &cell.identity.recorded()).ok();
     }
     if fixed_steps(&cell.identity).is_some() {
@@ -182,7 +191,8 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
     let facts: &dyn Facts = &*scenario.instance;
     if let Some(program) = self::program(cell, scenario) {
         let exact = of_program(program, scenario)?;
-        let found = exact.at_rounds(&scenario.start, &cell.identity.recorded());
+        let found =
+            exact.at_rounds(&scenario.start, &cell.identity.recorded(), burn_in(&cell.identity));
         return found.map_err(NoMoments::Unknown);
     }
     let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;

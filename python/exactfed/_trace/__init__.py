@@ -68,7 +68,7 @@ class _Tracing:
         seen: dict[Any, int] = {}
         for number in range(1, rounds + 1):
             whole.append(self._round(run))
-            mark = fingerprint(run)
+            mark = fingerprint(run, self.recorder)
             if mark is not None:
                 if mark in seen:
                     self._close(run)

@@ -10,12 +10,14 @@ from ._indices import Members
 from ._masks import Generator, is_mask
 from ._recorder import Recorder
 from ._refusal import refused
-from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression
-from ._symbols import Symbol, is_symbol, lift, numbers, scaled, weighted
+from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero
+from ._symbols import Symbol, is_symbol, lift, numbers, weighted
 
 
 class SymbolicClients:
     """What :class:`exactfed.Clients` is while an algorithm runs."""
+
+    __slots__ = ("_drawn", "_generator", "_recorder", "dim", "n", "rounds")
 
     def __init__(self, recorder: Recorder, rounds: int):
         self._recorder, self._generator = recorder, Generator(recorder)
@@ -116,7 +118,9 @@ class SymbolicClients:
         start = self._point(theta, "theta")
         inputs = {"start": start.expression()}
         if corrections is not None:
-            inputs["correction"] = self._point(corrections, "corrections").expression()
+            of = self._point(corrections, "corrections").expression()
+            if of.terms or not is_zero(of.constant):
+                inputs["correction"] = of
         weight = self._each(0.0 if proximal is None else proximal, "proximal")
         if not isinstance(weight, float):
             raise ValueError("proximal is a number")
@@ -189,14 +193,9 @@ class SymbolicVariates:
         if not np.all(lengths > 0) or not np.all(np.isfinite(lengths)):
             raise ValueError("length is γ H, a finite number above 0")
         factor = 1.0 / (lengths[:, None] if lengths.ndim else float(lengths))
-        learnt = self._own - weighted(self._own, 1.0, None) + scaled(before_less(before, after), factor)
+        learnt = self._own - weighted(self._own, 1.0, None) + (before - after) * factor
         if recorder.cohort is not None:
             of = recorder.select(learnt.expression(), self._own.expression())
             learnt = Symbol(recorder, CLIENTS, of.terms, of.constant)
         self._own = learnt
         return clients.mean(ends)
-
-
-def before_less(before: Symbol, after: Symbol) -> Symbol:
-    """θ_t − θ_k of each client."""
-    return before - after  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ class Unknown(Exception):
     """An object that cannot be compared."""
 
 
-def fingerprint(run: Any) -> Any:
+def fingerprint(run: Any, recorder: Recorder) -> Any:
     """What a suspended generator can read, symbols by their atoms; ``None`` if it is not known.
 
     Where two are equal, what follows is the same: nothing else decides what the algorithm does.
@@ -35,18 +35,20 @@ def fingerprint(run: Any) -> Any:
         return None
     try:
         found: list[Any] = []
-        _Walk(found).visit(run)
+        _Walk(found, recorder).visit(run)
         return tuple(found)
     except Unknown:
         return None
 
 
 class _Walk:
-    def __init__(self, found: list[Any]):
-        self.found, self.places = found, dict[int, int]()
+    def __init__(self, found: list[Any], recorder: Recorder):
+        self.found, self.recorder = found, recorder
+        self.places: dict[int, int] = {}
         self.kept: list[Any] = []
 
     def visit(self, value: Any) -> None:
+        value = self.recorder.known(value)
         kind, put = type(value), self.found.append
         if kind in _PLAIN or isinstance(value, np.generic) and kind is not np.void:
             put((kind, repr(value) if kind is not str else value))

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from exactfed import algorithms
 
 
@@ -384,7 +383,7 @@ def random_algorithm(seed: int) -> Callable[..., Any]:
                 elif what == 5:
                     v.append(0.5 * c[2] * x - 0.5 * y + 0.3 * a)
                 elif what == 6:
-                    z = 0.5 * x
+                    z = 0.5 * x + 0.1 * theta
                     z += 0.3 * y
                     z[int(i[5]) % n] -= a
                     z /= 2.0

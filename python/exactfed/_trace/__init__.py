@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from . import _symbols
+from ._arithmetic import lift
 from ._clients import SymbolicClients
 from ._fingerprint import fingerprint
 from ._recorder import Recorder
 from ._refusal import NotTraced, first_refusal, forget, place_of, refused
 from ._replay import replay
 from ._rounds import SERVER, Array, Expression, Round, Traced, repetition
-from ._symbols import Symbol, lift
 
 __all__ = ["NotTraced", "Traced", "checked", "replay", "trace"]
 
@@ -63,7 +64,9 @@ class _Tracing:
         """The rounds, and how many at their end repeat for ever."""
         forget()
         # The only reference is the algorithm's: what it forgets is no state.
-        run = self._guarded(lambda: self.start(self.clients, Symbol(self.recorder, SERVER, {0: 1.0})))
+        run = self._guarded(
+            lambda: self.start(self.clients, _symbols.Symbol(self.recorder, SERVER, {0: 1.0}))
+        )
         whole: list[Round] = []
         seen: dict[Any, int] = {}
         for number in range(1, rounds + 1):
@@ -84,7 +87,8 @@ class _Tracing:
     def _round(self, run: Any) -> Round:
         result = self._guarded(lambda: self._result(next(run)))
         alive = self.recorder.alive()
-        return self._guarded(lambda: self.recorder.end_round(result, alive))
+        done: Round = self._guarded(lambda: self.recorder.end_round(result, alive))
+        return done
 
     def _result(self, value: Any) -> Expression:
         symbol = lift(self.recorder, value)
@@ -153,7 +157,9 @@ def checked(start: Start, clients: Any, again: Any, theta: Array, rounds: int) -
         try:
             found = np.array(next(run), float)
         except Exception as error:
-            raise NotTraced(f"in round {number} it raises {type(error).__name__}: {error}") from error
+            raise NotTraced(
+                f"in round {number} it raises {type(error).__name__}: {error}"
+            ) from error
         expected = next(same)
         apart = np.max(np.abs(found - expected)) if found.shape == expected.shape else np.inf
         if not apart <= 1e-9 * max(1.0, float(np.max(np.abs(found)))):

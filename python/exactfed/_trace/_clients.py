@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ._arithmetic import lift, numbers, weighted
 from ._indices import Members
 from ._masks import Generator, is_mask
 from ._recorder import Recorder
 from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero
-from ._symbols import Symbol, is_symbol, lift, numbers, weighted
+from ._symbols import Symbol, is_symbol
 
 
 class SymbolicClients:
@@ -67,7 +68,9 @@ class SymbolicClients:
         point = lift(self._recorder, value)
         n, d = self.n, self.dim
         if point.level == MEMBERS or (np.shape(value) not in ((d,), (n, d))):
-            raise ValueError(f"{what} has the shape {np.shape(value)}; expected ({d},) or ({n}, {d})")
+            raise ValueError(
+                f"{what} has the shape {np.shape(value)}; expected ({d},) or ({n}, {d})"
+            )
         return point
 
     def _each(self, value: Any, what: str) -> float | Array:
@@ -161,7 +164,9 @@ class SymbolicClients:
     def mean(self, rows: Any) -> Symbol:
         recorder, lifted = self._recorder, lift(self._recorder, rows)
         if lifted.level != CLIENTS or np.shape(rows) != (self.n, self.dim):
-            raise ValueError(f"rows has the shape {np.shape(rows)}; expected ({self.n}, {self.dim})")
+            raise ValueError(
+                f"rows has the shape {np.shape(rows)}; expected ({self.n}, {self.dim})"
+            )
         if recorder.cohort is None:
             return weighted(lifted, 1.0, None)
         of = recorder.members(lifted.expression())
@@ -180,7 +185,8 @@ class SymbolicVariates:
 
     @property
     def corrections(self) -> Symbol:
-        return weighted(self._own, 1.0, None) - self._own  # type: ignore[no-any-return]
+        out: Symbol = weighted(self._own, 1.0, None) - self._own
+        return out
 
     def learn(self, clients: SymbolicClients, theta: Any, ends: Any, length: Any) -> Symbol:
         recorder = self._recorder

@@ -107,7 +107,7 @@ class _Walk:
         elif kind is types.SimpleNamespace or kind is SymbolicVariates:
             self.visit({k: v for k, v in vars(value).items() if not isinstance(v, _OURS)})
         elif isinstance(value, type):
-            self.type(value)
+            self.class_of(value)
         elif kind in _OURS and kind is not np.random.Generator:
             # Their state ends with the round, or is none.
             if kind in (Members, Masked, Uniform):
@@ -156,7 +156,7 @@ class _Walk:
             self.found.append(name)
             self.visit(names[name])
 
-    def type(self, value: type) -> None:
+    def class_of(self, value: type) -> None:
         self.found.append(id(value))
         module = value.__module__.split(".")[0]
         if module in ("builtins", "numpy", "collections", "exactfed", "typing", "types"):

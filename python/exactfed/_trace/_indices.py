@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ._arithmetic import lift, mixed, multiply, reshape, row_of
 from ._masks import is_mask
 from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER
-from ._symbols import Symbol, is_symbol, lift, mixed, multiply, reshape, row_of
+from ._symbols import Symbol, is_symbol
 
 
 class Members:
@@ -31,7 +32,7 @@ class Members:
         raise refused("the indices of a drawn cohort are asked for: not traced")
 
     __array__ = __iter__ = __index__ = __int__ = __getitem__ = __contains__ = _numbers
-    __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _numbers  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _numbers
     __add__ = __radd__ = __sub__ = __mul__ = __array_ufunc__ = __array_function__ = _numbers
     __hash__ = None  # type: ignore[assignment]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ._arithmetic import add, lift, multiply, numbers
 from ._refusal import refused
 from ._rounds import CLIENTS, SERVER, Mask
-from ._symbols import Symbol, add, is_symbol, lift, multiply, numbers
+from ._symbols import Symbol, is_symbol
 
 _REFUSED = "draws of the algorithm's own other than normal ones and masks are not traced"
 
@@ -115,7 +116,7 @@ class Uniform:
 
     __array__ = __array_function__ = __float__ = __bool__ = __iter__ = __len__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
-    __eq__ = __ne__ = __getitem__ = __neg__ = __pow__ = __getattr__ = _refuse  # type: ignore
+    __eq__ = __ne__ = __getitem__ = __neg__ = __pow__ = __getattr__ = _refuse
 
 
 def _coins(
@@ -151,7 +152,11 @@ class Masked:
 
     def _with(self, offset: Any, scale: Any, boolean: bool = False) -> Masked:
         shape = np.broadcast_shapes(self.shape, np.shape(offset), np.shape(scale))
-        if shape != self.shape and self.shape != () and shape != (self._recorder.n, self._recorder.d):
+        if (
+            shape != self.shape
+            and self.shape != ()
+            and shape != (self._recorder.n, self._recorder.d)
+        ):
             raise refused(f"a random mask of shape {self.shape} times {shape} is not traced")
         out = Masked(self._recorder, self._coins, self.shape, offset, scale, boolean)
         out._round = self._round
@@ -205,7 +210,12 @@ class Masked:
         recorder = self._recorder
         parts = index if type(index) is tuple else (index,)
         column = len(parts) == 2 and parts[0] == slice(None) and parts[1] is None
-        if not column or self.shape != (recorder.n,) or np.ndim(self._scale) or np.ndim(self._offset):
+        if (
+            not column
+            or self.shape != (recorder.n,)
+            or np.ndim(self._scale)
+            or np.ndim(self._offset)
+        ):
             raise refused("parts of a random mask are not traced")
         out = Masked(
             recorder, self._coins, (recorder.n, 1), self._offset, self._scale, self._boolean
@@ -267,7 +277,7 @@ class Masked:
         raise refused("the numbers of a random mask are asked for: not traced")
 
     __array__ = __float__ = __int__ = __index__ = __iter__ = __rtruediv__ = __pow__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rmatmul__ = _refuse  # type: ignore
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rmatmul__ = _refuse
     __and__ = __or__ = __xor__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
@@ -276,14 +286,10 @@ class Masked:
         raise refused(f"the attribute .{name} of a random mask is not traced")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from ._numpy import ufunc_of_symbols
-
-        return ufunc_of_symbols(self._recorder, ufunc, method, inputs, options)
+        return _numpy.ufunc_of_symbols(self._recorder, ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        from ._numpy import function_of_symbols
-
-        return function_of_symbols(self._recorder, function, inputs, options)
+        return _numpy.function_of_symbols(self._recorder, function, inputs, options)
 
 
 def is_mask(value: Any) -> bool:
@@ -294,11 +300,6 @@ def is_mask(value: Any) -> bool:
 def as_symbol(value: Any) -> Any:
     """Masks as the arrays that they are."""
     return value.symbol() if type(value) is Masked else value
-
-
-def mask_times(mask: Masked, other: Any) -> Any:
-    """A mask times what a symbol can be multiplied with."""
-    return mask * other
 
 
 def _product(a: Masked, b: Masked) -> Masked:
@@ -316,7 +317,10 @@ def where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
         if condition.dtype != bool:
             raise refused("np.where of numbers is not traced")
         return add(
-            recorder, multiply(recorder, a, condition * 1.0), multiply(recorder, b, 1.0 - condition), 1.0
+            recorder,
+            multiply(recorder, a, condition * 1.0),
+            multiply(recorder, b, 1.0 - condition),
+            1.0,
         )
     if not mask._boolean:
         raise refused("np.where of numbers is not traced")
@@ -324,3 +328,5 @@ def where(recorder: Any, mask: Any, a: Any, b: Any) -> Any:
     return add(recorder, b, mask.times(difference), 1.0)
 
 
+# They use masks, and masks use them.
+from . import _numpy

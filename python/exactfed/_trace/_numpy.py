@@ -7,15 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._masks import where
-from ._recorder import Recorder
-from ._refusal import refused
-from ._rounds import CLIENTS, SERVER
-from ._symbols import (
-    Symbol,
+from ._arithmetic import (
     add,
     divide,
-    is_symbol,
     lift,
     matmul,
     mixed,
@@ -26,6 +20,11 @@ from ._symbols import (
     total,
     weighted,
 )
+from ._masks import is_mask, where
+from ._recorder import Recorder
+from ._refusal import refused
+from ._rounds import CLIENTS, SERVER
+from ._symbols import Symbol, is_symbol
 
 _WORDS = {
     "absolute": "the absolute value",
@@ -54,7 +53,9 @@ def ufunc_of_symbols(
         one = lift(recorder, values[0])
         return total(one, options.get("axis", 0), options.get("keepdims", False), None, mean=False)
     if method != "__call__" or options:
-        raise refused(f"np.{name} with {method if method != '__call__' else 'options'} is not traced")
+        raise refused(
+            f"np.{name} with {method if method != '__call__' else 'options'} is not traced"
+        )
     made = _call(recorder, ufunc, values)
     if out is None:
         return made
@@ -64,8 +65,6 @@ def ufunc_of_symbols(
 
 
 def _call(recorder: Recorder, ufunc: Any, values: list[Any]) -> Any:
-    from ._masks import is_mask
-
     if any(is_mask(value) for value in values):
         turned = {np.add: "__add__", np.multiply: "__mul__", np.subtract: "__sub__"}
         first = is_mask(values[0])
@@ -79,9 +78,11 @@ def _call(recorder: Recorder, ufunc: Any, values: list[Any]) -> Any:
             return -values[0]
         if ufunc in (np.invert, np.logical_not):
             return ~values[0]
-        raise refused(f"{_WORDS.get(ufunc.__name__, f'np.{ufunc.__name__}')} of a mask is not traced")
+        raise refused(
+            f"{_WORDS.get(ufunc.__name__, f'np.{ufunc.__name__}')} of a mask is not traced"
+        )
     if ufunc is np.add or ufunc is np.subtract:
-        return add(recorder, *values, 1.0 if ufunc is np.add else -1.0)
+        return add(recorder, values[0], values[1], 1.0 if ufunc is np.add else -1.0)
     if ufunc is np.multiply:
         return multiply(recorder, *values)
     if ufunc is np.divide:
@@ -128,7 +129,7 @@ def _like(value: float | None) -> Callable[..., Any]:
 def _full_like(recorder: Recorder, a: Any, fill: Any) -> Symbol:
     if is_symbol(fill) or np.ndim(fill):
         raise refused("np.full_like with an array is not traced")
-    return _like(None)(recorder, a, fill)  # type: ignore[no-any-return]
+    return _like(None)(recorder, a, fill)
 
 
 def _sum(recorder: Recorder, a: Any, axis: Any = None, keepdims: bool = False) -> Symbol:
@@ -182,9 +183,9 @@ def _product(recorder: Recorder, constant: Any, symbol: Any, out: str) -> Symbol
         return None
     if b.level == CLIENTS and len(x) == 1 and x == y[0] and out == y[1]:
         return matmul(recorder, a, b)
-    if b.level == CLIENTS and len(x) == 2 and y[0] in x and y[1] not in x:
-        if out == x.replace(y[0], "") + y[1]:
-            return matmul(recorder, a if x[1] == y[0] else a.T, b)
+    mixes = b.level == CLIENTS and len(x) == 2 and y[0] in x and y[1] not in x
+    if mixes and out == x.replace(y[0], "") + y[1]:
+        return matmul(recorder, a if x[1] == y[0] else a.T, b)
     if b.shape == (recorder.d,) and len(x) == 2 and y in x and out == x.replace(y, ""):
         return matmul(recorder, a if x[1] == y else a.T, b)
     return None
@@ -197,19 +198,18 @@ def _roll(recorder: Recorder, a: Any, shift: Any, axis: Any = None) -> Symbol:
 
 
 def _rows(recorder: Recorder, a: Any, fits: bool) -> Symbol:
-    a = lift(recorder, a)
+    a = lift(recorder, a).read()
     if a.level != SERVER or not fits:
         raise refused("an array of another shape than (d,) or (N, d) is not traced")
     return a.at_level(CLIENTS, (recorder.n, recorder.d))
 
 
 def _broadcast_to(recorder: Recorder, a: Any, shape: Any) -> Symbol:
-    # Whether it follows what it is a view of is not traced: it takes its value now.
     full = (recorder.n, recorder.d)
     if tuple(shape) != full:
         raise refused("an array of another shape than (d,) or (N, d) is not traced")
     a = lift(recorder, a)
-    return a.copy() if a.level == CLIENTS else a.at_level(CLIENTS, full)
+    return a.at_level(CLIENTS, full).view(a)
 
 
 def _tile(recorder: Recorder, a: Any, reps: Any) -> Symbol:

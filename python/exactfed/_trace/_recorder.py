@@ -69,7 +69,7 @@ class Recorder:
         return len(self.operations) - 1
 
     def operate(
-        self, name: str, level: str, inputs: dict[str, Expression], **settings: Any
+        self, name: str, level: str, inputs: dict[str, Expression], /, **settings: Any
     ) -> int:
         """The atom that an operation makes; the same one if it was done in this round before."""
         key: Any = None
@@ -125,7 +125,9 @@ class Recorder:
     def emit_sum(self, atom: int, mean: Any, weights: Array | None) -> tuple[int, Any]:
         """The atom and the factor of Σ (mean · share + weight) row over the clients."""
         if weights is None:
-            made = self.operate("sum", SERVER, {"rows": Expression({atom: 1.0}, 0.0)}, weights="shares")
+            made = self.operate(
+                "sum", SERVER, {"rows": Expression({atom: 1.0}, 0.0)}, weights="shares"
+            )
             return made, mean
         total = weights + mean * self.shares[:, None]
         ratio = total / self.shares[:, None]

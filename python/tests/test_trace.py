@@ -334,6 +334,17 @@ def schedule_in_a_for(c, t, g, H):
         yield t
 
 
+def iterator_of_its_own(c, t, g, H):
+    """A method of what is not seen otherwise."""
+    following = iter([1.0, 1.0, 1.0, 0.5] * 50).__next__
+    left = [0.5, 1.0, 1.0, 1.0] * 50
+    take = left.pop
+    del left
+    while True:
+        t = step(c, t, g * following() * take(), H)
+        yield t
+
+
 def copied_to_zeros(c, t, g, H):
     kept = np.zeros(c.dim)
     while True:
@@ -513,7 +524,7 @@ TRACED = [
     sum_of_rows, closures_and_namespaces, sums_of_many_names, rolled, permuted, zeros_like,
     growing_list, fewer_steps, changes_what_it_yielded, row_view_written, row_view_kept,
     broadcast_view, newaxis_view, stacked, copied_to, chosen_by_a_constant, schedule_in_a_for,
-    alias_of_zeros,
+    iterator_of_its_own,
 ]  # fmt: skip
 REFUSED = {
     buffer: "the numbers of an array are asked for",
@@ -526,6 +537,7 @@ REFUSED = {
     rounded: "astype(float32) rounds",
     whole_numbers: "of type int64 is changed in place",
     default_argument: "not finite",
+    alias_of_zeros: "read under another name",
     state_of_the_module: "two traces have different constants",
     unseeded: "two traces have different constants",
     mean_square: "a product of two arrays",
@@ -599,7 +611,8 @@ def test_rounds_that_repeat_are_traced_once():
     last = traced(OWN["window"], 10_000)
     assert len(last.whole) < 10 and last.cycle == 1
     assert len(traced(OWN["fista"], 100).order) == 100
-    assert len(traced(schedule_in_a_for, 100).whole) == 100
+    for algorithm in (schedule_in_a_for, iterator_of_its_own):
+        assert len(traced(algorithm, 100).whole) == 100
 
 
 def test_state_that_nothing_reads_is_dropped():

@@ -18,7 +18,8 @@ from ._recorder import Recorder
 from ._symbols import Symbol
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
-_OPAQUE = (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, np.ufunc)
+_OPAQUE = (types.ModuleType, types.CodeType, types.FrameType, np.ufunc)
+_NATIVE = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
 _OURS = (Recorder, SymbolicClients, Generator, Members, Masked, Uniform, np.random.Generator)
 
 
@@ -41,6 +42,11 @@ def fingerprint(run: Any, recorder: Recorder) -> Any:
         return None
 
 
+def _is_native(kind: Any) -> bool:
+    """Whether a class is not written in Python: its objects may have a state that is not seen."""
+    return any(isinstance(part, _NATIVE) for part in vars(kind).values())
+
+
 class _Walk:
     def __init__(self, found: list[Any], recorder: Recorder):
         self.found, self.recorder = found, recorder
@@ -55,6 +61,10 @@ class _Walk:
             return
         if kind in _OPAQUE or value is np or isinstance(value, _OPAQUE):
             put(id(value) if kind is not types.FrameType else "frame")
+            return
+        if kind is types.BuiltinMethodType:
+            self.found.append(value.__name__)
+            self.visit(value.__self__)
             return
         place = self.places.get(id(value))
         put((kind, place))
@@ -168,9 +178,7 @@ class _Walk:
 
     def instance(self, kind: type, value: Any) -> None:
         """An object of a class in Python: its attributes."""
-        if type(kind) is not type or not all(
-            base is object or base.__flags__ & 1 << 9 for base in kind.__mro__
-        ):
+        if type(kind) is not type or any(map(_is_native, kind.__mro__[:-1])):
             raise Unknown
         self.visit(kind)
         self.visit(dict(getattr(value, "__dict__", {})))

@@ -129,7 +129,8 @@ def _like(value: float | None) -> Callable[..., Any]:
 def _full_like(recorder: Recorder, a: Any, fill: Any) -> Symbol:
     if is_symbol(fill) or np.ndim(fill):
         raise refused("np.full_like with an array is not traced")
-    return _like(None)(recorder, a, fill)
+    out: Symbol = _like(None)(recorder, a, fill)
+    return out
 
 
 def _sum(recorder: Recorder, a: Any, axis: Any = None, keepdims: bool = False) -> Symbol:
@@ -198,18 +199,18 @@ def _roll(recorder: Recorder, a: Any, shift: Any, axis: Any = None) -> Symbol:
 
 
 def _rows(recorder: Recorder, a: Any, fits: bool) -> Symbol:
-    a = lift(recorder, a).read()
-    if a.level != SERVER or not fits:
+    of = lift(recorder, a)
+    if of.level != SERVER or not fits:
         raise refused("an array of another shape than (d,) or (N, d) is not traced")
-    return a.at_level(CLIENTS, (recorder.n, recorder.d))
+    return of.at_level(CLIENTS, (recorder.n, recorder.d))
 
 
 def _broadcast_to(recorder: Recorder, a: Any, shape: Any) -> Symbol:
     full = (recorder.n, recorder.d)
     if tuple(shape) != full:
         raise refused("an array of another shape than (d,) or (N, d) is not traced")
-    a = lift(recorder, a)
-    return a.at_level(CLIENTS, full).view(a)
+    of = lift(recorder, a)
+    return of.at_level(CLIENTS, full).view(of)
 
 
 def _tile(recorder: Recorder, a: Any, reps: Any) -> Symbol:

@@ -92,7 +92,7 @@ class _Tracing:
 
     def _result(self, value: Any) -> Expression:
         symbol = lift(self.recorder, value)
-        if symbol.shape != (self.recorder.d,) and symbol.level != SERVER:
+        if symbol.shape != (self.recorder.d,) or symbol.level != SERVER:
             raise refused("an algorithm yields θ, of shape (d,)")
         return symbol.expression()
 

@@ -78,7 +78,8 @@ def _operation(
     out: Any
     if name == "steps":
         out = clients.local_steps(
-            of("start", _level(operation, "start", traced)),
+            # A row of each client: the draws and the numbers are those of one vector for all.
+            of("start", "clients"),
             settings["step"],
             settings["count"],
             of("correction", "clients"),
@@ -106,8 +107,3 @@ def _operation(
     else:
         out = drawn["mask", settings["mask"]] * of("of", level)
     return np.asarray(out, float)
-
-
-def _level(operation: Operation, name: str, traced: Traced) -> str:
-    # A row of each client stands for a vector of all: the draws and the arithmetic are the same.
-    return "clients"

@@ -1,0 +1,207 @@
+"""The clients that an algorithm receives while it is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._arithmetic import lift, numbers, weighted
+from ._indices import Members
+from ._masks import Generator, is_mask
+from ._recorder import Recorder
+from ._refusal import refused
+from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero
+from ._symbols import Symbol, is_symbol
+
+
+class SymbolicClients:
+    """What :class:`exactfed.Clients` is while an algorithm runs."""
+
+    __slots__ = ("_drawn", "_generator", "_recorder", "dim", "n", "rounds")
+
+    def __init__(self, recorder: Recorder, rounds: int):
+        self._recorder, self._generator = recorder, Generator(recorder)
+        self.rounds, self.n, self.dim = rounds, recorder.n, recorder.d
+        self._drawn = False
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def shares(self) -> Array:
+        return self._recorder.shares.copy()
+
+    @property
+    def members(self) -> Any:
+        size = self._recorder.cohort
+        return np.arange(self.n) if size is None else Members(self._recorder, size)
+
+    @property
+    def rng(self) -> Generator:
+        if not self._drawn:
+            self._drawn = True
+            self._recorder.draw("generator")
+        return self._generator
+
+    def cohort(self, size: int) -> Any:
+        recorder = self._recorder
+        if is_symbol(size) or is_mask(size):
+            raise refused("the size of a cohort depends on θ")
+        if not 1 <= size <= self.n:
+            raise ValueError(f"a cohort has from 1 to {self.n} clients, not {size}")
+        if recorder.cohort is not None:
+            raise refused("two cohorts in a round are not traced")
+        if size == self.n:
+            recorder.draw("cohort", size=self.n)
+            return np.arange(self.n)
+        if not recorder.equal:
+            raise refused("a cohort of clients with unequal shares is not traced")
+        recorder.draw("cohort", size=int(size))
+        recorder.cohort = int(size)
+        return Members(recorder, int(size))
+
+    def charge(self, communications: int = 1, *, vectors: int = 0, bytes: Any = None) -> None:
+        """Costs are no part of the rounds."""
+
+    def _point(self, value: Any, what: str) -> Symbol:
+        point = lift(self._recorder, value)
+        n, d = self.n, self.dim
+        if point.level == MEMBERS or (np.shape(value) not in ((d,), (n, d))):
+            raise ValueError(
+                f"{what} has the shape {np.shape(value)}; expected ({d},) or ({n}, {d})"
+            )
+        return point
+
+    def _each(self, value: Any, what: str) -> float | Array:
+        """A number, or one of each client."""
+        if is_symbol(self._recorder.known(value)) or is_mask(value):
+            raise refused(f"{what} depends on θ, which is not linear")
+        array = numbers(value)
+        if array.shape not in ((), (1,), (self.n,)):
+            raise ValueError(f"{what} has the shape {array.shape}")
+        return float(array.flat[0]) if np.all(array == array.flat[0]) else array
+
+    def _counts(self, value: Any, what: str) -> Any:
+        counts = self._each(value, what)
+        if np.any(np.asarray(counts) < 1) or np.any(np.asarray(counts) % 1):
+            raise ValueError(f"{what} is a whole number of 1 or more")
+        return int(counts) if isinstance(counts, float) else counts.astype(np.int64)
+
+    def _output(self, out: Any, *others: Any) -> Any:
+        out = self._recorder.known(out)
+        if out is None:
+            return None
+        if any(out is self._recorder.known(other) for other in others):
+            raise ValueError("out must be writable, and another array than the arguments")
+        if np.shape(out) != (self.n, self.dim):
+            raise ValueError(f"out has the shape {np.shape(out)}")
+        return out
+
+    def _written(self, out: Any, of: Expression) -> Symbol:
+        rows = Symbol(self._recorder, CLIENTS, of.terms, of.constant)
+        if out is None:
+            return rows
+        return out.write(rows) if is_symbol(out) else self._recorder.redirect(out, rows)
+
+    def local_steps(
+        self,
+        theta: Any,
+        gamma: Any,
+        H: Any,
+        corrections: Any = None,
+        *,
+        batch: int = 1,
+        proximal: Any = None,
+        anchor: Any = None,
+        out: Any = None,
+    ) -> Symbol:
+        recorder = self._recorder
+        out = self._output(out, theta, corrections, anchor)
+        start = self._point(theta, "theta")
+        inputs = {"start": start.expression()}
+        if corrections is not None:
+            of = self._point(corrections, "corrections").expression()
+            if of.terms or not is_zero(of.constant):
+                inputs["correction"] = of
+        weight = self._each(0.0 if proximal is None else proximal, "proximal")
+        if not isinstance(weight, float):
+            raise ValueError("proximal is a number")
+        if weight != 0.0:
+            if anchor is None and start.level == CLIENTS:
+                raise ValueError("a proximal term needs an anchor where theta has a row per client")
+            pulled = start if anchor is None else self._point(anchor, "anchor")
+            if pulled.level != SERVER:
+                raise ValueError("anchor has a row per client")
+            inputs["anchor"] = pulled.expression()
+        drawn = recorder.cohort is not None
+        settings = {
+            "step": self._each(gamma, "gamma"),
+            "count": self._counts(H, "H"),
+            "batch": self._counts(batch, "batch"),
+            "proximal": weight,
+            "members": drawn,
+        }
+        atom = recorder.operate("steps", CLIENTS, inputs, **settings)
+        ends = Expression({atom: 1.0}, 0.0)
+        return self._written(out, recorder.select(ends, inputs["start"]) if drawn else ends)
+
+    def fields(self, theta: Any, calls: Any = 1, *, out: Any = None) -> Symbol:
+        recorder = self._recorder
+        out = self._output(out, theta)
+        drawn = recorder.cohort is not None
+        inputs = {"at": self._point(theta, "theta").expression()}
+        if np.ndim(calls):
+            raise ValueError("calls is a whole number of 1 or more")
+        counts = self._counts(calls, "calls")
+        atom = recorder.operate("fields", CLIENTS, inputs, calls=counts, members=drawn)
+        fields = Expression({atom: 1.0}, 0.0)
+        if drawn:
+            other = lift(recorder, 0.0 if out is None else out).expression()
+            fields = recorder.select(fields, other)
+        return self._written(out, fields)
+
+    def mean(self, rows: Any) -> Symbol:
+        recorder, lifted = self._recorder, lift(self._recorder, rows)
+        if lifted.level != CLIENTS or np.shape(rows) != (self.n, self.dim):
+            raise ValueError(
+                f"rows has the shape {np.shape(rows)}; expected ({self.n}, {self.dim})"
+            )
+        if recorder.cohort is None:
+            return weighted(lifted, 1.0, None)
+        of = recorder.members(lifted.expression())
+        return Symbol(recorder, SERVER, of.terms, of.constant)
+
+    def control_variates(self) -> SymbolicVariates:
+        return SymbolicVariates(self)
+
+
+class SymbolicVariates:
+    """What control variates are: c_k ← c_k − c̄ + (θ_t − θ_k)/(γH), ξ_k = c̄ − c_k."""
+
+    def __init__(self, clients: SymbolicClients):
+        self._recorder = clients._recorder
+        self._own = Symbol(self._recorder, CLIENTS, {})
+
+    @property
+    def corrections(self) -> Symbol:
+        out: Symbol = weighted(self._own, 1.0, None) - self._own
+        return out
+
+    def learn(self, clients: SymbolicClients, theta: Any, ends: Any, length: Any) -> Symbol:
+        recorder = self._recorder
+        if clients._recorder is not recorder:
+            raise ValueError("the control variates are those of other clients")
+        before, after = clients._point(theta, "theta"), clients._point(ends, "ends")
+        if before.level != SERVER or after.level != CLIENTS:
+            raise ValueError("theta must have the shape (d,), and ends (N, d)")
+        lengths = np.asarray(clients._each(length, "length"))
+        if not np.all(lengths > 0) or not np.all(np.isfinite(lengths)):
+            raise ValueError("length is γ H, a finite number above 0")
+        factor = 1.0 / (lengths[:, None] if lengths.ndim else float(lengths))
+        learnt = self._own - weighted(self._own, 1.0, None) + (before - after) * factor
+        if recorder.cohort is not None:
+            of = recorder.select(learnt.expression(), self._own.expression())
+            learnt = Symbol(recorder, CLIENTS, of.terms, of.constant)
+        self._own = learnt
+        return clients.mean(ends)

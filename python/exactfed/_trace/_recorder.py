@@ -1,0 +1,238 @@
+"""What happens in a round that is traced."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._refusal import refused
+from ._rounds import (
+    CLIENTS,
+    MEMBERS,
+    SERVER,
+    Array,
+    Expression,
+    Mask,
+    Operation,
+    Round,
+    is_zero,
+    setting_key,
+)
+
+if TYPE_CHECKING:
+    from ._symbols import Symbol
+
+#: Operations that draw: each time something else comes out.
+_RANDOM = ("steps", "fields", "normal")
+
+
+class Recorder:
+    """Collects the operations of a round, and cuts the trace at its end.
+
+    No names or frames are looked at to find the state of an algorithm: the symbols that Python
+    keeps alive after a round are all that later rounds can read.
+    """
+
+    def __init__(self, n: int, d: int, shares: Array | None):
+        self.n, self.d = n, d
+        self.equal = shares is None or bool(np.all(shares == shares[0]))
+        self.shares = np.full(n, 1.0 / n) if shares is None else np.array(shares, float)
+        self.live: list[weakref.ref[Symbol]] = []
+        #: Arrays that were changed in place by a symbol, the symbol, and what was in them.
+        self.changed: list[tuple[weakref.ref[Any], Symbol, Any]] = []
+        self.number, self.clock = 1, 0
+        self._begin([SERVER])
+
+    def _begin(self, levels: list[str]) -> None:
+        self.levels, self.state = levels, len(levels)
+        self.operations: list[Operation] = []
+        self.cohort: int | None = None
+        self.masks: list[Mask] = []
+        #: Masks on which an atom depends, and those that it is multiplied with entry by entry.
+        self.depends: dict[int, frozenset[int]] = {}
+        self.masked: dict[int, frozenset[int]] = {}
+        self.selects: dict[int, tuple[Expression, Expression]] = {}
+        self._same: dict[Any, int] = {}
+
+    def tick(self) -> int:
+        """A number that grows."""
+        self.clock += 1
+        return self.clock
+
+    def draw(self, name: str, **settings: Any) -> int:
+        """Note a draw of the algorithm's own, for the replay; its number in the round."""
+        self.operations.append(Operation(name, None, {}, settings))
+        return len(self.operations) - 1
+
+    def operate(
+        self, name: str, level: str, inputs: dict[str, Expression], /, **settings: Any
+    ) -> int:
+        """The atom that an operation makes; the same one if it was done in this round before."""
+        key: Any = None
+        if name not in _RANDOM:
+            of = tuple(expression.key() for expression in inputs.values())
+            key = name, level, of, setting_key(settings)
+            if key in self._same:
+                return self._same[key]
+        atom = len(self.levels)
+        self.levels.append(level)
+        if self.masks:
+            terms = {atom for of in inputs.values() for atom in of.terms}
+            self.depends[atom] = frozenset().union(*(self.depends.get(a, ()) for a in terms))
+        self.operations.append(Operation(name, atom, inputs, settings))
+        if key is not None:
+            self._same[key] = atom
+        return atom
+
+    def select(self, member: Expression, other: Expression) -> Expression:
+        """Rows of the members, and those of the other clients."""
+        member, other = self.side(member, 0), self.side(other, 1)
+        if member.key() == other.key():
+            return member
+        atom = self.operate("select", CLIENTS, {"member": member, "other": other})
+        self.selects[atom] = (member, other)
+        return Expression({atom: 1.0}, 0.0)
+
+    def side(self, of: Expression, side: int) -> Expression:
+        """An expression where only members (0) or only others (1) are looked at."""
+        if not any(atom in self.selects for atom in of.terms):
+            return of
+        terms: dict[int, Any] = {}
+        constant = of.constant
+        for atom, factor in of.terms.items():
+            inner = self.selects.get(atom)
+            parts = {atom: 1.0} if inner is None else inner[side].terms
+            for part, weight in parts.items():
+                product = factor * weight
+                terms[part] = terms[part] + product if part in terms else product
+            if inner is not None:
+                constant = constant + factor * inner[side].constant
+        return Expression({a: c for a, c in terms.items() if not is_zero(c)}, constant)
+
+    def members(self, rows: Expression) -> Expression:
+        """The mean of the rows of the members."""
+        rows = self.side(rows, 0)
+        plain = all(self.levels[atom] == SERVER for atom in rows.terms)
+        if plain and all(np.ndim(c) < 2 for c in (*rows.terms.values(), rows.constant)):
+            return rows
+        atom = self.operate("members", SERVER, {"rows": rows})
+        return Expression({atom: 1.0}, 0.0)
+
+    def emit_sum(self, atom: int, mean: Any, weights: Array | None) -> tuple[int, Any]:
+        """The atom and the factor of Σ (mean · share + weight) row over the clients."""
+        if weights is None:
+            made = self.operate(
+                "sum", SERVER, {"rows": Expression({atom: 1.0}, 0.0)}, weights="shares"
+            )
+            return made, mean
+        total = weights + mean * self.shares[:, None]
+        ratio = total / self.shares[:, None]
+        spread = np.ptp(ratio, axis=0)
+        if np.all(spread <= 4e-15 * np.abs(ratio).max(axis=0)):
+            factor = total.sum(axis=0)
+            return self.emit_sum(atom, float(factor[0]) if len(factor) == 1 else factor, None)
+        if total.shape[1] > 1 and not np.all(total == total[:, :1]):
+            rows = Expression({atom: total}, 0.0)
+            return self.operate("sum", SERVER, {"rows": rows}, weights=np.ones(self.n)), 1.0
+        column, factor = total[:, 0], 1.0
+        if np.count_nonzero(column) == 1:
+            factor = float(column.sum())
+            column = (column != 0.0).astype(float)
+        rows = Expression({atom: 1.0}, 0.0)
+        return self.operate("sum", SERVER, {"rows": rows}, weights=np.array(column)), factor
+
+    def multiplied(self, of: Expression, mask: int) -> Expression:
+        """An expression times a mask: what is masked by it already stays."""
+        done = {a: c for a, c in of.terms.items() if mask in self.masked.get(a, ())}
+        rest = Expression({a: c for a, c in of.terms.items() if a not in done}, of.constant)
+        seen = frozenset().union(*(self.depends.get(a, frozenset()) for a in of.terms))
+        if any(mask in self.depends.get(a, ()) for a in rest.terms):
+            raise refused("what a mask has changed is multiplied with the mask again: not traced")
+        if seen - {mask}:
+            raise refused("products of two random masks are not traced")
+        if not rest.terms and is_zero(rest.constant):
+            return of
+        level = self.masks[mask].level
+        atom = self.operate("mask", level, {"of": rest}, mask=mask)
+        self.depends[atom] = seen | {mask}
+        self.masked[atom] = frozenset({mask})
+        return Expression({**done, atom: 1.0}, 0.0)
+
+    def known(self, value: Any) -> Any:
+        """The symbol that an array became when it was changed in place."""
+        if isinstance(value, np.ndarray):
+            for array, symbol, _ in self.changed:
+                if array() is value:
+                    return symbol
+        return value
+
+    def redirect(self, target: Any, symbol: Symbol) -> Symbol:
+        """``target op= symbol``: the array's name becomes the symbol.
+
+        Other names of the array, and views of it, find it full of what is no number.
+        """
+        if target.dtype != np.float64:
+            raise refused(f"an array of type {target.dtype} is changed in place by θ: not traced")
+        if target.shape not in ((self.d,), (self.n, self.d)):
+            raise refused(f"an array of shape {target.shape} is changed in place by θ: not traced")
+        if len(target.shape) < symbol.ndim and self.n > 1:
+            raise refused(f"{symbol.shape} does not fit into an array of shape {target.shape}")
+        level = SERVER if target.shape == (self.d,) else CLIENTS
+        new = symbol.at_level(level, target.shape)
+        before = target.copy()
+        target[...] = np.nan
+        self.changed.append((weakref.ref(target), new, before))
+        return new
+
+    def restore(self) -> None:
+        """Give arrays that were changed in place the numbers that they had."""
+        for array, _, before in reversed(self.changed):
+            target = array()
+            if target is not None:
+                target[...] = before
+
+    def end_round(self, result: Expression, alive: Sequence[Symbol]) -> Round:
+        """The program of the round; symbols become the state of the next one."""
+        found: dict[Any, int] = {}
+        after: list[Expression] = []
+        levels: list[str] = []
+        cut: list[tuple[Symbol, int]] = []
+        # By the place of the last write within its round, then by age: the same from round to
+        # round in a fixed pattern.
+        for symbol in sorted(alive, key=lambda s: (s.written[1], -s.written[0])):
+            if symbol.level == MEMBERS:
+                symbol.expire()
+                continue
+            of = symbol.expression()
+            if not of.terms:
+                continue
+            key = symbol.level, of.key()
+            if key not in found:
+                found[key] = len(after)
+                after.append(of)
+                levels.append(symbol.level)
+            cut.append((symbol, found[key]))
+        done = Round(
+            self.state, self.levels, self.operations, after, levels, result, self.cohort, self.masks
+        )
+        self.number += 1
+        self.clock = 0
+        self._begin(list(levels))
+        for symbol, index in cut:
+            symbol.become(index)
+        return done
+
+    def alive(self) -> list[Symbol]:
+        """The symbols that can still be read, views apart: they follow what they are views of."""
+        self.changed = [entry for entry in self.changed if entry[0]() is not None]
+        found = [symbol for ref in self.live if (symbol := ref()) is not None]
+        self.live = [weakref.ref(symbol) for symbol in found]
+        for symbol in found:
+            # References: the view's own, and the list and the names here.
+            if symbol.base is not None and sys.getrefcount(symbol.base) <= 3:
+                symbol.detach()
+        return [symbol for symbol in found if symbol.base is None]

@@ -1,0 +1,399 @@
+"""Algorithms as users write them: linear ones, for tests of tracing and of exact errors.
+
+``OWN`` has those that are traced, by name, ``COHORTS`` and ``DRAWS`` those with cohorts and with
+draws of their own. :func:`random_algorithm` makes others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from exactfed import algorithms
+
+
+def fedavg(clients, theta, gamma, H):
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma, H))
+        yield theta
+
+
+def scaffold(clients, theta, gamma, H):
+    variates = clients.control_variates()
+    while True:
+        ends = clients.local_steps(theta, gamma, H, variates.corrections)
+        theta = variates.learn(clients, theta, ends, gamma * H)
+        yield theta
+
+
+def fedprox(clients, theta, gamma, H):
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma, H, proximal=0.5))
+        yield theta
+
+
+def client_momentum(clients, theta, gamma, H):
+    """Momentum inside the local steps; clients keep their velocities."""
+    velocity = np.zeros((clients.n, clients.dim))
+    while True:
+        rows = theta + np.zeros((clients.n, clients.dim))
+        for _ in range(H):
+            velocity = 0.5 * velocity + (rows - clients.local_steps(rows, gamma, 1))
+            rows = rows - velocity
+        theta = clients.mean(rows)
+        yield theta
+
+
+def decaying_server(clients, theta, gamma, H):
+    number = 0
+    while True:
+        change = clients.mean(clients.local_steps(theta, gamma, H)) - theta
+        theta = theta + (1 + number / 3) ** -0.6 * change
+        number += 1
+        yield theta
+
+
+def decaying_local(clients, theta, gamma, H):
+    number = 0
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma / (1 + number / 3), H))
+        number += 1
+        yield theta
+
+
+def fedlin(clients, theta, gamma, H):
+    """Two communications in a round."""
+    while True:
+        fields = clients.fields(theta, calls=H)
+        ends = clients.local_steps(theta, gamma, H, clients.mean(fields) - fields)
+        theta = clients.mean(ends)
+        yield theta
+
+
+def nesterov(clients, theta, gamma, H):
+    previous = theta
+    while True:
+        ahead = theta + 0.6 * (theta - previous)
+        previous = theta
+        theta = clients.mean(clients.local_steps(ahead, gamma, H))
+        yield theta
+
+
+def fista(clients, theta, gamma, H):
+    """Every round has another coefficient."""
+    previous, a = theta, 1.0
+    while True:
+        a, last = (1 + np.sqrt(1 + 4 * a * a)) / 2, a
+        ahead = theta + (last - 1) / a * (theta - previous)
+        previous, theta = theta, clients.mean(clients.local_steps(ahead, gamma, H))
+        yield theta
+
+
+def _ring(n):
+    out = np.zeros((n, n))
+    for k in range(n):
+        out[k, [k, (k + 1) % n, (k - 1) % n]] = 1 / 3
+    return out
+
+
+def gossip(clients, theta, gamma, H):
+    ring = _ring(clients.n)
+    rows = theta + np.zeros((clients.n, clients.dim))
+    while True:
+        rows = ring @ clients.local_steps(rows, gamma, H)
+        yield clients.mean(rows)
+
+
+def gradient_tracking(clients, theta, gamma, H):
+    ring = _ring(clients.n)
+    rows = theta + np.zeros((clients.n, clients.dim))
+    fields = clients.fields(rows)
+    tracker = fields
+    while True:
+        rows = ring @ (rows - gamma * tracker)
+        new = clients.fields(rows)
+        tracker = ring @ tracker + new - fields
+        fields = new
+        yield clients.mean(rows)
+
+
+def lazy_averaging(clients, theta, gamma, H):
+    """Every client moves to the mean by a part."""
+    rows = theta + np.zeros((clients.n, clients.dim))
+    while True:
+        ends = clients.local_steps(rows, gamma, H)
+        rows = 0.6 * ends + 0.4 * clients.mean(ends)
+        yield clients.mean(rows)
+
+
+def svrg(clients, theta, gamma, H):
+    """An anchor that is refreshed every three rounds."""
+    number = 0
+    while True:
+        if number % 3 == 0:
+            anchor = theta
+            at_anchor = clients.fields(anchor, calls=4)
+            whole = clients.mean(at_anchor)
+        ends = clients.local_steps(theta, gamma, H, whole - at_anchor, proximal=0.2, anchor=anchor)
+        theta = clients.mean(ends)
+        number = (number + 1) % 3
+        yield theta
+
+
+class Window:
+    """The mean of the last three means, in an object with a deque."""
+
+    def __init__(self, clients, theta, gamma, H):
+        self.clients, self.gamma, self.steps = clients, gamma, H
+        self.past = deque([theta], maxlen=3)
+
+    def round(self):
+        theta = sum(self.past) / len(self.past)
+        ends = self.clients.local_steps(theta, self.gamma, self.steps)
+        self.past.append(self.clients.mean(ends))
+        return self.past[-1]
+
+
+def window(clients, theta, gamma, H):
+    of = Window(clients, theta, gamma, H)
+    while True:
+        yield of.round()
+
+
+def averaged(clients, theta, gamma, H):
+    """The average of Polyak and Ruppert inside the algorithm."""
+    mean, number = theta, 0
+    while True:
+        theta = clients.mean(clients.local_steps(theta, gamma, H))
+        number += 1
+        mean = mean + (theta - mean) / number
+        yield mean
+
+
+def bias_corrected(clients, theta, gamma, H):
+    """The first moment of Adam, in place."""
+    first, number = np.zeros(clients.dim), 0
+    while True:
+        number += 1
+        first *= 0.7
+        first += 0.3 * (clients.mean(clients.local_steps(theta, gamma, H)) - theta)
+        theta = theta + first / (1 - 0.7**number)
+        yield theta
+
+
+def unequal_work(clients, theta, gamma, H):
+    """Clients with other numbers of steps, of the same length in all."""
+    steps = 1 + np.arange(clients.n) % 3
+    while True:
+        ends = clients.local_steps(theta, gamma / steps, steps)
+        theta = theta + (clients.shares[:, None] * (ends - theta)).sum(axis=0)
+        yield theta
+
+
+def mime_lite(clients, theta, gamma, H):
+    """The server's momentum inside the local steps."""
+    momentum = np.zeros(clients.dim)
+    while True:
+        fields = clients.mean(clients.fields(theta, calls=2))
+        ends = clients.local_steps(theta, gamma * 0.4, H, 1.5 * momentum)
+        momentum = 0.6 * momentum + 0.4 * fields
+        theta = clients.mean(ends)
+        yield theta
+
+
+def preconditioned(clients, theta, gamma, H):
+    """A constant matrix and constant scales of the coordinates."""
+    d = clients.dim
+    scale, turn = np.linspace(0.5, 1.5, d), np.eye(d) + 0.1 * np.arange(d * d).reshape(d, d)
+    while True:
+        change = clients.mean(clients.local_steps(theta, gamma, H)) - theta
+        theta = theta + scale * (change @ turn)
+        yield theta
+
+
+def only_arrays(clients, theta, gamma, H):
+    while True:
+        if not isinstance(theta, np.ndarray):
+            theta = 0.0 * theta
+        theta = clients.mean(clients.local_steps(theta, gamma, H))
+        yield theta
+
+
+def _shipped(of: Any, **keys: Any) -> Callable[..., Any]:
+    return lambda clients, theta, gamma, H: of.function(clients, theta, gamma, H, **keys)
+
+
+OWN: dict[str, Callable[..., Any]] = {
+    "FedAvgM": _shipped(algorithms.fedavgm, momentum=0.7),
+    "FedDyn": _shipped(algorithms.feddyn, alpha=0.8),
+    "Scaffold with momentum": _shipped(algorithms.scaffold_momentum, momentum=0.5),
+    **{
+        of.__name__: of
+        for of in (
+            fedavg, scaffold, fedprox, client_momentum, decaying_server, decaying_local, fedlin,
+            nesterov, fista, gossip, gradient_tracking, lazy_averaging, svrg, window, averaged,
+            bias_corrected, unequal_work, mime_lite, preconditioned, only_arrays,
+        )
+    },
+}  # fmt: skip
+
+
+def cohort_fedavg(clients, theta, gamma, H):
+    while True:
+        clients.cohort(3)
+        theta = clients.mean(clients.local_steps(theta, gamma, H))
+        yield theta
+
+
+def cohort_scaffold(clients, theta, gamma, H):
+    variates = clients.control_variates()
+    while True:
+        clients.cohort(3)
+        ends = clients.local_steps(theta, gamma, H, variates.corrections)
+        theta = variates.learn(clients, theta, ends, gamma * H)
+        yield theta
+
+
+def cohort_table(clients, theta, gamma, H):
+    """Members write their rows of a table of fields, as in SAGA."""
+    table = clients.fields(theta)
+    while True:
+        members = clients.cohort(3)
+        new = clients.fields(theta)
+        change = (new[members] - table[members]).sum(axis=0) / len(members)
+        theta = theta - gamma * (change + clients.shares @ table)
+        table[members] = new[members]
+        yield theta
+
+
+def cohort_buffers(clients, theta, gamma, H):
+    """Buffers that the clients write, of which those that are not drawn keep their rows."""
+    fields = np.zeros((clients.n, clients.dim))
+    ends = None
+    while True:
+        clients.cohort(2)
+        fields = clients.fields(theta, out=fields)
+        ends = clients.local_steps(theta, gamma, H, out=ends)
+        theta = clients.mean(ends) - 0.1 * fields.mean(axis=0)
+        yield theta
+
+
+COHORTS = {of.__name__: of for of in (cohort_fedavg, cohort_scaffold, cohort_table, cohort_buffers)}
+
+
+def private(clients, theta, gamma, H):
+    """Noise for privacy, at the server and of each client."""
+    while True:
+        ends = clients.local_steps(theta, gamma, H)
+        ends = ends + 0.2 * clients.rng.standard_normal((clients.n, clients.dim))
+        theta = clients.mean(ends) + clients.rng.normal(0.1, 0.3, clients.dim)
+        yield theta
+
+
+def random_sparsification(clients, theta, gamma, H):
+    """Each client sends each coordinate with probability 1/4, divided by it, and feeds back."""
+    memory = np.zeros((clients.n, clients.dim))
+    while True:
+        change = clients.local_steps(theta, gamma, H) - theta + memory
+        mask = clients.rng.random((clients.n, clients.dim)) < 0.25
+        sent = change * mask
+        memory = change - sent
+        theta = theta + clients.mean(sent)
+        yield theta
+
+
+def random_participation(clients, theta, gamma, H):
+    """Each client takes part with probability 0.6, one coin each."""
+    while True:
+        ends = clients.local_steps(theta, gamma, H)
+        takes_part = clients.rng.random(clients.n) <= 0.6
+        rows = np.where(takes_part[:, None], ends, theta)
+        theta = theta + clients.mean(rows - theta) / 0.6
+        yield theta
+
+
+def lazy_communication(clients, theta, gamma, H):
+    """As in ProxSkip: the server's mean is sent by the toss of one coin."""
+    number = 0
+    while True:
+        mean = clients.mean(clients.local_steps(theta, gamma, H))
+        coin = clients.rng.binomial(1, 0.5)
+        theta = coin * mean + (1 - coin) * theta
+        number += 1
+        yield theta
+
+
+def coordinates(clients, theta, gamma, H):
+    """The server changes random coordinates, without bias."""
+    while True:
+        change = clients.mean(clients.local_steps(theta, gamma, H)) - theta
+        mask = 0.5 > clients.rng.random(size=clients.dim)
+        theta = theta + (mask.astype(float) / 0.5) * change + 0.1 * (~mask) * change
+        yield theta
+
+
+def masked_twice(clients, theta, gamma, H):
+    while True:
+        change = clients.local_steps(theta, gamma, H) - theta
+        mask = clients.rng.binomial(1, 0.3, (clients.n, 1))
+        once = mask * change
+        theta = theta + clients.mean(mask * once + (1 - mask) * (0.5 * change + once))
+        yield theta
+
+
+DRAWS = {
+    of.__name__: of
+    for of in (
+        private, random_sparsification, random_participation, lazy_communication, coordinates,
+        masked_twice,
+    )
+}  # fmt: skip
+
+
+def random_algorithm(seed: int) -> Callable[..., Any]:
+    """Three to eight random linear operations in a round, with two memories on either side."""
+
+    def algorithm(clients, theta, gamma, H):
+        rng = np.random.default_rng(seed)
+        n, d = clients.n, clients.dim
+        server = [np.zeros(d) for _ in range(2)]
+        own = [np.zeros((n, d)) for _ in range(2)]
+        plan = [
+            (int(rng.integers(8)), rng.integers(100, size=6), np.round(rng.normal(size=4), 2))
+            for _ in range(int(rng.integers(3, 9)))
+        ]
+        del rng
+        while True:
+            s, v = [theta, *server], list(own)
+            for what, i, c in plan:
+                a, b = s[i[0] % len(s)], s[i[1] % len(s)]
+                x, y = v[i[2] % len(v)], v[i[3] % len(v)]
+                if what == 0:
+                    v.append(clients.local_steps(theta, gamma, 1 + int(i[4]) % 4, 0.3 * c[0] * x))
+                elif what == 1:
+                    v.append(clients.local_steps(theta + 0.2 * y, gamma, 2, proximal=0.3, anchor=a))
+                elif what == 2:
+                    v.append(0.5 * clients.fields(theta + 0.3 * c[1] * a, calls=2))
+                elif what == 3:
+                    s.append(clients.mean(x))
+                elif what == 4:
+                    s.append(0.4 * c[0] * a - 0.4 * c[1] * b + 0.2 * y[int(i[4]) % n])
+                elif what == 5:
+                    v.append(0.5 * c[2] * x - 0.5 * y + 0.3 * a)
+                elif what == 6:
+                    z = 0.5 * x + 0.1 * theta
+                    z += 0.3 * y
+                    z[int(i[5]) % n] -= a
+                    z /= 2.0
+                    v.append(z)
+                else:
+                    v.append(0.2 * x - 0.3 * clients.mean(y))
+            server = [0.5 * s[-1], 0.3 * server[0] + 0.2 * s[-1]]
+            own = [0.4 * v[-1], 0.5 * own[0] - 0.1 * v[-1]]
+            ends = clients.local_steps(theta, gamma, 2, 0.1 * own[0])
+            theta = 0.5 * theta + 0.5 * clients.mean(ends) + 0.1 * server[0] + 0.05
+            yield theta
+
+    return algorithm

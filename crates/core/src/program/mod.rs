@@ -171,7 +171,7 @@ pub enum Operation {
         /// H.
         count: PerClient<u64>,
         /// B, the oracle calls of a step.
-        batch: u64,
+        batch: PerClient<u64>,
         /// μ.
         proximal: f64,
         /// Whether the clients of the cohort alone take them: what comes out of the others enters

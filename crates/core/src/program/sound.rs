@@ -83,7 +83,7 @@ impl Program {
                     PerClient::All(_) => true,
                     PerClient::Each(all) => all.len() == n,
                 };
-                steps && positive(count, n) && *batch > 0
+                steps && positive(count, n) && positive(batch, n)
             }
             Operation::Fields { calls, .. } => positive(calls, n),
             Operation::Sum { weights: Weights::Each(all), .. } => all.len() == n,

@@ -92,7 +92,7 @@ impl Round {
                     None => format!("gamma = {step}, H = {count}"),
                 });
                 parts.extend(draws.map(|draws| format!("draws = {draws}")));
-                parts.extend((*batch > 1).then(|| format!("batch = {batch}")));
+                parts.extend((*batch != PerClient::All(1)).then(|| format!("batch = {batch}")));
                 parts.extend((*proximal != 0.0).then(|| format!("proximal = {proximal}")));
                 format!("steps({})", parts.join(", "))
             }

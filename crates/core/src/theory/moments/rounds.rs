@@ -40,7 +40,8 @@ pub struct BuiltIn {
 /// The rounds of an algorithm up to this number; the last repeats if step sizes are constant.
 pub fn program(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> BuiltIn {
     let factor = |t: u64| model.decay.as_ref().map_or(1.0, |factor| factor(t));
-    let number = if model.decay.is_some() { rounds.max(1) } else { 2 };
+    // What the round after the last one has as its state is known as well.
+    let number = if model.decay.is_some() { rounds + 1 } else { 2 };
     let round = |t: u64| Writing::new(facts, model, t == 0, factor(t)).round();
     let variates = model.runs[0].keeps().then_some(model.runs.len());
     let cycle = usize::from(model.decay.is_none());
@@ -174,7 +175,7 @@ impl<'a> Writing<'a> {
             }
         };
         let (n, factor, members) = (self.n, self.factor, self.is_part());
-        let LocalUpdate { proximal, batch, .. } = update(0);
+        let LocalUpdate { proximal, .. } = update(0);
         let count = match model.coin {
             Some(_) => PerClient::All(1),
             None => each(n, |k| update(k).steps),
@@ -185,7 +186,7 @@ impl<'a> Writing<'a> {
             anchor: (proximal != 0.0).then(|| sum([(theta, 1.0)])),
             step: each(n, |k| factor * update(k).step),
             count,
-            batch,
+            batch: each(n, |k| update(k).batch),
             proximal,
             members,
             draws: (model.common && model.runs.len() > 1).then_some(0),
@@ -248,7 +249,7 @@ pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: 
             anchor: None,
             step: each(n, |k| update(k).step),
             count: PerClient::All(1),
-            batch: update(0).batch,
+            batch: each(n, |k| update(k).batch),
             proximal: 0.0,
             members: false,
             draws: None,

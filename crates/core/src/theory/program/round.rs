@@ -413,7 +413,7 @@ impl Preparation<'_, '_> {
             let update = LocalUpdate {
                 step: step.of(t.first),
                 steps: if coin.is_some() { 1 } else { count.of(t.first) },
-                batch: *batch,
+                batch: batch.of(t.first),
                 proximal: *proximal,
             };
             let drive = Drive { update, pulled };

@@ -47,12 +47,14 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
 /// The constants of an operation that are a client's own.
 fn constants(operation: &Operation, k: usize, put: &mut impl FnMut(f64)) {
     match operation {
-        Operation::Steps { step, count, .. } => {
+        Operation::Steps { step, count, batch, .. } => {
             if let PerClient::Each(all) = step {
                 put(all[k]);
             }
-            if let PerClient::Each(all) = count {
-                put(all[k] as f64);
+            for counts in [count, batch] {
+                if let PerClient::Each(all) = counts {
+                    put(all[k] as f64);
+                }
             }
         }
         Operation::Fields { calls: PerClient::Each(all), .. } => put(all[k] as f64),

@@ -109,8 +109,12 @@ def test_of_an_algorithm_of_ones_own_the_instance_is_known():
     e = ef.exact({**LINEAR, "algorithm": {"own-of-exact": table}})
     built_in = ef.exact(LINEAR, label="Scaffold")
     assert np.array_equal(e.client_optima, built_in.client_optima) and e.zeta1 == built_in.zeta1
-    assert e.mean is None and e.why("mean").startswith("theory knows nothing of the rounds")
-    assert e.limit is None and not e.bounds
+    # It is FedAvg.
+    known = ef.exact(LINEAR, label="FedAvg", settings={"local-steps": 5})
+    assert np.allclose(e.covariance, known.covariance, rtol=1e-12, atol=0)
+    assert np.allclose(e.limit, known.limit, rtol=1e-12, atol=0) and not e.bounds
+    assert e.program is not None and "H = 5" in e.program and known.program is None
+    assert e.why("first_order_bias") == "it is known of built-in algorithms alone"
 
 
 def test_one_cell_is_selected():

@@ -157,7 +157,7 @@ class Recorder:
         if not rest.terms and is_zero(rest.constant):
             return of
         level = self.masks[mask].level
-        atom = self.operate("mask", level, {"of": rest}, mask=mask)
+        atom = self.operate("mask", level, {"of": rest}, mask=mask, level=level)
         self.depends[atom] = seen | {mask}
         self.masked[atom] = frozenset({mask})
         return Expression({**done, atom: 1.0}, 0.0)

@@ -19,6 +19,8 @@ use std::rc::Rc;
 
 /// The largest order of a system that is solved directly.
 const DIRECT: usize = 600;
+/// The largest order of a map of second moments whose matrix is squared.
+const SQUARED: usize = 160;
 /// The most restarts of GMRES, and the least number that must fit within the limit.
 const RESTARTS: usize = 40;
 const FEWEST_RESTARTS: f64 = 4.0;
@@ -115,15 +117,8 @@ impl<'a> Cycle<'a> {
 
     /// The linear map of the mean, without the number 1.
     fn mean_map(&self) -> Matrix {
-        let size = self.begin.mean.len() - 1;
-        let mut map = Matrix::zeros(size, size);
-        for j in 0..size {
-            let mut state = self.empty();
-            state.mean[j + 1] = 1.0;
-            let after = self.means_after(state.mean);
-            (0..size).for_each(|i| map[(i, j)] = after[i + 1]);
-        }
-        map
+        let with = |x: &[f64]| [&[0.0], x].concat();
+        matrix(self.begin.mean.len() - 1, |x| self.means_after(with(x)).split_off(1))
     }
 
     fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
@@ -136,16 +131,14 @@ impl<'a> Cycle<'a> {
     /// The free coordinates of the deviations of a type.
     fn own_lift(&self, g: usize) -> Lift {
         let size = self.begin.own[g].rows();
-        let mut map = Matrix::zeros(size, size);
-        for j in 0..size {
-            let mut x = vec![0.0; size];
-            x[j] = 1.0;
+        let after = |x: &[f64]| {
+            let mut x = x.to_vec();
             for round in &self.rounds {
                 x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
             }
-            (0..size).for_each(|i| map[(i, j)] = x[i]);
-        }
-        Lift::new(&map, &vec![0.0; size])
+            x
+        };
+        Lift::new(&matrix(size, after), &vec![0.0; size])
     }
 
     /// lim E θ_t − θ* at the end of the cycle, d numbers.
@@ -169,13 +162,8 @@ impl<'a> Cycle<'a> {
             self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
         };
         let constant = at(&vec![0.0; size], 1.0);
-        let mut system = Matrix::identity(size);
-        let mut unit = vec![0.0; size];
-        for j in 0..size {
-            unit[j] = 1.0;
-            at(&unit, 0.0).into_iter().enumerate().for_each(|(i, x)| system[(i, j)] -= x);
-            unit[j] = 0.0;
-        }
+        let map = matrix(size, |x| at(x, 0.0));
+        let system = Matrix::identity(size).plus(-1.0, &map);
         let free = match size {
             0 => Vec::new(),
             _ => solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?,
@@ -246,13 +234,7 @@ impl<'a> Cycle<'a> {
         let found = match length {
             0 => Vec::new(),
             _ if length <= DIRECT => {
-                let mut system = Matrix::identity(length);
-                let mut unit = none.clone();
-                for j in 0..length {
-                    unit[j] = 1.0;
-                    map(&unit).into_iter().enumerate().for_each(|(i, x)| system[(i, j)] -= x);
-                    unit[j] = 0.0;
-                }
+                let system = Matrix::identity(length).plus(-1.0, &matrix(length, map));
                 solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?
             }
             _ => gmres(&none, &constant, RESTARTS, map).ok_or(DIVERGES)?,
@@ -298,7 +280,12 @@ impl<'a> Cycle<'a> {
             let state = self.state(x, &zeros);
             state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
         };
-        let square = growth(begin, |x| self.numbers(&self.after(&self.state(x, &zeros)).0), trace)?;
+        let after = |x: &[f64]| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let square = match begin.len() {
+            // Rates that are close to each other take many rounds to part.
+            size if size <= SQUARED => radius(matrix(size, after)),
+            _ => growth(begin, after, trace)?,
+        };
         let whole = self.mean_map();
         let n = self.lift.free.len();
         let free = Matrix::from_fn(n, n, |i, j| {
@@ -323,6 +310,18 @@ impl Sizes {
         let products = cycle as f64 * (self.prepare + applied * self.round) + solved;
         Effort { products, bytes: once.bytes + 8.0 * held }
     }
+}
+
+/// The matrix of a linear map.
+fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+    let mut out = Matrix::zeros(size, size);
+    let mut unit = vec![0.0; size];
+    for j in 0..size {
+        unit[j] = 1.0;
+        map(&unit).into_iter().enumerate().for_each(|(i, x)| out[(i, j)] = x);
+        unit[j] = 0.0;
+    }
+    out
 }
 
 const DIVERGES: &str = "its moments do not come to rest";

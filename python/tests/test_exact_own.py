@@ -1,0 +1,105 @@
+"""The exact errors of algorithms of one's own, against many runs of them.
+
+``EXACTFED_RUNS`` is the number of runs of each, 400 by default; 20 000 of all take about twenty
+minutes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import exactfed as ef
+import numpy as np
+import own_algorithms as own
+import pytest
+
+RUNS = int(os.environ.get("EXACTFED_RUNS", "400"))
+#: Squared errors are skewed: so few runs leave their standard errors uncertain.
+MOST = 4.5 if RUNS >= 10_000 else 5.5
+NAMED = {**own.OWN, **own.COHORTS, **own.DRAWS}
+RANDOM = {f"random {seed}": own.random_algorithm(seed) for seed in range(100)}
+
+
+def kind(name: str) -> str:
+    return "own-" + "".join(c if c.isalnum() else "-" for c in name.lower())
+
+
+for _name, _function in {**NAMED, **RANDOM}.items():
+    ef.algorithm(_name, kind=kind(_name), source=_name)(_function)
+
+
+def manifest(names, rounds=9):
+    table = {"step-size": 0.15, "local-steps": 4}
+    return {
+        "title": "Own algorithms",
+        "seed": 11,
+        "replicates": RUNS,
+        "instance": "fixed",
+        "problem": {
+            "quadratic": {
+                "dimension": 2,
+                "clients": 6,
+                "noise": 0.5,
+                "multiplicative-noise": 0.3,
+                "gradient-heterogeneity": 1.0,
+                "hessian-heterogeneity": 0.3,
+                "spectrum": {"from": 0.4, "to": 1.0},
+            }
+        },
+        "start": {"offset": 1.0},
+        "algorithm": {kind(name): [{**table, "label": name}] for name in names},
+        "budget": {"rounds": rounds},
+        "record": {"every": 1},
+    }
+
+
+def worst(names, tmp_path):
+    """The largest distance of the mean over runs from the exact error, in standard errors."""
+    of = manifest(names)
+    frame = ef.run(of, out=tmp_path, progress=False).frame()
+    found = {}
+    for name in names:
+        exact = ef.exact(of, label=name)
+        assert exact.sq_error is not None, exact.why("sq_error")
+        rows = frame.filter(frame["label"] == name).sort("replicate", "round")
+        runs = rows["sq_error"].to_numpy().reshape(RUNS, -1)
+        error = runs.std(axis=0, ddof=1) / np.sqrt(RUNS)
+        apart = np.abs(runs.mean(axis=0) - exact.sq_error)
+        # Round 0, and what has no noise, is exact.
+        found[name] = np.max(np.where(apart <= 1e-9 * exact.sq_error, 0, apart / (error + 1e-300)))
+    return found
+
+
+@pytest.mark.parametrize("names", [list(NAMED), list(RANDOM)], ids=["named", "random"])
+def test_runs_have_the_exact_error(names, tmp_path):
+    found = worst(names, tmp_path)
+    assert len(found) == len(names) and max(found.values()) < MOST, found
+    # They are not all 0: the runs differ from the exact error as they must.
+    assert np.mean([z > 0.5 for z in found.values()]) > 0.8
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_what_comes_to_rest_is_the_limit_of_long_runs(name):
+    exact = ef.exact(manifest([name], rounds=3000), label=name)
+    assert exact.sq_error is not None, exact.why("sq_error")
+    if exact.stationary_sq_error is None:
+        assert "do not repeat" in exact.why("stationary_sq_error"), name
+        return
+    late = float(exact.sq_error[-1])
+    if name != "SVRG-like anchors":  # Its error depends on the phase.
+        assert abs(exact.stationary_sq_error / late - 1) < 1e-8, (exact.stationary_sq_error, late)
+    assert exact.square_radius is not None and exact.square_radius < 1
+
+
+def test_theory_can_be_switched_off():
+    @ef.algorithm("Untraced", theory=False)
+    def untraced(clients, theta, gamma, H):
+        while True:
+            theta = clients.mean(clients.local_steps(theta, gamma, H))
+            yield theta
+
+    of = manifest(["FedAvg"])
+    of["algorithm"] = {"untraced": [{"step-size": 0.1, "local-steps": 2}]}
+    exact = ef.exact(of)
+    assert exact.sq_error is None and exact.program is None
+    assert exact.why("sq_error") == "theory=False switches the exact theory of Untraced off"

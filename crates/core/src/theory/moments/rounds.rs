@@ -6,7 +6,6 @@ use crate::program::{
     Coefficient, Each, Expression, Level, Mask, Numbers, Operation, PerClient, Program, Round,
     Shares, Weights,
 };
-use crate::theory::linear::LocalUpdate;
 
 /// Σ coefficient · atom.
 fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
@@ -151,41 +150,40 @@ impl<'a> Writing<'a> {
         Round { state, cohort, masks: vec![], operations, next, result: combination(terms), ends }
     }
 
-    /// The next θ and variates of a run, and the atom of its clients' ends.
-    fn run(&mut self, number: usize) -> (Expression, Option<Expression>, usize) {
-        let model = self.model;
-        let run = &model.runs[number];
-        let update = |k: usize| (run.update)(k);
-        let (theta, own) = self.atoms(number);
-        let mut own_mean = None;
-        let correction = match (run.correction, own) {
-            (Correction::None, _) => None,
+    /// ξ of a run, and the atom of the mean of its variates.
+    fn correction(&mut self, number: usize) -> (Option<Expression>, Option<usize>) {
+        let own = self.atoms(number).1;
+        match (self.model.runs[number].correction, own) {
+            (Correction::None, _) => (None, None),
             (Correction::Fresh, _) => {
                 let rows = self.calls(number, false);
                 let all = self.add(mean(sum([(rows, 1.0)])));
-                Some(sum([(rows, -1.0), (all, 1.0)]))
+                (Some(sum([(rows, -1.0), (all, 1.0)])), None)
             }
-            (_, None) => Some(sum([])),
+            (_, None) => (Some(sum([])), None),
             // Under a coin the mean of the variates stays 0.
-            (_, Some(own)) if model.coin.is_some() => Some(sum([(own, -1.0)])),
+            (_, Some(own)) if self.model.coin.is_some() => (Some(sum([(own, -1.0)])), None),
             (_, Some(own)) => {
                 let all = self.add(mean(sum([(own, 1.0)])));
-                own_mean = Some(all);
-                Some(sum([(own, -1.0), (all, 1.0)]))
+                (Some(sum([(own, -1.0), (all, 1.0)])), Some(all))
             }
-        };
-        let (n, factor, members) = (self.n, self.factor, self.is_part());
-        let LocalUpdate { proximal, .. } = update(0);
-        let count = match model.coin {
-            Some(_) => PerClient::All(1),
-            None => each(n, |k| update(k).steps),
-        };
+        }
+    }
+
+    /// The next θ and variates of a run, and the atom of its clients' ends.
+    fn run(&mut self, number: usize) -> (Expression, Option<Expression>, usize) {
+        let (model, n, factor, members) = (self.model, self.n, self.factor, self.is_part());
+        let run = &model.runs[number];
+        let update = |k: usize| (run.update)(k);
+        let (theta, own) = self.atoms(number);
+        let (correction, own_mean) = self.correction(number);
+        let proximal = update(0).proximal;
         let ends = self.add(Operation::Steps {
             start: sum([(theta, 1.0)]),
             correction,
             anchor: (proximal != 0.0).then(|| sum([(theta, 1.0)])),
             step: each(n, |k| factor * update(k).step),
-            count,
+            count: each(n, |k| if model.coin.is_some() { 1 } else { update(k).steps }),
             batch: each(n, |k| update(k).batch),
             proximal,
             members,
@@ -194,38 +192,41 @@ impl<'a> Writing<'a> {
         });
         let after = self.average(sum([(ends, 1.0)]));
         let estimate = sum([(theta, 1.0 - run.server_step), (after, run.server_step)]);
-        let rates = |sign: f64| {
-            let rate = |k: usize| match model.coin {
-                Some(p) => sign * p / (factor * update(k).step),
-                None => sign / (factor * update(k).step * update(k).steps as f64),
-            };
-            match each(n, rate) {
-                PerClient::All(x) => Coefficient::Number(x),
-                PerClient::Each(all) => Coefficient::Numbers(Numbers::Clients(all)),
-            }
-        };
         let learned = match run.correction {
             Correction::None | Correction::Fresh => return (estimate, None, ends),
             Correction::KeptFresh => sum([(self.calls(number, members), 1.0)]),
             Correction::Kept => {
                 // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k); under a coin c_k + (p/γ)(θ̄ − θ_k).
                 let from = if model.coin.is_some() { after } else { theta };
-                let mut terms = vec![(from, rates(1.0)), (ends, rates(-1.0))];
+                let mut terms =
+                    vec![(from, self.rates(number, 1.0)), (ends, self.rates(number, -1.0))];
                 terms.extend(own.map(|own| (own, Coefficient::Number(1.0))));
                 terms.extend(own_mean.map(|mean| (mean, Coefficient::Number(-1.0))));
                 terms.sort_by_key(|(atom, _)| *atom);
                 combination(terms)
             }
         };
-        let variate = match members {
-            false => learned,
-            true => {
-                let other = own.map_or_else(|| sum([]), |own| sum([(own, 1.0)]));
-                let selected = self.add(Operation::Select { member: learned, other });
-                sum([(selected, 1.0)])
+        if !members {
+            return (estimate, Some(learned), ends);
+        }
+        let other = own.map_or_else(|| sum([]), |own| sum([(own, 1.0)]));
+        let selected = self.add(Operation::Select { member: learned, other });
+        (estimate, Some(sum([(selected, 1.0)])), ends)
+    }
+
+    /// How fast the variates of a run learn, 1/(γ_k E_k) or p/γ_k, times a sign.
+    fn rates(&self, number: usize, sign: f64) -> Coefficient {
+        let rate = |k: usize| {
+            let update = (self.model.runs[number].update)(k);
+            match self.model.coin {
+                Some(p) => sign * p / (self.factor * update.step),
+                None => sign / (self.factor * update.step * update.steps as f64),
             }
         };
-        (estimate, Some(variate), ends)
+        match each(self.n, rate) {
+            PerClient::All(x) => Coefficient::Number(x),
+            PerClient::Each(all) => Coefficient::Numbers(Numbers::Clients(all)),
+        }
     }
 }
 

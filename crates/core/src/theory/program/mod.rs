@@ -5,19 +5,24 @@
 //! apart form a type. Means over types, and the covariance of a client's deviation from the mean of
 //! its type, say everything: cost and size grow with the types, not with the clients.
 
+mod draws;
 mod form;
 mod iteration;
 mod local;
 mod moments;
 mod noise;
 mod round;
+mod setup;
+mod sizes;
+mod stages;
 mod stationary;
 mod types;
 mod values;
 mod variates;
 
 pub use iteration::gmres;
-pub use moments::{ProgramMoments, Sizes, closes};
+pub use moments::{ProgramMoments, closes};
+pub use sizes::Sizes;
 pub use stationary::Cycle;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii};
 pub use variates::Variates;

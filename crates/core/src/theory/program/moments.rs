@@ -1,15 +1,16 @@
 //! The exact moments of a program's rounds.
 
 use super::noise::Known;
-use super::round::{Drawn, Law, Origin, Prepared, Setup, Source, Stage, prepare};
-use super::types::{Type, types};
+use super::round::prepare;
+use super::setup::{Origin, Setup};
+use super::stages::{Drawn, Law, Prepared, Source, Stage};
+use super::types::Type;
 use super::values::Moments;
 use super::variates::Variates;
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::program::{Each, Level, Operation, PerClient, Program};
-use crate::theory::effort::{self, Effort};
+use crate::program::{Each, Level, Program};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -435,67 +436,5 @@ fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix) {
             matrix[(row + i, column + j)] = block[(i, j)];
             matrix[(column + j, row + i)] = block[(i, j)];
         }
-    }
-}
-
-/// What decides the effort of a program's moments.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Products of preparing a round, and of applying it.
-    pub prepare: f64,
-    /// The latter.
-    pub round: f64,
-    /// Numbers in memory.
-    numbers: f64,
-    /// d.
-    d: f64,
-    /// The numbers of second moments in a state.
-    pub(super) state: f64,
-}
-
-impl Sizes {
-    /// Of the largest of a program's rounds.
-    pub fn new(program: &Program, facts: &dyn Facts) -> Self {
-        let (types, _) = types(program, facts);
-        let (d, types) = (facts.dim() as f64, types.len() as f64);
-        let y = 2.0 * d + 1.0;
-        let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
-        for each in &program.rounds {
-            let own = each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
-            let server = each.state.len() as f64 - own;
-            let (all, own) = (d * (server + types * own), d * own);
-            let steps = |operation: &Operation| match operation {
-                Operation::Steps { count: PerClient::All(count), coin: None, .. } => *count as f64,
-                Operation::Steps { coin: Some(p), .. } => 1.0 / p,
-                Operation::Steps { count: PerClient::Each(all), .. } => {
-                    all.iter().copied().max().unwrap_or(1) as f64
-                }
-                Operation::Fields { .. } => 1.0,
-                _ => 0.0,
-            };
-            let local = each.operations.iter().map(steps).filter(|count| *count > 0.0);
-            let doublings: f64 = local.clone().map(|count| 1.5 * libm::log2(count + 1.0)).sum();
-            let noisy = types * local.count() as f64;
-            let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
-            let prepare = types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
-            let width = 1.0 + all + d * each.operations.len() as f64;
-            let fields = |operation: &&Operation| matches!(operation, Operation::Fields { .. });
-            let fields = each.operations.iter().filter(fields).count() as f64;
-            // What each client reads of all others.
-            let pairs = (own / d + fields) * types * types;
-            let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
-            out.prepare = out.prepare.max(prepare);
-            out.round = out.round.max(round);
-            out.numbers = out.numbers.max(3.0 * width * width + noisy * d * d * y * y);
-            out.state = out.state.max(all * all / 2.0 + types * own * own / 2.0);
-        }
-        out
-    }
-
-    /// Up to a round, of which `rows` are kept, if so many rounds have to be prepared.
-    pub fn effort(&self, prepared: u64, rounds: u64, rows: usize) -> Effort {
-        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
-        let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
-        Effort::new(products, self.numbers + stored)
     }
 }

@@ -4,26 +4,21 @@
 //! a combination never changes, so the map has the eigenvalue 1 along it. It is found as a left
 //! eigenvector, and one coordinate is computed from the others.
 
-use super::iteration::{KRYLOV, gmres, growth, radius};
-use super::moments::{ProgramMoments, State};
-use super::moments::{Sizes, Yield};
-use super::round::{Origin, Prepared};
+use super::iteration::{gmres, growth, radius};
+use super::moments::{ProgramMoments, State, Yield};
+use super::setup::Origin;
+use super::sizes::{DIRECT, RESTARTS};
+use super::stages::{Prepared, Stage};
 use super::values::{CovarianceBlocks, Moments, SpectralRadii};
 use super::variates::Variates;
 use crate::kernel::dot;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
-use crate::theory::effort::Effort;
 use std::rc::Rc;
 
-/// The largest order of a system that is solved directly.
-const DIRECT: usize = 600;
 /// The largest order of a map of second moments whose matrix is squared.
 const SQUARED: usize = 160;
-/// The most restarts of GMRES, and the least number that must fit within the limit.
-const RESTARTS: usize = 40;
-const FEWEST_RESTARTS: f64 = 4.0;
 /// The largest order of the matrix of the mean's map.
 const WRITTEN: usize = 600;
 /// A combination whose change is smaller than this, relative to it, does not change.
@@ -248,7 +243,8 @@ impl<'a> Cycle<'a> {
         let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
         let apart = state.covariance.plus(-1.0, &after.covariance);
         let rest = apart.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        if below < -1e-12 * size || !(rest <= 1e-7 * size) {
+        let sound = below >= -1e-12 * size && rest <= 1e-7 * size;
+        if !sound {
             return Err(DIVERGES.into());
         }
         let sq_error = dot(&mean, &mean) + covariance.trace();
@@ -294,21 +290,6 @@ impl<'a> Cycle<'a> {
         });
         let mean = Some(libm::pow(radius(free), 1.0 / length));
         Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
-    }
-}
-
-impl Sizes {
-    /// The effort of the moments at rest.
-    pub fn at_rest(&self, cycle: usize) -> Effort {
-        let once = self.effort(cycle as u64, cycle as u64, 0);
-        let length = self.state;
-        let (applied, held) = match length <= DIRECT as f64 {
-            true => (length, 3.0 * length * length),
-            false => (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (KRYLOV as f64 + 5.0) * length),
-        };
-        let solved = length.min(DIRECT as f64).powi(3);
-        let products = cycle as f64 * (self.prepare + applied * self.round) + solved;
-        Effort { products, bytes: once.bytes + 8.0 * held }
     }
 }
 
@@ -446,7 +427,7 @@ impl ProgramMoments<'_> {
     fn mean_after(&self, round: &Prepared, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &round.stages {
-            if let super::round::Stage::Coordinates(form) = stage {
+            if let Stage::Coordinates(form) = stage {
                 let value = form.value(&known);
                 known.extend(value);
             }

@@ -1,0 +1,318 @@
+//! The operations of a round that draw.
+
+use super::form::Form;
+use super::local::{Drive, GeometricSteps};
+use super::noise::Small;
+use super::round::{Atom, COHORT, Preparation, Shared};
+use super::setup::Origin;
+use super::stages::{Drawn, Law, Source, Stage};
+use crate::linalg::Matrix;
+use crate::program::{Expression, Level, Mask, Operation, PerClient};
+use crate::theory::linear::LocalUpdate;
+use std::rc::Rc;
+
+impl Preparation<'_, '_> {
+    /// Local steps of all clients.
+    pub fn steps(&mut self, operation: &Operation) -> Result<Atom, String> {
+        let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
+            return Err("no local steps".into());
+        };
+        let start = self.moved(self.rows(start), |_| 1.0, |_| 0.0);
+        let correction = correction.as_ref().map(|xi| self.rows(xi));
+        let anchor = match (anchor, *proximal != 0.0) {
+            (_, false) => None,
+            (Some(anchor), true) => Some(self.moved(self.rows(anchor), |_| 1.0, |_| 0.0)),
+            (None, true) => Some(start.clone()),
+        };
+        let parts = [&correction, &anchor].into_iter().flatten();
+        let mut out = self.empty(parts.fold(start.depends, |all, part| all | part.depends));
+        let mut tossed = Vec::new();
+        for g in 0..self.setup.types.len() {
+            let drift = self.drift(g, correction.as_ref(), anchor.as_ref(), *proximal);
+            self.local_steps(&mut out, (g, operation), (&start, drift), &mut tossed)?;
+        }
+        Ok(out)
+    }
+
+    /// The drift of a type that is constant within the steps, F̄_k(θ*) + ξ − μ(anchor − θ*), its
+    /// deviation, and the multiple of F̄_k(θ*) in it; `None` if it is F̄_k(θ*) alone.
+    fn drift(
+        &self,
+        g: usize,
+        correction: Option<&Atom>,
+        anchor: Option<&Atom>,
+        proximal: f64,
+    ) -> Option<(Form, Form, f64)> {
+        if correction.is_none() && anchor.is_none() {
+            return None;
+        }
+        let d = self.setup.d;
+        let (mut drift, mut own, mut fields) = (Form::zero(d), Form::zero(d), 1.0);
+        for (part, weight) in [(correction, 1.0), (anchor, -proximal)] {
+            let Some(part) = part else { continue };
+            drift.add(&vec![weight; d], &part.mean[g]);
+            own.add(&vec![weight; d], &part.own[g]);
+        }
+        if let Some((optimum, own)) = correction.map(|xi| xi.origin.of(g)) {
+            drift.add_constant(&self.setup.origin(g, optimum, 0.0));
+            fields += own;
+        }
+        drift.add_constant(&self.setup.origin(g, 0.0, fields));
+        Some((drift, own, fields))
+    }
+
+    /// The local steps of a type.
+    fn local_steps(
+        &mut self,
+        out: &mut Atom,
+        (g, operation): (usize, &Operation),
+        (start, drift): (&Atom, Option<(Form, Form, f64)>),
+        tossed: &mut Vec<(usize, Source, Rc<GeometricSteps>)>,
+    ) -> Result<(), String> {
+        let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
+            return Ok(());
+        };
+        let first = self.setup.types[g].first;
+        let update = LocalUpdate {
+            step: step.of(first),
+            steps: if coin.is_some() { 1 } else { count.of(first) },
+            batch: batch.of(first),
+            proximal: *proximal,
+        };
+        let drive = Drive { update, pulled: drift.is_some() };
+        let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
+        let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
+        let mut one = Form::zero(1);
+        one.add_constant(&[1.0]);
+        let (mut y, mut own) = (vec![&start.mean[g], &one], vec![&start.own[g]]);
+        let none = Form::zero(1);
+        own.push(&none);
+        if let Some((drift, own_drift, _)) = &drift {
+            y.push(drift);
+            own.push(own_drift);
+        }
+        let (y, own) = (Form::stacked(&y), Form::stacked(&own));
+        let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+        let steps = self.setup.local(g, [drive; 2], true)?;
+        if let Some(coin) = coin {
+            let steps = Rc::new(GeometricSteps::new(&steps, *coin));
+            let law = Law::Coin(steps.clone(), steps.clone());
+            let id = self.noises;
+            self.noisy(out, (&y, &own), &steps.end, source.clone(), law);
+            let with = |(id, source, other): &(usize, Source, Rc<GeometricSteps>)| {
+                (*id, source.clone(), Law::Coin(steps.clone(), other.clone()))
+            };
+            self.correlate(tossed.iter().map(with).collect());
+            tossed.push((id, source, steps));
+        } else {
+            self.noisy(out, (&y, &own), steps.end(0), source.clone(), Law::Steps(steps.clone()));
+            self.share(draws.map(|draws| (draws, false)), source, drive)?;
+        }
+        out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
+        out.origin.optimum.push(1.0);
+        out.origin.fields.push(origin);
+        Ok(())
+    }
+
+    /// Oracle calls of all clients.
+    pub fn fields(
+        &mut self,
+        at: &Expression,
+        calls: &PerClient<u64>,
+        draws: Option<usize>,
+    ) -> Result<Atom, String> {
+        let at = self.moved(self.rows(at), |_| 1.0, |_| 0.0);
+        let mut out = self.empty(at.depends);
+        for g in 0..self.setup.types.len() {
+            // The noise of a step of length 1.
+            let batch = calls.of(self.setup.types[g].first);
+            let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
+            let drive = Drive { update, pulled: false };
+            let law = Law::Steps(self.setup.local(g, [drive; 2], true)?);
+            let mut one = Form::zero(1);
+            one.add_constant(&[1.0]);
+            let y = Form::stacked(&[&at.mean[g], &one]);
+            let own = Form::stacked(&[&at.own[g], &Form::zero(1)]);
+            let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
+            let d = self.setup.d;
+            let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
+            let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+            self.noisy(&mut out, (&y, &own), &map, source.clone(), law);
+            self.share(draws.map(|draws| (draws, true)), source, drive)?;
+            out.origin.optimum.push(0.0);
+            out.origin.fields.push(1.0);
+        }
+        Ok(out)
+    }
+
+    /// An atom of the clients without vectors yet.
+    pub fn empty(&self, depends: u64) -> Atom {
+        let origin = Origin { optimum: Vec::new(), fields: Vec::new() };
+        Atom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
+    }
+
+    /// Adds `map` y and a noise.
+    fn noisy(
+        &mut self,
+        out: &mut Atom,
+        (y, own): (&Form, &Form),
+        map: &Matrix,
+        source: Source,
+        law: Law,
+    ) {
+        let id = self.next_noise();
+        let unit = vec![1.0; self.setup.d];
+        for (to, from) in [(&mut out.mean, y), (&mut out.own, own)] {
+            let mut end = from.mapped(map);
+            end.add(&unit, &Form::noise(id, self.setup.d));
+            to.push(end);
+        }
+        self.stages.push(Stage::Noise { source, law, with: Vec::new() });
+    }
+
+    /// Says with what the last noise is drawn together.
+    fn correlate(&mut self, all: Vec<(usize, Source, Law)>) {
+        if let Some(Stage::Noise { with, .. }) = self.stages.last_mut() {
+            *with = all;
+        }
+    }
+
+    /// The last noise is of local steps whose draws others may share.
+    fn share(
+        &mut self,
+        draws: Option<(usize, bool)>,
+        source: Source,
+        drive: Drive,
+    ) -> Result<(), String> {
+        let Some(draws) = draws else { return Ok(()) };
+        let mut with = Vec::new();
+        let type_of = source.of.unwrap_or(0);
+        let same = |other: &&Shared| other.draws == draws && other.source.of == source.of;
+        for other in self.shared.iter().filter(same) {
+            let law = Law::Steps(self.setup.local(type_of, [drive, other.drive], false)?);
+            with.push((other.id, other.source.clone(), law));
+        }
+        self.shared.push(Shared { draws, id: self.noises - 1, source, drive });
+        self.correlate(with);
+        Ok(())
+    }
+
+    /// Notes that rows count only for the members of the cohort.
+    fn draw(&mut self, rows: &Atom, server: bool) -> Result<usize, String> {
+        if rows.depends & COHORT != 0 {
+            return Err("what comes of the cohort's draw enters what its members send again".into());
+        }
+        let first = self.noises;
+        self.noises += if server { 1 } else { self.setup.types.len() };
+        let (mean, own) = (rows.mean.iter().map(Small::new), rows.own.iter().map(Small::new));
+        let total = Small::new(&self.weighted(rows, |_| 1.0));
+        let chance = self.chance();
+        self.drawn.push(Drawn {
+            first,
+            server,
+            chance,
+            mean: mean.collect(),
+            own: own.collect(),
+            total,
+        });
+        self.stages.push(Stage::Drawn(self.drawn.clone()));
+        Ok(first)
+    }
+
+    fn chance(&self) -> f64 {
+        let n = self.setup.facts.clients();
+        self.round.cohort.unwrap_or(n) as f64 / n as f64
+    }
+
+    /// The mean over a drawn cohort.
+    pub fn members(&mut self, rows: &Expression) -> Result<Atom, String> {
+        // A part of all rows that is the same for all is the same in the mean.
+        let rows = self.rows(rows);
+        let optimum = rows.origin.optimum[0];
+        let rows = self.moved(rows, |_| optimum, |_| 0.0);
+        let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
+        let mut form = self.weighted(&rows, |_| 1.0 / n);
+        let id = self.draw(&rows, true)?;
+        form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
+        Ok(self.server(form, optimum, rows.depends | COHORT))
+    }
+
+    /// A row for members of the cohort, another for the rest.
+    pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<Atom, String> {
+        let other = self.rows(other);
+        let origin = other.origin.clone();
+        let member = self.moved(self.rows(member), |g| origin.of(g).0, |g| origin.of(g).1);
+        let mut change = member.clone();
+        let (d, chance) = (self.setup.d, self.chance());
+        change.depends |= other.depends;
+        for g in 0..change.mean.len() {
+            change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
+            change.own[g].add(&vec![-1.0; d], &other.own[g]);
+        }
+        let first = self.draw(&change, false)?;
+        let mut out = other;
+        for g in 0..change.mean.len() {
+            for (to, from) in
+                [(&mut out.mean[g], &change.mean[g]), (&mut out.own[g], &change.own[g])]
+            {
+                to.add(&vec![chance; d], from);
+                to.add(&vec![1.0; d], &Form::noise(first + g, d));
+            }
+        }
+        out.depends = change.depends | COHORT;
+        Ok(out)
+    }
+
+    /// Standard normal numbers.
+    pub fn normal(&mut self, level: Level) -> Atom {
+        let d = self.setup.d;
+        let none = Small::new(&Form::zero(d));
+        let mut add = |of: Option<usize>| {
+            let source = Source { of, y: none.clone(), own: none.clone() };
+            self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
+            self.noises += 1;
+            Form::noise(self.noises - 1, d)
+        };
+        if level == Level::Server {
+            let noise = add(None);
+            return self.server(noise, 0.0, 0);
+        }
+        let mean: Vec<Form> = (0..self.setup.types.len()).map(|g| add(Some(g))).collect();
+        let zeros = vec![0.0; mean.len()];
+        let origin = Origin { optimum: zeros.clone(), fields: zeros };
+        Atom { level, own: mean.clone(), mean, origin, depends: 0 }
+    }
+
+    /// What a mask leaves.
+    pub fn mask(&mut self, of: &Expression, mask: usize, level: Level) -> Result<Atom, String> {
+        let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
+        let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        let bit = 1 << mask.min(62);
+        if out.depends & bit != 0 || mask > 62 {
+            return Err("what a random mask removes is masked by it again".into());
+        }
+        let d = self.setup.d;
+        let variance = probability * (1.0 - probability);
+        let law = Law::Mask { variance, each, shared: drawn == Level::Server };
+        for g in 0..out.mean.len() {
+            let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
+            let of = (level == Level::Clients).then_some(g);
+            let source = Source { of, y: Small::new(&out.mean[g]), own: Small::new(&own) };
+            let together =
+                |other: &&(usize, Source)| drawn == Level::Server || other.1.of == source.of;
+            let with = self.masked[mask].iter().filter(together);
+            let with = with.map(|(id, other)| (*id, other.clone(), law.clone())).collect();
+            let id = self.next_noise();
+            self.masked[mask].push((id, source.clone()));
+            self.stages.push(Stage::Noise { source, law: law.clone(), with });
+            let noise = Form::noise(id, d);
+            for form in [Some(&mut out.mean[g]), out.own.get_mut(g)].into_iter().flatten() {
+                let mut shrunk = noise.clone();
+                shrunk.add(&vec![probability; d], form);
+                *form = shrunk;
+            }
+        }
+        out.depends |= bit;
+        Ok(out)
+    }
+}

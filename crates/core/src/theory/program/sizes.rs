@@ -1,0 +1,89 @@
+//! The effort of exact moments, from the sizes of their data.
+
+use super::iteration::KRYLOV;
+use super::types::types;
+use crate::problem::Facts;
+use crate::program::{Level, Operation, PerClient, Program};
+use crate::theory::effort::{self, Effort};
+
+/// The largest order of a system that is solved directly.
+pub(super) const DIRECT: usize = 600;
+/// The most restarts of GMRES, and the least number that must fit within the limit.
+pub(super) const RESTARTS: usize = 40;
+const FEWEST_RESTARTS: f64 = 4.0;
+/// What decides the effort of a program's moments.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Products of preparing a round, and of applying it.
+    pub prepare: f64,
+    /// The latter.
+    pub round: f64,
+    /// Numbers in memory.
+    numbers: f64,
+    /// d.
+    d: f64,
+    /// The numbers of second moments in a state.
+    state: f64,
+}
+
+impl Sizes {
+    /// Of the largest of a program's rounds.
+    pub fn new(program: &Program, facts: &dyn Facts) -> Self {
+        let (types, _) = types(program, facts);
+        let (d, types) = (facts.dim() as f64, types.len() as f64);
+        let y = 2.0 * d + 1.0;
+        let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
+        for each in &program.rounds {
+            let own = each.state.iter().filter(|level| **level == Level::Clients).count() as f64;
+            let server = each.state.len() as f64 - own;
+            let (all, own) = (d * (server + types * own), d * own);
+            let steps = |operation: &Operation| match operation {
+                Operation::Steps { count: PerClient::All(count), coin: None, .. } => *count as f64,
+                Operation::Steps { coin: Some(p), .. } => 1.0 / p,
+                Operation::Steps { count: PerClient::Each(all), .. } => {
+                    all.iter().copied().max().unwrap_or(1) as f64
+                }
+                Operation::Fields { .. } => 1.0,
+                _ => 0.0,
+            };
+            let local = each.operations.iter().map(steps).filter(|count| *count > 0.0);
+            let doublings: f64 = local.clone().map(|count| 1.5 * libm::log2(count + 1.0)).sum();
+            let noisy = types * local.count() as f64;
+            let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
+            let prepare = types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
+            let width = 1.0 + all + d * each.operations.len() as f64;
+            let fields = |operation: &&Operation| matches!(operation, Operation::Fields { .. });
+            let fields = each.operations.iter().filter(fields).count() as f64;
+            // What each client reads of all others.
+            let pairs = (own / d + fields) * types * types;
+            let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
+            out.prepare = out.prepare.max(prepare);
+            out.round = out.round.max(round);
+            out.numbers = out.numbers.max(3.0 * width * width + noisy * d * d * y * y);
+            out.state = out.state.max(all * all / 2.0 + types * own * own / 2.0);
+        }
+        out
+    }
+
+    /// Up to a round, of which `rows` are kept, if so many rounds have to be prepared.
+    pub fn effort(&self, prepared: u64, rounds: u64, rows: usize) -> Effort {
+        let stored = rows as f64 * (self.d * self.d + 2.0 * self.d);
+        let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
+        Effort::new(products, self.numbers + stored)
+    }
+}
+
+impl Sizes {
+    /// The effort of the moments at rest.
+    pub fn at_rest(&self, cycle: usize) -> Effort {
+        let once = self.effort(cycle as u64, cycle as u64, 0);
+        let length = self.state;
+        let (applied, held) = match length <= DIRECT as f64 {
+            true => (length, 3.0 * length * length),
+            false => (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (KRYLOV as f64 + 5.0) * length),
+        };
+        let solved = length.min(DIRECT as f64).powi(3);
+        let products = cycle as f64 * (self.prepare + applied * self.round) + solved;
+        Effort { products, bytes: once.bytes + 8.0 * held }
+    }
+}

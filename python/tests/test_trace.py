@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from types import SimpleNamespace
 
 import exactfed as ef
@@ -670,14 +669,3 @@ def test_the_check_with_real_clients():
         run(differs)
     with pytest.raises(NotTraced, match="raises RuntimeError: no"):
         run(fails)
-
-
-def test_tracing_is_fast():
-    for n in (10, 1000):
-        for name in ("FedAvgM", "FedDyn", "Scaffold with momentum"):
-            best = []
-            for _ in range(5):
-                begin = time.perf_counter()
-                rounds = len(traced(OWN[name], 100, n=n).whole)
-                best.append((time.perf_counter() - begin) / (2 * rounds))
-            assert min(best) < 1e-3, name

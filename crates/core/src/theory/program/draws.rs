@@ -3,7 +3,7 @@
 use super::form::Form;
 use super::local::{Drive, GeometricSteps};
 use super::noise::Small;
-use super::round::{Atom, COHORT, Preparation, Shared};
+use super::round::{COHORT, Preparation, RoundAtom, Shared};
 use super::setup::Origin;
 use super::stages::{Drawn, Law, Source, Stage};
 use crate::linalg::Matrix;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 impl Preparation<'_, '_> {
     /// Local steps of all clients.
-    pub fn steps(&mut self, operation: &Operation) -> Result<Atom, String> {
+    pub fn steps(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err("no local steps".into());
         };
@@ -39,8 +39,8 @@ impl Preparation<'_, '_> {
     fn drift(
         &self,
         g: usize,
-        correction: Option<&Atom>,
-        anchor: Option<&Atom>,
+        correction: Option<&RoundAtom>,
+        anchor: Option<&RoundAtom>,
         proximal: f64,
     ) -> Option<(Form, Form, f64)> {
         if correction.is_none() && anchor.is_none() {
@@ -64,9 +64,9 @@ impl Preparation<'_, '_> {
     /// The local steps of a type.
     fn local_steps(
         &mut self,
-        out: &mut Atom,
+        out: &mut RoundAtom,
         (g, operation): (usize, &Operation),
-        (start, drift): (&Atom, Option<(Form, Form, f64)>),
+        (start, drift): (&RoundAtom, Option<(Form, Form, f64)>),
         tossed: &mut Vec<(usize, Source, Rc<GeometricSteps>)>,
     ) -> Result<(), String> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
@@ -120,7 +120,7 @@ impl Preparation<'_, '_> {
         at: &Expression,
         calls: &PerClient<u64>,
         draws: Option<usize>,
-    ) -> Result<Atom, String> {
+    ) -> Result<RoundAtom, String> {
         let at = self.moved(self.rows(at), |_| 1.0, |_| 0.0);
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
@@ -146,15 +146,15 @@ impl Preparation<'_, '_> {
     }
 
     /// An atom of the clients without vectors yet.
-    pub fn empty(&self, depends: u64) -> Atom {
+    pub fn empty(&self, depends: u64) -> RoundAtom {
         let origin = Origin { optimum: Vec::new(), fields: Vec::new() };
-        Atom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
+        RoundAtom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
     /// Adds `map` y and a noise.
     fn noisy(
         &mut self,
-        out: &mut Atom,
+        out: &mut RoundAtom,
         (y, own): (&Form, &Form),
         map: &Matrix,
         source: Source,
@@ -198,7 +198,7 @@ impl Preparation<'_, '_> {
     }
 
     /// Notes that rows count only for the members of the cohort.
-    fn draw(&mut self, rows: &Atom, server: bool) -> Result<usize, String> {
+    fn draw(&mut self, rows: &RoundAtom, server: bool) -> Result<usize, String> {
         if rows.depends & COHORT != 0 {
             return Err("what comes of the cohort's draw enters what its members send again".into());
         }
@@ -225,7 +225,7 @@ impl Preparation<'_, '_> {
     }
 
     /// The mean over a drawn cohort.
-    pub fn members(&mut self, rows: &Expression) -> Result<Atom, String> {
+    pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
         // A part of all rows that is the same for all is the same in the mean.
         let rows = self.rows(rows);
         let optimum = rows.origin.optimum[0];
@@ -238,7 +238,7 @@ impl Preparation<'_, '_> {
     }
 
     /// A row for members of the cohort, another for the rest.
-    pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<Atom, String> {
+    pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
         let other = self.rows(other);
         let origin = other.origin.clone();
         let member = self.moved(self.rows(member), |g| origin.of(g).0, |g| origin.of(g).1);
@@ -264,7 +264,7 @@ impl Preparation<'_, '_> {
     }
 
     /// Standard normal numbers.
-    pub fn normal(&mut self, level: Level) -> Atom {
+    pub fn normal(&mut self, level: Level) -> RoundAtom {
         let d = self.setup.d;
         let none = Small::new(&Form::zero(d));
         let mut add = |of: Option<usize>| {
@@ -280,11 +280,16 @@ impl Preparation<'_, '_> {
         let mean: Vec<Form> = (0..self.setup.types.len()).map(|g| add(Some(g))).collect();
         let zeros = vec![0.0; mean.len()];
         let origin = Origin { optimum: zeros.clone(), fields: zeros };
-        Atom { level, own: mean.clone(), mean, origin, depends: 0 }
+        RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 
     /// What a mask leaves.
-    pub fn mask(&mut self, of: &Expression, mask: usize, level: Level) -> Result<Atom, String> {
+    pub fn mask(
+        &mut self,
+        of: &Expression,
+        mask: usize,
+        level: Level,
+    ) -> Result<RoundAtom, String> {
         let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
         let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
         let bit = 1 << mask.min(62);

@@ -112,12 +112,11 @@ pub fn growth(
     after: impl Fn(&[f64]) -> Vec<f64>,
     size: impl Fn(&[f64]) -> f64,
 ) -> Option<f64> {
-    // The logarithm of the size after this many rounds, by powers of two.
-    let (mut log, mut round) = (0.0, 0);
-    let (mut at_half, mut before) = (0.0, f64::NAN);
-    let mut take = ROUNDS.0;
+    // The logarithm of the size after each round.
+    let (mut logs, mut log) = (Vec::new(), 0.0);
+    let (mut before, mut take) = (f64::NAN, ROUNDS.0);
     loop {
-        while round < take {
+        while logs.len() < take as usize {
             state = after(&state);
             let size = size(&state);
             if size == 0.0 {
@@ -128,17 +127,29 @@ pub fn growth(
             }
             log += libm::log(size);
             state.iter_mut().for_each(|x| *x /= size);
-            round += 1;
+            logs.push(log);
         }
-        // The rate over the second half of the rounds, so that a period of two cancels.
-        let rate = libm::exp((log - at_half) / f64::from(take / 2));
+        let rate = libm::exp(slope(&logs[logs.len() / 2..]));
         let apart = (rate - before).abs();
         if apart <= SETTLED * rate || take >= ROUNDS.1 {
             return (apart <= AT_MOST * rate.max(1.0)).then_some(rate);
         }
-        (at_half, before) = (log, rate);
+        before = rate;
         take *= 2;
     }
+}
+
+/// The slope of the line through values at 0, 1, 2, … by least squares, in which oscillations, as of
+/// complex eigenvalues, cancel.
+fn slope(values: &[f64]) -> f64 {
+    let middle = (values.len() - 1) as f64 / 2.0;
+    let (mut products, mut squares) = (0.0, 0.0);
+    for (i, value) in values.iter().enumerate() {
+        let apart = i as f64 - middle;
+        products += apart * (value - values[0]);
+        squares += apart * apart;
+    }
+    products / squares
 }
 
 /// The spectral radius of a matrix, ‖Aᵏ‖^{1/k} at k = 2³⁰.

@@ -24,5 +24,7 @@ pub use iteration::gmres;
 pub use moments::{ProgramMoments, closes};
 pub use sizes::Sizes;
 pub use stationary::Cycle;
-pub use values::{CovarianceBlocks, Moments, SpectralRadii};
-pub use variates::Variates;
+pub use values::{CovarianceBlocks, Moments, SpectralRadii, Variates};
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use crate::program::{Expression, Level, Operation, Round, Weights};
 /// An atom: forms of the mean over each type (of the server one), and of a client's deviation
 /// from it.
 #[derive(Clone, Debug)]
-pub(super) struct Atom {
+pub(super) struct RoundAtom {
     pub level: Level,
     pub mean: Vec<Form>,
     pub own: Vec<Form>,
@@ -37,7 +37,7 @@ pub(super) struct Shared {
 pub(super) struct Preparation<'s, 'a> {
     pub setup: &'s Setup<'a>,
     pub round: &'s Round,
-    pub atoms: Vec<Atom>,
+    pub atoms: Vec<RoundAtom>,
     pub width: usize,
     pub stages: Vec<Stage>,
     pub noises: usize,
@@ -93,15 +93,15 @@ impl Preparation<'_, '_> {
                 }
             };
             let origin = origin.clone();
-            self.atoms.push(Atom { level: *level, mean, own: deviations, origin, depends: 0 });
+            self.atoms.push(RoundAtom { level: *level, mean, own: deviations, origin, depends: 0 });
         }
     }
 
     /// An expression: its value for each type, or for the server.
-    pub fn value(&self, expression: &Expression, level: Level) -> Atom {
+    pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let vectors = if level == Level::Server { 1 } else { types };
-        let mut out = Atom {
+        let mut out = RoundAtom {
             level,
             mean: Vec::with_capacity(vectors),
             own: Vec::new(),
@@ -153,10 +153,10 @@ impl Preparation<'_, '_> {
     /// The same vector with another origin.
     pub fn moved(
         &self,
-        mut atom: Atom,
+        mut atom: RoundAtom,
         optimum: impl Fn(usize) -> f64,
         fields: impl Fn(usize) -> f64,
-    ) -> Atom {
+    ) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
             let (alpha, beta) = atom.origin.of(g);
             form.add_constant(&self.setup.origin(g, alpha - optimum(g), beta - fields(g)));
@@ -165,7 +165,7 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    pub fn rows(&self, expression: &Expression) -> Atom {
+    pub fn rows(&self, expression: &Expression) -> RoundAtom {
         self.value(expression, Level::Clients)
     }
 
@@ -174,7 +174,7 @@ impl Preparation<'_, '_> {
         self.noises - 1
     }
 
-    fn operation(&mut self, operation: &Operation) -> Result<Atom, String> {
+    fn operation(&mut self, operation: &Operation) -> Result<RoundAtom, String> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
             Operation::Fields { at, calls, draws, .. } => self.fields(at, calls, *draws),
@@ -189,7 +189,7 @@ impl Preparation<'_, '_> {
     }
 
     /// Σ_g n_g w_g of the means over types.
-    pub fn weighted(&self, rows: &Atom, weights: impl Fn(usize) -> f64) -> Form {
+    pub fn weighted(&self, rows: &RoundAtom, weights: impl Fn(usize) -> f64) -> Form {
         let mut form = Form::zero(self.setup.d);
         for (g, t) in self.setup.types.iter().enumerate() {
             form.add(&vec![t.count * weights(g); self.setup.d], &rows.mean[g]);
@@ -197,7 +197,7 @@ impl Preparation<'_, '_> {
         form
     }
 
-    fn sum(&mut self, rows: &Atom, weights: &Weights) -> Atom {
+    fn sum(&mut self, rows: &RoundAtom, weights: &Weights) -> RoundAtom {
         let facts = self.setup.facts;
         let first = |g: usize| self.setup.types[g].first;
         let weight = |g: usize| match weights {
@@ -225,7 +225,7 @@ impl Preparation<'_, '_> {
     }
 
     /// A vector of the server: what is long becomes coordinates and a noise of its own.
-    pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> Atom {
+    pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.size() > 3 * d * d.min(4) {
             self.stages.push(Stage::Coordinates(form.without_noise()));
@@ -238,10 +238,10 @@ impl Preparation<'_, '_> {
             self.stages.push(Stage::Sum(parts));
         }
         let origin = Origin::server(optimum);
-        Atom { level: Level::Server, mean: vec![form], own: Vec::new(), origin, depends }
+        RoundAtom { level: Level::Server, mean: vec![form], own: Vec::new(), origin, depends }
     }
 
-    fn mix(&mut self, rows: &Atom, matrix: &[f64]) -> Atom {
+    fn mix(&mut self, rows: &RoundAtom, matrix: &[f64]) -> RoundAtom {
         let (n, d) = (self.setup.facts.clients(), self.setup.d);
         let types = &self.setup.types;
         let mut out = self.empty(rows.depends);
@@ -274,7 +274,7 @@ impl Preparation<'_, '_> {
         out
     }
 
-    fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> Atom {
+    fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
         let mut atom = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);

@@ -32,8 +32,7 @@ fn program(clients: usize, masks: Vec<Mask>, more: Vec<Operation>, next: Express
         draws: None,
         coin: None,
     };
-    let mean =
-        Operation::Sum { rows: sum([(1, 1.0)]), weights: Weights::Shares(Shares::Shares) };
+    let mean = Operation::Sum { rows: sum([(1, 1.0)]), weights: Weights::Shares(Shares::Shares) };
     let mut operations = vec![steps, mean];
     operations.extend(more);
     let (state, cohort, ends) = (vec![Level::Server], None, None);

@@ -6,18 +6,6 @@ use super::noise::{Known, Small};
 use super::values::CovarianceBlocks;
 use crate::program::Level;
 
-/// The control variates of an algorithm, which enter the Lyapunov function ψ.
-pub struct Variates<'a> {
-    /// The atom of the state, from the second round on; before it they are 0.
-    pub atom: Option<usize>,
-    /// Whether there are any.
-    pub corrected: bool,
-    /// ℓ_k of a client after so many rounds.
-    pub length: Box<dyn Fn(usize, u64) -> f64 + 'a>,
-    /// Whether ψ has the distances of the clients from θ*, not that of the server.
-    pub of_clients: bool,
-}
-
 /// ξ_k − ξ_k* of each type as forms of the coordinates, and a client's deviations from it.
 struct Corrections {
     mean: Vec<Small>,

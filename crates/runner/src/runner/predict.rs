@@ -88,6 +88,15 @@ pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced
     scenario.program.get_or_init(find).as_ref()
 }
 
+impl Prepared<'_> {
+    /// What theory makes of the rounds of an algorithm of one's own, on each instance; nothing for
+    /// other algorithms.
+    pub fn programs(&self) -> Vec<Arc<Traced>> {
+        let of = |scenario: &Arc<Scenario>| program(self.cell, scenario).cloned();
+        self.scenarios.iter().filter_map(of).collect()
+    }
+}
+
 /// The distribution to which a cell with an algorithm of one's own leads; `None` for other
 /// algorithms.
 ///

@@ -1,6 +1,5 @@
 //! What a cell needs before it runs: its instance, its start and its limit.
 
-use super::predict::program;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity};
@@ -74,13 +73,6 @@ impl Prepared<'_> {
     pub fn optimum_error(&self) -> Option<f64> {
         let errors = self.scenarios.iter().filter_map(|s| s.instance.optimum_error());
         errors.reduce(f64::max)
-    }
-
-    /// What theory makes of the rounds of an algorithm of one's own, on each instance; nothing for
-    /// other algorithms.
-    pub fn programs(&self) -> Vec<Arc<Traced>> {
-        let of = |scenario: &Arc<Scenario>| program(self.cell, scenario).cloned();
-        self.scenarios.iter().filter_map(of).collect()
     }
 
     /// The runs that are missing.

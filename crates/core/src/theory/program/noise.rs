@@ -25,11 +25,11 @@ impl Small {
     }
 }
 
-/// Covariances of each noise with those that it depends on, by number, in increasing order.
+/// NoiseCovariances of each noise with those that it depends on, by number, in increasing order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Covariances(Vec<Vec<(usize, Matrix)>>);
+pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>);
 
-impl Covariances {
+impl NoiseCovariances {
     /// Another noise, uncorrelated with all before.
     fn add(&mut self, own: Matrix) -> usize {
         self.0.push(vec![(self.0.len(), own)]);
@@ -77,12 +77,12 @@ pub(super) struct Known {
     pub mean: Vec<f64>,
     /// Their covariances; the coordinates known so far are the first of them.
     pub covariance: Matrix,
-    /// Covariances of the deviations of a client of each type.
+    /// NoiseCovariances of the deviations of a client of each type.
     pub own: Vec<Matrix>,
     /// Of the noises.
-    pub noise: Covariances,
+    pub noise: NoiseCovariances,
     /// Of their deviations.
-    pub own_noise: Covariances,
+    pub own_noise: NoiseCovariances,
     /// Sums of noises, each with its parts.
     sums: Vec<(usize, Vec<(usize, Matrix)>)>,
 }
@@ -94,7 +94,8 @@ impl Known {
         for i in 0..mean.len() {
             (0..mean.len()).for_each(|j| all[(i, j)] = covariance[(i, j)]);
         }
-        let (noise, own_noise, sums) = (Covariances::default(), Covariances::default(), Vec::new());
+        let (noise, own_noise, sums) =
+            (NoiseCovariances::default(), NoiseCovariances::default(), Vec::new());
         Self { mean: mean.to_vec(), covariance: all, own: own.to_vec(), noise, own_noise, sums }
     }
 
@@ -194,7 +195,7 @@ fn product(
     a: &Small,
     b: &Small,
     entry: impl Fn(usize, usize) -> f64,
-    noise: &Covariances,
+    noise: &NoiseCovariances,
 ) -> Matrix {
     let between =
         Matrix::from_fn(a.support.len(), b.support.len(), |i, j| entry(a.support[i], b.support[j]));

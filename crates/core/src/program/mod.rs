@@ -101,13 +101,13 @@ pub enum Coefficient {
     /// One number.
     Number(f64),
     /// Several.
-    Numbers(Numbers),
+    Numbers(CoefficientNumbers),
 }
 
 /// The numbers of a coefficient.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Numbers {
+pub enum CoefficientNumbers {
     /// d.
     Entries(Vec<f64>),
     /// N.
@@ -306,17 +306,19 @@ impl Coefficient {
     pub fn of(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],
-            Self::Numbers(Numbers::Entries(all)) => all.clone(),
-            Self::Numbers(Numbers::Clients(all)) => vec![all[client]; d],
-            Self::Numbers(Numbers::Rows(all)) => all[client * d..(client + 1) * d].to_vec(),
+            Self::Numbers(CoefficientNumbers::Entries(all)) => all.clone(),
+            Self::Numbers(CoefficientNumbers::Clients(all)) => vec![all[client]; d],
+            Self::Numbers(CoefficientNumbers::Rows(all)) => {
+                all[client * d..(client + 1) * d].to_vec()
+            }
         }
     }
 
     /// Its numbers that are a client's own, if clients have their own.
     pub fn own(&self, client: usize, d: usize) -> &[f64] {
         match self {
-            Self::Numbers(Numbers::Clients(all)) => &all[client..=client],
-            Self::Numbers(Numbers::Rows(all)) => &all[client * d..(client + 1) * d],
+            Self::Numbers(CoefficientNumbers::Clients(all)) => &all[client..=client],
+            Self::Numbers(CoefficientNumbers::Rows(all)) => &all[client * d..(client + 1) * d],
             _ => &[],
         }
     }

@@ -2,7 +2,8 @@
 //! be.
 
 use super::{
-    Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights,
+    Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
+    Weights,
 };
 
 impl Program {
@@ -109,11 +110,11 @@ impl Program {
         let (n, d) = (self.clients, self.dimension);
         let sized = |coefficient: &Coefficient| match coefficient {
             Coefficient::Number(_) => true,
-            Coefficient::Numbers(Numbers::Entries(all)) => all.len() == d,
-            Coefficient::Numbers(Numbers::Clients(all)) => {
+            Coefficient::Numbers(CoefficientNumbers::Entries(all)) => all.len() == d,
+            Coefficient::Numbers(CoefficientNumbers::Clients(all)) => {
                 level == Level::Clients && all.len() == n
             }
-            Coefficient::Numbers(Numbers::Rows(all)) => {
+            Coefficient::Numbers(CoefficientNumbers::Rows(all)) => {
                 level == Level::Clients && all.len() == n * d
             }
         };

@@ -1,7 +1,8 @@
 //! A program as text.
 
 use super::{
-    Coefficient, Expression, Level, Numbers, Operation, PerClient, Program, Round, Weights,
+    Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
+    Weights,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -118,9 +119,9 @@ impl Display for Coefficient {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(x) => write!(f, "{x}"),
-            Self::Numbers(Numbers::Entries(all)) => write!(f, "<{} entries>", all.len()),
-            Self::Numbers(Numbers::Clients(all)) => write!(f, "<{} clients>", all.len()),
-            Self::Numbers(Numbers::Rows(all)) => write!(f, "<rows of {}>", all.len()),
+            Self::Numbers(CoefficientNumbers::Entries(all)) => write!(f, "<{} entries>", all.len()),
+            Self::Numbers(CoefficientNumbers::Clients(all)) => write!(f, "<{} clients>", all.len()),
+            Self::Numbers(CoefficientNumbers::Rows(all)) => write!(f, "<rows of {}>", all.len()),
         }
     }
 }

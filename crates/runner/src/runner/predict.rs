@@ -11,7 +11,7 @@ use exactfed_core::program::{Program, Traced};
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
-use exactfed_core::theory::program::{Cycle, ProgramMoments, Sizes, closes};
+use exactfed_core::theory::program::{Cycle, ProgramMoments, ProgramSizes, closes};
 use std::sync::Arc;
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
@@ -107,7 +107,7 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
         Ok(program) => program,
         Err(why) => return Some(Err(NoMoments::Unknown(why.clone()))),
     };
-    let cost = Sizes::new(program, &*scenario.instance).at_rest(program.cycle);
+    let cost = ProgramSizes::new(program, &*scenario.instance).at_rest(program.cycle);
     if !cost.fits() {
         return Some(Err(NoMoments::Costly(cost)));
     }
@@ -148,7 +148,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         let rows = prepared.recorded.len();
         let effort = |program: &Program| {
             let prepared = program.rounds.len() as u64;
-            Sizes::new(program, facts).effort(prepared, identity.rounds, rows)
+            ProgramSizes::new(program, facts).effort(prepared, identity.rounds, rows)
         };
         let one = traced.as_ref().as_ref().map_or_else(|_| Effort::default(), effort);
         return within(one, prepared);

@@ -6,7 +6,7 @@
 mod rounds;
 
 pub use super::program::{CovarianceBlocks, Moments, SpectralRadii, gmres};
-use super::program::{Cycle, ProgramMoments, Sizes, Variates};
+use super::program::{Cycle, ProgramMoments, ProgramSizes, WatchedVariates};
 use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::linear::LocalUpdate;
@@ -106,7 +106,7 @@ impl<'a> ExactMoments<'a> {
         &'b self,
         atom: Option<usize>,
         factor: impl Fn(u64) -> f64 + 'b,
-    ) -> Variates<'b> {
+    ) -> WatchedVariates<'b> {
         let run = &self.model.runs[0];
         let length = move |k: usize, round: u64| {
             let update = (run.update)(k);
@@ -118,7 +118,7 @@ impl<'a> ExactMoments<'a> {
         };
         let one = self.model.runs.len() == 1;
         let corrected = one && run.correction != Correction::None;
-        Variates { atom, corrected, length: Box::new(length), of_clients: false }
+        WatchedVariates { atom, corrected, length: Box::new(length), of_clients: false }
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`.
@@ -178,7 +178,7 @@ pub fn at_rounds_of_steps(
         return None;
     }
     let BuiltIn { program, variates } = rounds::single_steps(facts, model, probability);
-    let variates = Variates { of_clients: true, ..exact.variates(variates, |_| 1.0) };
+    let variates = WatchedVariates { of_clients: true, ..exact.variates(variates, |_| 1.0) };
     let steps = ProgramMoments::watching(&program, facts, variates).ok()?;
     let ends: Vec<u64> = rounds.iter().map(|round| round * per_round).collect();
     let mut found = steps.at_rounds(start, &ends, None).ok()?;
@@ -188,8 +188,8 @@ pub fn at_rounds_of_steps(
     Some(found)
 }
 
-fn sizes(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Sizes {
-    Sizes::new(&rounds::constant(facts, model), facts)
+fn sizes(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> ProgramSizes {
+    ProgramSizes::new(&rounds::constant(facts, model), facts)
 }
 
 /// The effort of moments up to round `rounds`, stored at `rows` rounds.

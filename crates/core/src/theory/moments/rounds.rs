@@ -3,8 +3,8 @@
 use super::{AlgorithmModel, Correction, RunModel};
 use crate::problem::Facts;
 use crate::program::{
-    Coefficient, Each, Expression, Level, Mask, Numbers, Operation, PerClient, Program, Round,
-    Shares, Weights,
+    Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
+    Round, Shares, Weights,
 };
 
 /// Σ coefficient · atom.
@@ -59,9 +59,10 @@ fn whole(facts: &dyn Facts, rounds: Vec<Round>, cycle: usize) -> Program {
 }
 
 impl RunModel<'_> {
-    /// Whether its control variates are kept from round to round.
+    /// Whether its control variates are part of the state; those that are measured in each round are
+    /// for ψ alone.
     fn keeps(&self) -> bool {
-        matches!(self.correction, Correction::Kept | Correction::KeptFresh)
+        self.correction != Correction::None
     }
 }
 
@@ -150,7 +151,7 @@ impl<'a> Writing<'a> {
         Round { state, cohort, masks: vec![], operations, next, result: combination(terms), ends }
     }
 
-    /// ξ of a run, and the atom of the mean of its variates.
+    /// ξ of a run, and the atom of the mean of its variates, or of those measured in this round.
     fn correction(&mut self, number: usize) -> (Option<Expression>, Option<usize>) {
         let own = self.atoms(number).1;
         match (self.model.runs[number].correction, own) {
@@ -158,7 +159,7 @@ impl<'a> Writing<'a> {
             (Correction::Fresh, _) => {
                 let rows = self.calls(number, false);
                 let all = self.add(mean(sum([(rows, 1.0)])));
-                (Some(sum([(rows, -1.0), (all, 1.0)])), None)
+                (Some(sum([(rows, -1.0), (all, 1.0)])), Some(rows))
             }
             (_, None) => (Some(sum([])), None),
             // Under a coin the mean of the variates stays 0.
@@ -193,7 +194,8 @@ impl<'a> Writing<'a> {
         let after = self.average(sum([(ends, 1.0)]));
         let estimate = sum([(theta, 1.0 - run.server_step), (after, run.server_step)]);
         let learned = match run.correction {
-            Correction::None | Correction::Fresh => return (estimate, None, ends),
+            Correction::None => return (estimate, None, ends),
+            Correction::Fresh => return (estimate, own_mean.map(|rows| sum([(rows, 1.0)])), ends),
             Correction::KeptFresh => sum([(self.calls(number, members), 1.0)]),
             Correction::Kept => {
                 // c_k − c̄ + (θ_t − θ_k)/(γ_k E_k); under a coin c_k + (p/γ)(θ̄ − θ_k).
@@ -225,7 +227,7 @@ impl<'a> Writing<'a> {
         };
         match each(self.n, rate) {
             PerClient::All(x) => Coefficient::Number(x),
-            PerClient::Each(all) => Coefficient::Numbers(Numbers::Clients(all)),
+            PerClient::Each(all) => Coefficient::Numbers(CoefficientNumbers::Clients(all)),
         }
     }
 }

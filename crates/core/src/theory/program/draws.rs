@@ -3,9 +3,9 @@
 use super::form::Form;
 use super::local::{Drive, GeometricSteps};
 use super::noise::Small;
-use super::round::{COHORT, Preparation, RoundAtom, Shared};
+use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
-use super::stages::{Drawn, Law, Source, Stage};
+use super::stages::{Drawn, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
 use crate::program::{Expression, Level, Mask, Operation, PerClient};
 use crate::theory::linear::LocalUpdate;
@@ -67,7 +67,7 @@ impl Preparation<'_, '_> {
         out: &mut RoundAtom,
         (g, operation): (usize, &Operation),
         (start, drift): (&RoundAtom, Option<(Form, Form, f64)>),
-        tossed: &mut Vec<(usize, Source, Rc<GeometricSteps>)>,
+        tossed: &mut Vec<(usize, NoiseSource, Rc<GeometricSteps>)>,
     ) -> Result<(), String> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
             return Ok(());
@@ -92,14 +92,14 @@ impl Preparation<'_, '_> {
             own.push(own_drift);
         }
         let (y, own) = (Form::stacked(&y), Form::stacked(&own));
-        let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+        let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
         let steps = self.setup.local(g, [drive; 2], true)?;
         if let Some(coin) = coin {
             let steps = Rc::new(GeometricSteps::new(&steps, *coin));
             let law = Law::Coin(steps.clone(), steps.clone());
             let id = self.noises;
             self.noisy(out, (&y, &own), &steps.end, source.clone(), law);
-            let with = |(id, source, other): &(usize, Source, Rc<GeometricSteps>)| {
+            let with = |(id, source, other): &(usize, NoiseSource, Rc<GeometricSteps>)| {
                 (*id, source.clone(), Law::Coin(steps.clone(), other.clone()))
             };
             self.correlate(tossed.iter().map(with).collect());
@@ -136,7 +136,7 @@ impl Preparation<'_, '_> {
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
             let d = self.setup.d;
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
-            let source = Source { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+            let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
             self.noisy(&mut out, (&y, &own), &map, source.clone(), law);
             self.share(draws.map(|draws| (draws, true)), source, drive)?;
             out.origin.optimum.push(0.0);
@@ -157,7 +157,7 @@ impl Preparation<'_, '_> {
         out: &mut RoundAtom,
         (y, own): (&Form, &Form),
         map: &Matrix,
-        source: Source,
+        source: NoiseSource,
         law: Law,
     ) {
         let id = self.next_noise();
@@ -171,7 +171,7 @@ impl Preparation<'_, '_> {
     }
 
     /// Says with what the last noise is drawn together.
-    fn correlate(&mut self, all: Vec<(usize, Source, Law)>) {
+    fn correlate(&mut self, all: Vec<(usize, NoiseSource, Law)>) {
         if let Some(Stage::Noise { with, .. }) = self.stages.last_mut() {
             *with = all;
         }
@@ -181,18 +181,18 @@ impl Preparation<'_, '_> {
     fn share(
         &mut self,
         draws: Option<(usize, bool)>,
-        source: Source,
+        source: NoiseSource,
         drive: Drive,
     ) -> Result<(), String> {
         let Some(draws) = draws else { return Ok(()) };
         let mut with = Vec::new();
         let type_of = source.of.unwrap_or(0);
-        let same = |other: &&Shared| other.draws == draws && other.source.of == source.of;
+        let same = |other: &&SharedSteps| other.draws == draws && other.source.of == source.of;
         for other in self.shared.iter().filter(same) {
             let law = Law::Steps(self.setup.local(type_of, [drive, other.drive], false)?);
             with.push((other.id, other.source.clone(), law));
         }
-        self.shared.push(Shared { draws, id: self.noises - 1, source, drive });
+        self.shared.push(SharedSteps { draws, id: self.noises - 1, source, drive });
         self.correlate(with);
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Preparation<'_, '_> {
         let d = self.setup.d;
         let none = Small::new(&Form::zero(d));
         let mut add = |of: Option<usize>| {
-            let source = Source { of, y: none.clone(), own: none.clone() };
+            let source = NoiseSource { of, y: none.clone(), own: none.clone() };
             self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
             self.noises += 1;
             Form::noise(self.noises - 1, d)
@@ -302,9 +302,9 @@ impl Preparation<'_, '_> {
         for g in 0..out.mean.len() {
             let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
             let of = (level == Level::Clients).then_some(g);
-            let source = Source { of, y: Small::new(&out.mean[g]), own: Small::new(&own) };
+            let source = NoiseSource { of, y: Small::new(&out.mean[g]), own: Small::new(&own) };
             let together =
-                |other: &&(usize, Source)| drawn == Level::Server || other.1.of == source.of;
+                |other: &&(usize, NoiseSource)| drawn == Level::Server || other.1.of == source.of;
             let with = self.masked[mask].iter().filter(together);
             let with = with.map(|(id, other)| (*id, other.clone(), law.clone())).collect();
             let id = self.next_noise();

@@ -22,9 +22,9 @@ mod variates;
 
 pub use iteration::gmres;
 pub use moments::{ProgramMoments, closes};
-pub use sizes::Sizes;
+pub use sizes::ProgramSizes;
 pub use stationary::Cycle;
-pub use values::{CovarianceBlocks, Moments, SpectralRadii, Variates};
+pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 
 #[cfg(test)]
 mod tests;

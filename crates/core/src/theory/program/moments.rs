@@ -1,11 +1,11 @@
 //! The exact moments of a program's rounds.
 
-use super::noise::Known;
+use super::noise::KnownMoments;
 use super::round::prepare;
 use super::setup::{Origin, Setup};
-use super::stages::{Drawn, Law, Prepared, Source, Stage};
+use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
 use super::types::Type;
-use super::values::{Moments, Variates};
+use super::values::{Moments, WatchedVariates};
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -28,14 +28,14 @@ pub fn closes(facts: &dyn Facts) -> Result<(), String> {
 }
 
 /// What identifies a prepared round: its place, that of the round after it, and origins.
-type Key = (usize, Option<usize>, Vec<u64>);
+type RoundKey = (usize, Option<usize>, Vec<u64>);
 
 /// The exact moments of a program on a problem with a linear field and independent draws.
 pub struct ProgramMoments<'a> {
     pub(super) program: &'a Program,
     pub(super) setup: Setup<'a>,
-    prepared: RefCell<HashMap<Key, Rc<Prepared>>>,
-    pub(super) variates: Option<Variates<'a>>,
+    prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
+    pub(super) variates: Option<WatchedVariates<'a>>,
 }
 
 /// What a round yields: mean and covariance of θ_t − θ*, and Σ π_k E‖θ_k − θ*‖² of its clients.
@@ -49,7 +49,7 @@ pub(super) struct Yield {
 /// The state between two rounds: mean and covariance of its coordinates, of which the first is the
 /// number 1, and the covariance of a client's deviation from the mean of its type.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct ProgramState {
     pub mean: Vec<f64>,
     pub covariance: Matrix,
     pub own: Vec<Matrix>,
@@ -72,7 +72,7 @@ impl<'a> ProgramMoments<'a> {
     pub fn watching(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Variates<'a>,
+        variates: WatchedVariates<'a>,
     ) -> Result<Self, String> {
         Self::prepare(program, facts, Some(variates), true)
     }
@@ -81,7 +81,7 @@ impl<'a> ProgramMoments<'a> {
     pub(super) fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<Variates<'a>>,
+        variates: Option<WatchedVariates<'a>>,
         average: bool,
     ) -> Result<Self, String> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
@@ -102,7 +102,7 @@ impl<'a> ProgramMoments<'a> {
         round: u64,
         origins: &[Origin],
         target: Option<&[Origin]>,
-    ) -> Result<Rc<Prepared>, String> {
+    ) -> Result<Rc<PreparedRound>, String> {
         let beyond = || format!("nothing is known of round {round}");
         let place = self.program.place(round).ok_or_else(beyond)?;
         let next = self.program.place(round + 1);
@@ -124,7 +124,7 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// The state before the first round, from θ_0; the number 1 is `unit`.
-    pub(super) fn initial(&self, start: &[f64], unit: f64) -> State {
+    pub(super) fn initial(&self, start: &[f64], unit: f64) -> ProgramState {
         let mut mean = vec![0.0; self.setup.before_state()];
         mean[0] = unit;
         let mut origins = Vec::new();
@@ -133,12 +133,16 @@ impl<'a> ProgramMoments<'a> {
             origins.push(Origin::server(1.0));
         }
         let own = vec![Matrix::zeros(0, 0); self.setup.types.len()];
-        State { covariance: Matrix::zeros(mean.len(), mean.len()), mean, own, origins }
+        ProgramState { covariance: Matrix::zeros(mean.len(), mean.len()), mean, own, origins }
     }
 
     /// A round: the state after it, and what it yields.
-    pub(super) fn after(&self, round: &Prepared, state: &State) -> (State, Yield) {
-        let mut known = Known::new(&state.mean, &state.covariance, &state.own, round.width);
+    pub(super) fn after(
+        &self,
+        round: &PreparedRound,
+        state: &ProgramState,
+    ) -> (ProgramState, Yield) {
+        let mut known = KnownMoments::new(&state.mean, &state.covariance, &state.own, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
         let clients = round.ends.as_ref().map(|(ends, own)| {
             let each = |(g, t): (usize, &Type)| {
@@ -159,7 +163,7 @@ impl<'a> ProgramMoments<'a> {
         let square = covariance(&result.times(&known.covariance, round.width), result, result);
         let d = self.setup.d;
         let size = 1 + round.next.len() * d;
-        let mut next = State {
+        let mut next = ProgramState {
             mean: vec![known.mean[0]],
             covariance: Matrix::zeros(size, size),
             own: Vec::with_capacity(state.own.len()),
@@ -197,7 +201,7 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// Makes what a stage gives known.
-    fn learn(&self, known: &mut Known, stage: &Stage) {
+    fn learn(&self, known: &mut KnownMoments, stage: &Stage) {
         match stage {
             Stage::Coordinates(form) => known.append(form),
             Stage::Sum(parts) => known.add_sum(parts),
@@ -221,9 +225,9 @@ impl<'a> ProgramMoments<'a> {
     /// where both are of one type.
     fn covariance(
         &self,
-        known: &Known,
-        a: &Source,
-        b: &Source,
+        known: &KnownMoments,
+        a: &NoiseSource,
+        b: &NoiseSource,
         law: &Law,
     ) -> (Matrix, Option<Matrix>) {
         let d = self.setup.d;
@@ -265,7 +269,7 @@ impl<'a> ProgramMoments<'a> {
     }
 
     /// The noise of the last of what came of a cohort, with the others.
-    fn draw(&self, known: &mut Known, all: &[Drawn]) {
+    fn draw(&self, known: &mut KnownMoments, all: &[Drawn]) {
         let Some(last) = all.last() else { return };
         let types = &self.setup.types;
         let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
@@ -296,7 +300,7 @@ impl<'a> ProgramMoments<'a> {
     /// of the clients of a type or of all, and that of the deviations of a type.
     fn drawn(
         &self,
-        known: &Known,
+        known: &KnownMoments,
         (a, g): (&Drawn, usize),
         (b, h): (&Drawn, usize),
     ) -> (Matrix, Option<Matrix>) {
@@ -416,7 +420,7 @@ impl Yield {
     }
 }
 
-impl State {
+impl ProgramState {
     /// Sets coordinates to 0.
     fn forget(&mut self, which: RangeInclusive<usize>) {
         for i in which {

@@ -72,7 +72,7 @@ impl NoiseCovariances {
 }
 
 /// What is known within a round.
-pub(super) struct Known {
+pub(super) struct KnownMoments {
     /// Means of the coordinates, of which the first is the number 1.
     pub mean: Vec<f64>,
     /// Their covariances; the coordinates known so far are the first of them.
@@ -87,7 +87,7 @@ pub(super) struct Known {
     sums: Vec<(usize, Vec<(usize, Matrix)>)>,
 }
 
-impl Known {
+impl KnownMoments {
     /// At the start of a round; `width` coordinates will be known in it.
     pub fn new(mean: &[f64], covariance: &Matrix, own: &[Matrix], width: usize) -> Self {
         let mut all = Matrix::zeros(width, width);

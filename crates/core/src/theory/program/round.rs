@@ -4,7 +4,7 @@ use super::form::Form;
 use super::local::Drive;
 use super::noise::Small;
 use super::setup::{Origin, Setup, tidy};
-use super::stages::{Drawn, Prepared, Source, Stage};
+use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
 use crate::linalg::Matrix;
 use crate::program::{Expression, Level, Operation, Round, Weights};
 
@@ -25,11 +25,11 @@ pub(super) const COHORT: u64 = 1 << 63;
 
 /// Local steps that share their draws with later ones.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct SharedSteps {
     /// The number of the draws, and whether they are those of single fields.
     pub draws: (usize, bool),
     pub id: usize,
-    pub source: Source,
+    pub source: NoiseSource,
     pub drive: Drive,
 }
 
@@ -41,8 +41,8 @@ pub(super) struct Preparation<'s, 'a> {
     pub width: usize,
     pub stages: Vec<Stage>,
     pub noises: usize,
-    pub masked: Vec<Vec<(usize, Source)>>,
-    pub shared: Vec<Shared>,
+    pub masked: Vec<Vec<(usize, NoiseSource)>>,
+    pub shared: Vec<SharedSteps>,
     pub drawn: Vec<Drawn>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn prepare(
     origins: &[Origin],
     after: &[Level],
     target: Option<&[Origin]>,
-) -> Result<Prepared, String> {
+) -> Result<PreparedRound, String> {
     let mut p = Preparation {
         setup,
         round,
@@ -284,7 +284,7 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<Prepared, String> {
+    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<PreparedRound, String> {
         let result = self.value(&self.round.result, Level::Server);
         let result = self.moved(result, |_| 1.0, |_| 0.0).mean.remove(0);
         let d = self.setup.d;
@@ -311,6 +311,6 @@ impl Preparation<'_, '_> {
             origins.push(atom.origin);
         }
         let Self { width, stages, .. } = self;
-        Ok(Prepared { width, stages, next, own_next, result, ends, origins })
+        Ok(PreparedRound { width, stages, next, own_next, result, ends, origins })
     }
 }

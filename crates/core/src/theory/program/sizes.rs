@@ -13,12 +13,12 @@ pub(super) const RESTARTS: usize = 40;
 const FEWEST_RESTARTS: f64 = 4.0;
 /// What decides the effort of a program's moments.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct ProgramSizes {
     /// Products of preparing a round, and of applying it.
     pub prepare: f64,
     /// The latter.
     pub round: f64,
-    /// Numbers in memory.
+    /// CoefficientNumbers in memory.
     numbers: f64,
     /// d.
     d: f64,
@@ -26,7 +26,7 @@ pub struct Sizes {
     state: f64,
 }
 
-impl Sizes {
+impl ProgramSizes {
     /// Of the largest of a program's rounds.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let (types, _) = types(program, facts);
@@ -73,7 +73,7 @@ impl Sizes {
     }
 }
 
-impl Sizes {
+impl ProgramSizes {
     /// The effort of the moments at rest.
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, 0);

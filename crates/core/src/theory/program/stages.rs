@@ -15,7 +15,7 @@ pub(super) enum Stage {
     /// A sum of noises becomes one.
     Sum(Vec<(usize, Matrix)>),
     /// A noise, with those before it that are drawn together with it.
-    Noise { source: Source, law: Law, with: Vec<(usize, Source, Law)> },
+    Noise { source: NoiseSource, law: Law, with: Vec<(usize, NoiseSource, Law)> },
     /// What comes of the draw of a cohort, together with what came of it before.
     Drawn(Vec<Drawn>),
 }
@@ -23,7 +23,7 @@ pub(super) enum Stage {
 /// What a noise is linear in, for a type of clients or for the server: the form of y, and of a
 /// client's deviation from it.
 #[derive(Clone)]
-pub(super) struct Source {
+pub(super) struct NoiseSource {
     pub of: Option<usize>,
     pub y: Small,
     pub own: Small,
@@ -58,7 +58,7 @@ pub(super) struct Drawn {
 }
 
 /// A round, ready to be applied.
-pub(super) struct Prepared {
+pub(super) struct PreparedRound {
     /// The number of its coordinates.
     pub width: usize,
     pub stages: Vec<Stage>,

@@ -5,11 +5,11 @@
 //! eigenvector, and one coordinate is computed from the others.
 
 use super::iteration::{gmres, growth, radius};
-use super::moments::{ProgramMoments, State, Yield};
+use super::moments::{ProgramMoments, ProgramState, Yield};
 use super::setup::Origin;
 use super::sizes::{DIRECT, RESTARTS};
-use super::stages::{Prepared, Stage};
-use super::values::{CovarianceBlocks, Moments, SpectralRadii, Variates};
+use super::stages::{PreparedRound, Stage};
+use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 use crate::kernel::dot;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
@@ -26,8 +26,8 @@ const UNCHANGED: f64 = 1e-9;
 /// The rounds of a cycle, from a state at its start.
 pub struct Cycle<'a> {
     exact: ProgramMoments<'a>,
-    rounds: Vec<Rc<Prepared>>,
-    begin: State,
+    rounds: Vec<Rc<PreparedRound>>,
+    begin: ProgramState,
     /// All coordinates of the mean but the first from those that are free; and constants.
     lift: Lift,
     /// The same for the deviations of each type.
@@ -57,7 +57,7 @@ impl<'a> Cycle<'a> {
     pub fn watching(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Variates<'a>,
+        variates: WatchedVariates<'a>,
     ) -> Result<Self, String> {
         Self::prepare(program, facts, Some(variates))
     }
@@ -65,7 +65,7 @@ impl<'a> Cycle<'a> {
     fn prepare(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: Option<Variates<'a>>,
+        variates: Option<WatchedVariates<'a>>,
     ) -> Result<Self, String> {
         if program.cycle == 0 {
             return Err("its rounds do not repeat, as far as they were followed".into());
@@ -89,7 +89,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// The state after the rounds of the cycle.
-    fn after(&self, state: &State) -> (State, Option<Yield>) {
+    fn after(&self, state: &ProgramState) -> (ProgramState, Option<Yield>) {
         let mut last = (state.clone(), None);
         for round in &self.rounds {
             let (state, found) = self.exact.after(round, &last.0);
@@ -99,9 +99,9 @@ impl<'a> Cycle<'a> {
     }
 
     /// A state without means, constants and noise of its own.
-    fn empty(&self) -> State {
-        let State { mean, covariance, own, origins } = &self.begin;
-        State {
+    fn empty(&self) -> ProgramState {
+        let ProgramState { mean, covariance, own, origins } = &self.begin;
+        ProgramState {
             mean: vec![0.0; mean.len()],
             covariance: Matrix::zeros(covariance.rows(), covariance.rows()),
             own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows())).collect(),
@@ -141,8 +141,8 @@ impl<'a> Cycle<'a> {
     /// Why there is none.
     pub fn bias(&self) -> Result<Vec<f64>, String> {
         let mean = self.mean()?;
-        let State { covariance, .. } = &self.begin;
-        let state = State { mean, covariance: covariance.scaled(0.0), ..self.empty() };
+        let ProgramState { covariance, .. } = &self.begin;
+        let state = ProgramState { mean, covariance: covariance.scaled(0.0), ..self.empty() };
         Ok(self.after(&state).1.ok_or(DIVERGES)?.mean)
     }
 
@@ -172,7 +172,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// A state from the free covariances, and the reverse.
-    fn state(&self, numbers: &[f64], mean: &[f64]) -> State {
+    fn state(&self, numbers: &[f64], mean: &[f64]) -> ProgramState {
         let mut state = self.empty();
         state.mean = mean.to_vec();
         let mut rest = numbers;
@@ -200,7 +200,7 @@ impl<'a> Cycle<'a> {
         state
     }
 
-    fn numbers(&self, state: &State) -> Vec<f64> {
+    fn numbers(&self, state: &ProgramState) -> Vec<f64> {
         let mut out = Vec::new();
         let mut put = |lift: &Lift, entry: &dyn Fn(usize, usize) -> f64| {
             for (k, i) in lift.free.iter().enumerate() {
@@ -382,13 +382,13 @@ impl Lift {
 
 impl ProgramMoments<'_> {
     /// The rounds of the cycle, prepared, and the state at its start from θ_0 = θ*.
-    fn cycle(&self) -> Result<(Vec<Rc<Prepared>>, State), String> {
+    fn cycle(&self) -> Result<(Vec<Rc<PreparedRound>>, ProgramState), String> {
         let first = (self.program.order.len() - self.program.cycle) as u64 + 1;
         let length = self.program.cycle as u64;
         let mut state = self.initial(self.setup.facts.optimum(), 1.0);
-        let step = |round: u64, state: &mut State, target: Option<&[Origin]>| {
+        let step = |round: u64, state: &mut ProgramState, target: Option<&[Origin]>| {
             let prepared = self.prepared(round, &state.origins, target)?;
-            let State { mean, .. } = &*state;
+            let ProgramState { mean, .. } = &*state;
             let mean = self.mean_after(&prepared, mean);
             state.mean = mean;
             state.origins.clone_from(&prepared.origins);
@@ -423,7 +423,7 @@ impl ProgramMoments<'_> {
     }
 
     /// The mean after a round.
-    fn mean_after(&self, round: &Prepared, mean: &[f64]) -> Vec<f64> {
+    fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &round.stages {
             if let Stage::Coordinates(form) = stage {

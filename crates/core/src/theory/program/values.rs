@@ -56,7 +56,7 @@ pub struct SpectralRadii {
 }
 
 /// The control variates of an algorithm, which enter the Lyapunov function ψ.
-pub struct Variates<'a> {
+pub struct WatchedVariates<'a> {
     /// The atom of the state, from the second round on; before it they are 0.
     pub atom: Option<usize>,
     /// Whether there are any.

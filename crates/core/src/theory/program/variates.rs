@@ -1,8 +1,8 @@
 //! Control variates as part of a program's state, and what is known of them.
 
 use super::form::Form;
-use super::moments::{ProgramMoments, State};
-use super::noise::{Known, Small};
+use super::moments::{ProgramMoments, ProgramState};
+use super::noise::{KnownMoments, Small};
 use super::values::CovarianceBlocks;
 use crate::program::Level;
 
@@ -14,7 +14,7 @@ struct Corrections {
 
 impl ProgramMoments<'_> {
     /// Those of a state before round `next`.
-    fn corrections(&self, state: &State, next: u64) -> Option<Corrections> {
+    fn corrections(&self, state: &ProgramState, next: u64) -> Option<Corrections> {
         let variates = self.variates.as_ref().filter(|variates| variates.corrected)?;
         let (d, types) = (self.setup.d, &self.setup.types);
         let levels = &self.program.round(next)?.state;
@@ -56,12 +56,12 @@ impl ProgramMoments<'_> {
         Some(Corrections { mean: each.iter().map(correction).collect(), own })
     }
 
-    fn known(state: &State) -> Known {
-        Known::new(&state.mean, &state.covariance, &state.own, state.mean.len())
+    fn known(state: &ProgramState) -> KnownMoments {
+        KnownMoments::new(&state.mean, &state.covariance, &state.own, state.mean.len())
     }
 
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
-    pub(super) fn lyapunov(&self, state: &State, round: u64, square: f64) -> Option<f64> {
+    pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
         let corrections = self.corrections(state, round + 1)?;
         let known = Self::known(state);
         let variates = self.variates.as_ref()?;
@@ -76,7 +76,7 @@ impl ProgramMoments<'_> {
     }
 
     /// The second moments of θ and of the variates.
-    pub(super) fn blocks(&self, state: &State, next: u64) -> CovarianceBlocks {
+    pub(super) fn blocks(&self, state: &ProgramState, next: u64) -> CovarianceBlocks {
         let known = Self::known(state);
         let theta = Small::new(&Form::coordinates(self.setup.before_state(), self.setup.d));
         let mut blocks = CovarianceBlocks {

@@ -1,6 +1,5 @@
 //! What the values of a cell are made of, each part computed once.
 
-use super::kinds::ValueKind;
 use crate::predictions::radii::{Radii, radii};
 use crate::predictions::{MomentsCache, Theory};
 use exactfed_core::federated::Schedule;
@@ -52,29 +51,6 @@ impl<'a> KnownCell<'a> {
     /// The id of the cell.
     pub fn id(&self) -> &str {
         &self.prepared.cell.id
-    }
-
-    /// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
-    pub fn own_reason(&self, kind: &ValueKind) -> Option<String> {
-        let (cell, scenario) = (self.prepared.cell, self.scenario);
-        let program = predict::program(cell, scenario)?;
-        if kind.is_of_instance() {
-            return None;
-        }
-        let text = |why: &predict::NoMoments| match why {
-            predict::NoMoments::Unknown(why) => why.clone(),
-            predict::NoMoments::Costly(cost) => format!("it is not computed at this size: {cost}"),
-            predict::NoMoments::Open => "second moments do not close".into(),
-        };
-        Some(match (&**program, &self.moments) {
-            _ if !kind.is_of_rounds() => "it is known of built-in algorithms alone".into(),
-            (Err(why), _) => why.clone(),
-            (Ok(_), Err(why)) => text(why),
-            (Ok(_), Ok(_)) => match predict::cycle(cell, scenario)? {
-                Err(why) => text(&why),
-                Ok(cycle) => cycle.stationary().err()?,
-            },
-        })
     }
 
     /// A measure of how clients differ.

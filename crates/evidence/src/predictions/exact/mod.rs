@@ -160,8 +160,31 @@ fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> St
     };
     match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
         Some(cost) => format!("it is not computed at this size: {cost}"),
-        None => known.own_reason(kind).unwrap_or_else(|| format!("it is known {}", kind.known)),
+        None => own_reason(known, kind).unwrap_or_else(|| format!("it is known {}", kind.known)),
     }
+}
+
+/// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
+fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
+    let (cell, scenario) = (known.prepared.cell, known.scenario);
+    let program = predict::program(cell, scenario)?;
+    if kind.is_of_instance() {
+        return None;
+    }
+    let text = |why: &predict::NoMoments| match why {
+        predict::NoMoments::Unknown(why) => why.clone(),
+        predict::NoMoments::Costly(cost) => format!("it is not computed at this size: {cost}"),
+        predict::NoMoments::Open => "second moments do not close".into(),
+    };
+    Some(match (&**program, &known.moments) {
+        _ if !kind.is_of_rounds() => "it is known of built-in algorithms alone".into(),
+        (Err(why), _) => why.clone(),
+        (Ok(_), Err(why)) => text(why),
+        (Ok(_), Ok(_)) => match predict::cycle(cell, scenario)? {
+            Err(why) => text(&why),
+            Ok(cycle) => cycle.stationary().err()?,
+        },
+    })
 }
 
 fn bounds(known: &KnownCell<'_>, rounds: &[u64]) -> Vec<BoundCurve> {

@@ -7,6 +7,7 @@ mod rounds;
 
 pub use super::program::{CovarianceBlocks, Moments, SpectralRadii, gmres};
 use super::program::{Cycle, ProgramMoments, ProgramSizes, WatchedVariates};
+use crate::kernel::{difference, dot};
 use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::linear::LocalUpdate;
@@ -132,7 +133,18 @@ impl<'a> ExactMoments<'a> {
         let variates = self.variates(variates, decay);
         let exact = ProgramMoments::watching(&program, self.facts, variates);
         let found = exact.and_then(|exact| exact.at_rounds(start, rounds, self.model.burn_in));
-        found.unwrap_or_default()
+        let mut found = found.unwrap_or_default();
+        // The weights of runs need not sum to one (RR Remark 1, as printed).
+        let weights = self.model.runs.iter().map(|run| run.weight).sum::<f64>();
+        if let Some(first) = found.first_mut().filter(|first| first.round == 0) {
+            if (weights - 1.0).abs() > 1e-12 {
+                let scaled: Vec<f64> = start.iter().map(|x| weights * x).collect();
+                first.mean = difference(&scaled, self.facts.optimum());
+                first.sq_error = dot(&first.mean, &first.mean);
+                first.sq_error_average = first.sq_error;
+            }
+        }
+        found
     }
 
     /// E‖θ̂_t − θ̂'_t‖² of two copies on the same draws, one from θ_0 = `start` and one from θ*, at

@@ -141,7 +141,9 @@ impl<'a> ExactMoments<'a> {
                 let scaled: Vec<f64> = start.iter().map(|x| weights * x).collect();
                 first.mean = difference(&scaled, self.facts.optimum());
                 first.sq_error = dot(&first.mean, &first.mean);
-                first.sq_error_average = first.sq_error;
+                if first.sq_error_average.is_finite() {
+                    first.sq_error_average = first.sq_error;
+                }
             }
         }
         found

@@ -136,14 +136,13 @@ impl<'a> ExactMoments<'a> {
         let mut found = found.unwrap_or_default();
         // The weights of runs need not sum to one (RR Remark 1, as printed).
         let weights = self.model.runs.iter().map(|run| run.weight).sum::<f64>();
-        if let Some(first) = found.first_mut().filter(|first| first.round == 0) {
-            if (weights - 1.0).abs() > 1e-12 {
-                let scaled: Vec<f64> = start.iter().map(|x| weights * x).collect();
-                first.mean = difference(&scaled, self.facts.optimum());
-                first.sq_error = dot(&first.mean, &first.mean);
-                if first.sq_error_average.is_finite() {
-                    first.sq_error_average = first.sq_error;
-                }
+        let uneven = (weights - 1.0).abs() > 1e-12;
+        if let Some(first) = found.first_mut().filter(|first| uneven && first.round == 0) {
+            let scaled: Vec<f64> = start.iter().map(|x| weights * x).collect();
+            first.mean = difference(&scaled, self.facts.optimum());
+            first.sq_error = dot(&first.mean, &first.mean);
+            if first.sq_error_average.is_finite() {
+                first.sq_error_average = first.sq_error;
             }
         }
         found

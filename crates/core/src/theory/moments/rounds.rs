@@ -162,7 +162,7 @@ impl<'a> Writing<'a> {
                 (Some(sum([(rows, -1.0), (all, 1.0)])), Some(rows))
             }
             (_, None) => (Some(sum([])), None),
-            // Under a coin the mean of the variates stays 0.
+            // With random communication (H1) the variates' mean stays 0.
             (_, Some(own)) if self.model.coin.is_some() => (Some(sum([(own, -1.0)])), None),
             (_, Some(own)) => {
                 let all = self.add(mean(sum([(own, 1.0)])));

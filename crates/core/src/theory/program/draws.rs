@@ -226,7 +226,7 @@ impl Preparation<'_, '_> {
 
     /// The mean over a drawn cohort.
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
-        // A part of all rows that is the same for all is the same in the mean.
+        // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
         let optimum = rows.origin.optimum[0];
         let rows = self.moved(rows, |_| optimum, |_| 0.0);

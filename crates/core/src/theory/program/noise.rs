@@ -25,7 +25,7 @@ impl Small {
     }
 }
 
-/// NoiseCovariances of each noise with those that it depends on, by number, in increasing order.
+/// Covariances of each noise with those that it depends on, by number, in increasing order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>);
 
@@ -77,7 +77,7 @@ pub(super) struct KnownMoments {
     pub mean: Vec<f64>,
     /// Their covariances; the coordinates known so far are the first of them.
     pub covariance: Matrix,
-    /// NoiseCovariances of the deviations of a client of each type.
+    /// Covariances of the deviations of a client of each type.
     pub own: Vec<Matrix>,
     /// Of the noises.
     pub noise: NoiseCovariances,

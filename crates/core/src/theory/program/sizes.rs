@@ -18,7 +18,7 @@ pub struct ProgramSizes {
     pub prepare: f64,
     /// The latter.
     pub round: f64,
-    /// CoefficientNumbers in memory.
+    /// Numbers in memory.
     numbers: f64,
     /// d.
     d: f64,

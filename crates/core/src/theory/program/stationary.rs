@@ -79,8 +79,6 @@ impl<'a> Cycle<'a> {
             ));
         }
         let mut new = Self { exact, rounds, begin, lift: Lift::all(size), own_lifts: Vec::new() };
-        let own = new.begin.own.iter().map(|own| Lift::all(own.rows())).collect();
-        new.own_lifts = own;
         let map = new.mean_map();
         let start: Vec<f64> = new.begin.mean[1..].to_vec();
         new.lift = Lift::new(&map, &start);
@@ -141,8 +139,7 @@ impl<'a> Cycle<'a> {
     /// Why there is none.
     pub fn bias(&self) -> Result<Vec<f64>, String> {
         let mean = self.mean()?;
-        let ProgramState { covariance, .. } = &self.begin;
-        let state = ProgramState { mean, covariance: covariance.scaled(0.0), ..self.empty() };
+        let state = ProgramState { mean, ..self.empty() };
         Ok(self.after(&state).1.ok_or(DIVERGES)?.mean)
     }
 

@@ -21,7 +21,7 @@ RANDOM = {f"random {seed}": own.random_algorithm(seed) for seed in range(100)}
 
 
 def kind(name: str) -> str:
-    return "own-" + "".join(c if c.isalnum() else "-" for c in name.lower())
+    return "exact-own-" + "".join(c if c.isalnum() else "-" for c in name.lower())
 
 
 for _name, _function in {**NAMED, **RANDOM}.items():

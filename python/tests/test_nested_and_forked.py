@@ -118,7 +118,8 @@ def test_a_round_may_run_another_experiment_and_look_at_its_own(tmp_path):
             yield theta
 
     in_time(lambda: ef.run(text, name="looks", out=tmp_path))
-    assert seen == [(12, 12, 1)] * 2
+    assert set(seen) == {(12, 12, 1)}, "in its two runs and where its theory is traced"
+    assert len(seen) >= 2
 
 
 def test_threads_that_run_an_experiment_together_wait_for_each_other(tmp_path):

@@ -1,0 +1,230 @@
+"""The algorithms that ship: they converge, contain the ones they generalise, and have exact errors.
+
+``EXACTFED_RUNS`` is the number of runs of each, 400 by default.
+"""
+
+from __future__ import annotations
+
+import os
+
+import exactfed as ef
+import exactfed.algorithms as shipped
+import numpy as np
+import pytest
+from exactfed.algorithms._graphs import metropolis, neighbours
+
+RUNS = int(os.environ.get("EXACTFED_RUNS", "400"))
+#: Squared errors are skewed: so few runs leave their standard errors uncertain.
+MOST = 4.5 if RUNS >= 10_000 else 5.5
+GRAPHS = ("ring", "grid", "random", "complete")
+
+#: A label, and the kind with its keys; the exact errors of all of these are known.
+LINEAR = {
+    "client-momentum": ("client-momentum", {}),
+    "delayed": ("delayed", {}),
+    "delayed, most 4": ("delayed", {"most": 4}),
+    "fedavgm": ("fedavgm", {"momentum": 0.6}),
+    "feddyn": ("feddyn", {"alpha": 0.8}),
+    "fedfista": ("fedfista", {}),
+    "fedfista, restart 4": ("fedfista", {"restart": 4}),
+    "fednesterov": ("fednesterov", {"momentum": 0.6}),
+    **{f"gossip, {graph}": ("gossip", {"graph": graph}) for graph in GRAPHS},
+    **{
+        f"gradient-tracking, {graph}": ("gradient-tracking", {"graph": graph}) for graph in GRAPHS
+    },
+    "gradient-tracking, calls 3": ("gradient-tracking", {"calls": 3}),
+    "masked": ("masked", {}),
+    "masked, probability 0.2": ("masked", {"probability": 0.2}),
+    "mimelite": ("mimelite", {}),
+    "private": ("private", {"scale": 0.3}),
+    "scaffold-momentum": ("scaffold-momentum", {"momentum": 0.5}),
+    "svrg-anchor": ("svrg-anchor", {}),
+    "svrg-anchor, every 2": ("svrg-anchor", {"every": 2, "calls": 3}),
+}
+#: The expression at which the trace of the others stops.
+NONLINEAR = {
+    "ef21": "np.abs(change)",
+    "fedadam": "change**2",
+    "fedyogi": "change**2",
+    "topk": "np.abs(change)",
+}
+#: What each is with which keys: a built-in algorithm.
+SAME = {
+    "client-momentum": ({"momentum": 0.0}, "fedavg"),
+    "delayed": ({"most": 0}, "fedavg"),
+    "fedfista": ({"restart": 1}, "fedavg"),
+    "fednesterov": ({"momentum": 0.0}, "fedavg"),
+    "gossip": ({"graph": "complete"}, "fedavg"),
+    "masked": ({"probability": 1.0}, "fedavg"),
+    "mimelite": ({"momentum": 0.0}, "fedavg"),
+    "private": ({"scale": 0.0}, "fedavg"),
+    "svrg-anchor": ({"every": 1, "calls": 1}, "fedlin"),
+    "topk": ({"keep": 3}, "fedavg"),
+}
+
+
+def manifest(entries, rounds=9, replicates=2, step_size=0.15, local_steps=4, **problem):
+    """Entries are pairs of a kind and its keys, by label."""
+    of = {
+        "title": "Algorithms that ship",
+        "seed": 11,
+        "replicates": replicates,
+        "instance": "fixed",
+        "problem": {
+            "quadratic": {
+                "dimension": 2,
+                "clients": 6,
+                "noise": 0.5,
+                "multiplicative-noise": 0.3,
+                "gradient-heterogeneity": 1.0,
+                "hessian-heterogeneity": 0.3,
+                "spectrum": {"from": 0.4, "to": 1.0},
+                **problem,
+            }
+        },
+        "start": {"offset": 1.0},
+        "algorithm": {},
+        "budget": {"rounds": rounds},
+        "record": {"every": 1},
+    }
+    for label, (kind, keys) in entries.items():
+        table = {"step-size": step_size, "label": label, **keys}
+        if kind != "gradient-tracking":
+            table.setdefault("local-steps", local_steps)
+        of["algorithm"].setdefault(kind, []).append(table)
+    return of
+
+
+def by_label(results):
+    """The rows of each label, by replicate and round."""
+    rows = results.frame().sort("replicate", "round")
+    return {label: part for (label,), part in rows.group_by("label")}
+
+
+def test_all_that_ship_are_tested():
+    kinds = {getattr(shipped, name).kind for name in shipped.__all__}
+    assert kinds == {kind for kind, _ in LINEAR.values()} | set(NONLINEAR)
+
+
+def test_each_runs_and_converges(tmp_path):
+    """With little noise, the error falls far below that of the start."""
+    steps = {"fedadam": {"server-step": 0.05}, "fedyogi": {"server-step": 0.05}}
+    entries = {**LINEAR, **{kind: (kind, steps.get(kind, {})) for kind in NONLINEAR}}
+    entries["private"] = ("private", {})
+    settings = {"noise": 0.01, "multiplicative-noise": 0.0, "gradient-heterogeneity": 0.5}
+    of = manifest(entries, rounds=150, step_size=0.1, **settings)
+    found = by_label(ef.run(of, out=tmp_path, progress=False))
+    assert set(found) == set(entries)
+    for label, rows in found.items():
+        errors = rows.filter(replicate=0)["sq_error"].to_numpy()
+        assert errors[0] > 1 and errors[-1] < 0.01 * errors[0], (label, errors[-1])
+    # What corrects for the heterogeneity of the clients has a smaller error than FedAvg.
+    last = {label: rows["sq_error"][-1] for label, rows in found.items()}
+    for label in ("gradient-tracking, ring", "svrg-anchor", "scaffold-momentum"):
+        assert last[label] < 0.1 * last["gossip, complete"], label
+
+
+@pytest.mark.parametrize("name", sorted(SAME))
+def test_it_contains_what_it_generalises(name, tmp_path):
+    keys, other = SAME[name]
+    of = manifest({name: (name, keys), other: (other, {})}, dimension=3)
+    found = by_label(ef.run(of, out=tmp_path, progress=False))
+    errors = [found[label]["sq_error"].to_numpy() for label in (name, other)]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+
+
+def test_gradient_tracking_without_a_graph_is_fedavg_with_one_local_step(tmp_path):
+    entries = {
+        "tracking": ("gradient-tracking", {"graph": "complete"}),
+        "fedavg": ("fedavg", {"local-steps": 1}),
+    }
+    found = by_label(ef.run(manifest(entries), out=tmp_path, progress=False))
+    errors = [found[label]["sq_error"].to_numpy() for label in entries]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+
+
+def test_runs_have_the_exact_error(tmp_path):
+    of = manifest(LINEAR, replicates=RUNS)
+    found = by_label(ef.run(of, out=tmp_path, progress=False))
+    distances = {}
+    for label in LINEAR:
+        exact = ef.exact(of, label=label)
+        assert exact.sq_error is not None, exact.why("sq_error")
+        runs = found[label]["sq_error"].to_numpy().reshape(RUNS, -1)
+        error = runs.std(axis=0, ddof=1) / np.sqrt(RUNS)
+        apart = np.abs(runs.mean(axis=0) - exact.sq_error)
+        # Round 0 is exact.
+        close = apart <= 1e-9 * exact.sq_error
+        distances[label] = np.max(np.where(close, 0, apart / (error + 1e-300)))
+    assert len(distances) == len(LINEAR) and max(distances.values()) < MOST, distances
+    # They are not all 0: the runs differ from the exact error as they must.
+    assert np.mean([z > 0.5 for z in distances.values()]) > 0.8
+
+
+@pytest.mark.parametrize("label", sorted(LINEAR))
+def test_what_comes_to_rest_is_the_limit_of_long_runs(label):
+    exact = ef.exact(manifest({label: LINEAR[label]}, rounds=1200), label=label)
+    if label == "fedfista":
+        assert "do not repeat" in exact.why("stationary_sq_error")
+        return
+    assert exact.stationary_sq_error is not None, exact.why("stationary_sq_error")
+    assert exact.square_radius < 1
+    late = exact.sq_error[-1]
+    np.testing.assert_allclose(exact.stationary_sq_error, late, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", sorted(NONLINEAR))
+def test_what_is_not_linear_says_where(name):
+    exact = ef.exact(manifest({name: (name, {})}), label=name)
+    reason = exact.why("sq_error")
+    assert exact.sq_error is None and exact.program is None
+    assert "there is no exact theory of" in reason and "not linear" in reason
+    assert NONLINEAR[name] in reason, reason
+
+
+def test_what_a_round_sends(tmp_path):
+    """Vectors and bytes of rounds 1 and 2, of 6 clients in 2 dimensions."""
+    expected = {
+        "client-momentum": ([12, 12], [192, 192], [1, 1]),
+        "gossip, ring": ([12, 12], [192, 192], [1, 1]),
+        "gossip, grid": ([14, 14], [224, 224], [1, 1]),
+        "gossip, complete": ([30, 30], [480, 480], [1, 1]),
+        "gradient-tracking, ring": ([24, 24], [384, 384], [1, 1]),
+        "masked": ([12, 12], [144, 144], [1, 1]),
+        "mimelite": ([24, 24], [384, 384], [1, 1]),
+        "svrg-anchor": ([24, 12], [384, 192], [2, 1]),
+        "topk": ([12, 12], [168, 168], [1, 1]),
+    }
+    entries = {label: LINEAR.get(label, (label, {})) for label in expected}
+    found = by_label(ef.run(manifest(entries, rounds=2), out=tmp_path, progress=False))
+    for label, costs in expected.items():
+        rows = found[label].filter(replicate=0)
+        columns = [rows[c] for c in ("vectors_sent", "bytes_sent", "communications")]
+        assert tuple(c.diff()[1:].to_list() for c in columns) == costs, label
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 9, 12])
+def test_mixing_keeps_the_mean_and_leads_to_agreement(graph, n):
+    shares = np.random.default_rng(n).dirichlet(np.full(n, 3.0))
+    for pi in (np.full(n, 1 / n), shares):
+        joined = neighbours(graph, n, 0.2, 5)
+        mixing = metropolis(joined, pi)
+        assert not joined.diagonal().any() and np.array_equal(joined, joined.T)
+        assert np.all(mixing >= 0) and np.all(mixing[~joined & ~np.eye(n, dtype=bool)] == 0)
+        np.testing.assert_allclose(mixing.sum(axis=1), 1)
+        np.testing.assert_allclose(pi @ mixing, pi)
+        assert np.sum(np.abs(np.linalg.eigvals(mixing)) > 1 - 1e-9) == 1
+    assert np.allclose(metropolis(neighbours("complete", n, 0, 0), np.full(n, 1 / n)), 1 / n)
+
+
+def test_graphs():
+    assert [int(neighbours(g, 12, 0.0, 3).sum()) // 2 for g in GRAPHS] == [12, 17, 12, 66]
+    grid = neighbours("grid", 7, 0.0, 0)  # Rows of 0 1 2, 3 4 5 and 6.
+    pairs = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (3, 6), (4, 5)]
+    assert [tuple(pair) for pair in np.argwhere(np.triu(grid)).tolist()] == pairs
+    seeds = [neighbours("random", 12, 0.3, seed) for seed in (1, 1, 2)]
+    assert np.array_equal(seeds[0], seeds[1]) and not np.array_equal(seeds[0], seeds[2])
+    assert neighbours("random", 12, 1.0, 1).sum() == 132
+    with pytest.raises(ValueError, match='not "star"'):
+        neighbours("star", 4, 0.3, 1)

@@ -22,8 +22,8 @@ def mimelite(
 
     A local step is θ ← θ − γ((1 − β)F_k(θ; Z) + βm), where m does not change in a round; then
     m ← βm + (1 − β) Σ π_k f_k, f_k the field of client k at θ_t as the mean of ``calls`` draws (1
-    or more), and θ_{t+1} = Σ π_k θ_k. β = ``momentum`` in [0, 1); β = 0 is FedAvg. θ_t and m are
-    sent down, θ_k and f_k up.
+    or more; all of its data in the source), and θ_{t+1} = Σ π_k θ_k. β = ``momentum`` in [0, 1);
+    β = 0 is FedAvg, with other draws. θ_t and m are sent down, θ_k and f_k up.
     """
     state, ends = np.zeros(clients.dim), None
     weight = momentum / (1 - momentum)

@@ -18,7 +18,8 @@ def svrg_anchor(
     In every ``every``-th round, from the first on, the anchor is θ_t, where client k estimates its
     field f_k by the mean of ``calls`` draws; both are 1 or more. Local steps have the corrections
     Σ π_l f_l − f_k until the next anchor. They remove heterogeneity, and not noise as SVRG does:
-    local steps have draws of their own. ``every`` = 1 is FedLin (Mitra et al. 2021).
+    local steps have draws of their own. ``every`` = 1 with ``calls`` = H is FedLin (Mitra et al.
+    2021), with the same distribution and other draws.
     """
     number, ends = 0, None
     while True:

@@ -32,7 +32,9 @@ def neighbours(graph: str, n: int, density: float, seed: int) -> np.ndarray:
         joined[:] = True
     else:
         raise ValueError(f'graph is "ring", "grid", "random" or "complete", not "{graph}"')
-    return (joined | joined.T) & ~np.eye(n, dtype=bool)
+    joined |= joined.T
+    joined[k, k] = False
+    return joined
 
 
 def metropolis(joined: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -41,5 +43,6 @@ def metropolis(joined: np.ndarray, shares: np.ndarray) -> np.ndarray:
     With d_k neighbours, W_kl = min(1/(1 + d_k), π_l/(π_k (1 + d_l))) for neighbours k and l.
     """
     most = 1 / (1 + joined.sum(axis=1))
-    weights = joined * np.minimum(most[:, None], shares / shares[:, None] * most)
-    return weights + np.diag(1 - weights.sum(axis=1))
+    weights: np.ndarray = joined * np.minimum(most[:, None], shares / shares[:, None] * most)
+    weights += np.diag(1 - weights.sum(axis=1))
+    return weights

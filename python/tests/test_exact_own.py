@@ -1,6 +1,6 @@
 """The exact errors of algorithms of one's own, against many runs of them.
 
-``EXACTFED_RUNS`` is the number of runs of each, 400 by default; 20 000 of all take about twenty
+``EXACTFED_RUNS`` is the number of runs of each, 400 by default; 20 000 of all take about fifty
 minutes.
 """
 

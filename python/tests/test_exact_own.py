@@ -6,16 +6,12 @@ minutes.
 
 from __future__ import annotations
 
-import os
-
 import exactfed as ef
 import numpy as np
 import own_algorithms as own
 import pytest
+from exact_runs import MOST, QUADRATIC, RUNS, standard_errors
 
-RUNS = int(os.environ.get("EXACTFED_RUNS", "400"))
-#: Squared errors are skewed: so few runs leave their standard errors uncertain.
-MOST = 4.5 if RUNS >= 10_000 else 5.5
 NAMED = {**own.OWN, **own.COHORTS, **own.DRAWS}
 RANDOM = {f"random {seed}": own.random_algorithm(seed) for seed in range(100)}
 
@@ -36,15 +32,7 @@ def manifest(names, rounds=9):
         "replicates": RUNS,
         "instance": "fixed",
         "problem": {
-            "quadratic": {
-                "dimension": 2,
-                "clients": 6,
-                "noise": 0.5,
-                "multiplicative-noise": 0.3,
-                "gradient-heterogeneity": 1.0,
-                "hessian-heterogeneity": 0.3,
-                "spectrum": {"from": 0.4, "to": 1.0},
-            }
+            "quadratic": QUADRATIC,
         },
         "start": {"offset": 1.0},
         "algorithm": {kind(name): [{**table, "label": name}] for name in names},
@@ -62,11 +50,7 @@ def worst(names, tmp_path):
         exact = ef.exact(of, label=name)
         assert exact.sq_error is not None, exact.why("sq_error")
         rows = frame.filter(frame["label"] == name).sort("replicate", "round")
-        runs = rows["sq_error"].to_numpy().reshape(RUNS, -1)
-        error = runs.std(axis=0, ddof=1) / np.sqrt(RUNS)
-        apart = np.abs(runs.mean(axis=0) - exact.sq_error)
-        # Round 0, and what has no noise, is exact.
-        found[name] = np.max(np.where(apart <= 1e-9 * exact.sq_error, 0, apart / (error + 1e-300)))
+        found[name] = standard_errors(rows["sq_error"], exact.sq_error)
     return found
 
 

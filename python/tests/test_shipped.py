@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-import os
-
 import exactfed as ef
 import exactfed.algorithms as shipped
 import numpy as np
 import pytest
+from exact_runs import MOST, QUADRATIC, RUNS, standard_errors
 from exactfed.algorithms._graphs import metropolis, neighbours
 
-RUNS = int(os.environ.get("EXACTFED_RUNS", "400"))
-#: Squared errors are skewed: so few runs leave their standard errors uncertain.
-MOST = 4.5 if RUNS >= 10_000 else 5.5
 GRAPHS = ("ring", "grid", "random", "complete")
 
 #: A label, and the kind with its keys; the exact errors of all of these are known.
@@ -71,16 +67,7 @@ def manifest(entries, rounds=9, replicates=2, step_size=0.15, local_steps=4, **p
         "replicates": replicates,
         "instance": "fixed",
         "problem": {
-            "quadratic": {
-                "dimension": 2,
-                "clients": 6,
-                "noise": 0.5,
-                "multiplicative-noise": 0.3,
-                "gradient-heterogeneity": 1.0,
-                "hessian-heterogeneity": 0.3,
-                "spectrum": {"from": 0.4, "to": 1.0},
-                **problem,
-            }
+            "quadratic": {**QUADRATIC, **problem},
         },
         "start": {"offset": 1.0},
         "algorithm": {},
@@ -157,12 +144,7 @@ def test_runs_have_the_exact_error(tmp_path):
     for label in LINEAR:
         exact = ef.exact(of, label=label)
         assert exact.sq_error is not None, exact.why("sq_error")
-        runs = found[label]["sq_error"].to_numpy().reshape(RUNS, -1)
-        error = runs.std(axis=0, ddof=1) / np.sqrt(RUNS)
-        apart = np.abs(runs.mean(axis=0) - exact.sq_error)
-        # Round 0 is exact.
-        close = apart <= 1e-9 * exact.sq_error
-        distances[label] = np.max(np.where(close, 0, apart / (error + 1e-300)))
+        distances[label] = standard_errors(found[label]["sq_error"], exact.sq_error)
     assert len(distances) == len(LINEAR) and max(distances.values()) < MOST, distances
     # They are not all 0: the runs differ from the exact error as they must.
     assert np.mean([z > 0.5 for z in distances.values()]) > 0.8

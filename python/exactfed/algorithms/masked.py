@@ -17,7 +17,8 @@ def masked(
 
     θ_{t+1} = θ_t + Σ π_k M_k ∘ (θ_k − θ_t)/p, where each coordinate of M_k is 1 with probability
     p = ``probability``, in (0, 1], and 0 otherwise, independently. p = 1 is FedAvg. A client sends
-    pd numbers in the mean, which are counted, and no indices: the server draws the same masks.
+    pd numbers on average, and these are counted; it sends no indices: the server draws the same
+    masks.
     """
     n, d = clients.n, clients.dim
     sent = 8 * n * d + round(8 * probability * n * d)

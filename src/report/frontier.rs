@@ -16,11 +16,11 @@ use exactfed_runner::manifest::frontier::{
 /// The points of all frontiers that figures show.
 pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let steps = frontiers.iter().map(ComputedFrontier::steps_name).max_by_key(|name| name.len());
-    let has_server_step =
-        |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| a.server_steps().len() > 1);
-    let is_stepped = frontiers.iter().any(has_server_step);
+    let has_settings =
+        |f: &ComputedFrontier<'_>| f.algorithms.iter().any(|a| !a.settings(0).is_empty());
+    let has_settings = frontiers.iter().any(has_settings);
     let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
-    heads.extend(is_stepped.then_some("server step"));
+    heads.extend(has_settings.then_some("further settings"));
     heads.extend(["T", "communications", "oracle calls of a client", "draws of a client"]);
     heads.extend(["cost", "remarks"]);
     let row = |frontier: &ComputedFrontier<'_>, best: &FrontierPoint| {
@@ -35,7 +35,7 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
             number(&|c| short(c.step_size)),
             number(&|c| thousands(c.local_steps as usize)),
         ];
-        row.extend(is_stepped.then(|| number(&|c| short(c.server_step))));
+        row.extend(has_settings.then(|| number(&|c| c.settings(best.algorithm))));
         row.extend([
             number(&|c| thousands(c.rounds as usize)),
             number(&|c| whole(c.communications)),

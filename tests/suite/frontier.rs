@@ -51,8 +51,9 @@ fn the_table_is_what_theory_computes() {
         let (clients, local_steps) =
             (row["clients"].parse().unwrap(), row["local_steps"].parse().unwrap());
         let (step_size, server_step) = (number(row, "step_size"), number(row, "server_step"));
-        let run = MethodRun { method, clients, local_steps, step_size, server_step };
-        let found = rounds_to(instance, &run, start, &[number(row, "target")]).unwrap();
+        let choice = method.server_steps().iter().position(|step| *step == server_step).unwrap();
+        let run = MethodRun { method, clients, local_steps, step_size, choice };
+        let found = rounds_to(instance, &run, (start, None), &[number(row, "target")]).unwrap();
         assert_eq!(found, [Some(row["rounds"].parse().unwrap())], "{row:?}");
         let (price, rounds) = (method.round_price(local_steps), number(row, "rounds"));
         let bytes = price.vectors * clients as f64 * 2.0 * 8.0;

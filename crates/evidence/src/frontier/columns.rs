@@ -19,7 +19,7 @@ use FrontierValue::{Count, Number, Text};
 pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
 
 /// The columns, with their names.
-pub const COLUMNS: [(&str, ReadPoint); 18] = [
+pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("frontier", |frontier, _| Text(frontier.id.to_owned())),
     ("minimises", |_, point| Text(point.minimises.name().to_owned())),
     ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),
@@ -30,6 +30,9 @@ pub const COLUMNS: [(&str, ReadPoint); 18] = [
     ("step_size", |_, point| number(point, |cost| cost.step_size)),
     ("local_steps", |_, point| Count(point.cost.map(|cost| cost.local_steps))),
     ("server_step", |_, point| number(point, |cost| cost.server_step)),
+    ("settings", |_, point| {
+        Text(point.cost.map_or_else(String::new, |cost| cost.settings(point.algorithm)))
+    }),
     ("rounds", |_, point| Count(point.cost.map(|cost| cost.rounds))),
     ("communications", |_, point| number(point, |cost| cost.communications)),
     ("gradients", |_, point| number(point, |cost| cost.gradients)),

@@ -4,13 +4,11 @@ use crate::results::Columns;
 use exactfed_core::theory::frontier::{FrontierAlgorithm, MethodRun, RangeEnd, Reached};
 
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
-pub fn to_columns(reached: &[Reached]) -> Columns {
+pub fn to_columns(reached: &[Reached], methods: &[FrontierAlgorithm]) -> Columns {
     let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
         (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
     };
-    let method = |r: &Reached| {
-        FrontierAlgorithm::ALL.iter().position(|m| *m == r.run.method).unwrap_or(0) as f64
-    };
+    let method = |r: &Reached| methods.iter().position(|m| *m == r.run.method).unwrap_or(0) as f64;
     let edge = |r: &Reached| match r.edge {
         None => 0.0,
         Some(RangeEnd::From) => -1.0,
@@ -22,26 +20,26 @@ pub fn to_columns(reached: &[Reached]) -> Columns {
         column("target", &|r| r.target),
         column("local-steps", &|r| r.run.local_steps as f64),
         column("step-size", &|r| r.run.step_size),
-        column("server-step", &|r| r.run.server_step),
+        column("choice", &|r| r.run.choice as f64),
         column("rounds", &|r| r.rounds as f64),
         column("held", &|r| f64::from(u8::from(r.held))),
         column("edge", &edge),
     ])
 }
 
-pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
+pub fn from_columns(columns: &Columns, methods: &[FrontierAlgorithm]) -> Option<Vec<Reached>> {
     let column = |name: &str| columns.get(name);
-    let (methods, clients, targets) = (column("method")?, column("clients")?, column("target")?);
+    let (numbers, clients, targets) = (column("method")?, column("clients")?, column("target")?);
     let (local_steps, step_sizes) = (column("local-steps")?, column("step-size")?);
-    let (server_steps, held) = (column("server-step")?, column("held")?);
+    let (choices, held) = (column("choice")?, column("held")?);
     let (rounds, edges) = (column("rounds")?, column("edge")?);
     let row = |i: usize| {
         let run = MethodRun {
-            method: *FrontierAlgorithm::ALL.get(methods[i] as usize)?,
+            method: *methods.get(numbers[i] as usize)?,
             clients: clients[i] as u64,
             local_steps: local_steps[i] as u64,
             step_size: step_sizes[i],
-            server_step: server_steps[i],
+            choice: choices[i] as usize,
         };
         Some(Reached {
             run,
@@ -55,7 +53,7 @@ pub fn from_columns(columns: &Columns) -> Option<Vec<Reached>> {
             },
         })
     };
-    (0..methods.len()).map(row).collect()
+    (0..numbers.len()).map(row).collect()
 }
 
 #[cfg(test)]
@@ -65,15 +63,16 @@ mod tests {
     #[test]
     fn points_come_back_as_they_were() {
         let point = |method, edge: Option<RangeEnd>| {
-            let (step_size, server_step) = (1.0 / 3.0, 1.4);
+            let (step_size, choice) = (1.0 / 3.0, 4);
             let run =
-                MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, server_step };
+                MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, choice };
             Reached { run, target: 0.1 + 0.2, rounds: 244_137, held: edge.is_none(), edge }
         };
         let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];
         let all: Vec<Reached> =
             FrontierAlgorithm::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
-        assert_eq!(from_columns(&to_columns(&all)), Some(all));
-        assert_eq!(from_columns(&to_columns(&[])), Some(Vec::new()));
+        let methods = FrontierAlgorithm::ALL;
+        assert_eq!(from_columns(&to_columns(&all, &methods), &methods), Some(all));
+        assert_eq!(from_columns(&to_columns(&[], &methods), &methods), Some(Vec::new()));
     }
 }

@@ -11,8 +11,11 @@ mod kept;
 mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
-use exactfed_core::theory::frontier::{MethodRun, RangeEnd, Reached, Worked, rounds_to, search};
+use exactfed_core::theory::frontier::{
+    MethodRun, RangeEnd, Reached, Search, Worked, rounds_to, search,
+};
 use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_core::words::number;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
@@ -97,7 +100,9 @@ pub struct FrontierCost {
     pub local_steps: u64,
     /// γ.
     pub step_size: f64,
-    /// The server step.
+    /// Which of the choices of further settings of its algorithm.
+    pub choice: usize,
+    /// The server step, 1 where there is none.
     pub server_step: f64,
     /// T.
     pub rounds: u64,
@@ -191,13 +196,15 @@ pub fn steps_prefix(algorithm: FrontierAlgorithm) -> &'static str {
 }
 
 impl FrontierCost {
-    fn of(run: &MethodRun, rounds: u64, edge: Option<RangeEnd>, dimension: usize) -> Self {
-        let (price, times) = (run.method.round_price(run.local_steps), rounds as f64);
+    fn of(search: &Search, reached: &Reached, dimension: usize) -> Self {
+        let Reached { run, rounds, edge, .. } = *reached;
+        let (price, times) = (search.round_price(&run), rounds as f64);
         let vectors = price.vectors * run.clients as f64;
         Self {
             local_steps: run.local_steps,
             step_size: run.step_size,
-            server_step: run.server_step,
+            choice: run.choice,
+            server_step: run.server_step(),
             rounds,
             communications: price.communications * times,
             gradients: price.gradients * times,
@@ -205,6 +212,13 @@ impl FrontierCost {
             bytes: 8.0 * dimension as f64 * vectors * times,
             edge,
         }
+    }
+
+    /// The further settings, in words.
+    pub fn settings(&self, algorithm: FrontierAlgorithm) -> String {
+        let all = algorithm.settings(self.choice);
+        let text = |(name, value): (&str, f64)| format!("{name} {}", number(value, 4));
+        all.into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
 
     /// Seconds of the simulated wall clock.
@@ -267,7 +281,8 @@ pub fn frontiers<'a>(
             let worked = |share: f64| worked(share * part);
             let found = search(&*prepared.instance, &prepared.search, &worked);
             let found = found.map_err(|refusal| failed(refusal.to_string()))?;
-            results.cache(&Cached::Frontier(prepared.key.clone()), &to_columns(&found));
+            let columns = to_columns(&found, &prepared.search.methods);
+            results.cache(&Cached::Frontier(prepared.key.clone()), &columns);
             Ok(found)
         };
         let reached = known.map_or_else(compute, Ok)?;
@@ -292,7 +307,8 @@ pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
 
 /// What an earlier report computed of a frontier.
 fn known(results: &dyn Results, prepared: &PreparedFrontier<'_>) -> Option<Vec<Reached>> {
-    from_columns(&results.cached(&Cached::Frontier(prepared.key.clone()))?)
+    let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
+    from_columns(&columns, &prepared.search.methods)
 }
 
 /// A frontier, to check its cache.
@@ -300,7 +316,7 @@ pub fn cacheable_frontier<'a>(prepared: &'a PreparedFrontier<'_>) -> Cacheable<'
     let compute = || search(&*prepared.instance, &prepared.search, &|_| ()).ok();
     Cacheable {
         what: Cached::Frontier(prepared.key.clone()),
-        compute: Box::new(move || compute().as_deref().map(to_columns)),
+        compute: Box::new(move || Some(to_columns(&compute()?, &prepared.search.methods))),
     }
 }
 
@@ -312,8 +328,8 @@ impl<'a> ComputedFrontier<'a> {
         let (mut reached, mut passing) = (CostsByPoint::new(), CostsByPoint::new());
         let mut sgd: HashMap<u64, f64> = HashMap::new();
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
-        for Reached { run, target, rounds, held, edge } in found {
-            let cost = FrontierCost::of(run, *rounds, *edge, dimension);
+        for one @ Reached { run, target, held, .. } in found {
+            let cost = FrontierCost::of(search, one, dimension);
             if run.method == FrontierAlgorithm::Sgd && *held && *target == tightest {
                 sgd.insert(run.clients, cost.gradients);
             }
@@ -436,8 +452,8 @@ impl<'a> ComputedFrontier<'a> {
                     (at_most && algorithm != FrontierAlgorithm::Sgd)
                         .then_some(FrontierFlag::LocalSteps),
                 );
-                let steps = algorithm.server_steps();
-                let is_last = steps.len() > 1 && steps.last() == Some(&best.server_step);
+                let is_last =
+                    algorithm.server_steps().len() > 1 && best.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));
                 flags.extend(best.edge.map(|edge| match edge {
                     RangeEnd::From => FrontierFlag::StepSizeFrom,
@@ -460,11 +476,13 @@ impl<'a> ComputedFrontier<'a> {
                     clients: point.clients,
                     local_steps: libm::round(best.local_steps as f64 * steps).max(1.0) as u64,
                     step_size: best.step_size * step,
-                    server_step: best.server_step,
+                    choice: best.choice,
                 };
-                let (instance, start) = (&*prepared.instance, &prepared.search.start);
-                let rounds = rounds_to(instance, &run, start, &[target]).ok()?[0]?;
-                let cost = FrontierCost::of(&run, rounds, None, self.problem.dimension);
+                let (instance, search) = (&*prepared.instance, &prepared.search);
+                let from = (&search.start, search.own.as_ref());
+                let rounds = rounds_to(instance, &run, from, &[target]).ok()?[0]?;
+                let reached = Reached { run, target, rounds, held: true, edge: None };
+                let cost = FrontierCost::of(search, &reached, self.problem.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];

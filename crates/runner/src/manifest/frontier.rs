@@ -1,10 +1,13 @@
 //! `[[frontier]]`: for each algorithm the least cost of bringing the exact error down to a target and
 //! holding it there, over step sizes and local steps. Frontiers change no run.
 
+use exactfed_core::algorithm::custom::CustomAlgorithm;
+use exactfed_core::definition::Definition;
 pub use exactfed_core::theory::frontier::FrontierAlgorithm;
 use exactfed_core::words::number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A frontier: algorithms on the manifest's problem, each at its best step size and number of
 /// local steps, for each number of clients and target. It needs a linear problem with independent
@@ -18,9 +21,13 @@ pub struct Frontier {
     /// Heading of its first figure; made from what is drawn if it is left out.
     #[schemars(example = &"Communications to reach an error")]
     pub title: Option<String>,
-    /// The algorithms.
+    /// The algorithms. One that is defined in Python or Rust is named by its kind, with the values of its
+    /// keys that are tried: `{ fedavgm = { momentum = [0.5, 0.9] } }`.
     #[serde(default = "usual_algorithms")]
     pub algorithms: Vec<FrontierAlgorithm>,
+    /// Those of them that are defined outside of the program, as far as they are known.
+    #[serde(skip)]
+    pub own: Vec<Arc<CustomAlgorithm>>,
     /// Numbers of clients; by default that of the problem. Clients of one distribution are of one type, and
     /// each type has the same share of them as in the problem: with `clients = 2` a quadratic has two types, for
     /// any even number here. What is computed grows with the types.
@@ -310,6 +317,12 @@ impl Frontier {
         FrontierObjective::Budget(
             self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN),
         )
+    }
+
+    /// Gives the algorithms of a kind their name on pages.
+    pub(super) fn name_own(&self, definition: &Definition) {
+        let own = self.algorithms.iter().filter_map(|algorithm| algorithm.own());
+        own.filter(|own| own.kind() == definition.kind).for_each(|own| own.call(&definition.name));
     }
 
     /// The targets, the largest first.

@@ -2,7 +2,9 @@
 
 use super::Manifest;
 use super::schema::ManifestSchema;
-use exactfed_core::algorithm::custom::{CustomAlgorithmSettings, CustomDefinition};
+use exactfed_core::algorithm::custom::{
+    CustomAlgorithm, CustomAlgorithmSettings, CustomDefinition,
+};
 use exactfed_core::algorithm::{self, AlgorithmKeys};
 use exactfed_core::definition::KeyValues;
 use exactfed_core::flattened::Flattened;
@@ -13,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::borrow::Cow;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// All algorithms of a manifest: `[[algorithm.<kind>]]`.
@@ -107,6 +110,12 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String
     manifest.problem = problem.map(|tree| self::problem(tree, schema)).transpose()?;
     let algorithms = algorithms.map(|tree| AlgorithmTables::read(tree, schema)).transpose()?;
     manifest.algorithm = algorithms.unwrap_or_default();
+    for frontier in &mut manifest.frontier {
+        let own = frontier.algorithms.iter().filter_map(|algorithm| algorithm.own());
+        let known = own.filter_map(|own| schema.registry.algorithms.get(own.kind()));
+        frontier.own = known.cloned().collect();
+        frontier.own.iter().for_each(|own| frontier.name_own(&own.known.definition));
+    }
     Ok(manifest)
 }
 
@@ -130,6 +139,17 @@ pub fn algorithm(
     let Some(algorithm) = schema.registry.algorithms.get(kind).cloned() else {
         return from_tree(Value::Table(Table::from_iter([(kind.to_owned(), tree)])));
     };
+    own_algorithm(algorithm, tree)
+}
+
+/// Reads an entry of an algorithm that is defined outside of the program.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn own_algorithm(
+    algorithm: Arc<CustomAlgorithm>,
+    tree: Value,
+) -> Result<algorithm::Spec, String> {
     let Flattened { common, own } = from_tree::<Flattened<AlgorithmKeys, OwnKeys>>(tree)?;
     let OwnKeys { local_steps, values } = own;
     let values = values.with_defaults(&algorithm.known.definition.keys);

@@ -3,9 +3,13 @@
 use super::places::{Checker, PLAIN_NAMES, diagnostic_under, is_plain_name};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::frontier::{EqualRatios, Frontier, FrontierStart, ListOr, Powers};
+use crate::manifest::frontier::{
+    EqualRatios, Frontier, FrontierAlgorithm, FrontierStart, ListOr, Powers,
+};
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
+use exactfed_core::definition::KeyType;
 use exactfed_core::problem;
+use exactfed_core::theory::frontier::OwnAlgorithm;
 use std::collections::BTreeSet;
 
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
@@ -129,6 +133,11 @@ impl<'a> Checker<'a> {
         let message = "`algorithms` must name at least one algorithm";
         self.require(!algorithms.is_empty(), &at("algorithms"), message);
         self.distinct_numbers(&at("algorithms"), algorithms, |a| a.name().to_owned());
+        for (i, own) in algorithms.iter().enumerate() {
+            own.own()
+                .into_iter()
+                .for_each(|own| self.own_algorithm(&at("algorithms"), i, frontier, own));
+        }
         self.distinct_numbers(&at("clients"), &frontier.clients, u64::to_string);
         let message = "`clients` must be 1 or more, not 0";
         self.require(!frontier.clients.contains(&0), &at("clients"), message);
@@ -149,6 +158,38 @@ impl<'a> Checker<'a> {
         self.positive_list(&at("price-ratios"), &frontier.price_ratios);
         self.positive_list(&at("budgets"), &frontier.budgets);
         self.frontier_start(path, frontier);
+    }
+
+    /// An algorithm that is defined outside of the program.
+    fn own_algorithm(&mut self, list: &str, i: usize, frontier: &Frontier, own: OwnAlgorithm) {
+        let path = format!("{list}.{i}");
+        let known = frontier.own.iter().map(|own| &own.known.definition);
+        let Some(definition) = known.clone().find(|known| known.kind == own.kind()) else {
+            let names = FrontierAlgorithm::ALL.map(FrontierAlgorithm::name);
+            let message = format!("no algorithm is called \"{}\"", own.kind());
+            self.note(&path, message, |d| d.naming(own.kind(), &names));
+            return;
+        };
+        for (key, values) in own.keys() {
+            let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
+            let known = definition.keys.iter().find(|known| known.name == *key);
+            let Some(known) = known else {
+                let message = format!("`{}` has no key `{key}`", own.kind());
+                self.note(&path, message, |d| d.naming(key, &names));
+                continue;
+            };
+            let message = format!("`{key}` must have finite numbers, at least one");
+            let holds = !values.is_empty() && values.iter().all(|value| value.is_finite());
+            self.require(holds, &path, message);
+            let whole = || values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
+            let holds = match known.of {
+                KeyType::Number => true,
+                KeyType::Whole => whole(),
+                KeyType::Flag | KeyType::Text => false,
+            };
+            let message = format!("`{key}` of `{}` has no such values", own.kind());
+            self.require(holds, &path, message);
+        }
     }
 
     fn frontier_start(&mut self, path: &str, frontier: &Frontier) {

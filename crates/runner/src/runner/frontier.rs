@@ -4,14 +4,21 @@
 use super::prepare::BadCell;
 use crate::files::sha256;
 use crate::manifest::frontier::{Frontier, FrontierStart};
+use crate::manifest::kinds::own_algorithm;
 use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
-use exactfed_core::algorithm::{Boxed, Instance};
+use exactfed_core::algorithm::custom::CustomAlgorithm;
+use exactfed_core::algorithm::{Boxed, Instance, Spec};
+use exactfed_core::definition::KeyType;
+use exactfed_core::federated::Conditions;
 use exactfed_core::problem::OracleForm;
+use exactfed_core::program::Traced;
 use exactfed_core::theory::frontier::{
-    self, FrontierAlgorithm, Refusal, Search, StartError, StepSizes,
+    self, FrontierAlgorithm, MethodRun, OwnMethods, OwnRounds, Refusal, RoundPrice, Search,
+    StartError, StepSizes,
 };
 use std::sync::Arc;
+use toml::{Table, Value};
 
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
 /// 1.5, six of them find the fewest rounds to 0.01 %.
@@ -62,9 +69,10 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
     let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
     let prepare = |(i, frontier): (usize, &'_ Frontier)| {
         let path = format!("frontier.{i}");
-        let search = search(plan, frontier, &*instance)?;
+        let search = search(plan, frontier, &instance)?;
         frontier::check_search(&*instance, &search).map_err(|refusal| bad(&path, &refusal))?;
-        let key = format!("{} {:?} {text} {search:?}", manifest.seed, manifest.oracle);
+        let own: Vec<_> = frontier.own.iter().map(|own| &own.known).collect();
+        let key = format!("{} {:?} {text} {search:?} {own:?}", manifest.seed, manifest.oracle);
         Ok((search, sha256(key.as_bytes())))
     };
     let (mut all, mut wrong) = (Vec::new(), Vec::new());
@@ -80,7 +88,11 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
 }
 
 /// What the manifest asks for, as theory searches for it.
-fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<Search, BadCell> {
+fn search(
+    plan: &Plan,
+    frontier: &Frontier,
+    instance: &Arc<dyn Instance>,
+) -> Result<Search, BadCell> {
     let mut methods = frontier.algorithms.clone();
     if !methods.contains(&FrontierAlgorithm::Sgd) {
         methods.push(FrontierAlgorithm::Sgd);
@@ -90,6 +102,11 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<S
         some => some.to_vec(),
     };
     let range = frontier.step_size;
+    let own = OwnAlgorithms {
+        instance: instance.clone(),
+        algorithms: frontier.own.clone(),
+        seed: plan.manifest.seed,
+    };
     Ok(Search {
         methods,
         clients,
@@ -101,7 +118,8 @@ fn search(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<S
             points: range.points as usize,
         },
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
-        start: start(plan, frontier, instance)?,
+        start: start(plan, frontier, &**instance)?,
+        own: (!frontier.own.is_empty()).then(|| OwnMethods(Arc::new(own))),
     })
 }
 
@@ -128,13 +146,69 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
     }
 }
 
+/// The algorithms of a frontier that are defined outside of the program, on its problem.
+struct OwnAlgorithms {
+    instance: Arc<dyn Instance>,
+    algorithms: Vec<Arc<CustomAlgorithm>>,
+    seed: u64,
+}
+
+/// The rounds that are followed until they repeat.
+const TRACED: u64 = 1000;
+
+impl OwnAlgorithms {
+    fn known(&self, run: &MethodRun) -> Option<&Arc<CustomAlgorithm>> {
+        let kind = run.method.own()?.kind();
+        self.algorithms.iter().find(|own| own.known.definition.kind == kind)
+    }
+
+    /// The entry of a manifest that has these settings.
+    fn spec(&self, run: &MethodRun) -> Result<Spec, String> {
+        let algorithm = self.known(run).ok_or("its code is not at hand")?;
+        let known = &algorithm.known;
+        let mut table = Table::new();
+        table.insert("step-size".into(), run.step_size.into());
+        if known.has_local_steps {
+            table.insert("local-steps".into(), Value::Integer(run.local_steps as i64));
+        }
+        for (key, value) in run.method.settings(run.choice) {
+            let defined = known.definition.keys.iter().find(|defined| defined.name == key);
+            let is_whole = defined.is_some_and(|defined| defined.of == KeyType::Whole);
+            let value = if is_whole { Value::Integer(value as i64) } else { value.into() };
+            table.insert(key.to_owned(), value);
+        }
+        own_algorithm(algorithm.clone(), Value::Table(table))
+    }
+}
+
+impl OwnRounds for OwnAlgorithms {
+    fn program(&self, run: &MethodRun) -> Traced {
+        let spec = self.spec(run)?;
+        let start: Vec<f64> = self.instance.optimum().iter().map(|x| x + 1.0).collect();
+        let from =
+            Conditions { seed: self.seed, replicate: 0, start: &start, rounds: TRACED, copy: 0 };
+        self.instance.program(&spec, &from).unwrap_or_else(|| Err("it has no rounds".into()))
+    }
+
+    fn price(&self, run: &MethodRun) -> RoundPrice {
+        let price = self.known(run).map(|own| own.known.price).unwrap_or_default();
+        let calls = (price.calls_per_step * run.local_steps) as f64;
+        RoundPrice {
+            communications: price.communications as f64,
+            gradients: calls,
+            samples: calls,
+            vectors: price.vectors as f64,
+        }
+    }
+}
+
 /// A refusal at the setting that it is about.
 fn bad(path: &str, refusal: &Refusal) -> BadCell {
     let path = match refusal {
         Refusal::Clients { .. } => format!("{path}.clients"),
         Refusal::Target { .. } => format!("{path}.targets"),
         Refusal::Start { .. } => format!("{path}.start"),
-        Refusal::Size { .. } => format!("{path}.algorithms"),
+        Refusal::Size { .. } | Refusal::Unknown { .. } => format!("{path}.algorithms"),
         Refusal::MomentsDoNotClose | Refusal::UnequalShares | Refusal::Setting(_) => {
             path.to_owned()
         }

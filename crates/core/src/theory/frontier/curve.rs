@@ -1,41 +1,57 @@
 //! The error over rounds of one method with one step size and number of clients, and the first
 //! round from which it stays below a target.
 //!
-//! The first rounds are computed one by one. Beyond, the round's map is squared until the error
-//! of the largest power is below the target, and the last round above it is found by lifting
-//! with the smaller powers, from the largest to the smallest.
+//! The first rounds are computed one by one. Beyond, the map of a cycle of rounds is squared until
+//! the error after the largest power is below the target, and the last cycle above it is found by
+//! lifting with the smaller powers, from the largest to the smallest.
 
-use super::StartError;
-use super::products::product;
-use super::round::{PairMap, RoundMoments};
-use faer::Mat;
+use crate::linalg::Matrix;
+use crate::theory::program::Squares;
+use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
+use faer::{Accum, Mat, MatRef, Par};
 
-/// Rounds that are computed one by one.
+/// Cycles that are computed one by one.
 const EXACT: usize = 64;
 /// The rounds among which a first passage is sought.
 pub const MOST_PASSING: u64 = EXACT as u64;
-/// Later rounds that are computed one by one after a target is reached.
+/// Later cycles that are computed one by one after a target is reached.
 const AFTER: usize = 8;
-/// The binary logarithm of the most rounds.
+/// The binary logarithm of the most cycles.
 const MOST_LEVELS: usize = 40;
 /// The times that an error may exceed a target again after it was below.
 const MOST_RETURNS: usize = 50;
+/// The most cycles that are followed one by one to prove that an error stays below a target.
+const MOST_FOLLOWED: u64 = 1 << 20;
 /// Rounding errors of E‖θ_t − θ*‖² relative to the start.
 const ROUNDING: f64 = 1e-12;
 
-/// Moments of all pairs of runs; several states are columns.
-type PairStates = Vec<Mat<f64>>;
+/// Moments of all parts; several states are columns.
+type PartStates = Vec<Mat<f64>>;
+
+/// Numbers that depend on each other alone, and what they add to the error.
+struct Part {
+    /// The map over a cycle.
+    map: Mat<f64>,
+    /// What each adds to the error after each round of the cycle.
+    errors: Vec<Vec<f64>>,
+    /// Those that no moments have below 0.
+    squares: Vec<usize>,
+    /// The place of E 1·1.
+    one: usize,
+}
 
 /// E‖θ_t − θ*‖² over rounds.
 pub struct ErrorCurve {
-    parts: Vec<PairMap>,
-    start: PairStates,
+    /// Up to the start of the cycle.
+    first: Vec<f64>,
+    parts: Vec<Part>,
+    start: PartStates,
     /// The powers 1, 2, 4, … of the maps, where they have been computed.
     levels: Vec<Vec<Mat<f64>>>,
-    /// The errors after rounds 0 to [`EXACT`] and the states after the last, where they have been
-    /// computed.
-    early: Option<(Vec<f64>, PairStates)>,
+    /// The largest error of each of the first [`EXACT`] cycles and the states after them, where
+    /// they have been computed.
+    early: Option<(Vec<f64>, PartStates)>,
 }
 
 /// Where an error comes below a target and stays.
@@ -47,44 +63,86 @@ pub struct Crossing {
     pub square: f64,
 }
 
+/// How it ends to follow an error one by one.
+enum Followed {
+    /// It stays below.
+    Below,
+    /// It is above again after so many cycles, in this state.
+    Above(u64, PartStates),
+    /// It is not known.
+    Unknown,
+}
+
 impl ErrorCurve {
-    /// The errors of N clients from this start, given as θ_0 − θ* if it is a point.
-    pub fn new(round: &RoundMoments, clients: u64, start: &StartError) -> Self {
-        let parts = round.with_clients(clients);
-        let pairs = super::local::run_pairs(round.means.weights.len());
-        let states = parts.iter().zip(pairs).map(|(part, (r, q))| {
-            let mut begins = [r, q].map(|run| round.means.begins[run].clone());
-            if let StartError::Point(x) = start {
-                begins.iter_mut().for_each(|begin| begin[..x.len()].copy_from_slice(x));
-            }
-            let mut state = Mat::zeros(part.map.nrows(), 1);
-            for (k, (i, j)) in part.blocks[0].0.entries().enumerate() {
-                state[(k, 0)] = begins[0][i] * begins[1][j];
-            }
-            if let StartError::Isotropic { mean_square } = start {
-                let each = mean_square / part.trace.len() as f64;
-                part.trace.iter().for_each(|&k| state[(k, 0)] += each);
-            }
-            state
-        });
-        let start = states.collect();
-        Self { parts, start, levels: Vec::new(), early: None }
+    /// The errors of these rounds.
+    pub fn new(squares: &Squares<'_>) -> Self {
+        let size = squares.start.len();
+        let mut map = Matrix::zeros(size, size);
+        let mut errors = vec![vec![0.0; size]; squares.rounds()];
+        let mut unit = vec![0.0; size];
+        for j in 0..size {
+            unit[j] = 1.0;
+            let (after, found) = squares.after(&unit);
+            unit[j] = 0.0;
+            after.iter().enumerate().for_each(|(i, x)| map[(i, j)] = *x);
+            errors.iter_mut().zip(found).for_each(|(errors, x)| errors[j] = x);
+        }
+        let diagonal = squares.squares();
+        let (mut parts, mut start) = (Vec::new(), Vec::new());
+        for (places, own) in parts_of(&map, &errors) {
+            let n = places.len();
+            let errors = errors.iter().map(|of| {
+                let own = places.iter().zip(&own).map(|(i, own)| if *own { of[*i] } else { 0.0 });
+                own.collect()
+            });
+            parts.push(Part {
+                map: Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]),
+                errors: errors.collect(),
+                squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
+                one: places.iter().position(|place| *place == 0).unwrap_or(0),
+            });
+            start.push(Mat::from_fn(n, 1, |i, _| squares.start[places[i]]));
+        }
+        Self { first: squares.first.clone(), parts, start, levels: Vec::new(), early: None }
     }
 
-    /// E‖θ − θ*‖² of a column.
-    fn error(&self, states: &PairStates, column: usize) -> f64 {
-        let of = |(part, state): (&PairMap, &Mat<f64>)| {
-            part.weight * part.trace.iter().fold(0.0, |sum, &k| sum + state[(k, column)])
-        };
-        self.parts.iter().zip(states).fold(0.0, |sum, pair| sum + of(pair))
+    /// The rounds before the cycle, and those of a cycle.
+    fn lengths(&self) -> (u64, u64) {
+        (self.first.len() as u64 - 1, self.parts.first().map_or(1, |part| part.errors.len() as u64))
     }
 
-    /// The states after 2^`level` rounds.
-    fn advance(&mut self, level: usize, states: &PairStates) -> PairStates {
+    /// E‖θ − θ*‖² after each round of a cycle from a column of states.
+    fn errors_in<'s>(
+        &'s self,
+        states: &'s PartStates,
+        column: usize,
+    ) -> impl Iterator<Item = f64> + 's {
+        (0..self.lengths().1 as usize).map(move |phase| {
+            let of = |(part, state): (&Part, &Mat<f64>)| {
+                let errors = part.errors[phase].iter().enumerate();
+                errors.fold(0.0, |sum, (k, factor)| sum + factor * state[(k, column)])
+            };
+            self.parts.iter().zip(states).fold(0.0, |sum, pair| sum + of(pair))
+        })
+    }
+
+    fn is_missed(&self, states: &PartStates, column: usize, target: &ErrorTarget) -> bool {
+        self.errors_in(states, column).any(|error| target.is_missed(error))
+    }
+
+    /// The states after 2^`level` cycles.
+    fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
         if level == 0 {
             let pairs = self.parts.iter().zip(states);
             return pairs.map(|(part, state)| product(part.map.as_ref(), state.as_ref())).collect();
         }
+        self.reach(level);
+        let maps = self.levels[level - 1].iter().zip(states);
+        maps.map(|(map, state)| product(map.as_ref(), state.as_ref())).collect()
+    }
+
+    /// Computes powers up to 2^`level`.
+    fn reach(&mut self, level: usize) {
         while self.levels.len() < level {
             let square = |map: &Mat<f64>| product(map.as_ref(), map.as_ref());
             let next = match self.levels.last() {
@@ -93,27 +151,29 @@ impl ErrorCurve {
             };
             self.levels.push(next);
         }
-        let maps = self.levels[level - 1].iter().zip(states);
-        maps.map(|(map, state)| product(map.as_ref(), state.as_ref())).collect()
     }
 
-    /// The errors after rounds 0 to `rounds`, one by one, and the states after the last.
-    fn one_by_one(&mut self, rounds: usize) -> (Vec<f64>, PairStates) {
+    /// The errors one by one, up to and with those of the cycle after so many, and the states at its
+    /// start.
+    fn one_by_one(&mut self, cycles: usize) -> (Vec<f64>, PartStates) {
         let mut states = self.start.clone();
-        let mut errors = vec![self.error(&states, 0)];
-        for _ in 0..rounds {
+        let mut errors = self.first.clone();
+        errors.extend(self.errors_in(&states, 0));
+        for _ in 0..cycles {
             states = self.advance(0, &states);
-            errors.push(self.error(&states, 0));
+            errors.extend(self.errors_in(&states, 0));
         }
         (errors, states)
     }
 
     /// The errors after rounds 0 to `rounds`, one by one.
     pub fn errors(&mut self, rounds: usize) -> Vec<f64> {
-        self.one_by_one(rounds).0
+        let mut errors = self.one_by_one(rounds.div_ceil(self.lengths().1 as usize)).0;
+        errors.truncate(rounds + 1);
+        errors
     }
 
-    fn early(&mut self) -> (Vec<f64>, PairStates) {
+    fn early(&mut self) -> (Vec<f64>, PartStates) {
         if self.early.is_none() {
             self.early = Some(self.one_by_one(EXACT));
         }
@@ -125,12 +185,13 @@ impl ErrorCurve {
     pub fn first_passage(&mut self, square: f64) -> Option<Crossing> {
         let (errors, _) = self.early();
         let target = ErrorTarget { at: 0, least: -ROUNDING * errors[0], most: square };
-        let rounds = errors.iter().position(|&error| !target.is_missed(error))?;
+        let shown = &errors[..errors.len().min(MOST_PASSING as usize + 1)];
+        let rounds = shown.iter().position(|&error| !target.is_missed(error))?;
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
-    /// The stationary error; `None` if there is none.
-    fn stationary(&self) -> Option<f64> {
+    /// The stationary states; `None` if there are none.
+    fn stationary(&self) -> Option<PartStates> {
         let mut states = Vec::new();
         for part in &self.parts {
             // Without the coordinate of E 1·1, which is 1.
@@ -148,16 +209,12 @@ impl ErrorCurve {
         }
         // The solution of an unstable system is no moment.
         for (part, state) in self.parts.iter().zip(&states) {
-            for (products, begin) in part.blocks.iter().filter(|(products, _)| products.same) {
-                let scale = (0..products.n)
-                    .fold(0.0_f64, |most, i| most.max(state[(begin + products.index(i, i), 0)]));
-                let least = -1e-12 * scale;
-                if !(0..products.n).all(|i| state[(begin + products.index(i, i), 0)] >= least) {
-                    return None;
-                }
+            let scale = part.squares.iter().fold(0.0_f64, |most, &i| most.max(state[(i, 0)]));
+            if !part.squares.iter().all(|&i| state[(i, 0)] >= -1e-12 * scale) {
+                return None;
             }
         }
-        Some(self.error(&states, 0))
+        Some(states)
     }
 
     /// Where the error comes below each of these squares and stays.
@@ -172,11 +229,16 @@ impl ErrorCurve {
         let targets: Vec<ErrorTarget> =
             squares.iter().enumerate().map(|(at, &most)| ErrorTarget { at, least, most }).collect();
         let (mut early, mut late) = (Vec::new(), Vec::new());
-        for target in targets.into_iter().filter(|target| !target.is_missed(stationary)) {
+        // The first round of the last cycle.
+        let last = errors.len() - self.lengths().1 as usize;
+        for target in targets {
+            if self.is_missed(&stationary, 0, &target) {
+                continue;
+            }
             match errors.iter().rposition(|&error| target.is_missed(error)) {
-                Some(EXACT) => late.push(target),
-                last => {
-                    let rounds = last.map_or(0, |last| last + 1);
+                Some(missed) if missed >= last => late.push(target),
+                missed => {
+                    let rounds = missed.map_or(0, |missed| missed + 1);
                     out[target.at] =
                         Some(Crossing { rounds: rounds as u64, square: errors[rounds] });
                     early.push(target);
@@ -184,7 +246,7 @@ impl ErrorCurve {
             }
         }
         self.descend((EXACT as u64, &states), &late, MOST_RETURNS, &mut out);
-        if errors[EXACT] > errors[EXACT - 1] || !late.is_empty() {
+        if errors[last] > errors[last - 1] || self.lengths().1 > 1 || !late.is_empty() {
             let reached = vec![EXACT as u64; early.len()];
             let columns = repeated(&states, early.len());
             self.check_returns((&reached, &columns), &early, MOST_RETURNS, &mut out);
@@ -192,11 +254,11 @@ impl ErrorCurve {
         out
     }
 
-    /// Finds the crossings of targets that a state after `base` rounds misses, and checks that
+    /// Finds the crossings of targets that a state after `base` cycles misses, and checks that
     /// the error stays below them.
     fn descend(
         &mut self,
-        (base, states): (u64, &PairStates),
+        (base, states): (u64, &PartStates),
         targets: &[ErrorTarget],
         returns: usize,
         out: &mut [Option<Crossing>],
@@ -208,9 +270,8 @@ impl ErrorCurve {
         while tops.contains(&MOST_LEVELS) && ladder.len() <= MOST_LEVELS {
             let level = ladder.len() - 1;
             let next = self.advance(level, &ladder[level].1);
-            let error = self.error(&next, 0);
             for (top, target) in tops.iter_mut().zip(targets) {
-                if *top == MOST_LEVELS && !target.is_missed(error) {
+                if *top == MOST_LEVELS && !self.is_missed(&next, 0, target) {
                     *top = level;
                 }
             }
@@ -222,49 +283,55 @@ impl ErrorCurve {
         let (targets, tops): (Vec<ErrorTarget>, Vec<usize>) =
             targets.iter().zip(tops).filter(|(_, top)| *top < MOST_LEVELS).unzip();
         let Some(&highest) = tops.iter().max() else { return };
-        let mut rounds: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
+        let mut cycles: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
         let pick = |part: usize, rows: usize| {
             Mat::from_fn(rows, tops.len(), |i, j| ladder[tops[j]].1[part][(i, 0)])
         };
-        let mut columns: PairStates =
+        let mut columns: PartStates =
             self.parts.iter().enumerate().map(|(k, part)| pick(k, part.map.nrows())).collect();
         for level in (0..highest).rev() {
             let next = self.advance(level, &columns);
             for (j, target) in targets.iter().enumerate() {
-                if tops[j] > level && target.is_missed(self.error(&next, j)) {
-                    rounds[j] += 1 << level;
+                if tops[j] > level && self.is_missed(&next, j, target) {
+                    cycles[j] += 1 << level;
                     for (columns, next) in columns.iter_mut().zip(&next) {
                         columns.col_mut(j).copy_from(next.col(j));
                     }
                 }
             }
         }
-        // From the last round above to the first below.
-        let columns = self.advance(0, &columns);
+        // From the last cycle above to the first below.
+        let (lead, length) = self.lengths();
+        let after = self.advance(0, &columns);
         for (j, target) in targets.iter().enumerate() {
-            rounds[j] += 1;
-            out[target.at] = Some(Crossing { rounds: rounds[j], square: self.error(&columns, j) });
+            let errors: Vec<f64> =
+                self.errors_in(&columns, j).chain(self.errors_in(&after, j)).collect();
+            let above = errors[..length as usize].iter().rposition(|e| target.is_missed(*e));
+            let below = above.map_or(0, |above| above + 1);
+            let rounds = lead + cycles[j] * length + below as u64 + 1;
+            out[target.at] = Some(Crossing { rounds, square: errors[below] });
+            cycles[j] += 1;
         }
-        self.check_returns((&rounds, &columns), &targets, returns, out);
+        self.check_returns((&cycles, &after), &targets, returns, out);
     }
 
     /// Replaces the crossings of targets that are missed again later than the columns, which
-    /// meet them: in one of the next [`AFTER`] rounds, or at a distance that is a power of two.
+    /// meet them: in one of the next [`AFTER`] cycles, or at a distance that is a power of two.
     fn check_returns(
         &mut self,
-        (rounds, columns): (&[u64], &PairStates),
+        (cycles, columns): (&[u64], &PartStates),
         targets: &[ErrorTarget],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
         let mut latest = vec![None; targets.len()];
-        let mut see = |after: u64, states: &PairStates, curve: &Self| {
+        let mut see = |after: u64, states: &PartStates, curve: &Self| {
             for (j, target) in targets.iter().enumerate() {
-                if target.is_missed(curve.error(states, j)) {
+                if curve.is_missed(states, j, target) {
                     let column =
                         |state: &Mat<f64>| Mat::from_fn(state.nrows(), 1, |i, _| state[(i, j)]);
-                    let state = states.iter().map(column).collect::<PairStates>();
-                    latest[j] = Some((rounds[j] + after, state));
+                    let state = states.iter().map(column).collect::<PartStates>();
+                    latest[j] = Some((cycles[j] + after, state));
                 }
             }
         };
@@ -286,6 +353,138 @@ impl ErrorCurve {
             }
         }
     }
+
+    /// Where the error comes below a square and is proven to stay, by following it one by one
+    /// until no state can lead above: errors that oscillate may rise again between the rounds that
+    /// [`crossings`](Self::crossings) looks at.
+    pub fn proven(&mut self, square: f64) -> Option<Crossing> {
+        let least = -ROUNDING * self.early().0[0];
+        let target = ErrorTarget { at: 0, least, most: square };
+        let mut found = self.crossings(&[square]);
+        for _ in 0..MOST_RETURNS {
+            match self.follow(&target, found[0]?.rounds) {
+                Followed::Below => return found[0],
+                Followed::Above(cycles, state) => {
+                    self.descend((cycles, &state), &[target], 0, &mut found);
+                }
+                Followed::Unknown => return None,
+            }
+        }
+        None
+    }
+
+    /// Follows an error that is below its target from a round on.
+    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Followed {
+        let (lead, length) = self.lengths();
+        let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
+        let mut state = self.start.clone();
+        for level in 0..64 - cycles.leading_zeros() as usize {
+            if cycles >> level & 1 == 1 {
+                state = self.advance(level, &state);
+            }
+        }
+        let Some(stationary) = self.stationary() else { return Followed::Unknown };
+        let Some(weights) = self.weights(&stationary) else { return Followed::Unknown };
+        let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
+        for _ in 0..MOST_FOLLOWED {
+            let beyond = |k: usize| {
+                let (scales, factor) = &weights[k];
+                let apart = scales
+                    .iter()
+                    .enumerate()
+                    .map(|(i, scale)| (state[k][(i, 0)] - stationary[k][(i, 0)]).abs() / scale);
+                factor * apart.fold(0.0, f64::max)
+            };
+            if limit + (0..weights.len()).map(beyond).sum::<f64>() <= target.most {
+                return Followed::Below;
+            }
+            if self.is_missed(&state, 0, target) {
+                return Followed::Above(cycles, state);
+            }
+            state = self.advance(0, &state);
+            cycles += 1;
+        }
+        Followed::Unknown
+    }
+
+    /// Of each part a scale of each number, and a bound of what a state at a distance of 1 from the
+    /// stationary one, in these scales, adds to any later error: ‖c Lᵏ‖ ≤ ‖c‖ Π_j max(1, ‖L^(2^j)‖).
+    /// `None` if the powers do not become small.
+    fn weights(&mut self, stationary: &PartStates) -> Option<Vec<(Vec<f64>, f64)>> {
+        let mut out = Vec::new();
+        for (k, limit) in stationary.iter().enumerate() {
+            let n = limit.nrows();
+            let size = |i: usize| limit[(i, 0)].abs().max(self.start[k][(i, 0)].abs());
+            let largest = (0..n).map(size).fold(0.0, f64::max);
+            let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-6 * largest)).collect();
+            let one = self.parts[k].one;
+            let norm = |map: &Mat<f64>| {
+                let row = |i: usize| {
+                    // The number 1 is not apart from its limit.
+                    let entries = (0..n).filter(|j| *j != one);
+                    entries.fold(0.0, |sum, j| sum + map[(i, j)].abs() * scales[j]) / scales[i]
+                };
+                (0..n).filter(|i| *i != one).map(row).fold(0.0, f64::max)
+            };
+            let of = |errors: &Vec<f64>| {
+                errors.iter().zip(&scales).fold(0.0, |sum, (c, scale)| sum + c.abs() * scale)
+            };
+            let mut factor = self.parts[k].errors.iter().map(of).fold(0.0, f64::max);
+            let mut last = norm(&self.parts[k].map);
+            let mut level = 0;
+            while last >= 1.0 {
+                factor *= last;
+                level += 1;
+                if level > MOST_LEVELS || !factor.is_finite() {
+                    return None;
+                }
+                self.reach(level);
+                last = norm(&self.levels[level - 1][k]);
+            }
+            out.push((scales, factor));
+        }
+        Some(out)
+    }
+}
+
+/// The numbers that errors depend on, in parts that depend on no number of another part but those
+/// that they share, and which of them are the part's own among those that errors are made of.
+fn parts_of(map: &Matrix, errors: &[Vec<f64>]) -> Vec<(Vec<usize>, Vec<bool>)> {
+    let n = map.rows();
+    let mut closures: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
+    for i in (0..n).filter(|i| errors.iter().any(|of| of[*i] != 0.0)) {
+        // What the number depends on; E 1·1 is the first number.
+        let mut seen = vec![false; n];
+        (seen[0], seen[i]) = (true, true);
+        let mut open = vec![i];
+        while let Some(i) = open.pop() {
+            for j in 0..n {
+                if map[(i, j)] != 0.0 && !seen[j] {
+                    seen[j] = true;
+                    open.push(j);
+                }
+            }
+        }
+        match closures.iter_mut().find(|(known, _)| *known == seen) {
+            Some((_, own)) => own.push(i),
+            None => closures.push((seen, vec![i])),
+        }
+    }
+    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(seen.iter().filter(|x| **x).count()));
+    let mut parts: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
+    for (seen, own) in closures {
+        let within = |known: &Vec<bool>| seen.iter().zip(known).all(|(a, b)| !a || *b);
+        match parts.iter_mut().find(|(known, _)| within(known)) {
+            Some((_, all)) => all.extend(own),
+            None => parts.push((seen, own)),
+        }
+    }
+    let of = |(seen, own): (Vec<bool>, Vec<usize>)| {
+        let places: Vec<usize> = (0..n).filter(|i| seen[*i]).collect();
+        let is_own = places.iter().map(|i| own.contains(i)).collect();
+        (places, is_own)
+    };
+    parts.into_iter().map(of).collect()
 }
 
 /// A target and its place among all.
@@ -306,6 +505,20 @@ impl ErrorTarget {
 }
 
 /// The first column of the states, `count` times.
-fn repeated(states: &PairStates, count: usize) -> PairStates {
+fn repeated(states: &PartStates, count: usize) -> PartStates {
     states.iter().map(|s| Mat::from_fn(s.nrows(), count, |i, _| s[(i, 0)])).collect()
+}
+
+/// a b, on one thread: its bits do not depend on the number of threads. Entries whose products
+/// with each other could be subnormal numbers, which are slow, become 0.
+fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    const LEAST: f64 = 1e-150;
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    for column in out.col_iter_mut() {
+        for x in column.iter_mut().filter(|x| x.abs() < LEAST) {
+            *x = 0.0;
+        }
+    }
+    out
 }

@@ -5,153 +5,23 @@
 //! Clients with the same distribution form a type. The state holds moments by types, so its
 //! size does not depend on N, and N enters the round's linear map as a number.
 
+mod algorithm;
 mod bounds;
 mod curve;
-mod local;
-mod means;
-mod products;
-mod round;
+mod rounds;
 mod search;
 
+pub use super::program::StartError;
+pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
 pub use curve::MOST_PASSING;
 
 use crate::kernel::{difference, dot};
 use crate::problem::{Facts, group_clients};
-use local::ClientType;
-use schemars::JsonSchema;
-use search::TypedProblem;
-use serde::{Deserialize, Serialize};
+use crate::program::Traced;
+use crate::theory::program::KnownSteps;
+use rounds::{ClientType, TypedProblem};
 use std::fmt;
-
-/// An algorithm of a frontier.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrontierAlgorithm {
-    /// One local step with a batch of one draw, then a communication.
-    Sgd,
-    /// One local step with a batch of H draws, then a communication.
-    MinibatchSgd,
-    /// H local steps, then a communication.
-    Fedavg,
-    /// FedAvg with control variates, under full participation.
-    Scaffold,
-    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
-    RichardsonRomberg,
-    /// The same two runs, each on draws of its own.
-    RichardsonRombergIndependent,
-    /// Two runs of Scaffold on common draws, likewise extrapolated and paid for.
-    ScaffoldRr,
-    /// Local steps with control variates until a coin says to communicate.
-    Scaffnew,
-    /// FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned.
-    FedavgServerStep,
-}
-
-/// What a round costs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RoundPrice {
-    /// Communications: one for each run.
-    pub communications: f64,
-    /// Oracle calls of each client, on average.
-    pub gradients: f64,
-    /// Draws of each client, on average: runs on common draws use each draw once.
-    pub samples: f64,
-    /// Vectors of d numbers that each client sends or receives.
-    pub vectors: f64,
-}
-
-impl FrontierAlgorithm {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Sgd,
-        Self::MinibatchSgd,
-        Self::Fedavg,
-        Self::FedavgServerStep,
-        Self::Scaffold,
-        Self::Scaffnew,
-        Self::RichardsonRomberg,
-        Self::RichardsonRombergIndependent,
-        Self::ScaffoldRr,
-    ];
-
-    /// Its name in manifests and tables.
-    pub fn name(self) -> &'static str {
-        self.names().0
-    }
-
-    /// Its name on pages.
-    pub fn label(self) -> &'static str {
-        self.names().1
-    }
-
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Sgd => ("sgd", "SGD"),
-            Self::MinibatchSgd => ("minibatch-sgd", "mini-batch SGD"),
-            Self::Fedavg => ("fedavg", "FedAvg"),
-            Self::RichardsonRomberg => ("richardson-romberg", "Richardson-Romberg"),
-            Self::Scaffold => ("scaffold", "Scaffold"),
-            Self::ScaffoldRr => ("scaffold-rr", "Scaffold-RR"),
-            Self::Scaffnew => ("scaffnew", "Scaffnew"),
-            Self::FedavgServerStep => ("fedavg-server-step", "FedAvg, server step"),
-            Self::RichardsonRombergIndependent => {
-                ("richardson-romberg-independent", "Richardson-Romberg, own draws")
-            }
-        }
-    }
-
-    /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from
-    /// the mean that they receive, so they send no vector beside their estimate.
-    pub fn round_price(self, local_steps: u64) -> RoundPrice {
-        let runs = self.weights().len() as f64;
-        let steps = if self == Self::Sgd { 1.0 } else { local_steps as f64 };
-        let draws = if self.shares_draws() { steps } else { runs * steps };
-        RoundPrice {
-            communications: runs,
-            gradients: runs * steps,
-            samples: draws,
-            vectors: 2.0 * runs,
-        }
-    }
-
-    /// Whether it has several runs on common draws.
-    pub fn shares_draws(self) -> bool {
-        matches!(self, Self::RichardsonRomberg | Self::ScaffoldRr)
-    }
-
-    /// The server steps that are tried: the estimate goes this multiple of the way to the mean of
-    /// the clients' ends.
-    pub fn server_steps(self) -> &'static [f64] {
-        match self {
-            Self::FedavgServerStep => &[1.0, 2.0, 4.0, 8.0, 32.0, 128.0],
-            _ => &[1.0],
-        }
-    }
-
-    /// The weights of the estimates of its runs; run number r has the step size (r + 1) γ.
-    fn weights(self) -> &'static [f64] {
-        match self {
-            Self::RichardsonRomberg | Self::RichardsonRombergIndependent | Self::ScaffoldRr => {
-                &[2.0, -1.0]
-            }
-            _ => &[1.0],
-        }
-    }
-}
-
-/// The distribution of the error θ_0 − θ* of the start.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StartError {
-    /// Mean 0 and the same variance in all directions.
-    Isotropic {
-        /// E‖θ_0 − θ*‖².
-        mean_square: f64,
-    },
-    /// The fixed start θ_0, d numbers.
-    Point(Vec<f64>),
-}
+use std::sync::Arc;
 
 /// Step sizes of equal ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,6 +53,40 @@ pub struct Search {
     pub refinements: u32,
     /// The start.
     pub start: StartError,
+    /// What knows the methods that are defined outside of this crate.
+    pub own: Option<OwnMethods>,
+}
+
+/// What knows the rounds of methods that are defined outside of this crate.
+pub trait OwnRounds: Send + Sync {
+    /// The rounds of a method, or why they are no program.
+    fn program(&self, run: &MethodRun) -> Traced;
+    /// What a round costs.
+    fn price(&self, run: &MethodRun) -> RoundPrice;
+}
+
+/// [`OwnRounds`] of the methods of a search.
+#[derive(Clone)]
+pub struct OwnMethods(pub Arc<dyn OwnRounds>);
+
+impl fmt::Debug for OwnMethods {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnMethods")
+    }
+}
+
+impl Search {
+    fn own(&self) -> Option<&dyn OwnRounds> {
+        self.own.as_ref().map(|own| &*own.0)
+    }
+
+    /// What a round of a method costs.
+    pub fn round_price(&self, run: &MethodRun) -> RoundPrice {
+        match (run.method, self.own()) {
+            (FrontierAlgorithm::Own(_), Some(own)) => own.price(run),
+            (method, _) => method.round_price(run.local_steps),
+        }
+    }
 }
 
 /// The end of the range of step sizes at which the best step size lies.
@@ -244,6 +148,13 @@ pub enum Refusal {
         /// Their number.
         moments: usize,
     },
+    /// A method has no exact moments.
+    Unknown {
+        /// The method.
+        method: FrontierAlgorithm,
+        /// Why.
+        reason: String,
+    },
     /// A list is empty, or a number is not positive and finite; the name of the setting.
     Setting(&'static str),
 }
@@ -275,6 +186,9 @@ impl fmt::Display for Refusal {
                  computed, so the problem needs fewer dimensions or fewer types of clients",
                 method.name()
             ),
+            Self::Unknown { method, reason } => {
+                write!(f, "{} has no exact moments: {reason}", method.name())
+            }
             Self::Setting(name) => {
                 write!(f, "{name} must be a list of positive finite numbers, and not empty")
             }
@@ -284,7 +198,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The most moments of a pair of runs: their map and its powers take half a gigabyte.
+/// The most moments of a state: their map and its powers take half a gigabyte.
 const MOST_MOMENTS: usize = 1500;
 
 /// The fewest rounds for each method, number of clients, target and number of local steps, and
@@ -308,12 +222,12 @@ pub fn search(
 pub type Worked<'w> = &'w (dyn Fn(f64) + Sync);
 
 /// The problem by types, if its moments close and it can have these numbers of clients.
-fn typed(
-    facts: &dyn Facts,
+fn typed<'a>(
+    facts: &'a dyn Facts,
     methods: &[FrontierAlgorithm],
     clients: &[u64],
     start: &StartError,
-) -> Result<TypedProblem, Refusal> {
+) -> Result<TypedProblem<'a>, Refusal> {
     if !facts.linear() || !facts.independent() {
         return Err(Refusal::MomentsDoNotClose);
     }
@@ -343,33 +257,35 @@ fn typed(
     let types = first.iter().zip(&counts).map(kind).collect::<Option<Vec<_>>>();
     let types = types.ok_or(Refusal::MomentsDoNotClose)?;
     let dimension = facts.dim();
-    let start = match start {
-        StartError::Isotropic { mean_square } => {
-            StartError::Isotropic { mean_square: *mean_square }
-        }
-        StartError::Point(x) if x.len() != dimension => return Err(Refusal::Start { dimension }),
-        StartError::Point(x) => StartError::Point(difference(x, facts.optimum())),
-    };
-    let size = start_square(&start);
+    if matches!(start, StartError::Point(x) if x.len() != dimension) {
+        return Err(Refusal::Start { dimension });
+    }
+    let problem = TypedProblem { facts, types, start: start.clone() };
+    let size = problem.start_square();
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
     }
-    Ok(TypedProblem { types, start })
+    Ok(problem)
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// E‖θ_0 − θ*‖².
-fn start_square(start: &StartError) -> f64 {
-    match start {
-        StartError::Isotropic { mean_square } => *mean_square,
-        StartError::Point(x) => dot(x, x),
+impl TypedProblem<'_> {
+    /// E‖θ_0 − θ*‖².
+    fn start_square(&self) -> f64 {
+        match &self.start {
+            StartError::Isotropic { mean_square } => *mean_square,
+            StartError::Point(x) => {
+                let apart = difference(x, self.facts.optimum());
+                dot(&apart, &apart)
+            }
+        }
     }
 }
 
-fn check(problem: &TypedProblem, search: &Search) -> Result<(), Refusal> {
+fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
     let positive = |x: f64| x.is_finite() && x > 0.0;
     let StepSizes { from, to, points } = search.step_sizes;
     let settings = [
@@ -384,7 +300,7 @@ fn check(problem: &TypedProblem, search: &Search) -> Result<(), Refusal> {
     if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
         return Err(Refusal::Setting(name));
     }
-    let start = libm::sqrt(start_square(&problem.start));
+    let start = libm::sqrt(problem.start_square());
     match search.targets.iter().find(|&&target| target >= start) {
         Some(&target) => Err(Refusal::Target { target, start }),
         None => Ok(()),
@@ -396,7 +312,30 @@ fn check(problem: &TypedProblem, search: &Search) -> Result<(), Refusal> {
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    check(&typed(facts, &search.methods, &search.clients, &search.start)?, search)
+    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
+    check(&problem, search)?;
+    for &method in &search.methods {
+        let own = |choice| {
+            let clients = facts.clients() as u64;
+            if search.clients != [clients] {
+                return Err(format!("its rounds are those of {clients} clients"));
+            }
+            let (local_steps, step_size) = (search.local_steps[0], search.step_sizes.from);
+            let run = MethodRun { method, clients, local_steps, step_size, choice };
+            let known = KnownSteps::default();
+            let program = problem.program(&run, search.own())?;
+            let moments = problem.squares(&run, &program, &known, |found| found.start.len());
+            moments.ok_or_else(|| "its rounds do not repeat, or have no limit".to_owned())
+        };
+        if matches!(method, FrontierAlgorithm::Own(_)) {
+            let unknown = |reason| Refusal::Unknown { method, reason };
+            let moments = own(0).map_err(unknown)?;
+            if moments > MOST_MOMENTS {
+                return Err(Refusal::Size { method, moments });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one.
@@ -410,7 +349,8 @@ pub fn errors(
     rounds: usize,
 ) -> Result<Vec<f64>, Refusal> {
     let problem = typed(facts, &[run.method], &[run.clients], start)?;
-    Ok(search::curve(&problem, run).errors(rounds))
+    let curve = search::curve(&problem, run, None);
+    Ok(curve.map_or_else(Vec::new, |mut curve| curve.errors(rounds)))
 }
 
 /// A method with all its settings.
@@ -424,8 +364,16 @@ pub struct MethodRun {
     pub local_steps: u64,
     /// γ.
     pub step_size: f64,
+    /// Which of the [choices](FrontierAlgorithm::choices) of its further settings.
+    pub choice: usize,
+}
+
+impl MethodRun {
     /// The server step, 1 but for [`FrontierAlgorithm::FedavgServerStep`].
-    pub server_step: f64,
+    pub fn server_step(&self) -> f64 {
+        self.method.server_steps()
+            [if self.method.server_steps().len() > 1 { self.choice } else { 0 }]
+    }
 }
 
 /// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target; `None`
@@ -436,13 +384,14 @@ pub struct MethodRun {
 pub fn rounds_to(
     facts: &dyn Facts,
     run: &MethodRun,
-    start: &StartError,
+    (start, own): (&StartError, Option<&OwnMethods>),
     targets: &[f64],
 ) -> Result<Vec<Option<u64>>, Refusal> {
     let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
-    let crossings = search::curve(&problem, run).crossings(&squares);
-    Ok(crossings.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
+    let curve = search::curve(&problem, run, own.map(|own| &*own.0));
+    let found = curve.map_or_else(|| vec![None; targets.len()], |mut c| c.crossings(&squares));
+    Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::{Environment, Noise, Td};
 use crate::sample;
-use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use crate::theory::moments::{AlgorithmModel, ExactMoments};
 use std::sync::Mutex;
 
 /// Clients of their own distributions, in two dimensions.
@@ -26,38 +25,13 @@ fn quadratic(clients: usize) -> Quadratic {
 
 /// The same method in the type of the exact moments.
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
-    let MethodRun { method, clients, local_steps, step_size, server_step } = *run;
-    let correction = match method {
-        FrontierAlgorithm::Scaffold
-        | FrontierAlgorithm::ScaffoldRr
-        | FrontierAlgorithm::Scaffnew => Correction::Kept,
-        _ => Correction::None,
-    };
-    let (steps, batch) = match method {
-        FrontierAlgorithm::Sgd | FrontierAlgorithm::Scaffnew => (1, 1),
-        FrontierAlgorithm::MinibatchSgd => (1, local_steps),
-        _ => (local_steps, 1),
-    };
-    let runs = method.weights().iter().enumerate().map(|(r, &weight)| {
-        let step = (r + 1) as f64 * step_size;
-        let update = LocalUpdate { step, steps, batch, proximal: 0.0 };
-        RunModel { weight, update: Box::new(move |_| update), server_step, correction }
-    });
-    let coin = (method == FrontierAlgorithm::Scaffnew).then(|| 1.0 / local_steps as f64);
-    AlgorithmModel {
-        runs: runs.collect(),
-        cohort: clients as usize,
-        common: method.shares_draws(),
-        coin,
-        burn_in: None,
-        decay: None,
-    }
+    AlgorithmModel { cohort: run.clients as usize, ..super::rounds::model(run) }
 }
 
 /// A run of a method, with a server step other than 1 where it has several.
 fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: f64) -> MethodRun {
-    let server_step = method.server_steps().iter().copied().find(|step| *step > 1.0).unwrap_or(1.0);
-    MethodRun { method, clients, local_steps, step_size, server_step }
+    let choice = method.server_steps().iter().position(|step| *step > 1.0).unwrap_or(0);
+    MethodRun { method, clients, local_steps, step_size, choice }
 }
 
 fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
@@ -147,6 +121,7 @@ fn settings(clients: &[u64], targets: &[f64]) -> Search {
         step_sizes: StepSizes { from: 0.004, to: 2.5, points: 15 },
         refinements: 0,
         start: StartError::Isotropic { mean_square: 4.0 },
+        own: None,
     }
 }
 
@@ -159,8 +134,8 @@ fn passages(errors: &[f64], target: f64) -> (Option<usize>, Option<usize>) {
     ((held <= errors.len() / 2).then_some(held), first)
 }
 
-/// The fewest rounds, the error after them, γ and the server step.
-type BruteForce = (u64, f64, f64, f64);
+/// The fewest rounds, the error after them, γ and the choice of further settings.
+type BruteForce = (u64, f64, f64, usize);
 
 /// The rounds that brute force sees.
 const ROUNDS: usize = 3000;
@@ -176,16 +151,16 @@ fn by_brute_force(
     let mut best = vec![[None; 2]; search.targets.len()];
     let range = &search.step_sizes;
     let steps = (0..range.points)
-        .flat_map(|i| method.server_steps().iter().map(move |&server| (range.nth(i), server)));
-    for (step_size, server_step) in steps {
-        let run = MethodRun { method, clients, local_steps, step_size, server_step };
+        .flat_map(|i| (0..method.choices()).map(move |choice| (range.nth(i), choice)));
+    for (step_size, choice) in steps {
+        let run = MethodRun { method, clients, local_steps, step_size, choice };
         let errors = errors(facts, &run, &search.start, ROUNDS).unwrap();
         for (best, &target) in best.iter_mut().zip(&search.targets) {
             let (held, first) = passages(&errors, target);
             let first = first.filter(|first| *first <= MOST_PASSING as usize);
             for (best, rounds) in best.iter_mut().zip([held, first]) {
                 let Some(rounds) = rounds else { continue };
-                let key = (rounds as u64, errors[rounds], step_size, server_step);
+                let key = (rounds as u64, errors[rounds], step_size, choice);
                 if best.is_none_or(|best| key < best) {
                     *best = Some(key);
                 }
@@ -227,7 +202,7 @@ fn the_search_equals_brute_force() {
                         // More rounds are beyond the sight of brute force.
                         let found = found.iter().find(is_same);
                         let found = found.filter(|r| r.rounds <= ROUNDS as u64 / 2);
-                        found.map(|r| (r.rounds, r.run.step_size, r.run.server_step))
+                        found.map(|r| (r.rounds, r.run.step_size, r.run.choice))
                     };
                     let what = format!("{number}, {method:?}, {clients}, {target}, {local_steps}");
                     let settings = |(rounds, _, step, server)| (rounds, step, server);
@@ -269,7 +244,7 @@ fn many_rounds_are_exact_to_the_integer() {
     ] {
         let run = run_of(method, 10, local_steps, step_size);
         let targets = [0.5, 0.1, 0.03];
-        let found = rounds_to(&facts, &run, &start, &targets).unwrap();
+        let found = rounds_to(&facts, &run, (&start, None), &targets).unwrap();
         let last = found.iter().flatten().copied().max().unwrap();
         let errors = errors(&facts, &run, &start, 2 * last as usize).unwrap();
         assert!(last > 10_000, "{run:?}: {found:?}");
@@ -304,7 +279,7 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     for (before, after) in before.iter().zip(&after) {
         assert!(after.rounds <= before.rounds, "{before:?} {after:?}");
         gained += usize::from(after.rounds < before.rounds);
-        let again = rounds_to(&facts, &after.run, &coarse.start, &[after.target]).unwrap();
+        let again = rounds_to(&facts, &after.run, (&coarse.start, None), &[after.target]).unwrap();
         assert_eq!(again, [Some(after.rounds)]);
     }
     assert!(gained > before.len() / 4, "{gained} of {} have gained", before.len());
@@ -360,6 +335,7 @@ fn compared_passages(
         step_sizes: StepSizes { from: run.step_size, to: run.step_size, points: 1 },
         refinements: 0,
         start: start.clone(),
+        own: None,
     };
     let found = super::search(facts, &search, &|_| ()).unwrap();
     let passing = |target: &f64| {
@@ -402,7 +378,7 @@ fn targets_are_held() {
             ] {
                 let run = run_of(method, 2, local_steps, step_size);
                 let errors = errors(&facts, &run, &start, 6000).unwrap();
-                let found = rounds_to(&facts, &run, &start, &targets).unwrap();
+                let found = rounds_to(&facts, &run, (&start, None), &targets).unwrap();
                 passing += compared_passages(&facts, &run, &start, &targets, &errors);
                 for (found, &target) in found.into_iter().zip(&targets) {
                     let (held, first) = passages(&errors, target);

@@ -14,6 +14,7 @@ mod noise;
 mod round;
 mod setup;
 mod sizes;
+mod squares;
 mod stages;
 mod stationary;
 mod types;
@@ -22,7 +23,9 @@ mod variates;
 
 pub use iteration::gmres;
 pub use moments::{ProgramMoments, closes};
+pub use setup::KnownSteps;
 pub use sizes::ProgramSizes;
+pub use squares::{Squares, StartError};
 pub use stationary::Cycle;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 

@@ -34,7 +34,7 @@ type RoundKey = (usize, Option<usize>, Vec<u64>);
 pub struct ProgramMoments<'a> {
     pub(super) program: &'a Program,
     pub(super) setup: Setup<'a>,
-    prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
+    pub(super) prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
     pub(super) variates: Option<WatchedVariates<'a>>,
 }
 

@@ -25,20 +25,22 @@ const UNCHANGED: f64 = 1e-9;
 
 /// The rounds of a cycle, from a state at its start.
 pub struct Cycle<'a> {
-    exact: ProgramMoments<'a>,
-    rounds: Vec<Rc<PreparedRound>>,
-    begin: ProgramState,
+    pub(super) exact: ProgramMoments<'a>,
+    /// The rounds before the cycle.
+    pub(super) lead: Vec<Rc<PreparedRound>>,
+    pub(super) rounds: Vec<Rc<PreparedRound>>,
+    pub(super) begin: ProgramState,
     /// All coordinates of the mean but the first from those that are free; and constants.
-    lift: Lift,
+    pub(super) lift: Lift,
     /// The same for the deviations of each type.
-    own_lifts: Vec<Lift>,
+    pub(super) own_lifts: Vec<Lift>,
 }
 
 /// Coordinates as affine functions of the free ones.
-struct Lift {
-    free: Vec<usize>,
-    map: Matrix,
-    constant: Vec<f64>,
+pub(super) struct Lift {
+    pub free: Vec<usize>,
+    pub map: Matrix,
+    pub constant: Vec<f64>,
 }
 
 impl<'a> Cycle<'a> {
@@ -67,18 +69,23 @@ impl<'a> Cycle<'a> {
         facts: &'a dyn Facts,
         variates: Option<WatchedVariates<'a>>,
     ) -> Result<Self, String> {
-        if program.cycle == 0 {
+        Self::of(ProgramMoments::prepare(program, facts, variates, false)?)
+    }
+
+    /// The cycle of prepared moments, which do not follow the mean of all estimates.
+    pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
+        if exact.program.cycle == 0 {
             return Err("its rounds do not repeat, as far as they were followed".into());
         }
-        let exact = ProgramMoments::prepare(program, facts, variates, false)?;
-        let (rounds, begin) = exact.cycle()?;
+        let (lead, rounds, begin) = exact.cycle()?;
         let size = begin.mean.len() - 1;
         if size > WRITTEN {
             return Err(format!(
                 "its state has {size} coordinates, and at most {WRITTEN} are solved for"
             ));
         }
-        let mut new = Self { exact, rounds, begin, lift: Lift::all(size), own_lifts: Vec::new() };
+        let (lift, own_lifts) = (Lift::all(size), Vec::new());
+        let mut new = Self { exact, lead, rounds, begin, lift, own_lifts };
         let map = new.mean_map();
         let start: Vec<f64> = new.begin.mean[1..].to_vec();
         new.lift = Lift::new(&map, &start);
@@ -97,7 +104,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// A state without means, constants and noise of its own.
-    fn empty(&self) -> ProgramState {
+    pub(super) fn empty(&self) -> ProgramState {
         let ProgramState { mean, covariance, own, origins } = &self.begin;
         ProgramState {
             mean: vec![0.0; mean.len()],
@@ -113,7 +120,7 @@ impl<'a> Cycle<'a> {
         matrix(self.begin.mean.len() - 1, |x| self.means_after(with(x)).split_off(1))
     }
 
-    fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
+    pub(super) fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
         for round in &self.rounds {
             mean = self.exact.mean_after(round, &mean);
         }
@@ -123,6 +130,10 @@ impl<'a> Cycle<'a> {
     /// The free coordinates of the deviations of a type.
     fn own_lift(&self, g: usize) -> Lift {
         let size = self.begin.own[g].rows();
+        if self.exact.setup.types[g].count == 1.0 {
+            // One client is the mean of its type.
+            return Lift { free: vec![], map: Matrix::zeros(size, 0), constant: vec![0.0; size] };
+        }
         let after = |x: &[f64]| {
             let mut x = x.to_vec();
             for round in &self.rounds {
@@ -172,43 +183,30 @@ impl<'a> Cycle<'a> {
     fn state(&self, numbers: &[f64], mean: &[f64]) -> ProgramState {
         let mut state = self.empty();
         state.mean = mean.to_vec();
-        let mut rest = numbers;
-        let lifted = |lift: &Lift, rest: &mut &[f64]| {
-            let n = lift.free.len();
-            let (own, more) = rest.split_at(n * (n + 1) / 2);
-            *rest = more;
-            let mut square = Matrix::zeros(n, n);
-            let mut at = 0;
-            for i in 0..n {
-                for j in i..n {
-                    (square[(i, j)], square[(j, i)]) = (own[at], own[at]);
-                    at += 1;
-                }
-            }
-            lift.map.times(&square).times_transposed(&lift.map)
-        };
-        let all = lifted(&self.lift, &mut rest);
-        for i in 0..all.rows() {
-            (0..all.rows()).for_each(|j| state.covariance[(i + 1, j + 1)] = all[(i, j)]);
-        }
-        for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
-            *own = lifted(lift, &mut rest);
-        }
+        let rest = put_lifted(&self.lift.map, numbers, (&mut state.covariance, 1));
+        self.put_own(rest, &mut state);
         state
+    }
+
+    /// Puts the covariances of deviations.
+    pub(super) fn put_own(&self, mut rest: &[f64], state: &mut ProgramState) {
+        for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
+            rest = put_lifted(&lift.map, rest, (own, 0));
+        }
     }
 
     fn numbers(&self, state: &ProgramState) -> Vec<f64> {
         let mut out = Vec::new();
-        let mut put = |lift: &Lift, entry: &dyn Fn(usize, usize) -> f64| {
-            for (k, i) in lift.free.iter().enumerate() {
-                lift.free[k..].iter().for_each(|j| out.push(entry(*i, *j)));
-            }
-        };
-        put(&self.lift, &|i, j| state.covariance[(i + 1, j + 1)]);
-        for (own, lift) in state.own.iter().zip(&self.own_lifts) {
-            put(lift, &|i, j| own[(i, j)]);
-        }
+        put_free(&self.lift.free, &|i, j| state.covariance[(i + 1, j + 1)], &mut out);
+        self.own_numbers(state, &mut out);
         out
+    }
+
+    /// The free covariances of deviations.
+    pub(super) fn own_numbers(&self, state: &ProgramState, out: &mut Vec<f64>) {
+        for (own, lift) in state.own.iter().zip(&self.own_lifts) {
+            put_free(&lift.free, &|i, j| own[(i, j)], out);
+        }
     }
 
     /// The moments at the end of the cycle, at stationarity.
@@ -289,8 +287,39 @@ impl<'a> Cycle<'a> {
     }
 }
 
+/// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
+/// the first of these numbers; the numbers after them.
+pub(super) fn put_lifted<'n>(
+    lift: &Matrix,
+    numbers: &'n [f64],
+    (matrix, place): (&mut Matrix, usize),
+) -> &'n [f64] {
+    let n = lift.cols();
+    let (own, rest) = numbers.split_at(n * (n + 1) / 2);
+    let mut square = Matrix::zeros(n, n);
+    let mut at = 0;
+    for i in 0..n {
+        for j in i..n {
+            (square[(i, j)], square[(j, i)]) = (own[at], own[at]);
+            at += 1;
+        }
+    }
+    let all = lift.times(&square).times_transposed(lift);
+    for i in 0..all.rows() {
+        (0..all.rows()).for_each(|j| matrix[(place + i, place + j)] = all[(i, j)]);
+    }
+    rest
+}
+
+/// Adds the entries of a symmetric matrix at these places, on and above its diagonal.
+pub(super) fn put_free(free: &[usize], entry: &dyn Fn(usize, usize) -> f64, out: &mut Vec<f64>) {
+    for (k, i) in free.iter().enumerate() {
+        free[k..].iter().for_each(|j| out.push(entry(*i, *j)));
+    }
+}
+
 /// The matrix of a linear map.
-fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+pub(super) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
     let mut out = Matrix::zeros(size, size);
     let mut unit = vec![0.0; size];
     for j in 0..size {
@@ -369,7 +398,7 @@ impl Lift {
         Self { free, map: lift, constant }
     }
 
-    fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
+    pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
         let mut all =
             if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
         all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
@@ -378,8 +407,12 @@ impl Lift {
 }
 
 impl ProgramMoments<'_> {
-    /// The rounds of the cycle, prepared, and the state at its start from θ_0 = θ*.
-    fn cycle(&self) -> Result<(Vec<Rc<PreparedRound>>, ProgramState), String> {
+    /// The rounds before the cycle and those of it, prepared, and the state at its start from
+    /// θ_0 = θ*.
+    #[expect(clippy::type_complexity, reason = "it is taken apart where it is made")]
+    fn cycle(
+        &self,
+    ) -> Result<(Vec<Rc<PreparedRound>>, Vec<Rc<PreparedRound>>, ProgramState), String> {
         let first = (self.program.order.len() - self.program.cycle) as u64 + 1;
         let length = self.program.cycle as u64;
         let mut state = self.initial(self.setup.facts.optimum(), 1.0);
@@ -391,15 +424,16 @@ impl ProgramMoments<'_> {
             state.origins.clone_from(&prepared.origins);
             Ok::<_, String>(prepared)
         };
+        let mut lead = Vec::new();
         for round in 1..first {
-            step(round, &mut state, None)?;
+            lead.push(step(round, &mut state, None)?);
         }
         // Origins settle after a few cycles; if they do not, the last ones are kept.
         let mut rounds = Vec::new();
         for repeat in 0..4 {
             let begin = state.origins.clone();
             let mean = state.mean.clone();
-            rounds.clear();
+            lead.append(&mut rounds);
             for round in first..first + length {
                 let last = round + 1 == first + length && repeat == 3;
                 let target = last.then(|| begin.clone());
@@ -416,11 +450,11 @@ impl ProgramMoments<'_> {
         let own =
             own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
         state.own = own.collect();
-        Ok((rounds, state))
+        Ok((lead, rounds, state))
     }
 
-    /// The mean after a round.
-    fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
+    /// The means of all coordinates of a round.
+    pub(super) fn known_mean(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
         let mut known = mean.to_vec();
         for stage in &round.stages {
             if let Stage::Coordinates(form) = stage {
@@ -428,6 +462,12 @@ impl ProgramMoments<'_> {
                 known.extend(value);
             }
         }
+        known
+    }
+
+    /// The mean after a round.
+    pub(super) fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
+        let known = self.known_mean(round, mean);
         let mut out = vec![known[0]];
         out.extend(round.next.iter().flat_map(|form| form.value(&known)));
         out

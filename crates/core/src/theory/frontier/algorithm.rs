@@ -1,0 +1,319 @@
+//! The algorithms of a frontier, and what their rounds cost.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock};
+
+/// An algorithm of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrontierAlgorithm {
+    /// One local step with a batch of one draw, then a communication.
+    Sgd,
+    /// One local step with a batch of H draws, then a communication.
+    MinibatchSgd,
+    /// H local steps, then a communication.
+    Fedavg,
+    /// FedAvg with control variates, under full participation.
+    Scaffold,
+    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
+    RichardsonRomberg,
+    /// The same two runs, each on draws of its own.
+    RichardsonRombergIndependent,
+    /// Two runs of Scaffold on common draws, likewise extrapolated and paid for.
+    ScaffoldRr,
+    /// Local steps with control variates until a coin says to communicate.
+    Scaffnew,
+    /// FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned.
+    FedavgServerStep,
+    /// One that is defined outside of this crate.
+    Own(OwnAlgorithm),
+}
+
+/// An algorithm that is defined outside of this crate, by its kind; each is kept for the life of the
+/// program.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnAlgorithm(&'static OwnDefinition);
+
+#[derive(Debug)]
+struct OwnDefinition {
+    kind: String,
+    /// The values of its keys that are tried, in the order of their names.
+    keys: Vec<(String, Vec<f64>)>,
+    /// Its name on pages.
+    label: OnceLock<String>,
+}
+
+impl OwnAlgorithm {
+    /// The algorithm of a kind, with the values of its keys that are tried.
+    pub fn new(kind: &str, keys: &BTreeMap<String, Vec<f64>>) -> Self {
+        static KNOWN: Mutex<Vec<OwnAlgorithm>> = Mutex::new(Vec::new());
+        let keys: Vec<_> = keys.iter().map(|(key, values)| (key.clone(), values.clone())).collect();
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let bits = |keys: &[(String, Vec<f64>)]| {
+            let values = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            keys.iter().map(|(key, all)| (key.clone(), values(all))).collect::<Vec<_>>()
+        };
+        let is_same = |own: &&Self| own.0.kind == kind && bits(&own.0.keys) == bits(&keys);
+        if let Some(own) = known.iter().find(is_same) {
+            return *own;
+        }
+        let (kind, label) = (kind.to_owned(), OnceLock::new());
+        let own = Self(Box::leak(Box::new(OwnDefinition { kind, keys, label })));
+        known.push(own);
+        own
+    }
+
+    /// The name of its kind.
+    pub fn kind(self) -> &'static str {
+        &self.0.kind
+    }
+
+    /// The values of its keys that are tried.
+    pub fn keys(self) -> &'static [(String, Vec<f64>)] {
+        &self.0.keys
+    }
+
+    /// Gives it a name on pages.
+    pub fn call(self, label: &str) {
+        self.0.label.get_or_init(|| label.to_owned());
+    }
+}
+
+impl PartialEq for OwnAlgorithm {
+    /// Whether they are of one kind: a frontier has each once.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.kind == other.0.kind
+    }
+}
+
+impl Eq for OwnAlgorithm {}
+
+impl std::hash::Hash for OwnAlgorithm {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.kind.hash(state);
+    }
+}
+
+impl PartialOrd for OwnAlgorithm {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OwnAlgorithm {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.kind.cmp(&other.0.kind)
+    }
+}
+
+/// How an algorithm is written: a name, or a kind with the values of its keys.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Name(String),
+    Keys(BTreeMap<String, BTreeMap<String, Values>>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Values {
+    One(f64),
+    All(Vec<f64>),
+}
+
+impl<'de> Deserialize<'de> for FrontierAlgorithm {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let wrong = "an algorithm must be a name, or one kind with the values of its keys";
+        let none = BTreeMap::new();
+        match Written::deserialize(from).map_err(|_| serde::de::Error::custom(wrong))? {
+            Written::Name(name) => {
+                let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+                Ok(known.unwrap_or_else(|| Self::Own(OwnAlgorithm::new(&name, &none))))
+            }
+            Written::Keys(kinds) => {
+                let mut all = kinds.into_iter();
+                let (Some((kind, keys)), None) = (all.next(), all.next()) else {
+                    return Err(serde::de::Error::custom(wrong));
+                };
+                let values = |(key, values)| match values {
+                    Values::One(value) => (key, vec![value]),
+                    Values::All(values) => (key, values),
+                };
+                let keys = keys.into_iter().map(values).collect();
+                Ok(Self::Own(OwnAlgorithm::new(&kind, &keys)))
+            }
+        }
+    }
+}
+
+impl Serialize for FrontierAlgorithm {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Own(own) if !own.keys().is_empty() => {
+                let keys: BTreeMap<_, _> = own.keys().iter().cloned().collect();
+                BTreeMap::from([(own.kind(), keys)]).serialize(to)
+            }
+            _ => self.name().serialize(to),
+        }
+    }
+}
+
+impl JsonSchema for FrontierAlgorithm {
+    fn schema_name() -> Cow<'static, str> {
+        "FrontierAlgorithm".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = Self::ALL.map(|algorithm| {
+            json_schema!({ "const": algorithm.name(), "description": algorithm.description() })
+        });
+        let mut any: Vec<Schema> = names.into();
+        any.push(json_schema!({
+            "type": "string",
+            "description": "The kind of an algorithm that is defined in Python or Rust.",
+        }));
+        any.push(json_schema!({
+            "type": "object",
+            "maxProperties": 1,
+            "additionalProperties": { "type": "object" },
+            "description": "The same with the values of its keys that are tried, such as `{ fedavgm = { momentum = [0.5, 0.9] } }`.",
+        }));
+        json_schema!({ "description": "An algorithm of a frontier.", "anyOf": any })
+    }
+}
+
+/// What a round costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundPrice {
+    /// Communications: one for each run.
+    pub communications: f64,
+    /// Oracle calls of each client, on average.
+    pub gradients: f64,
+    /// Draws of each client, on average: runs on common draws use each draw once.
+    pub samples: f64,
+    /// Vectors of d numbers that each client sends or receives.
+    pub vectors: f64,
+}
+
+impl FrontierAlgorithm {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Sgd,
+        Self::MinibatchSgd,
+        Self::Fedavg,
+        Self::FedavgServerStep,
+        Self::Scaffold,
+        Self::Scaffnew,
+        Self::RichardsonRomberg,
+        Self::RichardsonRombergIndependent,
+        Self::ScaffoldRr,
+    ];
+
+    /// Its name in manifests and tables.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// Its name on pages.
+    pub fn label(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sgd => ("sgd", "SGD"),
+            Self::MinibatchSgd => ("minibatch-sgd", "mini-batch SGD"),
+            Self::Fedavg => ("fedavg", "FedAvg"),
+            Self::RichardsonRomberg => ("richardson-romberg", "Richardson-Romberg"),
+            Self::Scaffold => ("scaffold", "Scaffold"),
+            Self::ScaffoldRr => ("scaffold-rr", "Scaffold-RR"),
+            Self::Scaffnew => ("scaffnew", "Scaffnew"),
+            Self::FedavgServerStep => ("fedavg-server-step", "FedAvg, server step"),
+            Self::Own(own) => (own.kind(), own.0.label.get().map_or(own.kind(), |label| label)),
+            Self::RichardsonRombergIndependent => {
+                ("richardson-romberg-independent", "Richardson-Romberg, own draws")
+            }
+        }
+    }
+
+    /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from
+    /// the mean that they receive, so they send no vector beside their estimate.
+    pub fn round_price(self, local_steps: u64) -> RoundPrice {
+        let runs = self.weights().len() as f64;
+        let steps = if self == Self::Sgd { 1.0 } else { local_steps as f64 };
+        let draws = if self.shares_draws() { steps } else { runs * steps };
+        RoundPrice {
+            communications: runs,
+            gradients: runs * steps,
+            samples: draws,
+            vectors: 2.0 * runs,
+        }
+    }
+
+    /// Whether it has several runs on common draws.
+    pub fn shares_draws(self) -> bool {
+        matches!(self, Self::RichardsonRomberg | Self::ScaffoldRr)
+    }
+
+    /// The server steps that are tried: the estimate goes this multiple of the way to the mean of
+    /// the clients' ends.
+    pub fn server_steps(self) -> &'static [f64] {
+        match self {
+            Self::FedavgServerStep => &[1.0, 2.0, 4.0, 8.0, 32.0, 128.0],
+            _ => &[1.0],
+        }
+    }
+
+    /// What is known of it, if it is defined outside of this crate.
+    pub fn own(self) -> Option<OwnAlgorithm> {
+        if let Self::Own(own) = self { Some(own) } else { None }
+    }
+
+    /// The number of choices of its further settings that are tried: of server steps, or of the
+    /// values of the keys of an algorithm that is defined outside of this crate.
+    pub fn choices(self) -> usize {
+        match self {
+            Self::Own(own) => own.keys().iter().map(|(_, values)| values.len()).product(),
+            _ => self.server_steps().len(),
+        }
+    }
+
+    /// The further settings of a choice, by name.
+    pub fn settings(self, choice: usize) -> Vec<(&'static str, f64)> {
+        let Self::Own(own) = self else {
+            let steps = self.server_steps();
+            return (steps.len() > 1).then(|| ("server step", steps[choice])).into_iter().collect();
+        };
+        let mut rest = choice;
+        let value = |(key, values): &'static (String, Vec<f64>)| {
+            let value = values[rest % values.len()];
+            rest /= values.len();
+            (key.as_str(), value)
+        };
+        own.keys().iter().map(value).collect()
+    }
+
+    /// What it does, for the schema.
+    fn description(self) -> &'static str {
+        match self {
+            Self::Sgd => "One local step with a batch of one draw, then a communication.",
+            Self::MinibatchSgd => "One local step with a batch of H draws, then a communication.",
+            Self::Fedavg => "H local steps, then a communication.",
+            Self::Scaffold => "FedAvg with control variates, under full participation.",
+            Self::RichardsonRomberg => {
+                "Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for."
+            }
+            Self::RichardsonRombergIndependent => "The same two runs, each on draws of its own.",
+            Self::ScaffoldRr => {
+                "Two runs of Scaffold on common draws, likewise extrapolated and paid for."
+            }
+            Self::Scaffnew => "Local steps with control variates until a coin says to communicate.",
+            Self::FedavgServerStep => {
+                "FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned."
+            }
+            Self::Own(_) => "An algorithm that is defined in Python or Rust.",
+        }
+    }
+}

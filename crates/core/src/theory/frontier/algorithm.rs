@@ -266,6 +266,16 @@ impl FrontierAlgorithm {
         }
     }
 
+    /// The weights of the estimates of its runs; run number r has the step size (r + 1) γ.
+    pub(super) fn weights(self) -> &'static [f64] {
+        match self {
+            Self::RichardsonRomberg | Self::RichardsonRombergIndependent | Self::ScaffoldRr => {
+                &[2.0, -1.0]
+            }
+            _ => &[1.0],
+        }
+    }
+
     /// What is known of it, if it is defined outside of this crate.
     pub fn own(self) -> Option<OwnAlgorithm> {
         if let Self::Own(own) = self { Some(own) } else { None }

@@ -5,11 +5,14 @@
 //! the error after the largest power is below the target, and the last cycle above it is found by
 //! lifting with the smaller powers, from the largest to the smallest.
 
+use super::StartError;
+use super::parts::{Part, parts_of};
+use super::products::product;
+use super::round::{PairMap, RoundMoments};
 use crate::linalg::Matrix;
 use crate::theory::program::Squares;
-use faer::linalg::matmul::matmul;
+use faer::Mat;
 use faer::linalg::solvers::Solve;
-use faer::{Accum, Mat, MatRef, Par};
 
 /// Cycles that are computed one by one.
 const EXACT: usize = 64;
@@ -18,37 +21,23 @@ pub const MOST_PASSING: u64 = EXACT as u64;
 /// Later cycles that are computed one by one after a target is reached.
 const AFTER: usize = 8;
 /// The binary logarithm of the most cycles.
-const MOST_LEVELS: usize = 40;
+pub(super) const MOST_LEVELS: usize = 40;
 /// The times that an error may exceed a target again after it was below.
-const MOST_RETURNS: usize = 50;
-/// The most cycles that are followed one by one to prove that an error stays below a target.
-const MOST_FOLLOWED: u64 = 1 << 20;
+pub(super) const MOST_RETURNS: usize = 50;
 /// Rounding errors of E‖θ_t − θ*‖² relative to the start.
-const ROUNDING: f64 = 1e-12;
+pub(super) const ROUNDING: f64 = 1e-12;
 
 /// Moments of all parts; several states are columns.
-type PartStates = Vec<Mat<f64>>;
-
-/// Numbers that depend on each other alone, and what they add to the error.
-struct Part {
-    /// The map over a cycle.
-    map: Mat<f64>,
-    /// What each adds to the error after each round of the cycle.
-    errors: Vec<Vec<f64>>,
-    /// Those that no moments have below 0.
-    squares: Vec<usize>,
-    /// The place of E 1·1.
-    one: usize,
-}
+pub(super) type PartStates = Vec<Mat<f64>>;
 
 /// E‖θ_t − θ*‖² over rounds.
 pub struct ErrorCurve {
     /// Up to the start of the cycle.
     first: Vec<f64>,
-    parts: Vec<Part>,
-    start: PartStates,
+    pub(super) parts: Vec<Part>,
+    pub(super) start: PartStates,
     /// The powers 1, 2, 4, … of the maps, where they have been computed.
-    levels: Vec<Vec<Mat<f64>>>,
+    pub(super) levels: Vec<Vec<Mat<f64>>>,
     /// The largest error of each of the first [`EXACT`] cycles and the states after them, where
     /// they have been computed.
     early: Option<(Vec<f64>, PartStates)>,
@@ -63,19 +52,38 @@ pub struct Crossing {
     pub square: f64,
 }
 
-/// How it ends to follow an error one by one.
-enum Followed {
-    /// It stays below.
-    Below,
-    /// It is above again after so many cycles, in this state.
-    Above(u64, PartStates),
-    /// It is not known.
-    Unknown,
-}
-
 impl ErrorCurve {
+    /// The errors of N clients from this start, given as θ_0 − θ* if it is a point. Each pair of runs
+    /// is a part.
+    pub fn new(round: &RoundMoments, clients: u64, start: &StartError) -> Self {
+        let maps = round.with_clients(clients);
+        let pairs = super::local::run_pairs(round.means.weights.len());
+        let states = maps.iter().zip(pairs).map(|(part, (r, q))| {
+            let mut begins = [r, q].map(|run| round.means.begins[run].clone());
+            if let StartError::Point(x) = start {
+                begins.iter_mut().for_each(|begin| begin[..x.len()].copy_from_slice(x));
+            }
+            let mut state = Mat::zeros(part.map.nrows(), 1);
+            for (k, (i, j)) in part.blocks[0].0.entries().enumerate() {
+                state[(k, 0)] = begins[0][i] * begins[1][j];
+            }
+            if let StartError::Isotropic { mean_square } = start {
+                let each = mean_square / part.trace.len() as f64;
+                part.trace.iter().for_each(|&k| state[(k, 0)] += each);
+            }
+            state
+        });
+        let start: PartStates = states.collect();
+        let at_start = |(part, state): (&PairMap, &Mat<f64>)| {
+            part.weight * part.trace.iter().fold(0.0, |sum, &k| sum + state[(k, 0)])
+        };
+        let first = maps.iter().zip(&start).map(at_start).sum();
+        let parts = maps.into_iter().map(Part::of_pair).collect();
+        Self { first: vec![first], parts, start, levels: Vec::new(), early: None }
+    }
+
     /// The errors of these rounds.
-    pub fn new(squares: &Squares<'_>) -> Self {
+    pub fn of_squares(squares: &Squares<'_>) -> Self {
         let size = squares.start.len();
         let mut map = Matrix::zeros(size, size);
         let mut errors = vec![vec![0.0; size]; squares.rounds()];
@@ -107,12 +115,12 @@ impl ErrorCurve {
     }
 
     /// The rounds before the cycle, and those of a cycle.
-    fn lengths(&self) -> (u64, u64) {
+    pub(super) fn lengths(&self) -> (u64, u64) {
         (self.first.len() as u64 - 1, self.parts.first().map_or(1, |part| part.errors.len() as u64))
     }
 
     /// E‖θ − θ*‖² after each round of a cycle from a column of states.
-    fn errors_in<'s>(
+    pub(super) fn errors_in<'s>(
         &'s self,
         states: &'s PartStates,
         column: usize,
@@ -126,12 +134,17 @@ impl ErrorCurve {
         })
     }
 
-    fn is_missed(&self, states: &PartStates, column: usize, target: &ErrorTarget) -> bool {
+    pub(super) fn is_missed(
+        &self,
+        states: &PartStates,
+        column: usize,
+        target: &ErrorTarget,
+    ) -> bool {
         self.errors_in(states, column).any(|error| target.is_missed(error))
     }
 
     /// The states after 2^`level` cycles.
-    fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
+    pub(super) fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
         if level == 0 {
             let pairs = self.parts.iter().zip(states);
             return pairs.map(|(part, state)| product(part.map.as_ref(), state.as_ref())).collect();
@@ -142,7 +155,7 @@ impl ErrorCurve {
     }
 
     /// Computes powers up to 2^`level`.
-    fn reach(&mut self, level: usize) {
+    pub(super) fn reach(&mut self, level: usize) {
         while self.levels.len() < level {
             let square = |map: &Mat<f64>| product(map.as_ref(), map.as_ref());
             let next = match self.levels.last() {
@@ -173,7 +186,7 @@ impl ErrorCurve {
         errors
     }
 
-    fn early(&mut self) -> (Vec<f64>, PartStates) {
+    pub(super) fn early(&mut self) -> (Vec<f64>, PartStates) {
         if self.early.is_none() {
             self.early = Some(self.one_by_one(EXACT));
         }
@@ -191,7 +204,7 @@ impl ErrorCurve {
     }
 
     /// The stationary states; `None` if there are none.
-    fn stationary(&self) -> Option<PartStates> {
+    pub(super) fn stationary(&self) -> Option<PartStates> {
         let mut states = Vec::new();
         for part in &self.parts {
             // Without the coordinate of E 1·1, which is 1.
@@ -256,7 +269,7 @@ impl ErrorCurve {
 
     /// Finds the crossings of targets that a state after `base` cycles misses, and checks that
     /// the error stays below them.
-    fn descend(
+    pub(super) fn descend(
         &mut self,
         (base, states): (u64, &PartStates),
         targets: &[ErrorTarget],
@@ -353,148 +366,16 @@ impl ErrorCurve {
             }
         }
     }
-
-    /// Where the error comes below a square and is proven to stay, by following it one by one
-    /// until no state can lead above: errors that oscillate may rise again between the rounds that
-    /// [`crossings`](Self::crossings) looks at.
-    pub fn proven(&mut self, square: f64) -> Option<Crossing> {
-        let least = -ROUNDING * self.early().0[0];
-        let target = ErrorTarget { at: 0, least, most: square };
-        let mut found = self.crossings(&[square]);
-        for _ in 0..MOST_RETURNS {
-            match self.follow(&target, found[0]?.rounds) {
-                Followed::Below => return found[0],
-                Followed::Above(cycles, state) => {
-                    self.descend((cycles, &state), &[target], 0, &mut found);
-                }
-                Followed::Unknown => return None,
-            }
-        }
-        None
-    }
-
-    /// Follows an error that is below its target from a round on.
-    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Followed {
-        let (lead, length) = self.lengths();
-        let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
-        let mut state = self.start.clone();
-        for level in 0..64 - cycles.leading_zeros() as usize {
-            if cycles >> level & 1 == 1 {
-                state = self.advance(level, &state);
-            }
-        }
-        let Some(stationary) = self.stationary() else { return Followed::Unknown };
-        let Some(weights) = self.weights(&stationary) else { return Followed::Unknown };
-        let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
-        for _ in 0..MOST_FOLLOWED {
-            let beyond = |k: usize| {
-                let (scales, factor) = &weights[k];
-                let apart = scales
-                    .iter()
-                    .enumerate()
-                    .map(|(i, scale)| (state[k][(i, 0)] - stationary[k][(i, 0)]).abs() / scale);
-                factor * apart.fold(0.0, f64::max)
-            };
-            if limit + (0..weights.len()).map(beyond).sum::<f64>() <= target.most {
-                return Followed::Below;
-            }
-            if self.is_missed(&state, 0, target) {
-                return Followed::Above(cycles, state);
-            }
-            state = self.advance(0, &state);
-            cycles += 1;
-        }
-        Followed::Unknown
-    }
-
-    /// Of each part a scale of each number, and a bound of what a state at a distance of 1 from the
-    /// stationary one, in these scales, adds to any later error: ‖c Lᵏ‖ ≤ ‖c‖ Π_j max(1, ‖L^(2^j)‖).
-    /// `None` if the powers do not become small.
-    fn weights(&mut self, stationary: &PartStates) -> Option<Vec<(Vec<f64>, f64)>> {
-        let mut out = Vec::new();
-        for (k, limit) in stationary.iter().enumerate() {
-            let n = limit.nrows();
-            let size = |i: usize| limit[(i, 0)].abs().max(self.start[k][(i, 0)].abs());
-            let largest = (0..n).map(size).fold(0.0, f64::max);
-            let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-6 * largest)).collect();
-            let one = self.parts[k].one;
-            let norm = |map: &Mat<f64>| {
-                let row = |i: usize| {
-                    // The number 1 is not apart from its limit.
-                    let entries = (0..n).filter(|j| *j != one);
-                    entries.fold(0.0, |sum, j| sum + map[(i, j)].abs() * scales[j]) / scales[i]
-                };
-                (0..n).filter(|i| *i != one).map(row).fold(0.0, f64::max)
-            };
-            let of = |errors: &Vec<f64>| {
-                errors.iter().zip(&scales).fold(0.0, |sum, (c, scale)| sum + c.abs() * scale)
-            };
-            let mut factor = self.parts[k].errors.iter().map(of).fold(0.0, f64::max);
-            let mut last = norm(&self.parts[k].map);
-            let mut level = 0;
-            while last >= 1.0 {
-                factor *= last;
-                level += 1;
-                if level > MOST_LEVELS || !factor.is_finite() {
-                    return None;
-                }
-                self.reach(level);
-                last = norm(&self.levels[level - 1][k]);
-            }
-            out.push((scales, factor));
-        }
-        Some(out)
-    }
-}
-
-/// The numbers that errors depend on, in parts that depend on no number of another part but those
-/// that they share, and which of them are the part's own among those that errors are made of.
-fn parts_of(map: &Matrix, errors: &[Vec<f64>]) -> Vec<(Vec<usize>, Vec<bool>)> {
-    let n = map.rows();
-    let mut closures: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
-    for i in (0..n).filter(|i| errors.iter().any(|of| of[*i] != 0.0)) {
-        // What the number depends on; E 1·1 is the first number.
-        let mut seen = vec![false; n];
-        (seen[0], seen[i]) = (true, true);
-        let mut open = vec![i];
-        while let Some(i) = open.pop() {
-            for j in 0..n {
-                if map[(i, j)] != 0.0 && !seen[j] {
-                    seen[j] = true;
-                    open.push(j);
-                }
-            }
-        }
-        match closures.iter_mut().find(|(known, _)| *known == seen) {
-            Some((_, own)) => own.push(i),
-            None => closures.push((seen, vec![i])),
-        }
-    }
-    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(seen.iter().filter(|x| **x).count()));
-    let mut parts: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
-    for (seen, own) in closures {
-        let within = |known: &Vec<bool>| seen.iter().zip(known).all(|(a, b)| !a || *b);
-        match parts.iter_mut().find(|(known, _)| within(known)) {
-            Some((_, all)) => all.extend(own),
-            None => parts.push((seen, own)),
-        }
-    }
-    let of = |(seen, own): (Vec<bool>, Vec<usize>)| {
-        let places: Vec<usize> = (0..n).filter(|i| seen[*i]).collect();
-        let is_own = places.iter().map(|i| own.contains(i)).collect();
-        (places, is_own)
-    };
-    parts.into_iter().map(of).collect()
 }
 
 /// A target and its place among all.
 #[derive(Clone, Copy)]
-struct ErrorTarget {
-    at: usize,
+pub(super) struct ErrorTarget {
+    pub at: usize,
     /// Errors below this are no rounding errors but divergence.
-    least: f64,
+    pub least: f64,
     /// ε².
-    most: f64,
+    pub most: f64,
 }
 
 impl ErrorTarget {
@@ -507,18 +388,4 @@ impl ErrorTarget {
 /// The first column of the states, `count` times.
 fn repeated(states: &PartStates, count: usize) -> PartStates {
     states.iter().map(|s| Mat::from_fn(s.nrows(), count, |i, _| s[(i, 0)])).collect()
-}
-
-/// a b, on one thread: its bits do not depend on the number of threads. Entries whose products
-/// with each other could be subnormal numbers, which are slow, become 0.
-fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
-    const LEAST: f64 = 1e-150;
-    let mut out = Mat::zeros(a.nrows(), b.ncols());
-    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
-    for column in out.col_iter_mut() {
-        for x in column.iter_mut().filter(|x| x.abs() < LEAST) {
-            *x = 0.0;
-        }
-    }
-    out
 }

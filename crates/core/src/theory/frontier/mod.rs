@@ -8,18 +8,24 @@
 mod algorithm;
 mod bounds;
 mod curve;
-mod rounds;
+mod local;
+mod means;
+mod own;
+mod parts;
+mod products;
+mod proof;
+mod round;
 mod search;
 
 pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
 pub use curve::MOST_PASSING;
 
-use crate::kernel::{difference, dot};
+use crate::kernel::dot;
 use crate::problem::{Facts, group_clients};
 use crate::program::Traced;
-use crate::theory::program::KnownSteps;
-use rounds::{ClientType, TypedProblem};
+use local::ClientType;
+use search::TypedProblem;
 use std::fmt;
 use std::sync::Arc;
 
@@ -260,7 +266,7 @@ fn typed<'a>(
     if matches!(start, StartError::Point(x) if x.len() != dimension) {
         return Err(Refusal::Start { dimension });
     }
-    let problem = TypedProblem { facts, types, start: start.clone() };
+    let problem = TypedProblem::new(facts, types, start.clone());
     let size = problem.start_square();
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
@@ -275,12 +281,9 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 impl TypedProblem<'_> {
     /// E‖θ_0 − θ*‖².
     fn start_square(&self) -> f64 {
-        match &self.start {
+        match &self.error {
             StartError::Isotropic { mean_square } => *mean_square,
-            StartError::Point(x) => {
-                let apart = difference(x, self.facts.optimum());
-                dot(&apart, &apart)
-            }
+            StartError::Point(x) => dot(x, x),
         }
     }
 }
@@ -322,10 +325,7 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
             }
             let (local_steps, step_size) = (search.local_steps[0], search.step_sizes.from);
             let run = MethodRun { method, clients, local_steps, step_size, choice };
-            let known = KnownSteps::default();
-            let program = problem.program(&run, search.own())?;
-            let moments = problem.squares(&run, &program, &known, |found| found.start.len());
-            moments.ok_or_else(|| "its rounds do not repeat, or have no limit".to_owned())
+            problem.of_own(&run, search.own(), |found| found.start.len())
         };
         if matches!(method, FrontierAlgorithm::Own(_)) {
             let unknown = |reason| Refusal::Unknown { method, reason };
@@ -336,6 +336,10 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn unknown(run: &MethodRun, reason: String) -> Refusal {
+    Refusal::Unknown { method: run.method, reason }
 }
 
 /// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one.
@@ -350,7 +354,7 @@ pub fn errors(
 ) -> Result<Vec<f64>, Refusal> {
     let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let curve = search::curve(&problem, run, None);
-    Ok(curve.map_or_else(Vec::new, |mut curve| curve.errors(rounds)))
+    Ok(curve.map_err(|reason| unknown(run, reason))?.errors(rounds))
 }
 
 /// A method with all its settings.
@@ -390,7 +394,7 @@ pub fn rounds_to(
     let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
     let curve = search::curve(&problem, run, own.map(|own| &*own.0));
-    let found = curve.map_or_else(|| vec![None; targets.len()], |mut c| c.crossings(&squares));
+    let found = curve.map_err(|reason| unknown(run, reason))?.crossings(&squares);
     Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
 }
 

@@ -12,7 +12,6 @@ use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::linear::LocalUpdate;
 use rounds::BuiltIn;
-pub(super) use rounds::constant;
 
 /// The correction of the clients' fields, in the theory's own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,6 @@ mod variates;
 
 pub use iteration::gmres;
 pub use moments::{ProgramMoments, closes};
-pub use setup::KnownSteps;
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;

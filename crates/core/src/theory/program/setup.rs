@@ -30,12 +30,8 @@ pub(super) struct Setup<'a> {
     pub fields: Vec<Vec<f64>>,
     /// Whether the sum of all estimates is part of the state.
     pub average: bool,
-    steps: KnownSteps,
+    steps: RefCell<HashMap<StepsKey, Rc<Steps>>>,
 }
-
-/// Local steps that are known; numbers of clients may share them.
-#[derive(Clone, Default)]
-pub struct KnownSteps(Rc<RefCell<HashMap<StepsKey, Rc<Steps>>>>);
 
 /// α and β of each type of clients; of the server one α.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,18 +42,9 @@ pub(super) struct Origin {
 
 impl<'a> Setup<'a> {
     pub fn new(program: &Program, facts: &'a dyn Facts, average: bool) -> Self {
-        Self::of_types(facts, types(program, facts), average, KnownSteps::default())
-    }
-
-    /// The same with types, and that of each client, that are known.
-    pub fn of_types(
-        facts: &'a dyn Facts,
-        (types, type_of): (Vec<Type>, Vec<usize>),
-        average: bool,
-        steps: KnownSteps,
-    ) -> Self {
+        let (types, type_of) = types(program, facts);
         let fields = types.iter().map(|t| facts.field_at_optimum(t.first)).collect();
-        Self { facts, d: facts.dim(), types, type_of, fields, average, steps }
+        Self { facts, d: facts.dim(), types, type_of, fields, average, steps: RefCell::default() }
     }
 
     /// The coordinates of the number 1 and of the sum of estimates.
@@ -70,7 +57,7 @@ impl<'a> Setup<'a> {
         let first = self.types[g].first;
         let key =
             (self.facts.distribution(first), drives.map(|d| (d.update.bits(), d.pulled)), same);
-        if let Some(known) = self.steps.0.borrow().get(&key) {
+        if let Some(known) = self.steps.borrow().get(&key) {
             return Ok(known.clone());
         }
         let one = Steps::new(self.facts, first, drives, same).ok_or(OPEN)?;
@@ -82,7 +69,7 @@ impl<'a> Setup<'a> {
             (both, Ordering::Greater) => both.alone(0, &rest),
         };
         let made = Rc::new(made);
-        let mut known = self.steps.0.borrow_mut();
+        let mut known = self.steps.borrow_mut();
         if known.len() >= MOST_KEPT {
             known.clear();
         }

@@ -4,16 +4,12 @@
 //! With u = (1, x), x the free coordinates of the state, the numbers are E u uᵀ, on and above the
 //! diagonal, and the covariances of the clients' deviations from the means of their types.
 
-use super::moments::{ProgramMoments, ProgramState};
-use super::setup::{KnownSteps, Setup};
-use super::stationary::{Cycle, matrix, put_free, put_lifted};
-use super::types::Type;
+use super::moments::ProgramState;
+use super::stationary::{Cycle, put_free, put_lifted};
 use crate::kernel::{difference, dot};
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::Program;
-use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// The distribution of the error θ_0 − θ* of the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,38 +50,11 @@ pub struct Squares<'a> {
     spread: Matrix,
     /// E‖θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle.
     pub first: Vec<f64>,
-    /// The same without noise, ‖E θ_t − θ*‖² or its mean over the start.
-    pub noiseless: Vec<f64>,
     /// The numbers at the start of the cycle.
     pub start: Vec<f64>,
-    /// Columns c with Σ c cᵀ = E u uᵀ there without noise.
-    pub columns: Matrix,
-    /// The map of E u over the cycle.
-    pub means: Matrix,
-    /// E θ_t − θ* after each of its rounds from u at its start.
-    pub ends: Vec<Matrix>,
 }
 
 impl<'a> Squares<'a> {
-    /// Of a program of N clients that are all told apart by their distributions alone; so many
-    /// are of the first distribution, the second, …, as which `facts` has its first clients.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn of_types(
-        program: &'a Program,
-        facts: &'a dyn Facts,
-        counts: &[u64],
-        start: &StartError,
-        known: &KnownSteps,
-    ) -> Result<Self, String> {
-        let of = |(first, count): (usize, &u64)| Type { first, count: *count as f64 };
-        let types = counts.iter().enumerate().map(of).collect();
-        let setup = Setup::of_types(facts, (types, Vec::new()), false, known.clone());
-        let prepared = RefCell::new(HashMap::new());
-        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
-    }
-
     /// Of a program.
     ///
     /// # Errors
@@ -95,54 +64,21 @@ impl<'a> Squares<'a> {
         facts: &'a dyn Facts,
         start: &StartError,
     ) -> Result<Self, String> {
-        Self::of(Cycle::new(program, facts)?, start)
-    }
-
-    fn of(cycle: Cycle<'a>, start: &StartError) -> Result<Self, String> {
+        let cycle = Cycle::new(program, facts)?;
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
             (i, 0) => cycle.lift.constant[i - 1],
             (i, j) => cycle.lift.map[(i - 1, j - 1)],
         });
-        let empty = Matrix::zeros(0, 0);
-        let (columns, means, ends) = (empty.clone(), empty, Vec::new());
-        let (first, noiseless, start_numbers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut new =
-            Self { cycle, spread, first, noiseless, start: start_numbers, columns, means, ends };
+        let mut new = Self { cycle, spread, first: Vec::new(), start: Vec::new() };
         new.begin(start)?;
-        let mut ends = vec![Matrix::zeros(new.dim(), n); new.cycle.rounds.len()];
-        new.means = matrix(n, |u| new.means_of(u).0);
-        for j in 0..n {
-            let unit: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i == j))).collect();
-            for (end, found) in ends.iter_mut().zip(new.means_of(&unit).1) {
-                found.iter().enumerate().for_each(|(i, x)| end[(i, j)] = *x);
-            }
-        }
-        new.ends = ends;
         Ok(new)
-    }
-
-    /// d.
-    pub fn dim(&self) -> usize {
-        self.cycle.exact.setup.d
     }
 
     /// The rounds of the cycle.
     pub fn rounds(&self) -> usize {
         self.cycle.rounds.len()
-    }
-
-    /// E u after the cycle from E u before it, and E θ_t − θ* after each round.
-    fn means_of(&self, u: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
-        let mut mean = self.spread.apply(u);
-        let mut ends = Vec::new();
-        for round in &self.cycle.rounds {
-            let known = self.cycle.exact.known_mean(round, &mean);
-            ends.push(round.result.value(&known));
-            mean = self.cycle.exact.mean_after(round, &mean);
-        }
-        (self.free(&mean), ends)
     }
 
     /// u of a mean.
@@ -167,16 +103,11 @@ impl<'a> Squares<'a> {
             state.covariance.add_outer(1.0, &column, &column);
             means.push(column);
         }
-        (self.first, self.noiseless) = (vec![square], vec![square]);
+        self.first.push(square);
         for round in &cycle.lead {
             let (next, found) = cycle.exact.after(round, &state);
             state = next;
             self.first.push(found.covariance.trace());
-            let end = |mean: &Vec<f64>| {
-                let end = round.result.value(&cycle.exact.known_mean(round, mean));
-                dot(&end, &end)
-            };
-            self.noiseless.push(means.iter().map(end).sum());
             means.iter_mut().for_each(|mean| *mean = cycle.exact.mean_after(round, mean));
         }
         // What is kept for ever must be what it is from θ*.
@@ -187,9 +118,7 @@ impl<'a> Squares<'a> {
                 return Err("what it keeps for ever depends on its start".into());
             }
         }
-        let columns: Vec<Vec<f64>> = means.iter().map(|mean| self.free(mean)).collect();
         self.start = self.numbers(&state);
-        self.columns = Matrix::from_fn(columns[0].len(), columns.len(), |i, j| columns[j][i]);
         Ok(())
     }
 
@@ -233,38 +162,5 @@ impl<'a> Squares<'a> {
             }
         }
         out
-    }
-
-    /// A lower bound of the stationary E‖θ_t − θ*‖² after the last round of the cycle: bias and the
-    /// variance that follows from the noise at the stationary mean; `None` if means have no limit.
-    pub fn least_stationary(&self) -> Option<f64> {
-        let n = self.means.rows() - 1;
-        let linear = Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)]);
-        let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
-        let mut u = vec![1.0];
-        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
-        let mut numbers = Vec::new();
-        put_free(&(0..=n).collect::<Vec<_>>(), &|i, j| u[i] * u[j], &mut numbers);
-        numbers.resize(self.start.len(), 0.0);
-        let (after, errors) = self.after(&numbers);
-        let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
-        // The covariance that a cycle adds, and what of it is left after 0, 1, … cycles.
-        let mut sum = Matrix::from_fn(n, n, |i, j| {
-            let (a, b) = (i.min(j) + 1, i.max(j) + 1);
-            after[place(a, b)] - u[a] * u[b]
-        });
-        let (mut power, mut doublings) = (linear, 0);
-        let size = |m: &Matrix| m.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        while size(&power) * size(&power) > 1e-20 {
-            sum.add(1.0, &power.times(&sum).times_transposed(&power));
-            power = power.times(&power);
-            doublings += 1;
-            if doublings > 60 || !size(&power).is_finite() {
-                return None;
-            }
-        }
-        let end = self.ends.last()?;
-        let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
-        Some(errors.last()? + end.times(&sum).times_transposed(&end).trace())
     }
 }

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, RwLock};
 
 /// An algorithm of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,9 +41,10 @@ struct OwnDefinition {
     kind: String,
     /// The values of its keys that are tried, in the order of their names.
     keys: Vec<(String, Vec<f64>)>,
-    /// Its name on pages.
-    label: OnceLock<String>,
 }
+
+/// The names of kinds on pages.
+static LABELS: RwLock<BTreeMap<&str, &str>> = RwLock::new(BTreeMap::new());
 
 impl OwnAlgorithm {
     /// The algorithm of a kind, with the values of its keys that are tried.
@@ -59,8 +60,8 @@ impl OwnAlgorithm {
         if let Some(own) = known.iter().find(is_same) {
             return *own;
         }
-        let (kind, label) = (kind.to_owned(), OnceLock::new());
-        let own = Self(Box::leak(Box::new(OwnDefinition { kind, keys, label })));
+        let kind = kind.to_owned();
+        let own = Self(Box::leak(Box::new(OwnDefinition { kind, keys })));
         known.push(own);
         own
     }
@@ -75,9 +76,18 @@ impl OwnAlgorithm {
         &self.0.keys
     }
 
+    /// Its name on pages.
+    fn label(self) -> &'static str {
+        let known = LABELS.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known.get(self.kind()).copied().unwrap_or(self.kind())
+    }
+
     /// Gives it a name on pages.
     pub fn call(self, label: &str) {
-        self.0.label.get_or_init(|| label.to_owned());
+        if self.label() != label {
+            let mut known = LABELS.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+            known.insert(self.kind(), Box::leak(label.to_owned().into_boxed_str()));
+        }
     }
 }
 
@@ -231,7 +241,7 @@ impl FrontierAlgorithm {
             Self::ScaffoldRr => ("scaffold-rr", "Scaffold-RR"),
             Self::Scaffnew => ("scaffnew", "Scaffnew"),
             Self::FedavgServerStep => ("fedavg-server-step", "FedAvg, server step"),
-            Self::Own(own) => (own.kind(), own.0.label.get().map_or(own.kind(), |label| label)),
+            Self::Own(own) => (own.kind(), own.label()),
             Self::RichardsonRombergIndependent => {
                 ("richardson-romberg-independent", "Richardson-Romberg, own draws")
             }

@@ -187,7 +187,15 @@ impl JsonSchema for FrontierAlgorithm {
         any.push(json_schema!({
             "type": "object",
             "maxProperties": 1,
-            "additionalProperties": { "type": "object" },
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {
+                    "anyOf": [
+                        { "type": "number" },
+                        { "type": "array", "items": { "type": "number" } },
+                    ],
+                },
+            },
             "description": "The same with the values of its keys that are tried, such as `{ fedavgm = { momentum = [0.5, 0.9] } }`.",
         }));
         json_schema!({ "description": "An algorithm of a frontier.", "anyOf": any })

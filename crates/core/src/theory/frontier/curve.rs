@@ -380,7 +380,7 @@ pub(super) struct ErrorTarget {
 
 impl ErrorTarget {
     /// Whether an error is above the target, or is no number.
-    fn is_missed(&self, error: f64) -> bool {
+    pub fn is_missed(&self, error: f64) -> bool {
         !(error >= self.least && error <= self.most)
     }
 }

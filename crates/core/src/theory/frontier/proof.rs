@@ -3,10 +3,17 @@
 use super::curve::{
     Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, ROUNDING,
 };
-use faer::Mat;
+use super::products::product;
+use faer::{Mat, RowRef};
 
 /// The most cycles that are followed one by one to prove that an error stays below a target.
 const MOST_FOLLOWED: u64 = 1 << 20;
+
+/// The binary logarithm of the number of cycles whose errors are computed at once.
+const BLOCK: usize = 6;
+
+/// That of the number of cycles whose effect on the error is bounded one by one.
+const SURVEYED: usize = 10;
 
 /// How it ends to follow an error one by one.
 enum Followed {
@@ -48,10 +55,13 @@ impl ErrorCurve {
                 state = self.advance(level, &state);
             }
         }
+        let end = cycles + MOST_FOLLOWED;
         let Some(stationary) = self.stationary() else { return Followed::Unknown };
-        let Some(weights) = self.weights(&stationary) else { return Followed::Unknown };
+        let rows = self.rows_of_block();
+        let weights = self.weights(&stationary, &rows);
+        let Some(weights) = weights else { return Followed::Unknown };
         let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
-        for _ in 0..MOST_FOLLOWED {
+        while cycles < end {
             let beyond = |k: usize| {
                 let (scales, factor) = &weights[k];
                 let apart = scales
@@ -63,48 +73,93 @@ impl ErrorCurve {
             if limit + (0..weights.len()).map(beyond).sum::<f64>() <= target.most {
                 return Followed::Below;
             }
-            if self.is_missed(&state, 0, target) {
-                return Followed::Above(cycles, state);
+            let mut errors = Mat::zeros((length as usize) << BLOCK, 1);
+            for (rows, state) in rows.iter().zip(&state) {
+                errors += product(rows.as_ref(), state.as_ref());
             }
-            state = self.advance(0, &state);
-            cycles += 1;
+            let mut each = 0..errors.nrows();
+            if let Some(missed) = each.find(|&i| target.is_missed(errors[(i, 0)])) {
+                let after = missed / length as usize;
+                (0..after).for_each(|_| state = self.advance(0, &state));
+                return Followed::Above(cycles + after as u64, state);
+            }
+            state = self.advance(BLOCK, &state);
+            cycles += 1 << BLOCK;
         }
         Followed::Unknown
     }
 
+    /// Of each part, the errors of 2^[`BLOCK`] cycles as linear functions of the state before them,
+    /// one a row.
+    fn rows_of_block(&mut self) -> PartStates {
+        self.reach(BLOCK);
+        let rows =
+            self.parts.iter().enumerate().map(|(k, part)| {
+                let (phases, n) = (part.errors.len(), part.map.nrows());
+                let mut rows = Mat::from_fn(phases << BLOCK, n, |i, j| {
+                    if i < phases { part.errors[i][j] } else { 0.0 }
+                });
+                for level in 0..BLOCK {
+                    let known = phases << level;
+                    let map = if level == 0 { &part.map } else { &self.levels[level - 1][k] };
+                    let later = product(rows.subrows(0, known), map.as_ref());
+                    rows.subrows_mut(known, known).copy_from(&later);
+                }
+                rows
+            });
+        rows.collect()
+    }
+
     /// Of each part a scale of each number, and a bound of what a state at a distance of 1 from the
-    /// stationary one, in these scales, adds to any later error: ‖c Lᵏ‖ ≤ ‖c‖ Π_j max(1, ‖L^(2^j)‖).
-    /// `None` if the powers do not become small.
-    fn weights(&mut self, stationary: &PartStates) -> Option<Vec<(Vec<f64>, f64)>> {
+    /// stationary one, in these scales, adds to any later error: ‖c Lᵏ‖ for k < m = 2^[`SURVEYED`],
+    /// times ‖L^m‖ ‖L^(2m)‖ …, of which those below 1 are left out. `None` if the powers do not
+    /// become small.
+    fn weights(
+        &mut self,
+        stationary: &PartStates,
+        rows: &PartStates,
+    ) -> Option<Vec<(Vec<f64>, f64)>> {
+        self.reach(SURVEYED);
+        let later: Vec<PartStates> =
+            (0..=SURVEYED).map(|level| self.advance(level, &self.start.clone())).collect();
         let mut out = Vec::new();
         for (k, limit) in stationary.iter().enumerate() {
             let n = limit.nrows();
-            let size = |i: usize| limit[(i, 0)].abs().max(self.start[k][(i, 0)].abs());
+            let of = |i: usize, states: &PartStates| states[k][(i, 0)].abs();
+            let size = |i: usize| {
+                let begin = of(i, stationary).max(of(i, &self.start));
+                later.iter().fold(begin, |most, states| most.max(of(i, states)))
+            };
             let largest = (0..n).map(size).fold(0.0, f64::max);
-            let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-6 * largest)).collect();
+            let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-9 * largest)).collect();
+            // The number 1 is not apart from its limit.
             let one = self.parts[k].one;
+            let row = |row: RowRef<'_, f64>| {
+                let entries = (0..n).filter(|j| *j != one);
+                entries.fold(0.0, |sum, j| sum + row[j].abs() * scales[j])
+            };
             let norm = |map: &Mat<f64>| {
-                let row = |i: usize| {
-                    // The number 1 is not apart from its limit.
-                    let entries = (0..n).filter(|j| *j != one);
-                    entries.fold(0.0, |sum, j| sum + map[(i, j)].abs() * scales[j]) / scales[i]
-                };
-                (0..n).filter(|i| *i != one).map(row).fold(0.0, f64::max)
+                let rows = (0..n).filter(|i| *i != one);
+                rows.map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max)
             };
-            let of = |errors: &Vec<f64>| {
-                errors.iter().zip(&scales).fold(0.0, |sum, (c, scale)| sum + c.abs() * scale)
-            };
-            let mut factor = self.parts[k].errors.iter().map(of).fold(0.0, f64::max);
-            let mut last = norm(&self.parts[k].map);
-            let mut level = 0;
-            while last >= 1.0 {
+            let mut factor = 0.0_f64;
+            let mut rows = rows[k].clone();
+            for _ in 0..1 << (SURVEYED - BLOCK) {
+                factor = (0..rows.nrows()).map(|i| row(rows.row(i))).fold(factor, f64::max);
+                rows = product(rows.as_ref(), self.levels[BLOCK - 1][k].as_ref());
+            }
+            let mut level = SURVEYED;
+            loop {
+                let last = norm(&self.levels[level - 1][k]);
+                if last < 1.0 {
+                    break;
+                }
                 factor *= last;
                 level += 1;
                 if level > MOST_LEVELS || !factor.is_finite() {
                     return None;
                 }
                 self.reach(level);
-                last = norm(&self.levels[level - 1][k]);
             }
             out.push((scales, factor));
         }

@@ -15,6 +15,10 @@ const BLOCK: usize = 6;
 /// That of the number of cycles whose effect on the error is bounded one by one.
 const SURVEYED: usize = 10;
 
+/// A state as close to the stationary one as this, relative to its scale, is there up to rounding: all
+/// later errors are the limit, which is below the target.
+const SETTLED: f64 = 1e-11;
+
 /// How it ends to follow an error one by one.
 enum Followed {
     /// It stays below.
@@ -62,15 +66,16 @@ impl ErrorCurve {
         let Some(weights) = weights else { return Followed::Unknown };
         let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
         while cycles < end {
-            let beyond = |k: usize| {
-                let (scales, factor) = &weights[k];
-                let apart = scales
-                    .iter()
-                    .enumerate()
+            let apart = |k: usize| {
+                let scales = weights[k].0.iter().enumerate();
+                let each = scales
                     .map(|(i, scale)| (state[k][(i, 0)] - stationary[k][(i, 0)]).abs() / scale);
-                factor * apart.fold(0.0, f64::max)
+                each.fold(0.0, f64::max)
             };
-            if limit + (0..weights.len()).map(beyond).sum::<f64>() <= target.most {
+            let apart: Vec<f64> = (0..weights.len()).map(apart).collect();
+            let beyond: f64 = weights.iter().zip(&apart).map(|(of, apart)| of.1 * apart).sum();
+            let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
+            if limit + beyond <= target.most || is_settled {
                 return Followed::Below;
             }
             let mut errors = Mat::zeros((length as usize) << BLOCK, 1);

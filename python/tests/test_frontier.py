@@ -1,0 +1,107 @@
+"""Frontiers of algorithms in Python: their exact errors, their keys, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import exactfed as ef
+import exactfed.algorithms as shipped
+import polars as pl
+import pytest
+
+assert shipped, "the algorithms are known once their module is imported"
+
+PROBLEM = """
+title = "A frontier of momentum"
+seed = 1
+replicates = 1
+
+[problem.quadratic]
+dimension = 2
+clients = 4
+noise = 0.5
+gradient-heterogeneity = 0.5
+hessian-heterogeneity = 0.1
+spectrum = { from = 0.2, to = 1.0 }
+"""
+START = """
+[start]
+offset = 1.0
+"""
+FRONTIER = """
+[[frontier]]
+id = "least"
+algorithms = ["fedavg", ALGORITHM]
+targets = [0.5, 0.25]
+step-size = { from = 1e-2, to = 1.0, points = 12 }
+local-steps = [1, 4, 16]
+start = "runs"
+"""
+
+
+def manifest(algorithm: str) -> str:
+    return PROBLEM + START + FRONTIER.replace("ALGORITHM", algorithm)
+
+
+def frontier(algorithm: str, folder: Path) -> pl.DataFrame:
+    frame: pl.DataFrame = ef.run(manifest(algorithm), out=folder, progress=False).frontier()
+    return frame.filter(pl.col("minimises") == "cost")
+
+
+def of(frame: pl.DataFrame, algorithm: str) -> list[dict[str, Any]]:
+    return frame.filter(pl.col("algorithm") == algorithm).sort("price", "target").to_dicts()
+
+
+def test_without_momentum_it_is_fedavg(tmp_path: Path) -> None:
+    frame = frontier("{ fedavgm = { momentum = [0.0] } }", tmp_path)
+    same = ("rounds", "local_steps", "communications", "gradients", "flag")
+    ours, theirs = of(frame, "fedavgm"), of(frame, "fedavg")
+    assert len(ours) == len(theirs) > 10
+    for a, b in zip(ours, theirs, strict=True):
+        assert [a[name] for name in same] == [b[name] for name in same], (a, b)
+        assert a["settings"] == "momentum 0"
+
+
+def test_points_are_where_the_exact_error_comes_below_and_stays(tmp_path: Path) -> None:
+    seen = set()
+    for point in of(frontier("{ fedavgm = { momentum = [0.0, 0.5, 0.9] } }", tmp_path), "fedavgm"):
+        settings = (point["step_size"], point["local_steps"], point["settings"], point["target"])
+        if settings in seen:
+            continue
+        seen.add(settings)
+        rounds = point["rounds"]
+        exact = ef.exact(
+            PROBLEM
+            + START
+            + f"""
+[budget]
+rounds = {rounds + 100}
+[record]
+every = 1
+[[algorithm.fedavgm]]
+step-size = {point["step_size"]!r}
+local-steps = {point["local_steps"]}
+momentum = {point["settings"].removeprefix("momentum ")}
+"""
+        )
+        assert exact.sq_error is not None
+        assert (exact.sq_error[rounds:] <= point["target"] ** 2 * (1 + 1e-9)).all()
+        assert exact.sq_error[rounds - 1] > point["target"] ** 2 * (1 - 1e-9)
+    assert len({momentum for _, _, momentum, _ in seen}) > 1, seen
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        ("{ fedavgm = { momentun = [0.5] } }", "has no key `momentun`"),
+        ("{ fedavgm = { momentum = [] } }", "at least one"),
+        ("{ fedavgmm = {} }", 'no algorithm is called "fedavgmm"'),
+        ("{ fedadam = {} }", "fedadam has no exact moments"),
+    ],
+)
+def test_what_is_refused(algorithm: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ef.ExactfedError, match=words) as refusal:
+        frontier(algorithm, tmp_path)
+    if "fedadam" in algorithm:
+        assert "change**2" in str(refusal.value), "the line that is not linear"

@@ -304,7 +304,24 @@ fn exchanged<'a>(
             other => other,
         };
     }
+    change_squares(&mut frontiers, |algorithm, value| match algorithm {
+        own if own == a => (b, value),
+        own if own == b => (a, value),
+        other => (other, value),
+    });
     frontiers
+}
+
+/// Changes the algorithm and the cost of each entry of all maps.
+fn change_squares(
+    frontiers: &mut [ComputedFrontier<'_>],
+    change: impl Fn(FrontierAlgorithm, f64) -> (FrontierAlgorithm, f64),
+) {
+    let phases = frontiers.iter_mut().flat_map(|frontier| &mut frontier.phases);
+    for (algorithm, _, value) in phases.flat_map(|p| &mut p.squares).flat_map(|s| &mut s.ranked.all)
+    {
+        (*algorithm, *value) = change(*algorithm, *value);
+    }
 }
 
 /// The frontiers with twice the costs of an algorithm.
@@ -321,6 +338,9 @@ fn doubled<'a>(
             }
         }
     }
+    change_squares(&mut frontiers, |own, value| {
+        (own, if own == algorithm { 2.0 * value } else { value })
+    });
     frontiers
 }
 

@@ -84,4 +84,64 @@ class MapFigure {
     this.tip.style.top = `${box.bottom - out.top + 4}px`;
   }
 }
-data.maps.forEach(figure => new MapFigure(figure, sectionOf(figure.id)));
+
+// Maps of too many squares for a text in each: the static drawing, and what is at a point or at two numbers.
+class DenseMap {
+  constructor(figure, node) {
+    Object.assign(this, { figure, map: figure.maps[0], chart: node.querySelector(".chart") });
+    const { map, chart } = this;
+    this.squares = new Map(map.squares.map((square, i) => [`${square.x},${square.y}`, { ...square, remark: map.remarks[i] }]));
+    this.inputs = [[figure.x, map.values[0]], [figure.y, map.values[1]]].map(([name, values]) =>
+      el("input", { type: "text", inputmode: "decimal", size: 8, "aria-label": name, value: Number(values[Math.floor(values.length / 2)].toPrecision(3)) }));
+    this.answer = el("output", {});
+    const [x, y] = this.inputs;
+    const form = el("form", { class: "lookup" }, `${figure.x} = `, x, ` ${figure.y} = `, y, " ", this.answer);
+    form.addEventListener("submit", event => event.preventDefault());
+    form.addEventListener("input", () => this.look());
+    this.tip = el("div", { class: "tip", hidden: true });
+    chart.before(form);
+    chart.append(this.tip);
+    chart.classList.add("maps");
+    chart.dataset.by = "script";
+    for (const name of ["pointermove", "pointerdown"]) chart.addEventListener(name, event => this.tell(event));
+    chart.addEventListener("pointerleave", event => event.pointerType === "touch" || (this.tip.hidden = true));
+    this.look();
+  }
+
+  // What is best on a square, in words.
+  words([x, y]) {
+    const square = this.squares.get(`${x},${y}`);
+    if (!square) return ["nothing that was tried reaches ε", ""];
+    const [winner, ahead] = square.shows;
+    return [winner.includes(" or ") ? `no practical difference between ${winner}` : `${winner}${ahead && `, ${ahead}`}`, square.remark];
+  }
+
+  // The nearest square to two numbers.
+  look() {
+    const { map, inputs, figure } = this;
+    const places = inputs.map((input, i) => {
+      const value = Number(input.value.replace(",", ".")), values = map.values[i];
+      if (!(value > 0)) return null;
+      const apart = values.map(one => Math.abs(Math.log(one / value)));
+      const nearest = apart.indexOf(Math.min(...apart)), step = Math.abs(Math.log(values[1] / values[0]));
+      return apart[nearest] > 0.51 * step ? null : nearest;
+    });
+    const range = i => `${Number(Math.min(...map.values[i]).toPrecision(3))} to ${Number(Math.max(...map.values[i]).toPrecision(3))}`;
+    this.answer.textContent = places.includes(null) ? `the map has ${figure.x} from ${range(0)} and ${figure.y} from ${range(1)}` : this.words(places).join("; ");
+  }
+
+  tell(event) {
+    const { map, chart } = this, panel = chart.querySelector("svg .panel"), svg = panel.ownerSVGElement;
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const [left, top, wide, high] = panel.dataset.area.split(" ").map(Number);
+    const x = Math.floor((point.x - left) / wide * map.x.length), y = Math.floor((top + high - point.y) / high * map.y.length);
+    this.tip.hidden = x < 0 || y < 0 || x >= map.x.length || y >= map.y.length;
+    if (this.tip.hidden) return;
+    const [winner, remark] = this.words([x, y]);
+    this.tip.innerHTML = `<b>${esc(this.figure.x)} ${esc(map.x[x])}, ${esc(this.figure.y)} ${esc(map.y[y])}</b><br>${esc(winner)}<br>${esc(remark)}`;
+    const out = chart.getBoundingClientRect();
+    this.tip.style.left = `${clamp(event.clientX - out.left + 12, 0, Math.max(0, out.width - this.tip.offsetWidth))}px`;
+    this.tip.style.top = `${event.clientY - out.top + 14}px`;
+  }
+}
+data.maps.forEach(figure => new (figure.maps[0].remarks ? DenseMap : MapFigure)(figure, sectionOf(figure.id)));

@@ -3,9 +3,16 @@
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, centred, font, font_size, inner};
-use crate::evidence::{Map, Square};
+use crate::evidence::{Map, MapLine, Square};
 use plotters::prelude::*;
 
+/// What is around the squares: at all sides, at the right, and the names of the axes.
+pub const EDGE: u32 = 6;
+pub const RIGHT: u32 = 14;
+pub const LEFT: u32 = 46;
+pub const BELOW: u32 = 36;
+/// The most names on an axis.
+const MOST_TICKS: usize = 16;
 /// The height of a line of text.
 const LINE: f64 = 13.0;
 
@@ -15,17 +22,20 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
     {
         let root =
             SVGBackend::with_string(&mut svg, (wide * FINE, high * FINE)).into_drawing_area();
-        let ruler = |names: &[String]| Ruler {
-            low: 0.0,
-            high: names.len().max(1) as f64,
-            ticks: names.iter().enumerate().map(|(i, n)| (i as f64 + 0.5, n.clone())).collect(),
+        // Of many names every second, fifth, tenth, … is written.
+        let ruler = |names: &[String]| {
+            let every = [1, 2, 5, 10, 20, 50, 100];
+            let every = every.into_iter().find(|every| names.len() / every <= MOST_TICKS);
+            let names_at = names.iter().enumerate().step_by(every.unwrap_or(names.len().max(1)));
+            let ticks = names_at.map(|(i, name)| (i as f64 + 0.5, name.clone())).collect();
+            Ruler { low: 0.0, high: names.len().max(1) as f64, ticks }
         };
         let nx = map.x.len();
         let mut chart = ChartBuilder::on(&root)
-            .margin(6 * FINE)
-            .margin_right(14 * FINE)
-            .x_label_area_size(36 * FINE)
-            .y_label_area_size(46 * FINE)
+            .margin(EDGE * FINE)
+            .margin_right(RIGHT * FINE)
+            .x_label_area_size(BELOW * FINE)
+            .y_label_area_size(LEFT * FINE)
             .build_cartesian_2d(ruler(&map.x), ruler(&map.y))?;
         chart
             .configure_mesh()
@@ -38,8 +48,17 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             .draw()?;
         let each = f64::from((wide - 70) / nx.max(1) as u32) - 4.0;
         let tall = f64::from(high.saturating_sub(48)) / map.y.len().max(1) as f64;
-        for square in &map.squares {
-            draw_square(&mut chart, square, (each, tall))?;
+        if map.dense.is_some() {
+            draw_runs(&mut chart, map)?;
+        } else {
+            for square in &map.squares {
+                draw_square(&mut chart, square, (each, tall))?;
+            }
+        }
+        for MapLine { from, to } in map.dense.iter().flat_map(|dense| &dense.lines) {
+            let ink = RGBColor(20, 20, 20).stroke_width(2 * FINE);
+            let dashes = DashedPathElement::new([*from, *to], 7 * FINE, 5 * FINE, ink);
+            chart.draw_series([dashes])?;
         }
         for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
@@ -48,6 +67,22 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
         root.present()?;
     }
     Ok(inner(&svg).to_owned())
+}
+
+/// The squares of a dense map: those beside each other that look the same are one rectangle.
+fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn std::error::Error>> {
+    let mut squares: Vec<&Square> = map.squares.iter().collect();
+    squares.sort_by_key(|square| (square.y, square.x));
+    let alike = |a: &&Square, b: &&Square| {
+        (a.y, a.x + 1) == (b.y, b.x) && a.color() == b.color() && a.opacity() == b.opacity()
+    };
+    for run in squares.chunk_by(alike) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        let fill = plotters_color(first.color()).mix(first.opacity());
+        let (low, left, right) = (first.y as f64, first.x as f64, last.x as f64 + 1.0);
+        chart.draw_series([Rectangle::new([(left, low), (right, low + 1.0)], fill.filled())])?;
+    }
+    Ok(())
 }
 
 fn draw_square(

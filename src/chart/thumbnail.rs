@@ -287,7 +287,8 @@ mod tests {
         let square = |(x, y, family)| Square { x, y, value: ranking(Color::of_family(family)) };
         let places = [(0, 0, 0), (1, 0, 0), (2, 0, 1), (0, 1, 0), (2, 1, 0)];
         let [x, y] = [3, 2].map(|n| vec![String::new(); n]);
-        let map = Map { title: String::new(), x, y, squares: places.map(square).to_vec() };
+        let squares = places.map(square).to_vec();
+        let map = Map { title: String::new(), x, y, squares, dense: None };
         let maps = Maps { maps: vec![map], legend: Vec::new(), x: String::new(), y: String::new() };
         let svg = thumbnail(&figure(Body::Maps(maps), None));
         assert!(svg.contains("viewBox=\"0 0 3 2\""), "{svg}");

@@ -184,6 +184,9 @@ fn map_data(map: &Map) -> Value {
         "title": map.title,
         "x": map.x,
         "y": map.y,
+        // What a map has whose squares have no texts.
+        "remarks": map.dense.as_ref().map(|dense| &dense.remarks),
+        "values": map.dense.as_ref().map(|dense| &dense.values),
         "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
         // Lines between points in units of squares.
         "edges": map.edges(),

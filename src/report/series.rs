@@ -42,6 +42,9 @@ fn squares(maps: &[Map]) -> String {
         "panel,x,y,winner,detail,sure\n"
     });
     for map in maps {
+        if let Some(dense) = &map.dense {
+            return dense.csv.clone();
+        }
         for square in &map.squares {
             let place = [&map.title, &map.x[square.x], &map.y[square.y]].map(|t| quoted(t));
             let place = place.join(",");
@@ -121,7 +124,7 @@ mod tests {
             let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
             let (x, y) = (names(&["0.1"]), names(&["1", "10"]));
             let squares = vec![Square { x: 0, y: 1, value }];
-            let maps = vec![Map { title: "FedAvg".into(), x, y, squares }];
+            let maps = vec![Map { title: "FedAvg".into(), x, y, squares, dense: None }];
             let (x, y) = ("γ".into(), "H".into());
             csv(&figure(Body::Maps(Maps { maps, legend: vec![], x, y })))
         };

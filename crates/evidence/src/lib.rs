@@ -62,7 +62,9 @@ pub use scene::line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,
     SHADES, Style, THIN_DASHES, words_before,
 };
-pub use scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, StabilityValue};
+pub use scene::map::{
+    DenseMap, Lead, Map, MapLine, Maps, Ranking, Square, SquareValue, StabilityValue,
+};
 pub use study::{Experiment, analyse, analyse_with};
 pub use tuning::{TunedRow, TuningResult};
 pub use unplanned::UnplannedCells;

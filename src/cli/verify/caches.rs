@@ -5,11 +5,12 @@ use super::findings::{Chosen, Findings};
 use crate::cli::interrupt::Interrupt;
 use crate::evidence::cacheable_measures;
 use crate::evidence::frontier::cacheable_frontier;
+use crate::evidence::frontier::phase::cacheable_phase;
 use crate::evidence::predictions::cacheable_moments;
 use crate::store::{CheckedCache, Store};
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::Plan;
-use exactfed_runner::runner::{Prepared, prepare_frontiers};
+use exactfed_runner::runner::{Prepared, PreparedPhase, prepare_frontiers};
 use rayon::prelude::*;
 use std::collections::HashSet;
 
@@ -44,9 +45,12 @@ pub fn check(
         Ok(all) => {
             let all = all.iter().filter(|one| chosen.frontiers.contains(&one.frontier.id.as_str()));
             let all = all.filter(|_| going_on());
-            checked.extend(
-                all.filter_map(|frontier| store.check_cached(&cacheable_frontier(frontier))),
-            );
+            for frontier in all {
+                checked.extend(store.check_cached(&cacheable_frontier(frontier)));
+                let phases = PreparedPhase::all(plan, frontier);
+                let phases = phases.iter().filter(|_| going_on());
+                checked.extend(phases.filter_map(|one| store.check_cached(&cacheable_phase(one))));
+            }
         }
         Err(bad) => bad.iter().for_each(|bad| {
             findings.add_wrong(format_args!("{}: {}: {}", plan.experiment, bad.path, bad.message));

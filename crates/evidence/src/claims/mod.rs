@@ -19,6 +19,7 @@ mod matches;
 mod means;
 mod one_sided;
 mod pairs;
+mod phase_less;
 mod reaches;
 mod sample;
 mod slope;
@@ -46,6 +47,7 @@ pub use kind::{Claim, ClaimedCells, WrongResult};
 pub use looks::{JudgedClaims, TakenLooks};
 use matches::MatchesKeys;
 use one_sided::{ComparisonKeys, OneSided};
+use phase_less::PhaseLessKeys;
 use reaches::ReachesKeys;
 use slope::SlopeKeys;
 use std::collections::BTreeSet;
@@ -99,6 +101,7 @@ kinds! {
     "frontier-slope", "The slope of a frontier over the target.", FrontierSlopeKeys, identity;
     "frontier-constant", "A frontier against powers of N and ε.", FrontierConstantKeys, identity;
     "frontier-less", "A frontier below another.", FrontierLessKeys, identity;
+    "phase-less", "An algorithm that costs least in a region of a map.", PhaseLessKeys, identity;
 }
 
 /// The claims of a plan, kind by kind.

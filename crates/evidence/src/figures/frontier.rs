@@ -19,7 +19,10 @@ use std::collections::HashSet;
 
 /// The figures of a frontier.
 pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
-    FrontierFigure::ALL.into_iter().map(|kind| figure(frontier, kind)).collect()
+    let color = |algorithm| frontier.color(algorithm);
+    let phases = frontier.phases.iter();
+    let phases = phases.map(|one| super::phase::figure(one, &color, &frontier.rules()));
+    phases.chain(FrontierFigure::ALL.into_iter().map(|kind| figure(frontier, kind))).collect()
 }
 
 fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
@@ -96,6 +99,13 @@ impl ComputedFrontier<'_> {
         let mut curves: Vec<Curve> = self.algorithms.iter().map(curve).collect();
         assign_styles(&mut curves, &HashSet::new());
         curves
+    }
+
+    /// The colour of an algorithm.
+    fn color(&self, algorithm: FrontierAlgorithm) -> Color {
+        let curves = self.curves();
+        let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());
+        own.map_or(Color::Neutral, |curve| curve.style.color)
     }
 
     /// What is compared and how, for every caption.
@@ -290,10 +300,7 @@ impl ComputedFrontier<'_> {
     /// Which algorithm costs least over prices and ε, for each N.
     fn map(&self) -> Body {
         let curves = self.curves();
-        let color = |algorithm: FrontierAlgorithm| {
-            let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());
-            own.map_or(Color::Neutral, |curve| curve.style.color)
-        };
+        let color = |algorithm| self.color(algorithm);
         let priced = || self.objectives.iter().filter(|objective| objective.price().is_some());
         let map = |clients: &u64| {
             let square = |(x, y): (usize, usize), objective: FrontierObjective, target: f64| {
@@ -310,6 +317,7 @@ impl ComputedFrontier<'_> {
                 x: priced().filter_map(|o| o.price()).map(|price| number(price, 1)).collect(),
                 y: self.targets.iter().rev().map(|target| readable(*target, 2)).collect(),
                 squares: squares.concat(),
+                dense: None,
             }
         };
         let maps: Vec<Map> = self.clients.iter().map(map).collect();
@@ -326,7 +334,10 @@ impl ComputedFrontier<'_> {
 }
 
 /// A square of the map; `None` if no algorithm reaches ε.
-fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> Option<Ranking> {
+pub(super) fn ranking(
+    ranked: &RankedCosts,
+    color: &dyn Fn(FrontierAlgorithm) -> Color,
+) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
     let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
     let (lead, color) = match ranked.lead() {

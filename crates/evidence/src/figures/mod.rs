@@ -7,6 +7,7 @@ pub mod kind;
 pub mod line_figure;
 mod lines;
 mod map_axes;
+mod phase;
 pub mod predicted_lines;
 pub mod profile;
 pub mod ranking_map;

@@ -8,6 +8,7 @@
 
 pub mod columns;
 mod kept;
+pub mod phase;
 mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
@@ -20,8 +21,9 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
 use exactfed_runner::plan::Plan;
-use exactfed_runner::runner::{PreparedFrontier, prepare_frontiers};
+use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
 use kept::{from_columns, to_columns};
+use phase::ComputedPhase;
 pub use ranking::RankedCosts;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -62,6 +64,8 @@ pub struct ComputedFrontier<'a> {
     pub best: Vec<FrontierPoint>,
     /// What it costs to miss the best settings.
     pub sensitivity: Vec<Sensitivity>,
+    /// The maps around it.
+    pub phases: Vec<ComputedPhase<'a>>,
 }
 
 /// Costs by algorithm, N and the bits of ε.
@@ -275,10 +279,12 @@ pub fn frontiers<'a>(
         failed(reasons.join("; "))
     })?;
     let known: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();
-    let part = 1.0 / known.iter().filter(|known| known.is_none()).count() as f64;
-    let each = prepared.iter().zip(known).map(|(prepared, known)| {
+    let phases: Vec<_> = prepared.iter().map(|one| PreparedPhase::all(plan, one)).collect();
+    let unknown = phases.iter().flatten().filter(|one| !phase::is_known(results, one)).count();
+    let part = 1.0 / (unknown + known.iter().filter(|known| known.is_none()).count()) as f64;
+    let worked = |share: f64| worked(share * part);
+    let each = prepared.iter().zip(known).zip(&phases).map(|((prepared, known), phases)| {
         let compute = || {
-            let worked = |share: f64| worked(share * part);
             let found = search(&*prepared.instance, &prepared.search, &worked);
             let found = found.map_err(|refusal| failed(refusal.to_string()))?;
             let columns = to_columns(&found, &prepared.search.methods);
@@ -286,7 +292,9 @@ pub fn frontiers<'a>(
             Ok(found)
         };
         let reached = known.map_or_else(compute, Ok)?;
-        let frontier = ComputedFrontier::new(prepared, plan.manifest.prices, &reached);
+        let mut frontier = ComputedFrontier::new(prepared, plan.manifest.prices, &reached);
+        let phases = phases.iter().map(|one| ComputedPhase::new(one, results, &worked));
+        frontier.phases = phases.collect();
         match frontier.best.iter().any(|best| best.cost.is_some()) {
             true => Ok(frontier),
             false => Err(failed(format!(
@@ -301,8 +309,13 @@ pub fn frontiers<'a>(
 /// Whether the frontiers of a plan are kept from an earlier report, if it has some.
 pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
     plan.manifest.frontier.is_empty()
-        || prepare_frontiers(plan)
-            .is_ok_and(|all| all.iter().all(|one| known(results, one).is_some()))
+        || prepare_frontiers(plan).is_ok_and(|all| {
+            let is_known = |one: &PreparedFrontier<'_>| {
+                let mut phases = PreparedPhase::all(plan, one).into_iter();
+                known(results, one).is_some() && phases.all(|one| phase::is_known(results, &one))
+            };
+            all.iter().all(is_known)
+        })
 }
 
 /// What an earlier report computed of a frontier.
@@ -362,6 +375,7 @@ impl<'a> ComputedFrontier<'a> {
             sgd,
             best: Vec::new(),
             sensitivity: Vec::new(),
+            phases: Vec::new(),
         };
         for objective in &frontier.objectives {
             for algorithm in frontier.algorithms {

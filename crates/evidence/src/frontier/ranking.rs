@@ -9,7 +9,7 @@ pub struct RankedCosts {
     /// Each with its least cost and the value of the objective, the smallest value first. Of equals, which
     /// whole rounds have, that with the fewest oracle calls is first.
     pub all: Vec<(FrontierAlgorithm, FrontierCost, f64)>,
-    /// How many have the smallest value.
+    /// How many have the smallest value, or one that counts as equal.
     pub tied: usize,
 }
 
@@ -22,14 +22,18 @@ impl ComputedFrontier<'_> {
             let cost = best.cost?;
             Some((*algorithm, cost, self.value(objective, &cost)))
         };
-        let mut all: Vec<_> = self.algorithms.iter().filter_map(cost).collect();
-        all.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.1.gradients.total_cmp(&b.1.gradients)));
-        let tied = all.iter().take_while(|one| one.2 == all[0].2).count();
-        RankedCosts { all, tied }
+        RankedCosts::new(self.algorithms.iter().filter_map(cost).collect(), 1.0)
     }
 }
 
 impl RankedCosts {
+    /// Algorithms with their costs, of which those are tied that cost at most `tie` times the least.
+    pub fn new(mut all: Vec<(FrontierAlgorithm, FrontierCost, f64)>, tie: f64) -> Self {
+        all.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.1.gradients.total_cmp(&b.1.gradients)));
+        let tied = all.iter().take_while(|one| one.2 <= tie * all[0].2).count();
+        Self { all, tied }
+    }
+
     /// Whether the first is ahead of all others by more than one of its rounds.
     pub fn is_ahead(&self) -> bool {
         let Some((_, cost, least)) = self.all.first() else { return false };

@@ -31,6 +31,30 @@ pub struct Map {
     pub y: Vec<String>,
     /// The squares that have results.
     pub squares: Vec<Square>,
+    /// What it has if its squares have no texts.
+    pub dense: Option<DenseMap>,
+}
+
+/// A map of too many squares for a text in each.
+#[derive(Clone, Debug)]
+pub struct DenseMap {
+    /// The numbers on the x axis and on the y axis.
+    pub values: [Vec<f64>; 2],
+    /// What else is to be said of each square.
+    pub remarks: Vec<String>,
+    /// All values, in place of a line for each square's texts.
+    pub csv: String,
+    /// Lines that theory predicts.
+    pub lines: Vec<MapLine>,
+}
+
+/// A line over a map, between two points in units of squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapLine {
+    /// One end.
+    pub from: (f64, f64),
+    /// The other.
+    pub to: (f64, f64),
 }
 
 /// A square of a map.
@@ -276,7 +300,7 @@ impl Map {
     /// A map over the values of its two sides.
     pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
         let names = |values: &[&Setting]| values.iter().map(|v| v.to_string()).collect();
-        Self { title, x: names(xs), y: names(ys), squares }
+        Self { title, x: names(xs), y: names(ys), squares, dense: None }
     }
 
     /// The sides between squares where second moments stay bounded and squares where they do

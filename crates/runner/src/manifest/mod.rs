@@ -10,6 +10,7 @@ pub mod document;
 pub mod figure;
 pub mod frontier;
 pub mod kinds;
+pub mod phase;
 mod prediction;
 pub mod read;
 pub mod reference;
@@ -115,6 +116,9 @@ pub struct Manifest {
     /// `[[frontier]]`.
     #[serde(default)]
     pub frontier: Vec<frontier::Frontier>,
+    /// `[[phase]]`.
+    #[serde(default)]
+    pub phase: Vec<phase::Phase>,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
     #[schemars(with = "figure::FigureTables")]

@@ -17,8 +17,10 @@ pub fn markdown(schema: &Value) -> String {
         let value = page.resolve(&schema["properties"][table]);
         page.section(&format!("`[{table}]`"), description(value), value, &[]);
     }
-    let frontier = page.resolve(&schema["properties"]["frontier"]["items"]);
-    page.section("`[[frontier]]`", description(frontier), frontier, &[]);
+    for table in ["frontier", "phase"] {
+        let value = page.resolve(&schema["properties"][table]["items"]);
+        page.section(&format!("`[[{table}]]`"), description(value), value, &[]);
+    }
     page.kinds("figure", "[[figure.<kind>]]");
     page.kinds("claim", "[[claim.<kind>]]");
     let amendment = page.resolve(&schema["properties"]["amendment"]["items"]);
@@ -37,7 +39,7 @@ errors. Writing out a default changes no cell.
 
 A manifest has one `[problem.<kind>]`, and one `[start]`, one `[budget]` and at least one
 `[[algorithm.<kind>]]`, or a `[[frontier]]`, which needs no runs; `[record]`, `[prices]`,
-`[compare]`, `[[figure.<kind>]]`, `[[claim.<kind>]]` and `[[amendment]]` are optional.
+`[compare]`, `[[phase]]`, `[[figure.<kind>]]`, `[[claim.<kind>]]` and `[[amendment]]` are optional.
 
 Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
 instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
@@ -60,7 +62,7 @@ Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlas
 ";
 
 /// The tables that have sections of their own.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "problem",
     "algorithm",
     "figure",
@@ -71,6 +73,7 @@ const TABLES: [&str; 11] = [
     "prices",
     "compare",
     "frontier",
+    "phase",
     "amendment",
 ];
 

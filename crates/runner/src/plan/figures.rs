@@ -2,6 +2,7 @@
 
 use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
+use super::phase::phase_figures;
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use super::table_checker::TableChecker;
 use super::{Cell, Setting, SettingKey, short};
@@ -13,12 +14,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<(String, String)> {
     let figures = tables.iter();
     let figures = figures.map(|figure| (figure.common().id().to_owned(), figure.path.clone()));
-    figures.chain(frontier_figures(manifest)).collect()
+    figures.chain(phase_figures(manifest)).chain(frontier_figures(manifest)).collect()
 }
 
 /// Notes what is wrong with the figures.
 pub fn check_figures(checker: &mut Checker<'_>, tables: &[KindTable<FigureKeys>]) {
-    let mut ids: HashSet<String> = frontier_figures(checker.manifest).map(|(id, _)| id).collect();
+    let others = frontier_figures(checker.manifest).chain(phase_figures(checker.manifest));
+    let mut ids: HashSet<String> = others.map(|(id, _)| id).collect();
     for figure in tables {
         let is_new = ids.insert(figure.common().id().to_owned());
         let mut table = TableChecker::new(checker, &figure.path);

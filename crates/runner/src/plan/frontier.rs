@@ -226,7 +226,7 @@ impl<'a> Checker<'a> {
         self.distinct_numbers(path, list, f64::to_string);
     }
 
-    fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
+    pub(super) fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
         let key = short(path);
         let sound = |x: f64| x.is_finite() && x > 0.0;
         let message = format!("`from` and `to` of `{key}` must be two finite numbers above 0");

@@ -13,6 +13,7 @@ mod figures;
 mod frontier;
 mod grid;
 mod kinds;
+mod phase;
 mod places;
 mod replicates;
 mod selection;
@@ -43,6 +44,7 @@ use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
+pub use phase::phase_problem;
 use places::Checker;
 pub use places::place_of;
 pub use replicates::sets_replicates;
@@ -359,6 +361,7 @@ impl Checker<'_> {
         claims::check_claims(self, claims, &figure_ids(self.manifest, figures));
         amendments::check_amendments(self, claims, kinds.is_none());
         frontier::check_frontiers(self);
+        phase::check_phases(self);
         self.tune(self.cells);
         if let Some(compare) = self.manifest.compare {
             self.at_cost("compare.at", compare.at, Quantity::SqError, self.cells.iter());

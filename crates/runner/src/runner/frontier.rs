@@ -23,6 +23,8 @@ use toml::{Table, Value};
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
 /// 1.5, six of them find the fewest rounds to 0.01 %.
 const REFINEMENTS: u32 = 6;
+/// The same where ten thousand problems are searched.
+pub(super) const REFINED_PHASES: u32 = 0;
 /// The largest d at which step sizes are refined between those of the grid: beyond it each takes as
 /// long as the whole grid.
 const MOST_REFINED: usize = 4;
@@ -60,7 +62,7 @@ impl PreparedFrontier<'_> {
 pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<BadCell>> {
     let manifest = &plan.manifest;
     let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
-    let form = if manifest.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own };
+    let form = oracle_form(plan);
     let built = problem.build(manifest.seed, &plan.folder(), form, Boxed).map_err(|fault| {
         let path = format!("problem.{}.{}", problem.kind(), fault.key);
         vec![BadCell { path, message: fault.message }]
@@ -85,6 +87,11 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
         }
     }
     if wrong.is_empty() { Ok(all) } else { Err(wrong) }
+}
+
+/// Whether the oracle has noise.
+pub(super) fn oracle_form(plan: &Plan) -> OracleForm {
+    if plan.manifest.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own }
 }
 
 /// What the manifest asks for, as theory searches for it.

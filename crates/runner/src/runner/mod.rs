@@ -9,6 +9,7 @@ pub mod cost;
 mod frontier;
 mod measure;
 pub mod memory;
+mod phase;
 pub mod predict;
 mod prepare;
 mod sanity;
@@ -21,6 +22,7 @@ pub use attempt::StartRun;
 use attempt::Stopped;
 use exactfed_core::program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
+pub use phase::{PhaseProblem, PhaseSquare, PreparedPhase};
 pub use prepare::{
     BadCell, KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names,
 };

@@ -1,0 +1,160 @@
+//! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
+
+use super::frontiers::exact;
+use super::judge::{EstimateScale, Judge, Parts, Tested};
+use super::keys::ClaimOf;
+use super::kind::{Claim, WrongResult};
+use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
+use crate::stats::verdict::widened;
+use exactfed_core::words::{readable, thousands};
+use exactfed_runner::manifest::claim::ClaimKeys;
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::plan::{KindKeys, TableChecker};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a
+/// region of a map. The costs are exact, so that the verdict needs no interval.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PhaseLessKeys {
+    /// Id of the map.
+    #[schemars(example = &"noise")]
+    pub phase: String,
+    /// The algorithm.
+    pub algorithm: FrontierAlgorithm,
+    /// The algorithm that it is compared with; by default every other algorithm of the map.
+    pub than: Option<FrontierAlgorithm>,
+    /// The smallest and the largest value on the x axis; all by default.
+    #[schemars(example = [0.1, 10.0])]
+    pub x: Option<[f64; 2]>,
+    /// The same on the y axis.
+    #[schemars(example = [0.1, 10.0])]
+    pub y: Option<[f64; 2]>,
+    /// The factor, above 0; by default 1.05, within which there is no practical difference.
+    #[serde(default = "tie")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1.2)]
+    pub factor: f64,
+}
+
+fn tie() -> f64 {
+    TIE
+}
+
+impl KindKeys<ClaimKeys> for PhaseLessKeys {
+    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+        let manifest = table.manifest();
+        table.above("factor", claim.factor, 0.0);
+        for (key, range) in [("x", claim.x), ("y", claim.y)] {
+            let holds = range.is_none_or(|[low, high]| low <= high);
+            table.require(holds, key, format!("`{key}` must be two numbers, the smaller first"));
+        }
+        let message = "an algorithm would be compared with itself";
+        table.require(Some(claim.algorithm) != claim.than, "than", message);
+        let Some(phase) = manifest.phase.iter().find(|phase| phase.id == claim.phase) else {
+            let known: Vec<&str> = manifest.phase.iter().map(|phase| phase.id.as_str()).collect();
+            let message = format!("no map is called \"{}\"", claim.phase);
+            return table.note("phase", message, |d| d.naming(&claim.phase, &known));
+        };
+        if let Some(frontier) = phase.frontier_of(&manifest.frontier) {
+            super::frontiers::has_algorithm(table, "algorithm", frontier, claim.algorithm);
+            let than = claim.than.into_iter();
+            than.for_each(|a| super::frontiers::has_algorithm(table, "than", frontier, a));
+        }
+    }
+}
+
+impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
+    fn keys(&self) -> &'a ClaimKeys {
+        &self.common
+    }
+
+    /// Tests the square where the claim is farthest from holding.
+    fn test(&self, judge: &Judge<'_>) -> Tested {
+        let mut parts = Parts::default();
+        let phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
+        let phase = phases.into_iter().find(|one| one.phase.id == self.phase);
+        let mut formula = String::new();
+        if let Some(phase) = phase {
+            let squares: Vec<_> =
+                phase.squares.iter().filter(|s| self.is_meant(phase, s)).collect();
+            let place = |square: &ComputedSquare| {
+                let [x, y] = [phase.phase.x.over, phase.phase.y.over];
+                let text = |of| readable(square.numbers.get(of), 3);
+                format!("{} = {}, {} = {}", x.symbol(), text(x), y.symbol(), text(y))
+            };
+            let found = squares.iter().filter_map(|s| Some((self.ratio(s)?, *s)));
+            match found.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                None => parts.untested.push("the map has no squares there".into()),
+                Some((ratio, square)) if ratio.is_finite() => {
+                    let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
+                    let name = format!(
+                        "the worst of {} squares, {}",
+                        thousands(squares.len()),
+                        place(square)
+                    );
+                    parts.tested.push((name, exact(libm::log(ratio), region)));
+                }
+                Some((_, square)) => {
+                    let label = self.algorithm.label();
+                    parts.untested.push(format!("{}: {label} does not reach ε", place(square)));
+                }
+            }
+            formula = self.formula(phase);
+        }
+        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+    }
+
+    fn wrong(&self) -> Vec<WrongResult> {
+        let exchanged = self.than.map(|than| WrongResult::FrontierExchanged(self.algorithm, than));
+        exchanged.into_iter().chain([WrongResult::FrontierDoubled(self.algorithm)]).collect()
+    }
+}
+
+impl PhaseLessKeys {
+    /// Whether a square is in the region.
+    fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> bool {
+        let within = |of, range: Option<[f64; 2]>| {
+            let value = square.numbers.get(of);
+            range.is_none_or(|[low, high]| {
+                value >= low * (1.0 - 1e-9) && value <= high * (1.0 + 1e-9)
+            })
+        };
+        within(phase.phase.x.over, self.x) && within(phase.phase.y.over, self.y)
+    }
+
+    /// The cost as a multiple of that of the best it is compared with, infinite where it does not reach the target;
+    /// `None` where nothing else does.
+    fn ratio(&self, square: &ComputedSquare) -> Option<f64> {
+        let is_other = |a: FrontierAlgorithm| match self.than {
+            Some(than) => a == than,
+            None => a != self.algorithm,
+        };
+        let all = &square.ranked.all;
+        let own = all.iter().find(|one| one.0 == self.algorithm).map_or(f64::INFINITY, |one| one.2);
+        let others = all.iter().filter(|one| is_other(one.0)).map(|one| one.2);
+        Some(own / others.min_by(f64::total_cmp)?)
+    }
+
+    fn formula(&self, phase: &ComputedPhase<'_>) -> String {
+        let range = |axis: exactfed_runner::manifest::phase::PhaseAxis, range: Option<[f64; 2]>| {
+            let text = |[low, high]: [f64; 2]| {
+                format!(
+                    " for {} from {} to {}",
+                    axis.over.symbol(),
+                    readable(low, 3),
+                    readable(high, 3)
+                )
+            };
+            range.map_or_else(String::new, text)
+        };
+        format!(
+            "cost of {} ≤ {} × that of {}{}{}",
+            self.algorithm.label(),
+            self.factor,
+            self.than.map_or("every other algorithm", FrontierAlgorithm::label),
+            range(phase.phase.x, self.x),
+            range(phase.phase.y, self.y)
+        )
+    }
+}

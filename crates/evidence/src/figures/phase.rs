@@ -1,0 +1,171 @@
+//! The map of the best algorithm over two numbers of a problem.
+
+use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
+use crate::frontier::{FrontierCost, steps_prefix};
+use crate::scene::figure::{Body, Figure};
+use crate::scene::line::{Color, LegendEntry};
+use crate::scene::map::{DenseMap, Map, MapLine, Maps, Square, SquareValue};
+use exactfed_core::words::{number, readable, thousands};
+use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::phase::{PhaseAxis, PhaseBoundary, PhaseNumber};
+
+/// The figure of a map, with the colours of its algorithms, and the rules by which they are compared.
+pub fn figure(
+    phase: &ComputedPhase<'_>,
+    color: &dyn Fn(FrontierAlgorithm) -> Color,
+    rules: &str,
+) -> Figure {
+    let squares = phase.squares.iter().filter_map(|square| {
+        let ranking = super::frontier::ranking(&square.ranked, color)?;
+        let (x, y) = square.at;
+        Some(Square { x, y, value: SquareValue::Ranking(ranking) })
+    });
+    let names = |axis: PhaseAxis| {
+        axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()
+    };
+    let map = Map {
+        title: String::new(),
+        x: names(phase.phase.x),
+        y: names(phase.phase.y),
+        squares: squares.collect(),
+        dense: Some(DenseMap {
+            values: [phase.phase.x.values.values(), phase.phase.y.values.values()],
+            remarks: phase.squares.iter().filter_map(remark).collect(),
+            csv: csv(phase),
+            lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
+        }),
+    };
+    let wins =
+        |a: &&FrontierAlgorithm| map.squares.iter().any(|square| square.color() == color(**a));
+    let patch = |name: &str, color| LegendEntry::Patch { name: name.to_owned(), color };
+    let best = phase.algorithms.iter().filter(wins);
+    let mut legend: Vec<_> = best.map(|a| patch(a.label(), color(*a))).collect();
+    if map.squares.iter().any(|square| square.color() == Color::Neutral) {
+        legend.push(patch("no practical difference", Color::Neutral));
+    }
+    let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
+    let title = format!("Which algorithm costs least, over {axes}");
+    Figure {
+        id: phase.phase.id.clone(),
+        title: phase.phase.title.clone().unwrap_or(title),
+        caption: caption(phase, rules),
+        columns: 1,
+        large: None,
+        exploration: None,
+        body: Body::Maps(Maps {
+            maps: vec![map],
+            legend,
+            x: phase.phase.x.over.symbol().into(),
+            y: phase.phase.y.over.symbol().into(),
+        }),
+    }
+}
+
+/// What is compared on which problems.
+fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
+    let on_axis = |of: &PhaseNumber| [phase.phase.x.over, phase.phase.y.over].contains(of);
+    let fixed = PhaseNumber::ALL.into_iter().filter(|of| !on_axis(of));
+    let fixed = fixed.map(|of| format!("{} = {}", of.symbol(), number(phase.numbers.get(of), 3)));
+    let mut caption = format!(
+        "The algorithm with the least price × communications + oracle calls of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Grey: another costs at most {} % more. {rules}",
+        thousands(phase.problems),
+        phase.dimension,
+        fixed.collect::<Vec<_>>().join(", "),
+        number(100.0 * (TIE - 1.0), 2),
+    );
+    let edges = phase.squares.iter().filter(|square| square.is_at_edge).count();
+    if edges > 0 {
+        caption += &format!(
+            " On {} of {} squares the best step size or number of local steps is at the end of its range.",
+            thousands(edges),
+            thousands(phase.squares.len())
+        );
+    }
+    let none = phase.squares.iter().filter(|square| square.ranked.all.is_empty()).count();
+    if none > 0 {
+        caption += &format!(" Blank ({none}): nothing that was tried reaches ε.");
+    }
+    for boundary in &phase.phase.boundaries {
+        caption += &format!(" Line: {}.", boundary.label);
+    }
+    caption
+}
+
+/// The settings of the best on a square, and what the next costs.
+fn remark(square: &ComputedSquare) -> Option<String> {
+    let (algorithm, cost, least) = square.ranked.all.first()?;
+    let mut out = format!("γ = {}", readable(cost.step_size, 2));
+    if *algorithm != FrontierAlgorithm::Sgd {
+        out = format!("{}{}, {out}", steps_prefix(*algorithm), cost.local_steps);
+    }
+    let settings = cost.settings(*algorithm);
+    let settings = (!settings.is_empty()).then(|| format!(", {settings}"));
+    out += &settings.unwrap_or_default();
+    out += &format!(", T = {}", cost.rounds);
+    if let Some((next, _, value)) = square.ranked.all.get(1) {
+        out += &format!("; {} ×{}", next.label(), readable(value / least, 3));
+    }
+    Some(out)
+}
+
+/// A line for each square: its numbers, the best algorithm with its settings, those that tie with it, and how many
+/// times more each algorithm costs.
+fn csv(phase: &ComputedPhase<'_>) -> String {
+    let numbers = PhaseNumber::ALL.map(|of| of.name().replace('-', "_"));
+    let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name().replace('-', "_")));
+    let settings = ["algorithm", "ties", "cost", "local_steps", "step_size", "server_step"];
+    let costs = ["rounds", "communications", "gradients"].map(str::to_owned);
+    let settings = settings.map(str::to_owned).into_iter().chain(costs);
+    let heads: Vec<String> = numbers.into_iter().chain(settings).chain(times).collect();
+    let mut out = heads.join(",") + "\n";
+    let digits = |x: f64| if x.is_finite() { format!("{}", rounded(x)) } else { String::new() };
+    for square in &phase.squares {
+        let mut line: Vec<String> =
+            PhaseNumber::ALL.iter().map(|of| digits(square.numbers.get(*of))).collect();
+        let all = &square.ranked.all;
+        let name = |one: &(FrontierAlgorithm, FrontierCost, f64)| one.0.name();
+        let ties: Vec<&str> = all[..square.ranked.tied].iter().skip(1).map(name).collect();
+        line.extend([all.first().map_or("", name).to_owned(), ties.join(" ")]);
+        let first = all.first().map(|(_, cost, value)| {
+            let steps = cost.local_steps as f64;
+            let settings = [*value, steps, cost.step_size, cost.server_step];
+            [settings.as_slice(), &[cost.rounds as f64, cost.communications, cost.gradients]]
+                .concat()
+        });
+        line.extend(first.unwrap_or(vec![f64::NAN; 7]).into_iter().map(digits));
+        let times = |algorithm: &FrontierAlgorithm| {
+            let own = all.iter().find(|one| one.0 == *algorithm);
+            digits(own.map_or(f64::NAN, |one| one.2 / all[0].2))
+        };
+        line.extend(phase.algorithms.iter().map(times));
+        out += &(line.join(",") + "\n");
+    }
+    out
+}
+
+/// A number with six digits.
+fn rounded(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
+}
+
+/// A boundary in units of squares, where it crosses the map.
+fn line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> {
+    // A value's place is the middle of its square.
+    let scale = |axis: PhaseAxis| {
+        let (from, to, count) = (axis.values.from, axis.values.to, axis.values.points as f64);
+        let each = libm::log(to / from) / (count - 1.0);
+        (move |x: f64| 0.5 + libm::log(x / from) / each, each, count)
+    };
+    let ((x, x_each, wide), (y, y_each, high)) = (scale(phase.phase.x), scale(phase.phase.y));
+    let (x0, y0) = (x(boundary.through[0]), y(boundary.through[1]));
+    let slope = boundary.power * x_each / y_each;
+    let at = |x: f64| (x, y0 + slope * (x - x0));
+    let (mut left, mut right) = (0.0, wide);
+    if slope != 0.0 {
+        let (a, b) = (x0 - y0 / slope, x0 + (high - y0) / slope);
+        (left, right) = (f64::max(left, a.min(b)), f64::min(right, a.max(b)));
+    }
+    let (from, to) = (at(left), at(right));
+    let inside = (-1e-9..=high + 1e-9).contains(&from.1);
+    (left < right && inside).then_some(MapLine { from, to })
+}

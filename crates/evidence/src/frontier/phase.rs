@@ -1,0 +1,157 @@
+//! Maps of the best algorithm: the frontier of each of many problems, at one target and one price each.
+//!
+//! *Invariant*: every number is computed and none is sampled.
+
+use super::kept::{from_columns, to_columns};
+use super::{FrontierCost, RankedCosts};
+use crate::results::{Cacheable, Cached, Columns, Results};
+use exactfed_core::theory::frontier::{FrontierAlgorithm, RangeEnd, Reached, Worked, search};
+use exactfed_runner::manifest::frontier::FrontierObjective;
+use exactfed_runner::manifest::phase::{Phase, PhaseNumber, PhaseNumbers};
+use exactfed_runner::runner::{PhaseProblem, PhaseSquare, PreparedPhase};
+use rayon::prelude::*;
+
+/// Algorithms whose costs are within this factor of the least are as good as each other.
+pub const TIE: f64 = 1.05;
+
+/// A map with its numbers.
+#[derive(Clone, Debug)]
+pub struct ComputedPhase<'a> {
+    /// What the manifest asks for.
+    pub phase: &'a Phase,
+    /// The algorithms.
+    pub algorithms: &'a [FrontierAlgorithm],
+    /// The numbers that are on no axis.
+    pub numbers: PhaseNumbers,
+    /// d.
+    pub dimension: usize,
+    /// How many different problems there are.
+    pub problems: usize,
+    /// The squares, row by row from below.
+    pub squares: Vec<ComputedSquare>,
+}
+
+/// A square of a map with its numbers.
+#[derive(Clone, Debug)]
+pub struct ComputedSquare {
+    /// Its place from the left and from below.
+    pub at: (usize, usize),
+    /// All its numbers.
+    pub numbers: PhaseNumbers,
+    /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
+    pub ranked: RankedCosts,
+    /// Whether the best is at the end of the range of step sizes or of local steps.
+    pub is_at_edge: bool,
+}
+
+impl<'a> ComputedPhase<'a> {
+    /// Computes a map that no earlier report has computed; `worked` is called with each share.
+    pub fn new(prepared: &PreparedPhase<'a>, results: &dyn Results, worked: Worked<'_>) -> Self {
+        let known = known(results, prepared);
+        let found = known.unwrap_or_else(|| {
+            let found = compute(prepared, worked);
+            results.cache(&Cached::Frontier(prepared.key()), &columns(prepared, &found));
+            found
+        });
+        let dimension = prepared.dimension;
+        let largest = prepared.search.local_steps.last().copied();
+        let square = |square: &PhaseSquare| {
+            let problem = &prepared.problems[square.problem];
+            let ranked = ranked(square, problem, &found[square.problem], dimension);
+            let is_edge = |(algorithm, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
+                let has_steps = *algorithm != FrontierAlgorithm::Sgd;
+                let is_far = cost.edge == Some(RangeEnd::From) || cost.edge == Some(RangeEnd::To);
+                is_far || (has_steps && Some(cost.local_steps) == largest)
+            };
+            let is_at_edge = ranked.all.first().is_some_and(is_edge);
+            let PhaseSquare { at, numbers, .. } = square.clone();
+            ComputedSquare { at, numbers, ranked, is_at_edge }
+        };
+        Self {
+            phase: prepared.phase,
+            algorithms: &prepared.frontier.algorithms,
+            numbers: prepared.numbers.clone(),
+            dimension,
+            problems: prepared.problems.len(),
+            squares: prepared.squares.iter().map(square).collect(),
+        }
+    }
+}
+
+/// The algorithms on a square, each at its least cost.
+fn ranked(
+    square: &PhaseSquare,
+    problem: &PhaseProblem,
+    found: &[Reached],
+    dimension: usize,
+) -> RankedCosts {
+    let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
+    let costs = found.iter().map(|one| {
+        let cost = FrontierCost::of(&problem.search, one, dimension);
+        (one.run.method, cost, cost.value(price, None))
+    });
+    let mut best: Vec<(FrontierAlgorithm, FrontierCost, f64)> = Vec::new();
+    for one in costs {
+        match best.iter_mut().find(|known| known.0 == one.0) {
+            Some(known) if one.2 < known.2 => *known = one,
+            Some(_) => {}
+            None => best.push(one),
+        }
+    }
+    RankedCosts::new(best, TIE)
+}
+
+/// What is kept of each problem: what is least at the price of a square.
+fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
+    let dimension = prepared.dimension;
+    let algorithms = &prepared.frontier.algorithms;
+    let of = |(place, problem): (usize, &PhaseProblem)| {
+        let instance = prepared.build(problem);
+        let found = instance.and_then(|one| search(&*one, &problem.search, &|_| ()).ok());
+        let mut found = found.unwrap_or_default();
+        found.retain(|one| one.held && algorithms.contains(&one.run.method));
+        let squares = prepared.squares.iter().filter(|square| square.problem == place);
+        let ranked = squares.map(|square| ranked(square, problem, &found, dimension).all);
+        let best: Vec<_> = ranked.flatten().collect();
+        found.retain(|one| {
+            best.iter().any(|(method, cost, _)| {
+                *method == one.run.method && cost.local_steps == one.run.local_steps
+            })
+        });
+        worked(1.0 / prepared.problems.len() as f64);
+        found
+    };
+    prepared.problems.par_iter().enumerate().map(of).collect()
+}
+
+/// What is kept, as columns for the cache.
+fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
+    let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
+    let mut out = to_columns(&found.concat(), &prepared.search.methods);
+    out.insert("problem".into(), places.collect());
+    out
+}
+
+/// What an earlier report computed of a map.
+fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
+    let columns = results.cached(&Cached::Frontier(prepared.key()))?;
+    let all = from_columns(&columns, &prepared.search.methods)?;
+    let mut found = vec![Vec::new(); prepared.problems.len()];
+    for (place, one) in columns.get("problem")?.iter().zip(all) {
+        found.get_mut(*place as usize)?.push(one);
+    }
+    Some(found)
+}
+
+/// Whether a map is kept from an earlier report.
+pub fn is_known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> bool {
+    known(results, prepared).is_some()
+}
+
+/// A map, to check its cache.
+pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
+    Cacheable {
+        what: Cached::Frontier(prepared.key()),
+        compute: Box::new(move || Some(columns(prepared, &compute(prepared, &|_| ())))),
+    }
+}

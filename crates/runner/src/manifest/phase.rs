@@ -1,0 +1,251 @@
+//! `[[phase]]`: which algorithm costs least, over two numbers that describe a problem.
+
+use super::frontier::{EqualRatios, Frontier};
+use exactfed_core::problem::quadratic::Settings;
+use exactfed_core::problem::spectrum::Spectrum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A map: which algorithm costs least, over two numbers without a unit that describe a problem. Algorithms, step
+/// sizes, local steps and the start are those of a frontier, and what is not on an axis is as there: its problem, its
+/// fewest clients, its smallest target, its middle price. The problem must be a quadratic of two clients, that is of
+/// two types. `report` computes it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Phase {
+    /// Name of the map and of its figure.
+    #[schemars(example = &"noise")]
+    pub id: String,
+    /// Heading of its figure; made from the axes if it is left out.
+    #[schemars(example = &"Noise against heterogeneity")]
+    pub title: Option<String>,
+    /// Id of the frontier; the first by default.
+    #[schemars(example = &"quadratic")]
+    pub frontier: Option<String>,
+    /// From left to right.
+    pub x: PhaseAxis,
+    /// From below upwards.
+    pub y: PhaseAxis,
+    /// Numbers of this map that are on no axis and not as on the frontier, by their names.
+    #[serde(default)]
+    #[schemars(example = serde_json::json!({ "gradient-heterogeneity": 0.1 }))]
+    pub at: BTreeMap<String, f64>,
+    /// Boundaries that theory predicts, drawn over the map.
+    #[serde(default)]
+    pub boundaries: Vec<PhaseBoundary>,
+}
+
+/// An axis of a map.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PhaseAxis {
+    /// The number that changes along it.
+    pub over: PhaseNumber,
+    /// Its values.
+    pub values: EqualRatios,
+}
+
+/// A straight line on logarithmic axes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PhaseBoundary {
+    /// What it separates, and the source.
+    #[schemars(example = &"the bias of FedAvg is ε")]
+    pub label: String,
+    /// The power of x in y.
+    #[schemars(example = -1.0)]
+    pub power: f64,
+    /// A point of it, x and y.
+    #[schemars(example = [1.0, 0.1])]
+    pub through: [f64; 2],
+}
+
+/// A number without a unit that describes a problem and what is asked of it. L and μ are the largest and the
+/// smallest eigenvalue of the mean Hessian, R the root mean square of ‖θ_0 − θ*‖, σ² the mean square of the
+/// additive noise of an oracle call.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseNumber {
+    /// κ = L/μ.
+    Condition,
+    /// ζ₁/(μR).
+    GradientHeterogeneity,
+    /// ζ₂/μ, less than 1.
+    HessianHeterogeneity,
+    /// σ²/(Nμ²ε²).
+    Noise,
+    /// τ, the standard deviation of the factor on the gradient.
+    MultiplicativeNoise,
+    /// ε/R.
+    Target,
+    /// The price of a communication in oracle calls of a client.
+    Price,
+    /// N, rounded to an even number.
+    Clients,
+}
+
+impl Phase {
+    /// The frontier that it is about, of those of its manifest.
+    pub fn frontier_of<'m>(&self, all: &'m [Frontier]) -> Option<&'m Frontier> {
+        all.iter().find(|f| self.frontier.as_ref().is_none_or(|id| f.id == *id))
+    }
+
+    /// The numbers that are on no axis.
+    pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
+        let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);
+        let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);
+        let price = frontier.lead(false).price().unwrap_or(f64::NAN);
+        let radius = frontier.isotropic_radius().unwrap_or(f64::NAN);
+        let base = PhaseNumbers::of(problem, (clients, target, price), radius);
+        let named = |(name, value): (&String, &f64)| Some((PhaseNumber::named(name)?, *value));
+        let changed = self.at.iter().filter_map(named);
+        changed.fold(base, |numbers, (number, value)| numbers.with(number, value))
+    }
+}
+
+impl PhaseNumber {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Condition,
+        Self::GradientHeterogeneity,
+        Self::HessianHeterogeneity,
+        Self::Noise,
+        Self::MultiplicativeNoise,
+        Self::Target,
+        Self::Price,
+        Self::Clients,
+    ];
+
+    /// Its name in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Condition => "condition",
+            Self::GradientHeterogeneity => "gradient-heterogeneity",
+            Self::HessianHeterogeneity => "hessian-heterogeneity",
+            Self::Noise => "noise",
+            Self::MultiplicativeNoise => "multiplicative-noise",
+            Self::Target => "target",
+            Self::Price => "price",
+            Self::Clients => "clients",
+        }
+    }
+
+    /// The number of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|number| number.name() == name)
+    }
+
+    /// Its symbol.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Condition => "κ",
+            Self::GradientHeterogeneity => "ζ₁/(μR)",
+            Self::HessianHeterogeneity => "ζ₂/μ",
+            Self::Noise => "σ²/(Nμ²ε²)",
+            Self::MultiplicativeNoise => "τ",
+            Self::Target => "ε/R",
+            Self::Price => "the price of a communication",
+            Self::Clients => "N",
+        }
+    }
+}
+
+/// All numbers of a problem, by their names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseNumbers(pub BTreeMap<PhaseNumber, f64>);
+
+impl PhaseNumbers {
+    /// Those of a quadratic with N clients, a target, a price, and a start at this distance.
+    pub fn of(problem: &Settings, (clients, target, price): (u64, f64, f64), radius: f64) -> Self {
+        let (mu, dimension) = (problem.spectrum.from, problem.dimension as f64);
+        let number = |number| match number {
+            PhaseNumber::Condition => problem.spectrum.to / mu,
+            PhaseNumber::GradientHeterogeneity => problem.gradient_heterogeneity / (mu * radius),
+            PhaseNumber::HessianHeterogeneity => problem.hessian_heterogeneity / mu,
+            PhaseNumber::Noise => {
+                let ratio = problem.noise / (mu * target);
+                dimension * ratio * ratio / clients as f64
+            }
+            PhaseNumber::MultiplicativeNoise => problem.multiplicative_noise,
+            PhaseNumber::Target => target / radius,
+            PhaseNumber::Price => price,
+            PhaseNumber::Clients => clients as f64,
+        };
+        Self(PhaseNumber::ALL.into_iter().map(|of| (of, number(of))).collect())
+    }
+
+    /// A number.
+    pub fn get(&self, number: PhaseNumber) -> f64 {
+        self.0.get(&number).copied().unwrap_or(f64::NAN)
+    }
+
+    /// With another value of a number.
+    #[must_use]
+    pub fn with(&self, number: PhaseNumber, value: f64) -> Self {
+        let mut new = self.clone();
+        let even = number == PhaseNumber::Clients;
+        let value = if even { (2.0 * libm::round(value / 2.0)).max(2.0) } else { value };
+        new.0.insert(number, value);
+        new
+    }
+
+    /// N.
+    pub fn clients(&self) -> u64 {
+        self.get(PhaseNumber::Clients) as u64
+    }
+
+    /// ε of a start at this distance.
+    pub fn target(&self, radius: f64) -> f64 {
+        self.get(PhaseNumber::Target) * radius
+    }
+
+    /// The quadratic that has them, with L and what they do not say as in another.
+    pub fn problem(&self, like: &Settings, radius: f64) -> Settings {
+        let mu = like.spectrum.to / self.get(PhaseNumber::Condition);
+        let part = self.get(PhaseNumber::Noise) * self.clients() as f64 / like.dimension as f64;
+        Settings {
+            spectrum: Spectrum { from: mu, ..like.spectrum },
+            gradient_heterogeneity: self.get(PhaseNumber::GradientHeterogeneity) * mu * radius,
+            hessian_heterogeneity: self.get(PhaseNumber::HessianHeterogeneity) * mu,
+            noise: mu * self.target(radius) * libm::sqrt(part),
+            multiplicative_noise: self.get(PhaseNumber::MultiplicativeNoise),
+            ..like.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quadratic_has_the_numbers_that_it_is_made_of() {
+        let like = Settings {
+            dimension: 3,
+            clients: 2,
+            spectrum: Spectrum { from: 0.2, to: 2.0 },
+            gradient_heterogeneity: 0.4,
+            hessian_heterogeneity: 0.05,
+            noise: 0.3,
+            multiplicative_noise: 0.2,
+            multiplicative_form: Default::default(),
+        };
+        let asked = (10, 0.01, 100.0);
+        let numbers = PhaseNumbers::of(&like, asked, 3.0);
+        assert_eq!(numbers.get(PhaseNumber::Condition), 10.0);
+        for number in PhaseNumber::ALL {
+            let changed = numbers.with(number, 0.5 * numbers.get(number));
+            let (n, price) = (changed.clients(), changed.get(PhaseNumber::Price));
+            let problem = changed.problem(&like, 3.0);
+            let found = PhaseNumbers::of(&problem, (n, changed.target(3.0), price), 3.0);
+            for number in PhaseNumber::ALL {
+                let ratio = found.get(number) / changed.get(number);
+                assert!((ratio - 1.0).abs() < 1e-14, "{number:?}: {ratio}");
+            }
+        }
+        assert_eq!(numbers.with(PhaseNumber::Clients, 13.2).clients(), 14);
+    }
+}

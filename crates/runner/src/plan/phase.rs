@@ -1,0 +1,121 @@
+//! What is wrong with maps of the best algorithm.
+
+use super::places::{Checker, PLAIN_NAMES, is_plain_name};
+use crate::manifest::Manifest;
+use crate::manifest::frontier::Frontier;
+use crate::manifest::phase::{Phase, PhaseAxis, PhaseNumber};
+use exactfed_core::problem::quadratic::Settings;
+use exactfed_core::problem::{self, Settings as _};
+use std::collections::BTreeSet;
+
+/// The most squares of a map.
+const MOST_SQUARES: u64 = 40_000;
+
+/// Ids and paths of the figures of all maps.
+pub fn phase_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
+    let phases = manifest.phase.iter().enumerate();
+    phases.map(|(i, phase)| (phase.id.clone(), format!("phase.{i}")))
+}
+
+/// The quadratic of two clients that all maps of a manifest are about.
+pub fn phase_problem(problem: &problem::Spec) -> Option<&Settings> {
+    match problem {
+        problem::Spec::Quadratic(settings) if settings.clients == 2 => Some(settings),
+        _ => None,
+    }
+}
+
+/// Notes what is wrong with the maps of a manifest.
+pub fn check_phases(checker: &mut Checker<'_>) {
+    let manifest = checker.manifest;
+    let others = super::frontier::frontier_figures(manifest);
+    let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
+    for (i, phase) in manifest.phase.iter().enumerate() {
+        let path = format!("phase.{i}");
+        if !is_plain_name(&phase.id) {
+            let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
+            checker.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
+        } else if !ids.insert(phase.id.clone()) {
+            let message = format!("two figures are called \"{}\"", phase.id);
+            checker.fault(&format!("{path}.id"), message);
+        }
+        checker.phase(&path, phase);
+    }
+}
+
+impl Checker<'_> {
+    fn phase(&mut self, path: &str, phase: &Phase) {
+        let at = |key: &str| format!("{path}.{key}");
+        let manifest = self.manifest;
+        let before = self.found.len();
+        for (key, axis) in [("x", phase.x), ("y", phase.y)] {
+            self.equal_ratios(&at(&format!("{key}.values")), &axis.values);
+        }
+        let message = "both axes are over the same number";
+        self.require(phase.x.over != phase.y.over, &at("y.over"), message);
+        let squares = phase.x.values.points.saturating_mul(phase.y.values.points);
+        let message = format!("a map has at most {MOST_SQUARES} squares, not {squares}");
+        self.require(squares <= MOST_SQUARES, &at("x.values"), message);
+        for (name, value) in &phase.at {
+            let key = at(&format!("at.{name}"));
+            let Some(number) = PhaseNumber::named(name) else {
+                let names = PhaseNumber::ALL.map(PhaseNumber::name);
+                self.note(&key, format!("no number is called `{name}`"), |d| {
+                    d.naming(name, &names)
+                });
+                continue;
+            };
+            let on_axis = [phase.x.over, phase.y.over].contains(&number);
+            self.require(!on_axis, &key, format!("`{name}` is on an axis"));
+            let holds = value.is_finite() && *value >= 0.0;
+            self.require(holds, &key, format!("`{name}` must be a finite number, 0 or more"));
+        }
+        for (k, boundary) in phase.boundaries.iter().enumerate() {
+            let sound = |x: f64| x.is_finite() && x > 0.0;
+            let holds = boundary.power.is_finite() && boundary.through.iter().all(|x| sound(*x));
+            let message = "a boundary has a finite power and goes through two numbers above 0";
+            self.require(holds, &at(&format!("boundaries.{k}")), message);
+        }
+        let Some(frontier) = phase.frontier_of(&manifest.frontier) else {
+            let known: Vec<&str> = manifest.frontier.iter().map(|f| f.id.as_str()).collect();
+            let message = match &phase.frontier {
+                Some(id) => format!("no frontier is called \"{id}\""),
+                None => "a map is about a frontier: write [[frontier]]".to_owned(),
+            };
+            let id = phase.frontier.as_deref().unwrap_or_default();
+            return self.note(&at("frontier"), message, |d| d.naming(id, &known));
+        };
+        let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
+        let holds = frontier.isotropic_radius().is_some() && frontier.own.is_empty();
+        self.require(holds, &at("frontier"), message);
+        match phase_problem(manifest.problem()) {
+            None => self.fault(path, "a map needs a [problem.quadratic] with `clients = 2`"),
+            Some(problem) if self.found.len() == before => {
+                self.corners(path, phase, problem, frontier);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The problems at the corners, between which all others are.
+    fn corners(&mut self, path: &str, phase: &Phase, problem: &Settings, frontier: &Frontier) {
+        let (base, radius) = (phase.numbers(problem, frontier), frontier.isotropic_radius());
+        for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
+            let value = |axis: PhaseAxis, end: bool| {
+                let number = if end { axis.values.to } else { axis.values.from };
+                (axis.over, number)
+            };
+            let (x, y) = (value(phase.x, x), value(phase.y, y));
+            let numbers = base.with(x.0, x.1).with(y.0, y.1);
+            let problem = numbers.problem(problem, radius.unwrap_or(f64::NAN));
+            let place = format!("at {} = {} and {} = {}", x.0.symbol(), x.1, y.0.symbol(), y.1);
+            let below = numbers.get(PhaseNumber::Target) < 1.0;
+            let faults = problem.check();
+            let wrong = faults.first().map(|fault| format!("{} {}", fault.key, fault.message));
+            let wrong = wrong.or((!below).then(|| "ε is not below R".to_owned()));
+            if let Some(wrong) = wrong {
+                return self.fault(path, format!("{place} there is no problem: {wrong}"));
+            }
+        }
+    }
+}

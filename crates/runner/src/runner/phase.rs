@@ -1,0 +1,112 @@
+//! What a map of the best algorithm needs before it is computed: the problem of each square, and what is
+//! searched for on it.
+
+use super::frontier::{PreparedFrontier, REFINED_PHASES};
+use crate::manifest::frontier::Frontier;
+use crate::manifest::phase::{Phase, PhaseNumber, PhaseNumbers};
+use crate::plan::{Plan, phase_problem};
+use exactfed_core::algorithm::{Boxed, Instance};
+use exactfed_core::problem::{Spec, quadratic};
+use exactfed_core::theory::frontier::Search;
+
+/// A map of a manifest, ready to be computed.
+pub struct PreparedPhase<'a> {
+    plan: &'a Plan,
+    /// What the manifest asks for.
+    pub phase: &'a Phase,
+    /// The frontier that it is about.
+    pub frontier: &'a Frontier,
+    /// What is searched for on that frontier.
+    pub search: Search,
+    /// d.
+    pub dimension: usize,
+    /// The numbers that are on no axis.
+    pub numbers: PhaseNumbers,
+    /// The different problems.
+    pub problems: Vec<PhaseProblem>,
+    /// The squares, row by row from below.
+    pub squares: Vec<PhaseSquare>,
+}
+
+/// A problem, with what is asked of it.
+#[derive(Clone, Debug)]
+pub struct PhaseProblem {
+    settings: quadratic::Settings,
+    /// What is searched for.
+    pub search: Search,
+}
+
+/// A square of a map.
+#[derive(Clone, Debug)]
+pub struct PhaseSquare {
+    /// Its place from the left and from below.
+    pub at: (usize, usize),
+    /// All its numbers.
+    pub numbers: PhaseNumbers,
+    /// Which of the problems it has.
+    pub problem: usize,
+}
+
+impl<'a> PreparedPhase<'a> {
+    /// The maps of a manifest that are about a frontier.
+    pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
+        let of = |phase: &'a Phase| {
+            let id = &phase.frontier_of(&plan.manifest.frontier)?.id;
+            let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
+            (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
+        };
+        plan.manifest.phase.iter().filter_map(of).collect()
+    }
+
+    fn new(
+        plan: &'a Plan,
+        phase: &'a Phase,
+        of: &PreparedFrontier<'a>,
+        like: &quadratic::Settings,
+    ) -> Self {
+        let (frontier, search, radius) = (of.frontier, of.search.clone(), of.radius());
+        let numbers = phase.numbers(like, frontier);
+        let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
+        let columns = phase.x.values.values();
+        for (y, at_y) in phase.y.values.values().into_iter().enumerate() {
+            for (x, at_x) in columns.iter().enumerate() {
+                let numbers = numbers.with(phase.x.over, *at_x).with(phase.y.over, at_y);
+                // The price asks nothing of the problem.
+                let problem = match (phase.x.over, phase.y.over) {
+                    (PhaseNumber::Price, _) => y,
+                    (_, PhaseNumber::Price) => x,
+                    _ => y * columns.len() + x,
+                };
+                if problem == problems.len() {
+                    let search = Search {
+                        clients: vec![numbers.clients()],
+                        targets: vec![numbers.target(radius)],
+                        refinements: REFINED_PHASES,
+                        ..search.clone()
+                    };
+                    problems.push(PhaseProblem { settings: numbers.problem(like, radius), search });
+                }
+                squares.push(PhaseSquare { at: (x, y), numbers, problem });
+            }
+        }
+        let dimension = like.dimension;
+        Self { plan, phase, frontier, search, dimension, numbers, problems, squares }
+    }
+
+    /// A hash of what determines the numbers.
+    pub fn key(&self) -> String {
+        let Self { plan, problems, squares, .. } = self;
+        let price = |square: &PhaseSquare| (square.problem, square.numbers.get(PhaseNumber::Price));
+        let prices: Vec<_> = squares.iter().map(price).collect();
+        let text =
+            format!("{} {:?} {problems:?} {prices:?}", plan.manifest.seed, plan.manifest.oracle);
+        crate::files::sha256(text.as_bytes())
+    }
+
+    /// Builds a problem; `None` if it is none.
+    pub fn build(&self, problem: &PhaseProblem) -> Option<Box<dyn Instance>> {
+        let spec = Spec::Quadratic(problem.settings.clone());
+        let form = super::frontier::oracle_form(self.plan);
+        spec.build(self.plan.manifest.seed, &self.plan.folder(), form, Boxed).ok()
+    }
+}

@@ -57,8 +57,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
         }
         for MapLine { from, to } in map.dense.iter().flat_map(|dense| &dense.lines) {
             let ink = RGBColor(20, 20, 20).stroke_width(2 * FINE);
-            let dashes = DashedPathElement::new([*from, *to], 7 * FINE, 5 * FINE, ink);
-            chart.draw_series([dashes])?;
+            chart.draw_series([PathElement::new(vec![*from, *to], ink)])?;
         }
         for (from, to) in map.edges() {
             let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);

@@ -506,29 +506,3 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     }
     assert!(proven >= 12 && returned >= 3, "{proven} proven, {returned} after a return");
 }
-
-#[test]
-#[ignore]
-fn timing_own() {
-    let settings = quadratic::Settings {
-        dimension: 4,
-        spectrum: Spectrum { from: 0.2, to: 1.0 },
-        gradient_heterogeneity: 1.0,
-        hessian_heterogeneity: 0.1,
-        noise: 1.0,
-        ..sample::quadratic(10)
-    };
-    let problem: Quadratic = sample::build(&settings, 1);
-    #[derive(serde::Deserialize)]
-    struct All { all: Vec<Program> }
-    let all: All = toml::from_str(&std::fs::read_to_string("/tmp/x/progs.toml").unwrap()).unwrap();
-    for program in &all.all {
-        let squares = Squares::new(&program, &problem, &StartError::Isotropic { mean_square: 1.0 }).unwrap();
-        let mut curve = ErrorCurve::of_squares(&squares);
-        for square in [0.09, 0.01, 0.0009] {
-            let t = std::time::Instant::now();
-            let found = curve.proven(square).map(|c| c.rounds);
-            println!("{square} {found:?} {:?} {:?}", t.elapsed(), curve.crossings(&[square]));
-        }
-    }
-}

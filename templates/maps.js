@@ -101,7 +101,7 @@ class DenseMap {
     this.tip = el("div", { class: "tip", hidden: true });
     chart.before(form);
     chart.append(this.tip);
-    chart.classList.add("maps");
+    chart.classList.add("maps", "dense");
     chart.dataset.by = "script";
     for (const name of ["pointermove", "pointerdown"]) chart.addEventListener(name, event => this.tell(event));
     chart.addEventListener("pointerleave", event => event.pointerType === "touch" || (this.tip.hidden = true));

@@ -42,6 +42,10 @@ pub fn places(figure: &Figure, width: u32) -> (Vec<PanelArea>, u32) {
         Some(large) if width >= WIDE && count > 1 && count <= MOST_BESIDE + 1 => {
             large_at_left(count, large, width)
         }
+        Some(_) if count == 1 && figure.is_dense() => {
+            let high = (width / 2).clamp(300, 480);
+            (vec![PanelArea { x: 0, y: 0, wide: width, high, is_large: true }], TITLE + high)
+        }
         Some(large) => large_above(count, large, figure.columns, width),
         None => rows(count, figure.columns, width, 0),
     }

@@ -9,8 +9,12 @@ use plotters::prelude::*;
 /// What is around the squares: at all sides, at the right, and the names of the axes.
 pub const EDGE: u32 = 6;
 pub const RIGHT: u32 = 14;
-pub const LEFT: u32 = 46;
 pub const BELOW: u32 = 36;
+/// The width of the names at the left, which are longer on a dense map.
+pub fn left(map: &Map) -> u32 {
+    if map.dense.is_some() { 66 } else { 46 }
+}
+
 /// The most names on an axis.
 const MOST_TICKS: usize = 16;
 /// The height of a line of text.
@@ -35,7 +39,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             .margin(EDGE * FINE)
             .margin_right(RIGHT * FINE)
             .x_label_area_size(BELOW * FINE)
-            .y_label_area_size(LEFT * FINE)
+            .y_label_area_size(left(map) * FINE)
             .build_cartesian_2d(ruler(&map.x), ruler(&map.y))?;
         chart
             .configure_mesh()

@@ -170,10 +170,11 @@ fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &PanelArea
 fn map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     // Where the squares are, for what is said of the one at a point.
     let area = map.dense.as_ref().map_or_else(String::new, |_| {
-        let (left, top) = (place.x + map::LEFT + map::EDGE, place.y + TITLE + map::EDGE);
-        let wide = place.wide - map::LEFT - map::EDGE - map::RIGHT;
-        let high = place.high - map::BELOW - 2 * map::EDGE;
-        format!(" data-area=\"{left} {top} {wide} {high}\"")
+        let left = map::left(map) + map::EDGE;
+        let (wide, high) =
+            (place.wide - left - map::RIGHT, place.high - map::BELOW - 2 * map::EDGE);
+        let (x, y) = (place.x + left, place.y + TITLE + map::EDGE);
+        format!(" shape-rendering=\"crispEdges\" data-area=\"{x} {y} {wide} {high}\"")
     });
     Ok(format!(
         "<g class=\"panel map\"{area}>\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n</g>\n",

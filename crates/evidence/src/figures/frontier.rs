@@ -334,10 +334,7 @@ impl ComputedFrontier<'_> {
 }
 
 /// A square of the map; `None` if no algorithm reaches ε.
-pub(super) fn ranking(
-    ranked: &RankedCosts,
-    color: &dyn Fn(FrontierAlgorithm) -> Color,
-) -> Option<Ranking> {
+fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
     let leaders = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label().to_owned()).collect();
     let (lead, color) = match ranked.lead() {

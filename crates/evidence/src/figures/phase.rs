@@ -4,7 +4,8 @@ use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
 use crate::frontier::{FrontierCost, steps_prefix};
 use crate::scene::figure::{Body, Figure};
 use crate::scene::line::{Color, LegendEntry};
-use crate::scene::map::{DenseMap, Map, MapLine, Maps, Square, SquareValue};
+use crate::scene::map::{DenseMap, Lead, Map, MapLine, Maps, Ranking, Square, SquareValue};
+use crate::stats::Ratio;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseBoundary, PhaseNumber};
@@ -16,9 +17,9 @@ pub fn figure(
     rules: &str,
 ) -> Figure {
     let squares = phase.squares.iter().filter_map(|square| {
-        let ranking = super::frontier::ranking(&square.ranked, color)?;
+        let value = SquareValue::Ranking(ranking(phase, square, color)?);
         let (x, y) = square.at;
-        Some(Square { x, y, value: SquareValue::Ranking(ranking) })
+        Some(Square { x, y, value })
     });
     let names = |axis: PhaseAxis| {
         axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()
@@ -35,14 +36,10 @@ pub fn figure(
             lines: phase.phase.boundaries.iter().filter_map(|b| line(phase, b)).collect(),
         }),
     };
-    let wins =
-        |a: &&FrontierAlgorithm| map.squares.iter().any(|square| square.color() == color(**a));
-    let patch = |name: &str, color| LegendEntry::Patch { name: name.to_owned(), color };
-    let best = phase.algorithms.iter().filter(wins);
-    let mut legend: Vec<_> = best.map(|a| patch(a.label(), color(*a))).collect();
-    if map.squares.iter().any(|square| square.color() == Color::Neutral) {
-        legend.push(patch("no practical difference", Color::Neutral));
-    }
+    let wins = |a: &&FrontierAlgorithm| map.squares.iter().any(|s| s.color() == color(**a));
+    let patch =
+        |a: &FrontierAlgorithm| LegendEntry::Patch { name: a.label().to_owned(), color: color(*a) };
+    let legend = phase.algorithms.iter().filter(wins).map(patch).collect();
     let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
     let title = format!("Which algorithm costs least, over {axes}");
     Figure {
@@ -61,13 +58,34 @@ pub fn figure(
     }
 }
 
+/// Which algorithm is best on a square: of those that are as good as each other the first that the manifest names.
+fn ranking(
+    phase: &ComputedPhase<'_>,
+    square: &ComputedSquare,
+    color: &dyn Fn(FrontierAlgorithm) -> Color,
+) -> Option<Ranking> {
+    let ranked = &square.ranked;
+    let ties = ranked.all.get(..ranked.tied)?;
+    let place = |a: &FrontierAlgorithm| phase.algorithms.iter().position(|one| one == a);
+    let mut leaders: Vec<FrontierAlgorithm> = ties.iter().map(|one| one.0).collect();
+    leaders.sort_by_key(place);
+    let lead = match ranked.lead() {
+        _ if ranked.tied > 1 => Lead::Tie,
+        None => Lead::Alone,
+        Some(estimate) => Lead::Ratio(Ratio { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }),
+    };
+    let color = color(*leaders.first()?);
+    let leaders = leaders.iter().map(|a| a.label().to_owned()).collect();
+    Some(Ranking { leaders, color, lead })
+}
+
 /// What is compared on which problems.
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let on_axis = |of: &PhaseNumber| [phase.phase.x.over, phase.phase.y.over].contains(of);
     let fixed = PhaseNumber::ALL.into_iter().filter(|of| !on_axis(of));
     let fixed = fixed.map(|of| format!("{} = {}", of.symbol(), number(phase.numbers.get(of), 3)));
     let mut caption = format!(
-        "The algorithm with the least price × communications + oracle calls of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Grey: another costs at most {} % more. {rules}",
+        "The algorithm with the least price × communications + oracle calls of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Pale: several are within {} % of the least, which is no practical difference, and the colour is that of the first of them in the legend. {rules}",
         thousands(phase.problems),
         phase.dimension,
         fixed.collect::<Vec<_>>().join(", "),

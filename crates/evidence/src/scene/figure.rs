@@ -257,6 +257,11 @@ impl Figure {
         }
     }
 
+    /// Whether it is a map of too many squares for a text in each.
+    pub fn is_dense(&self) -> bool {
+        matches!(&self.body, Body::Maps(maps) if maps.maps.iter().any(|map| map.dense.is_some()))
+    }
+
     /// What colours and lines mean.
     pub fn legend(&self) -> &[LegendEntry] {
         match &self.body {

@@ -24,7 +24,7 @@ use toml::{Table, Value};
 /// 1.5, six of them find the fewest rounds to 0.01 %.
 const REFINEMENTS: u32 = 6;
 /// The same where ten thousand problems are searched.
-pub(super) const REFINED_PHASES: u32 = 0;
+pub(super) const REFINED_PHASES: u32 = 4;
 /// The largest d at which step sizes are refined between those of the grid: beyond it each takes as
 /// long as the whole grid.
 const MOST_REFINED: usize = 4;
@@ -125,6 +125,7 @@ fn search(
             points: range.points as usize,
         },
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
+        prices: Vec::new(),
         start: start(plan, frontier, &**instance)?,
         own: (!frontier.own.is_empty()).then(|| OwnMethods(Arc::new(own))),
     })

@@ -82,10 +82,12 @@ impl<'a> PreparedPhase<'a> {
                         clients: vec![numbers.clients()],
                         targets: vec![numbers.target(radius)],
                         refinements: REFINED_PHASES,
+                        prices: Vec::new(),
                         ..search.clone()
                     };
                     problems.push(PhaseProblem { settings: numbers.problem(like, radius), search });
                 }
+                problems[problem].search.prices.push(numbers.get(PhaseNumber::Price));
                 squares.push(PhaseSquare { at: (x, y), numbers, problem });
             }
         }

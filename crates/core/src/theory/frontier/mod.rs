@@ -57,6 +57,9 @@ pub struct Search {
     /// The number of golden-section steps in log γ between the neighbours of the best of them; 0
     /// for none.
     pub refinements: u32,
+    /// If there are any, only those numbers of local steps are refined that may cost least at one of these
+    /// prices of a communication in oracle calls.
+    pub prices: Vec<f64>,
     /// The start.
     pub start: StartError,
     /// What knows the methods that are defined outside of this crate.

@@ -19,6 +19,7 @@ use super::{
 use crate::kernel::difference;
 use crate::problem::Facts;
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// A problem with its clients in types.
 pub struct TypedProblem<'a> {
@@ -304,14 +305,16 @@ fn of_method(
             goals.push((0..search.targets.len()).map(of).collect::<Vec<_>>());
         }
     }
-    let count = goals.iter().flatten().filter(|(_, best)| best.held.is_some()).count();
+    let least = LeastCosts::new(search, &goals);
+    let refined = goals.iter().flatten().filter_map(|(goal, best)| least.refined(goal, best));
+    let count = refined.count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
     let refined = |mut over_targets: Vec<(Goal, Bests)>| {
         for (goal, best) in &mut over_targets {
-            let Some(held) = best.held else { continue };
+            let Some(held) = least.refined(goal, best) else { continue };
             best.held = Some(refine(problem, search, goal, held));
             worked(share);
         }
@@ -326,6 +329,45 @@ fn of_method(
     };
     all.sort_by_key(|(goal, _)| place(goal));
     all.iter().flat_map(|(goal, best)| goal.reached(best, search.step_sizes)).collect()
+}
+
+/// The most by which a refinement may lower a cost.
+const MOST_REFINED: f64 = 1.5;
+
+/// The least costs at the prices of a search, by N and the bits of ε.
+struct LeastCosts<'s> {
+    search: &'s Search,
+    least: HashMap<(u64, u64), Vec<f64>>,
+}
+
+impl<'s> LeastCosts<'s> {
+    fn new(search: &'s Search, goals: &[Vec<(Goal, Bests)>]) -> Self {
+        let mut new = Self { search, least: HashMap::new() };
+        for (goal, best) in goals.iter().flatten() {
+            let Some(costs) = best.held.map(|held| new.costs(goal, held)) else { continue };
+            let place = (goal.clients, goal.target.to_bits());
+            let least = new.least.entry(place).or_insert_with(|| costs.clone());
+            least.iter_mut().zip(costs).for_each(|(least, cost)| *least = least.min(cost));
+        }
+        new
+    }
+
+    fn costs(&self, goal: &Goal, held: Best) -> Vec<f64> {
+        let (round, rounds) =
+            (self.search.round_price(&goal.run(held)), held.crossing.rounds as f64);
+        let cost = |price: &f64| rounds * (price * round.communications + round.gradients);
+        self.search.prices.iter().map(cost).collect()
+    }
+
+    /// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
+    /// makes it the least.
+    fn refined(&self, goal: &Goal, best: &Bests) -> Option<Best> {
+        let held = best.held?;
+        let least = &self.least[&(goal.clients, goal.target.to_bits())];
+        let mut pairs = self.costs(goal, held).into_iter().zip(least);
+        let may_be_least = pairs.any(|(cost, least)| cost <= MOST_REFINED * least);
+        (may_be_least || self.search.prices.is_empty()).then_some(held)
+    }
 }
 
 /// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the

@@ -152,6 +152,7 @@ fn settings(clients: &[u64], targets: &[f64]) -> Search {
         local_steps: vec![1, 3, 10],
         step_sizes: StepSizes { from: 0.004, to: 2.5, points: 15 },
         refinements: 0,
+        prices: Vec::new(),
         start: StartError::Isotropic { mean_square: 4.0 },
         own: None,
     }
@@ -366,6 +367,7 @@ fn compared_passages(
         local_steps: vec![run.local_steps],
         step_sizes: StepSizes { from: run.step_size, to: run.step_size, points: 1 },
         refinements: 0,
+        prices: Vec::new(),
         start: start.clone(),
         own: None,
     };

@@ -90,7 +90,7 @@ class DenseMap {
   constructor(figure, node) {
     Object.assign(this, { figure, map: figure.maps[0], chart: node.querySelector(".chart") });
     const { map, chart } = this;
-    this.squares = new Map(map.squares.map((square, i) => [`${square.x},${square.y}`, { ...square, remark: map.remarks[i] }]));
+    this.squares = new Map(map.squares.map(([x, y, winner, ahead, remark]) => [`${x},${y}`, [map.winners[winner], ahead, remark]]));
     this.inputs = [[figure.x, map.values[0]], [figure.y, map.values[1]]].map(([name, values]) =>
       el("input", { type: "text", inputmode: "decimal", size: 8, "aria-label": name, value: Number(values[Math.floor(values.length / 2)].toPrecision(3)) }));
     this.answer = el("output", {});
@@ -112,8 +112,8 @@ class DenseMap {
   words([x, y]) {
     const square = this.squares.get(`${x},${y}`);
     if (!square) return ["nothing that was tried reaches ε", ""];
-    const [winner, ahead] = square.shows;
-    return [winner.includes(" or ") ? `no practical difference between ${winner}` : `${winner}${ahead && `, ${ahead}`}`, square.remark];
+    const [winner, ahead, remark] = square;
+    return [winner.includes(" or ") ? `no practical difference: ${winner}` : `${winner}${ahead && `, ${ahead}`}`, remark];
   }
 
   // The nearest square to two numbers.
@@ -144,4 +144,4 @@ class DenseMap {
     this.tip.style.top = `${event.clientY - out.top + 14}px`;
   }
 }
-data.maps.forEach(figure => new (figure.maps[0].remarks ? DenseMap : MapFigure)(figure, sectionOf(figure.id)));
+data.maps.forEach(figure => new (figure.maps[0].winners ? DenseMap : MapFigure)(figure, sectionOf(figure.id)));

@@ -52,6 +52,16 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
+/// The frontiers and the maps of a plan, if it has some.
+fn frontiers(plan: &Plan) -> String {
+    let (frontiers, maps) = (plan.manifest.frontier.len(), plan.manifest.phase.len());
+    let maps = if maps > 0 { format!(" with {}", count(maps, "map")) } else { String::new() };
+    match frontiers {
+        0 => String::new(),
+        some => format!("{}{maps}, which `report` computes\n", count(some, "frontier")),
+    }
+}
+
 /// The cells of a plan, their states and their expected times.
 fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<String, Failure> {
     let many = plan.cells.len() > MANY;
@@ -98,10 +108,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     if plan.cells.iter().any(|cell| wants_moments(plan, cell)) {
         out.push_str(&moments(&sample, plan.cells.len()));
     }
-    if !plan.manifest.frontier.is_empty() {
-        let frontiers = count(plan.manifest.frontier.len(), "frontier");
-        let _ = writeln!(out, "{frontiers}, which `report` computes");
-    }
+    out.push_str(&frontiers(plan));
     let _ = match plan.cells.len() - done {
         0 => writeln!(out, "{done} done, 0 missing"),
         missing => writeln!(

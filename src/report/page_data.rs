@@ -8,8 +8,9 @@
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
 use crate::evidence::{
-    Body, CellResult, Color, Curve, Experiment, Exploration, Figure, LegendEntry, Map, Maps, Plot,
-    Square, SquareValue, Style, View, XAxis, name, symbol, words_before, x_value,
+    Body, CellResult, Color, Curve, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map,
+    Maps, Plot, Square, SquareValue, Style, View, XAxis, name, symbol, unique, words_before,
+    x_value,
 };
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::Quantity;
@@ -168,6 +169,24 @@ fn choices(maps: &Maps) -> &'static [&'static str] {
     }
 }
 
+/// A map whose squares have no texts: of each its place, the number of who is best, how far ahead, and a remark.
+fn dense_data(map: &Map, dense: &DenseMap) -> Value {
+    let shown: Vec<Vec<String>> = map.squares.iter().map(Square::shows).collect();
+    let winners = unique(shown.iter().map(|shows| shows[0].clone()));
+    let square = |((square, shows), remark): ((&Square, &Vec<String>), &String)| {
+        let winner = winners.iter().position(|winner| *winner == shows[0]);
+        json!([square.x, square.y, winner, shows[1], remark])
+    };
+    let squares = map.squares.iter().zip(&shown).zip(&dense.remarks).map(square);
+    json!({
+        "x": map.x,
+        "y": map.y,
+        "values": dense.values,
+        "squares": squares.collect::<Vec<_>>(),
+        "winners": winners,
+    })
+}
+
 fn map_data(map: &Map) -> Value {
     let square = |square: &Square| {
         json!({
@@ -180,13 +199,13 @@ fn map_data(map: &Map) -> Value {
             "shows": square.shows(),
         })
     };
+    if let Some(dense) = &map.dense {
+        return dense_data(map, dense);
+    }
     json!({
         "title": map.title,
         "x": map.x,
         "y": map.y,
-        // What a map has whose squares have no texts.
-        "remarks": map.dense.as_ref().map(|dense| &dense.remarks),
-        "values": map.dense.as_ref().map(|dense| &dense.values),
         "squares": map.squares.iter().map(square).collect::<Vec<_>>(),
         // Lines between points in units of squares.
         "edges": map.edges(),

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 fn opened(file: &str) -> Page {
     let browser = Browser::start();
     let bench = Bench::new();
-    bench.write("experiments/x/frontier.toml", include_str!("frontier.toml"));
+    let manifest = concat!(include_str!("frontier.toml"), "\n", include_str!("phase.toml"));
+    bench.write("experiments/x/frontier.toml", manifest);
     bench.compute(&["experiments/x/frontier.toml"]);
     bench.report();
     let page = Page { browser, bench };
@@ -57,6 +58,40 @@ fn exact_figures_are_drawn_twice_alike_and_have_no_bands() {
     let rows = page.csv("least");
     let roles: Vec<&str> = rows[1..].iter().map(|row| row[2].as_str()).collect();
     assert!(roles.contains(&"exact") && !roles.contains(&"measured"), "{roles:?}");
+    let console = page.browser.log("browser");
+    assert!(console.is_empty(), "{console:?}");
+}
+
+/// A map of many squares is looked up by two numbers and by the pointer, and what it says is in its table.
+#[test]
+fn a_map_is_looked_up() {
+    let page = opened("x/frontier/report.html");
+    page.browser.size(1400, 900);
+    settle(&page);
+    let row = |noise: &str, zeta: &str| {
+        let rows = page.bench.rows("reports/x/frontier/figures/noise.csv");
+        let is_it = |row: &&std::collections::HashMap<String, String>| {
+            row["noise"] == noise && row["gradient_heterogeneity"] == zeta
+        };
+        let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("{noise} {zeta}: {rows:?}"));
+        (row["local_steps"].clone(), row["rounds"].clone())
+    };
+    let answer = |x: &str, y: &str| {
+        let look = "const form = document.querySelector('#noise .lookup'), [x, y] = form.elements; [x.value, y.value] = arguments; form.dispatchEvent(new Event('input', { bubbles: true })); return form.querySelector('output').textContent;";
+        page.browser.run(look, json!([x, y])).as_str().unwrap().to_owned()
+    };
+    for (x, y) in [("0.01", "10"), ("100", "0.1"), ("1", "1")] {
+        let (local_steps, rounds) = row(x, y);
+        let said = answer(x, y);
+        assert!(said.contains(&format!("T = {rounds}")), "{said}");
+        assert!(local_steps == "1" || said.contains(&format!(" {local_steps}, ")), "{said}");
+    }
+    assert!(answer("1e9", "1").contains("the map has"), "out of range");
+    assert!(answer("", "x").contains("the map has"), "no numbers");
+    // In the middle of the map is its middle square.
+    let tip = "(() => { const chart = document.querySelector('#noise .chart'), panel = chart.querySelector('svg .panel'), box = chart.querySelector('svg').getBoundingClientRect(); const scale = box.width / panel.ownerSVGElement.viewBox.baseVal.width, [left, top, wide, high] = panel.dataset.area.split(' ').map(Number); chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + (left + wide / 2) * scale, clientY: box.top + (top + high / 2) * scale })); return chart.querySelector('.tip').textContent; })()";
+    let tip = page.text(tip);
+    assert!(tip.contains(&format!("T = {}", row("1", "1").1)), "{tip}");
     let console = page.browser.log("browser");
     assert!(console.is_empty(), "{console:?}");
 }

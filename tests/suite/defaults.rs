@@ -209,7 +209,7 @@ fn defaults_in_words_are_no_values() {
     for row in settings.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         let in_words = cells[5].contains("by default") && cells[3] == "–";
-        let no_value = ["`label`", "`cohort`", "`bandwidth`"].contains(&cells[0]);
+        let no_value = ["`label`", "`cohort`", "`bandwidth`", "`frontier`"].contains(&cells[0]);
         assert!(!in_words || no_value, "{row}");
     }
 }

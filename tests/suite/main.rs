@@ -39,6 +39,7 @@ mod moments;
 #[path = "../support/npz.rs"]
 mod npz;
 mod pages;
+mod phase;
 mod properties;
 mod readers;
 mod reference;

@@ -349,5 +349,37 @@ of = { algorithm = \"scaffold-rr\", clients = [3], budgets = [3] }
 quantity = \"cost\"
 than = \"scaffold-rr\"
 ";
+    phase_with_everything_wrong: "budgets = [4.0]" => "budgets = [4.0]
+[[phase]]
+id = \"Noise\"
+frontier = \"lest\"
+x = { over = \"noise\", values = { from = 1.0, to = 2.0, points = 300 } }
+y = { over = \"noise\", values = { from = 1.0, to = 1.0, points = 1 } }
+at = { noise = 1.0, kondition = 2.0, target = -1.0 }
+boundaries = [{ label = \"a\", power = 1.0, through = [0.0, 1.0] }]
+";
+    phase_beyond_its_problems: "budgets = [4.0]" => "budgets = [4.0]
+[[phase]]
+id = \"both\"
+x = { over = \"target\", values = { from = 0.1, to = 0.01, points = 3 } }
+y = { over = \"hessian-heterogeneity\", values = { from = 0.1, to = 2.0, points = 3 } }
+[[phase]]
+id = \"least\"
+x = { over = \"target\", values = { from = 0.1, to = 1.0, points = 3 } }
+y = { over = \"price\", values = { from = 1.0, to = 2.0, points = 3 } }
+[[claim.phase-less]]
+id = \"a\"
+statement = \"s\"
+phase = \"boths\"
+algorithm = \"sgd\"
+than = \"sgd\"
+x = [2.0, 1.0]
+";
+    phase_of_unknown_number: "budgets = [4.0]" => "budgets = [4.0]
+[[phase]]
+id = \"both\"
+x = { over = \"noize\", values = { from = 0.1, to = 0.01, points = 3 } }
+y = { over = \"price\", values = { from = 1.0, to = 2.0, points = 3 } }
+";
     nothing_to_run: "[[frontier]]" => "[[frontie]]";
 }

@@ -129,41 +129,43 @@ fn remark(square: &ComputedSquare) -> Option<String> {
 /// A line for each square: its numbers, the best algorithm with its settings, those that tie with it, and how many
 /// times more each algorithm costs.
 fn csv(phase: &ComputedPhase<'_>) -> String {
-    let numbers = PhaseNumber::ALL.map(|of| of.name().replace('-', "_"));
-    let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name().replace('-', "_")));
-    let settings = ["algorithm", "ties", "cost", "local_steps", "step_size", "server_step"];
-    let costs = ["rounds", "communications", "gradients"].map(str::to_owned);
-    let settings = settings.map(str::to_owned).into_iter().chain(costs);
-    let heads: Vec<String> = numbers.into_iter().chain(settings).chain(times).collect();
-    let mut out = heads.join(",") + "\n";
-    let digits = |x: f64| if x.is_finite() { format!("{}", rounded(x)) } else { String::new() };
+    type Text = fn(&FrontierCost) -> String;
+    let settings: [(&str, Text); 6] = [
+        ("local_steps", |cost| cost.local_steps.to_string()),
+        ("step_size", |cost| format!("{:?}", cost.step_size)),
+        ("server_step", |cost| digits(cost.server_step)),
+        ("rounds", |cost| cost.rounds.to_string()),
+        ("communications", |cost| digits(cost.communications)),
+        ("gradients", |cost| digits(cost.gradients)),
+    ];
+    let heads = PhaseNumber::ALL.iter().map(|of| of.name()).chain(["algorithm", "ties", "cost"]);
+    let heads = heads.chain(settings.iter().map(|(name, _)| *name)).map(str::to_owned);
+    let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name()));
+    let mut out = heads.chain(times).collect::<Vec<_>>().join(",").replace('-', "_") + "\n";
     for square in &phase.squares {
-        let mut line: Vec<String> =
-            PhaseNumber::ALL.iter().map(|of| digits(square.numbers.get(*of))).collect();
-        let all = &square.ranked.all;
-        let name = |one: &(FrontierAlgorithm, FrontierCost, f64)| one.0.name();
-        let ties: Vec<&str> = all[..square.ranked.tied].iter().skip(1).map(name).collect();
-        line.extend([all.first().map_or("", name).to_owned(), ties.join(" ")]);
-        let first = all.first().map(|(_, cost, value)| {
-            let steps = cost.local_steps as f64;
-            let settings = [*value, steps, cost.step_size, cost.server_step];
-            [settings.as_slice(), &[cost.rounds as f64, cost.communications, cost.gradients]]
-                .concat()
-        });
-        line.extend(first.unwrap_or(vec![f64::NAN; 7]).into_iter().map(digits));
-        let times = |algorithm: &FrontierAlgorithm| {
+        let (all, tied) = (&square.ranked.all, square.ranked.tied);
+        let numbers = PhaseNumber::ALL.iter().map(|of| digits(square.numbers.get(*of)));
+        let mut names = all[..tied].iter().map(|one| one.0.name());
+        let first = names.next().unwrap_or_default();
+        let ties = names.collect::<Vec<_>>().join(" ");
+        let least = all.first().map_or(f64::NAN, |one| one.2);
+        let of_first = settings
+            .iter()
+            .map(|(_, text)| all.first().map_or_else(String::new, |(_, cost, _)| text(cost)));
+        let times = phase.algorithms.iter().map(|algorithm| {
             let own = all.iter().find(|one| one.0 == *algorithm);
-            digits(own.map_or(f64::NAN, |one| one.2 / all[0].2))
-        };
-        line.extend(phase.algorithms.iter().map(times));
-        out += &(line.join(",") + "\n");
+            digits(own.map_or(f64::NAN, |one| one.2 / least))
+        });
+        let line = numbers.chain([first.to_owned(), ties, digits(least)]);
+        out += &(line.chain(of_first).chain(times).collect::<Vec<_>>().join(",") + "\n");
     }
     out
 }
 
-/// A number with six digits.
-fn rounded(x: f64) -> f64 {
-    format!("{x:.5e}").parse().unwrap_or(x)
+/// Six digits of a number; nothing of no number.
+fn digits(x: f64) -> String {
+    let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
+    if x.is_finite() { format!("{rounded}") } else { String::new() }
 }
 
 /// A boundary in units of squares, where it crosses the map.

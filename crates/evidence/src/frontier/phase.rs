@@ -5,9 +5,11 @@
 use super::kept::{from_columns, to_columns};
 use super::{FrontierCost, RankedCosts};
 use crate::results::{Cacheable, Cached, Columns, Results};
-use exactfed_core::theory::frontier::{FrontierAlgorithm, RangeEnd, Reached, Worked, search};
+use exactfed_core::theory::frontier::{
+    FrontierAlgorithm, Reached, Search, StepSizes, Worked, search,
+};
 use exactfed_runner::manifest::frontier::FrontierObjective;
-use exactfed_runner::manifest::phase::{Phase, PhaseNumber, PhaseNumbers};
+use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use exactfed_runner::runner::{PhaseProblem, PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
@@ -18,7 +20,7 @@ pub const TIE: f64 = 1.05;
 #[derive(Clone, Debug)]
 pub struct ComputedPhase<'a> {
     /// What the manifest asks for.
-    pub phase: &'a Phase,
+    pub phase: &'a PhaseMap,
     /// The algorithms.
     pub algorithms: &'a [FrontierAlgorithm],
     /// The numbers that are on no axis.
@@ -55,12 +57,13 @@ impl<'a> ComputedPhase<'a> {
         });
         let dimension = prepared.dimension;
         let largest = prepared.search.local_steps.last().copied();
+        let range = prepared.search.step_sizes;
         let square = |square: &PhaseSquare| {
             let problem = &prepared.problems[square.problem];
             let ranked = ranked(square, problem, &found[square.problem], dimension);
             let is_edge = |(algorithm, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
                 let has_steps = *algorithm != FrontierAlgorithm::Sgd;
-                let is_far = cost.edge == Some(RangeEnd::From) || cost.edge == Some(RangeEnd::To);
+                let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
                 is_far || (has_steps && Some(cost.local_steps) == largest)
             };
             let is_at_edge = ranked.all.first().is_some_and(is_edge);
@@ -101,25 +104,51 @@ fn ranked(
     RankedCosts::new(best, TIE)
 }
 
+/// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
+/// sizes around its best.
+fn nearer(of: &Search, best: &Reached) -> Search {
+    let (h, most) = (best.run.local_steps as f64, of.local_steps.last().copied().unwrap_or(1));
+    let near = [-0.5, -0.25, 0.25, 0.5].map(|power| libm::round(h * libm::exp2(power)) as u64);
+    let mut local_steps: Vec<u64> = near.into_iter().filter(|h| (1..=most).contains(h)).collect();
+    local_steps.dedup();
+    let StepSizes { from, to, .. } = of.step_sizes;
+    let (low, high) = (best.run.step_size / 2.0, best.run.step_size * 2.0);
+    let step_sizes = StepSizes { from: low.max(from), to: high.min(to), points: 5 };
+    Search { methods: vec![best.run.method], local_steps, step_sizes, ..of.clone() }
+}
+
 /// What is kept of each problem: what is least at the price of a square.
 fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
     let dimension = prepared.dimension;
     let algorithms = &prepared.frontier.algorithms;
     let of = |(place, problem): (usize, &PhaseProblem)| {
-        let instance = prepared.build(problem);
-        let found = instance.and_then(|one| search(&*one, &problem.search, &|_| ()).ok());
-        let mut found = found.unwrap_or_default();
-        found.retain(|one| one.held && algorithms.contains(&one.run.method));
-        let squares = prepared.squares.iter().filter(|square| square.problem == place);
-        let ranked = squares.map(|square| ranked(square, problem, &found, dimension).all);
-        let best: Vec<_> = ranked.flatten().collect();
-        found.retain(|one| {
-            best.iter().any(|(method, cost, _)| {
-                *method == one.run.method && cost.local_steps == one.run.local_steps
-            })
+        let found = prepared.build(problem).and_then(|instance| {
+            let squares = prepared.squares.iter().filter(|square| square.problem == place);
+            let squares: Vec<&PhaseSquare> = squares.collect();
+            let keep_best = |found: &mut Vec<Reached>| {
+                found.retain(|one| one.held && algorithms.contains(&one.run.method));
+                let ranked = squares.iter().map(|one| ranked(one, problem, found, dimension).all);
+                let best: Vec<_> = ranked.flatten().collect();
+                found.retain(|one| {
+                    let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
+                        *method == one.run.method && cost.local_steps == one.run.local_steps
+                    };
+                    best.iter().any(is_it)
+                });
+            };
+            let mut found = search(&*instance, &problem.search, &|_| ()).ok()?;
+            keep_best(&mut found);
+            for one in found.clone() {
+                let nearer = nearer(&problem.search, &one);
+                if !nearer.local_steps.is_empty() {
+                    found.extend(search(&*instance, &nearer, &|_| ()).ok()?);
+                }
+            }
+            keep_best(&mut found);
+            Some(found)
         });
         worked(1.0 / prepared.problems.len() as f64);
-        found
+        found.unwrap_or_default()
     };
     prepared.problems.par_iter().enumerate().map(of).collect()
 }

@@ -118,7 +118,7 @@ pub struct Manifest {
     pub frontier: Vec<frontier::Frontier>,
     /// `[[phase]]`.
     #[serde(default)]
-    pub phase: Vec<phase::Phase>,
+    pub phase: Vec<phase::PhaseMap>,
     /// `[[figure.<kind>]]`.
     #[serde(default)]
     #[schemars(with = "figure::FigureTables")]

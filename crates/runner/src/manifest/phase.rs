@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// two types. `report` computes it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Phase {
+pub struct PhaseMap {
     /// Name of the map and of its figure.
     #[schemars(example = &"noise")]
     pub id: String,
@@ -87,7 +87,7 @@ pub enum PhaseNumber {
     Clients,
 }
 
-impl Phase {
+impl PhaseMap {
     /// The frontier that it is about, of those of its manifest.
     pub fn frontier_of<'m>(&self, all: &'m [Frontier]) -> Option<&'m Frontier> {
         all.iter().find(|f| self.frontier.as_ref().is_none_or(|id| f.id == *id))

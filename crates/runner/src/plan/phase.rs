@@ -3,7 +3,7 @@
 use super::places::{Checker, PLAIN_NAMES, is_plain_name};
 use crate::manifest::Manifest;
 use crate::manifest::frontier::Frontier;
-use crate::manifest::phase::{Phase, PhaseAxis, PhaseNumber};
+use crate::manifest::phase::{PhaseAxis, PhaseMap, PhaseNumber};
 use exactfed_core::problem::quadratic::Settings;
 use exactfed_core::problem::{self, Settings as _};
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub fn check_phases(checker: &mut Checker<'_>) {
 }
 
 impl Checker<'_> {
-    fn phase(&mut self, path: &str, phase: &Phase) {
+    fn phase(&mut self, path: &str, phase: &PhaseMap) {
         let at = |key: &str| format!("{path}.{key}");
         let manifest = self.manifest;
         let before = self.found.len();
@@ -98,7 +98,7 @@ impl Checker<'_> {
     }
 
     /// The problems at the corners, between which all others are.
-    fn corners(&mut self, path: &str, phase: &Phase, problem: &Settings, frontier: &Frontier) {
+    fn corners(&mut self, path: &str, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let (base, radius) = (phase.numbers(problem, frontier), frontier.isotropic_radius());
         for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
             let value = |axis: PhaseAxis, end: bool| {

@@ -3,7 +3,7 @@
 
 use super::frontier::{PreparedFrontier, REFINED_PHASES};
 use crate::manifest::frontier::Frontier;
-use crate::manifest::phase::{Phase, PhaseNumber, PhaseNumbers};
+use crate::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use crate::plan::{Plan, phase_problem};
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::{Spec, quadratic};
@@ -13,7 +13,7 @@ use exactfed_core::theory::frontier::Search;
 pub struct PreparedPhase<'a> {
     plan: &'a Plan,
     /// What the manifest asks for.
-    pub phase: &'a Phase,
+    pub phase: &'a PhaseMap,
     /// The frontier that it is about.
     pub frontier: &'a Frontier,
     /// What is searched for on that frontier.
@@ -50,7 +50,7 @@ pub struct PhaseSquare {
 impl<'a> PreparedPhase<'a> {
     /// The maps of a manifest that are about a frontier.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
-        let of = |phase: &'a Phase| {
+        let of = |phase: &'a PhaseMap| {
             let id = &phase.frontier_of(&plan.manifest.frontier)?.id;
             let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
             (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
@@ -60,7 +60,7 @@ impl<'a> PreparedPhase<'a> {
 
     fn new(
         plan: &'a Plan,
-        phase: &'a Phase,
+        phase: &'a PhaseMap,
         of: &PreparedFrontier<'a>,
         like: &quadratic::Settings,
     ) -> Self {

@@ -121,7 +121,7 @@ impl Ord for OwnAlgorithm {
 /// How an algorithm is written: a name, or a kind with the values of its keys.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum WrittenAlgorithm {
     Name(String),
     Keys(BTreeMap<String, BTreeMap<String, Values>>),
 }
@@ -137,12 +137,12 @@ impl<'de> Deserialize<'de> for FrontierAlgorithm {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let wrong = "an algorithm must be a name, or one kind with the values of its keys";
         let none = BTreeMap::new();
-        match Written::deserialize(from).map_err(|_| serde::de::Error::custom(wrong))? {
-            Written::Name(name) => {
+        match WrittenAlgorithm::deserialize(from).map_err(|_| serde::de::Error::custom(wrong))? {
+            WrittenAlgorithm::Name(name) => {
                 let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == name);
                 Ok(known.unwrap_or_else(|| Self::Own(OwnAlgorithm::new(&name, &none))))
             }
-            Written::Keys(kinds) => {
+            WrittenAlgorithm::Keys(kinds) => {
                 let mut all = kinds.into_iter();
                 let (Some((kind, keys)), None) = (all.next(), all.next()) else {
                     return Err(serde::de::Error::custom(wrong));

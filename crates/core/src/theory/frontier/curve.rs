@@ -6,7 +6,7 @@
 //! lifting with the smaller powers, from the largest to the smallest.
 
 use super::StartError;
-use super::parts::{Part, parts_of};
+use super::parts::{CurvePart, parts_of};
 use super::products::product;
 use super::round::{PairMap, RoundMoments};
 use crate::linalg::Matrix;
@@ -34,7 +34,7 @@ pub(super) type PartStates = Vec<Mat<f64>>;
 pub struct ErrorCurve {
     /// Up to the start of the cycle.
     first: Vec<f64>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<CurvePart>,
     pub(super) start: PartStates,
     /// The powers 1, 2, 4, … of the maps, where they have been computed.
     pub(super) levels: Vec<Vec<Mat<f64>>>,
@@ -78,7 +78,7 @@ impl ErrorCurve {
             part.weight * part.trace.iter().fold(0.0, |sum, &k| sum + state[(k, 0)])
         };
         let first = maps.iter().zip(&start).map(at_start).sum();
-        let parts = maps.into_iter().map(Part::of_pair).collect();
+        let parts = maps.into_iter().map(CurvePart::of_pair).collect();
         Self { first: vec![first], parts, start, levels: Vec::new(), early: None }
     }
 
@@ -103,7 +103,7 @@ impl ErrorCurve {
                 let own = places.iter().zip(&own).map(|(i, own)| if *own { of[*i] } else { 0.0 });
                 own.collect()
             });
-            parts.push(Part {
+            parts.push(CurvePart {
                 map: Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]),
                 errors: errors.collect(),
                 squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
@@ -126,7 +126,7 @@ impl ErrorCurve {
         column: usize,
     ) -> impl Iterator<Item = f64> + 's {
         (0..self.lengths().1 as usize).map(move |phase| {
-            let of = |(part, state): (&Part, &Mat<f64>)| {
+            let of = |(part, state): (&CurvePart, &Mat<f64>)| {
                 let errors = part.errors[phase].iter().enumerate();
                 errors.fold(0.0, |sum, (k, factor)| sum + factor * state[(k, column)])
             };

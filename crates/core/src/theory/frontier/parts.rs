@@ -6,7 +6,7 @@ use crate::linalg::Matrix;
 use faer::Mat;
 
 /// Numbers that depend on each other alone, and what they add to the error.
-pub struct Part {
+pub struct CurvePart {
     /// The map over a cycle.
     pub map: Mat<f64>,
     /// What each adds to the error after each round of the cycle.
@@ -17,7 +17,7 @@ pub struct Part {
     pub one: usize,
 }
 
-impl Part {
+impl CurvePart {
     /// Those of a pair of runs.
     pub fn of_pair(pair: PairMap) -> Self {
         let PairMap { weight, map, trace, one, blocks } = pair;

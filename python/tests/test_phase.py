@@ -1,0 +1,102 @@
+"""Ten squares of a map against runs: the settings of its table reach the target when it says so."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import exactfed as ef
+import numpy as np
+import polars as pl
+
+MAP = """
+title = "A map"
+seed = 3
+replicates = 1
+
+[problem.quadratic]
+dimension = 2
+clients = 2
+spectrum = { from = 0.2, to = 1.0 }
+gradient-heterogeneity = 0.2
+hessian-heterogeneity = 0.1
+noise = 0.1
+
+[[phase]]
+id = "map"
+x = { over = "noise", values = { from = 1e-2, to = 10.0, points = 7 } }
+y = { over = "gradient-heterogeneity", values = { from = 1e-2, to = 100.0, points = 9 } }
+
+[[frontier]]
+id = "base"
+algorithms = ["minibatch-sgd", "fedavg", "fedavg-server-step", "richardson-romberg", "scaffold"]
+targets = [0.1]
+price-ratios = [20]
+step-size = { from = 1e-3, to = 1.5, points = 20 }
+local-steps = { up-to = 64 }
+"""
+RUNS = 300
+
+
+def algorithm(square: dict[str, Any]) -> dict[str, Any]:
+    steps = square["local_steps"]
+    kind = "fedavg" if square["algorithm"] == "fedavg-server-step" else square["algorithm"]
+    keys: dict[str, Any] = {"step-size": square["step_size"]}
+    keys["batch" if kind == "minibatch-sgd" else "local-steps"] = steps
+    if square["server_step"] != 1:
+        keys["server-step"] = square["server_step"]
+    return {kind: [keys]}
+
+
+def problem(square: dict[str, Any]) -> dict[str, Any]:
+    """The quadratic of these numbers, with L = R = 1 and d = N = 2."""
+    mu = 1 / square["condition"]
+    return {
+        "dimension": 2,
+        "clients": 2,
+        "spectrum": {"from": mu, "to": 1.0},
+        "gradient-heterogeneity": square["gradient_heterogeneity"] * mu,
+        "hessian-heterogeneity": square["hessian_heterogeneity"] * mu,
+        "noise": mu * square["target"] * math.sqrt(square["noise"]),
+    }
+
+
+def errors(square: dict[str, Any], folder: Path) -> tuple[Any, Any]:
+    """Means and standard errors of ‖θ_t − θ*‖² over runs from θ* ± each axis, by round."""
+    manifest: dict[str, Any] = {
+        "title": "t",
+        "seed": 3,
+        "replicates": RUNS,
+        "problem": {"quadratic": problem(square)},
+        "budget": {"rounds": square["rounds"]},
+        "record": {"every": 1},
+        "start": {"zero": True},
+        "algorithm": algorithm(square),
+    }
+    optimum = ef.exact(manifest).optimum
+    assert optimum is not None
+    axes = np.concatenate([np.eye(2), -np.eye(2)])
+    manifest["start"] = {"point": [list(optimum + axis) for axis in axes]}
+    frame = ef.run(manifest, out=folder, progress=False).frame()
+    by_run = frame.group_by("round", "replicate").agg(pl.col("sq_error").mean())
+    by_round = by_run.group_by("round").agg(
+        mean=pl.col("sq_error").mean(), error=pl.col("sq_error").std() / math.sqrt(RUNS)
+    )
+    by_round = by_round.sort("round")
+    return by_round["mean"].to_numpy(), by_round["error"].to_numpy()
+
+
+def test_ten_squares_are_what_runs_do(tmp_path: Path) -> None:
+    results = ef.run(MAP, name="map", out=tmp_path / "results", progress=False)
+    page = results.report(tmp_path / "reports")
+    squares = pl.read_csv(page.parent / "figures" / "map.csv")
+    assert squares.height == 63
+    assert squares["algorithm"].n_unique() > 2, squares["algorithm"].unique()
+    chosen = squares.filter(pl.col("rounds") > 1).sample(10, seed=5).to_dicts()
+    for number, square in enumerate(chosen):
+        mean, error = errors(square, tmp_path / f"runs-{number}")
+        square_of_target = square["target"] ** 2
+        last, before = square["rounds"], square["rounds"] - 1
+        assert mean[last] <= square_of_target + 4 * error[last], square
+        assert mean[before] >= square_of_target - 4 * error[before], square

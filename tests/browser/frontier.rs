@@ -71,7 +71,8 @@ fn a_map_is_looked_up() {
     let row = |noise: &str, zeta: &str| {
         let rows = page.bench.rows("reports/x/frontier/figures/noise.csv");
         let is_it = |row: &&std::collections::HashMap<String, String>| {
-            row["noise"] == noise && row["gradient_heterogeneity"] == zeta
+            let is = |column: &str, text: &str| row[column].parse::<f64>() == text.parse::<f64>();
+            is("noise", noise) && is("gradient_heterogeneity", zeta)
         };
         let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("{noise} {zeta}: {rows:?}"));
         (row["local_steps"].clone(), row["rounds"].clone())

@@ -2,13 +2,14 @@
 
 use super::frontiers::exact;
 use super::judge::{EstimateScale, Judge, Parts, Tested};
-use super::keys::ClaimOf;
+use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
 use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
 use crate::stats::verdict::widened;
 use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::phase::{PhaseAxis, PhaseNumber};
 use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,6 +36,10 @@ pub struct PhaseLessKeys {
     #[serde(default = "tie")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 1.2)]
     pub factor: f64,
+    /// The share of the squares of the region on which it must hold, above 0 and at most 1.
+    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0), example = 0.9)]
+    pub share: f64,
 }
 
 fn tie() -> f64 {
@@ -45,6 +50,8 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         let manifest = table.manifest();
         table.above("factor", claim.factor, 0.0);
+        table.above("share", claim.share, 0.0);
+        table.require(claim.share <= 1.0, "share", "`share` must be at most 1");
         for (key, range) in [("x", claim.x), ("y", claim.y)] {
             let holds = range.is_none_or(|[low, high]| low <= high);
             table.require(holds, key, format!("`{key}` must be two numbers, the smaller first"));
@@ -69,39 +76,23 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
         &self.common
     }
 
-    /// Tests the square where the claim is farthest from holding.
+    /// Tests the worst of the share of the squares for which it must hold.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
-        let phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
-        let phase = phases.into_iter().find(|one| one.phase.id == self.phase);
-        let mut formula = String::new();
-        if let Some(phase) = phase {
-            let squares: Vec<_> =
-                phase.squares.iter().filter(|s| self.is_meant(phase, s)).collect();
-            let place = |square: &ComputedSquare| {
-                let [x, y] = [phase.phase.x.over, phase.phase.y.over];
-                let text = |of| readable(square.numbers.get(of), 3);
-                format!("{} = {}, {} = {}", x.symbol(), text(x), y.symbol(), text(y))
-            };
-            let found = squares.iter().filter_map(|s| Some((self.ratio(s)?, *s)));
-            match found.max_by(|a, b| a.0.total_cmp(&b.0)) {
-                None => parts.untested.push("the map has no squares there".into()),
-                Some((ratio, square)) if ratio.is_finite() => {
-                    let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
-                    let name = format!(
-                        "the worst of {} squares, {}",
-                        thousands(squares.len()),
-                        place(square)
-                    );
-                    parts.tested.push((name, exact(libm::log(ratio), region)));
-                }
-                Some((_, square)) => {
-                    let label = self.algorithm.label();
-                    parts.untested.push(format!("{}: {label} does not reach ε", place(square)));
-                }
+        let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
+        let phase = phases.find(|one| one.phase.id == self.phase);
+        match phase.and_then(|phase| Some((phase, self.worst(phase)?))) {
+            None => parts.untested.push("the map has no squares there".into()),
+            Some((_, (place, ratio))) if ratio.is_finite() => {
+                let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
+                parts.tested.push((place, exact(libm::log(ratio), region)));
             }
-            formula = self.formula(phase);
+            Some((_, (place, _))) => {
+                let label = self.algorithm.label();
+                parts.untested.push(format!("{place}: {label} does not reach ε"));
+            }
         }
+        let formula = phase.map_or_else(String::new, |phase| self.formula(phase));
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }
 
@@ -136,8 +127,27 @@ impl PhaseLessKeys {
         Some(own / others.min_by(f64::total_cmp)?)
     }
 
+    /// The worst of the share of the squares for which it must hold, with its place.
+    fn worst(&self, phase: &ComputedPhase<'_>) -> Option<(String, f64)> {
+        let squares = phase.squares.iter().filter(|square| self.is_meant(phase, square));
+        let mut found: Vec<_> = squares.filter_map(|s| Some((self.ratio(s)?, s))).collect();
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let count = libm::ceil(self.share * found.len() as f64) as usize;
+        let (ratio, square) = *found.get(count.checked_sub(1)?)?;
+        let [x, y] = [phase.phase.x.over, phase.phase.y.over];
+        let text =
+            |of: PhaseNumber| format!("{} = {}", of.symbol(), readable(square.numbers.get(of), 3));
+        let of_all = match self.share {
+            1.0 => format!("the worst of {}", thousands(count)),
+            _ => {
+                format!("the worst of the best {} of {}", thousands(count), thousands(found.len()))
+            }
+        };
+        Some((format!("{of_all} squares, {}, {}", text(x), text(y)), ratio))
+    }
+
     fn formula(&self, phase: &ComputedPhase<'_>) -> String {
-        let range = |axis: exactfed_runner::manifest::phase::PhaseAxis, range: Option<[f64; 2]>| {
+        let range = |axis: PhaseAxis, range: Option<[f64; 2]>| {
             let text = |[low, high]: [f64; 2]| {
                 format!(
                     " for {} from {} to {}",

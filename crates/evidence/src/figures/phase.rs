@@ -165,7 +165,7 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
 /// Six digits of a number; nothing of no number.
 fn digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
-    if x.is_finite() { format!("{rounded}") } else { String::new() }
+    if x.is_finite() { format!("{rounded:?}") } else { String::new() }
 }
 
 /// A boundary in units of squares, where it crosses the map.

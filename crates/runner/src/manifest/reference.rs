@@ -97,6 +97,12 @@ fn properties(table: &Value) -> impl Iterator<Item = (&String, &Value)> {
     table.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
+/// The choices of an enumeration, and the names among what else a value may be.
+fn choices<'a>(value: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let names = entries(value, "anyOf").filter(|one| one.get("const").is_some());
+    entries(value, "oneOf").chain(names)
+}
+
 /// The entries of an array in a schema.
 fn entries<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
@@ -147,7 +153,7 @@ impl<'a> ReferencePage<'a> {
 
     fn is_listed_once(&self, name: &str) -> bool {
         let definition = &self.schema["$defs"][name];
-        let choices = entries(definition, "oneOf").count() + properties(definition).count();
+        let choices = choices(definition).count() + properties(definition).count();
         self.uses.get(name).is_some_and(|uses| *uses > 1) && choices >= MANY_NAMES
     }
 
@@ -200,7 +206,7 @@ impl<'a> ReferencePage<'a> {
 
     /// Rows for all keys of a table, or for the choices of an enumeration.
     fn keys(&mut self, value: &'a Value, prefix: &str, without: &[&str]) {
-        entries(value, "oneOf").for_each(|choice| self.choice(choice, prefix));
+        choices(value).for_each(|choice| self.choice(choice, prefix));
         for (key, property) in properties(value) {
             if without.contains(&key.as_str()) {
                 continue;
@@ -315,7 +321,7 @@ impl<'a> ReferencePage<'a> {
             let parts = parts.map(|(key, value)| format!("{key} = {}", self.example(value, "")));
             return format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "));
         }
-        if let Some(name) = entries(target, "oneOf").find_map(|choice| choice.get("const")) {
+        if let Some(name) = choices(target).find_map(|choice| choice.get("const")) {
             return toml(name);
         }
         match target.get("type").and_then(Value::as_str) {

@@ -198,7 +198,7 @@ impl JsonSchema for FrontierAlgorithm {
             },
             "description": "The same with the values of its keys that are tried, such as `{ fedavgm = { momentum = [0.5, 0.9] } }`.",
         }));
-        json_schema!({ "description": "An algorithm of a frontier.", "anyOf": any })
+        json_schema!({ "description": "An algorithm of a frontier: one of these names, the kind of an algorithm that is defined in Python or Rust, or such a kind with the values of its keys that are tried, as in `{ fedavgm = { momentum = [0.5, 0.9] } }`.", "anyOf": any })
     }
 }
 

@@ -6,7 +6,7 @@ use super::kept::{from_columns, to_columns};
 use super::{FrontierCost, RankedCosts};
 use crate::results::{Cacheable, Cached, Columns, Results};
 use exactfed_core::theory::frontier::{
-    FrontierAlgorithm, Reached, Search, StepSizes, Worked, search,
+    FrontierAlgorithm, MethodRun, Reached, Search, StepSizes, Worked, search,
 };
 use exactfed_runner::manifest::frontier::FrontierObjective;
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
@@ -104,6 +104,22 @@ fn ranked(
     RankedCosts::new(best, TIE)
 }
 
+/// The same rounds as those of other algorithms, of which they are a special case: SGD takes one local step or a
+/// batch of one, and FedAvg a server step of 1.
+fn in_others(one: &Reached) -> Vec<Reached> {
+    use FrontierAlgorithm::{Fedavg, FedavgServerStep, MinibatchSgd, Sgd};
+    let others: &[FrontierAlgorithm] = match one.run.method {
+        Sgd => &[MinibatchSgd, Fedavg, FedavgServerStep],
+        Fedavg => &[FedavgServerStep],
+        _ => &[],
+    };
+    let of = |method: &FrontierAlgorithm| {
+        let choice = method.server_steps().iter().position(|step| *step == 1.0).unwrap_or(0);
+        Reached { run: MethodRun { method: *method, choice, ..one.run }, ..*one }
+    };
+    others.iter().map(of).collect()
+}
+
 /// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
 /// sizes around its best.
 fn nearer(of: &Search, best: &Reached) -> Search {
@@ -137,6 +153,7 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
                 });
             };
             let mut found = search(&*instance, &problem.search, &|_| ()).ok()?;
+            found.extend(found.clone().iter().flat_map(in_others));
             keep_best(&mut found);
             for one in found.clone() {
                 let nearer = nearer(&problem.search, &one);
@@ -144,6 +161,7 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
                     found.extend(search(&*instance, &nearer, &|_| ()).ok()?);
                 }
             }
+            found.extend(found.clone().iter().flat_map(in_others));
             keep_best(&mut found);
             Some(found)
         });

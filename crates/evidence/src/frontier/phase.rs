@@ -55,29 +55,36 @@ impl<'a> ComputedPhase<'a> {
             results.cache(&Cached::Frontier(prepared.key()), &columns(prepared, &found));
             found
         });
-        let dimension = prepared.dimension;
-        let largest = prepared.search.local_steps.last().copied();
-        let range = prepared.search.step_sizes;
-        let square = |square: &PhaseSquare| {
-            let problem = &prepared.problems[square.problem];
-            let ranked = ranked(square, problem, &found[square.problem], dimension);
-            let is_edge = |(algorithm, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
-                let has_steps = *algorithm != FrontierAlgorithm::Sgd;
-                let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
-                is_far || (has_steps && Some(cost.local_steps) == largest)
-            };
-            let is_at_edge = ranked.all.first().is_some_and(is_edge);
-            let PhaseSquare { at, numbers, .. } = square.clone();
-            ComputedSquare { at, numbers, ranked, is_at_edge }
-        };
+        let square =
+            |square: &PhaseSquare| ComputedSquare::new(prepared, square, &found[square.problem]);
         Self {
             phase: prepared.phase,
             algorithms: &prepared.frontier.algorithms,
             numbers: prepared.numbers.clone(),
-            dimension,
+            dimension: prepared.dimension,
             problems: prepared.problems.len(),
             squares: prepared.squares.iter().map(square).collect(),
         }
+    }
+}
+
+impl ComputedSquare {
+    /// A square by itself.
+    pub fn solved(prepared: &PreparedPhase<'_>, square: &PhaseSquare) -> Self {
+        Self::new(prepared, square, &solve(prepared, square.problem))
+    }
+
+    fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
+        let search = &prepared.search;
+        let ranked = ranked(square, &prepared.problems[square.problem], found, prepared.dimension);
+        let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
+        let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
+            let has_steps = *algorithm != FrontierAlgorithm::Sgd;
+            let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
+            is_far || (has_steps && Some(cost.local_steps) == largest)
+        });
+        let PhaseSquare { at, numbers, .. } = square.clone();
+        Self { at, numbers, ranked, is_at_edge }
     }
 }
 
@@ -133,42 +140,44 @@ fn nearer(of: &Search, best: &Reached) -> Search {
     Search { methods: vec![best.run.method], local_steps, step_sizes, ..of.clone() }
 }
 
-/// What is kept of each problem: what is least at the price of a square.
-fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
-    let dimension = prepared.dimension;
-    let algorithms = &prepared.frontier.algorithms;
-    let of = |(place, problem): (usize, &PhaseProblem)| {
-        let found = prepared.build(problem).and_then(|instance| {
-            let squares = prepared.squares.iter().filter(|square| square.problem == place);
-            let squares: Vec<&PhaseSquare> = squares.collect();
-            let keep_best = |found: &mut Vec<Reached>| {
-                found.retain(|one| one.held && algorithms.contains(&one.run.method));
-                let ranked = squares.iter().map(|one| ranked(one, problem, found, dimension).all);
-                let best: Vec<_> = ranked.flatten().collect();
-                found.retain(|one| {
-                    let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
-                        *method == one.run.method && cost.local_steps == one.run.local_steps
-                    };
-                    best.iter().any(is_it)
-                });
+/// What is least on a problem at the price of each of its squares.
+fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
+    let problem = &prepared.problems[place];
+    let squares = prepared.squares.iter().filter(|square| square.problem == place);
+    let squares: Vec<&PhaseSquare> = squares.collect();
+    let keep_best = |found: &mut Vec<Reached>| {
+        found.extend(found.clone().iter().flat_map(in_others));
+        found.retain(|one| one.held && prepared.frontier.algorithms.contains(&one.run.method));
+        let ranked = squares.iter().map(|one| ranked(one, problem, found, prepared.dimension).all);
+        let best: Vec<_> = ranked.flatten().collect();
+        found.retain(|one| {
+            let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
+                *method == one.run.method && cost.local_steps == one.run.local_steps
             };
-            let mut found = search(&*instance, &problem.search, &|_| ()).ok()?;
-            found.extend(found.clone().iter().flat_map(in_others));
-            keep_best(&mut found);
-            for one in found.clone() {
-                let nearer = nearer(&problem.search, &one);
-                if !nearer.local_steps.is_empty() {
-                    found.extend(search(&*instance, &nearer, &|_| ()).ok()?);
-                }
-            }
-            found.extend(found.clone().iter().flat_map(in_others));
-            keep_best(&mut found);
-            Some(found)
+            best.iter().any(is_it)
         });
-        worked(1.0 / prepared.problems.len() as f64);
-        found.unwrap_or_default()
     };
-    prepared.problems.par_iter().enumerate().map(of).collect()
+    let Some(instance) = prepared.build(problem) else { return Vec::new() };
+    let searched =
+        |search_for: &Search| search(&*instance, search_for, &|_| ()).unwrap_or_default();
+    let mut found = searched(&problem.search);
+    keep_best(&mut found);
+    let nearer = found.iter().map(|one| nearer(&problem.search, one));
+    let more = nearer.filter(|near| !near.local_steps.is_empty()).flat_map(|near| searched(&near));
+    let more: Vec<Reached> = more.collect();
+    found.extend(more);
+    keep_best(&mut found);
+    found
+}
+
+/// What is kept of each problem.
+fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>> {
+    let of = |place: usize| {
+        let found = solve(prepared, place);
+        worked(1.0 / prepared.problems.len() as f64);
+        found
+    };
+    (0..prepared.problems.len()).into_par_iter().map(of).collect()
 }
 
 /// What is kept, as columns for the cache.

@@ -111,11 +111,11 @@ fn forged_frontiers_are_found() {
     output.prints("1 cache of theory computed again: 0 different");
     bench.run(&["verify", "--sample", "0"]).expect(0);
     let cache = cached(&bench, "results/.frontiers", |_| true);
-    // The columns stand in the order of their names: clients, edge, local-steps, method, rounds,
-    // step-size, target.
+    // The columns stand in the order of their names: choice, clients, edge, held, local-steps, method,
+    // rounds, step-size, target.
     forge(&cache, None, |numbers| {
-        let rows = numbers.len() / 7;
-        numbers[4 * rows..5 * rows].iter_mut().for_each(|rounds| *rounds *= 2.0);
+        let rows = numbers.len() / 9;
+        numbers[6 * rows..7 * rows].iter_mut().for_each(|rounds| *rounds *= 2.0);
     });
     assert_ne!(page(&bench), first);
     found(&bench, &cache, &first);

@@ -102,6 +102,8 @@ class DenseMap {
     chart.before(form);
     chart.append(this.tip);
     chart.classList.add("maps", "dense");
+    // It scrolls where the page is narrow.
+    Object.entries({ tabindex: 0, role: "region", "aria-label": `Map: ${figure.title}` }).forEach(([name, value]) => chart.setAttribute(name, value));
     chart.dataset.by = "script";
     for (const name of ["pointermove", "pointerdown"]) chart.addEventListener(name, event => this.tell(event));
     chart.addEventListener("pointerleave", event => event.pointerType === "touch" || (this.tip.hidden = true));

@@ -7,6 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// An example for the documentation.
+const EXAMPLE_POINT: [f64; 2] = [1.0, 0.1];
+
 /// A map: which algorithm costs least, over two numbers without a unit that describe a problem. Algorithms, step
 /// sizes, local steps and the start are those of a frontier, and what is not on an axis is as there: its problem, its
 /// fewest clients, its smallest target, its middle price. The problem must be a quadratic of two clients, that is of
@@ -57,7 +60,7 @@ pub struct PhaseBoundary {
     #[schemars(example = -1.0)]
     pub power: f64,
     /// A point of it, x and y.
-    #[schemars(example = [1.0, 0.1])]
+    #[schemars(example = EXAMPLE_POINT)]
     pub through: [f64; 2],
 }
 

@@ -46,6 +46,8 @@ fn small_maps_have_all_squares() {
     }
     let page = bench.read("reports/m/report.md");
     assert!(page.contains("Line: a line.") && page.contains("for 15 problems"), "{page}");
+    let verified = bench.run(&["verify", "--all"]).expect(0);
+    verified.prints("3 caches of theory computed again: 0 different");
     std::fs::remove_dir_all(bench.path("reports")).unwrap();
     bench.report();
     assert_eq!(read(), before, "from the cache");

@@ -7,6 +7,7 @@
 //! on the target, so that no least cost is larger for a larger target.
 
 pub mod columns;
+mod flag;
 mod kept;
 pub mod phase;
 mod ranking;
@@ -22,6 +23,7 @@ use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
+pub use flag::FrontierFlag;
 use kept::{from_columns, to_columns};
 use phase::ComputedPhase;
 pub use ranking::RankedCosts;
@@ -120,59 +122,6 @@ pub struct FrontierCost {
     pub bytes: f64,
     /// The end of the range of step sizes at which γ lies.
     pub edge: Option<RangeEnd>,
-}
-
-/// What a reader must know of a point of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrontierFlag {
-    /// No step size and number of local steps that were tried reach the target.
-    Infeasible,
-    /// The target is reached, but with more oracle calls than the budget has.
-    OverBudget,
-    /// More oracle calls than the budget has would save communications.
-    Budget,
-    /// The number of local steps is the largest that was tried.
-    LocalSteps,
-    /// The step size is the smallest that was tried.
-    StepSizeFrom,
-    /// The step size is the largest that was tried.
-    StepSizeTo,
-    /// The server step is the largest that was tried.
-    ServerStep,
-}
-
-impl FrontierFlag {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Infeasible => "infeasible",
-            Self::OverBudget => "over-budget",
-            Self::Budget => "budget",
-            Self::LocalSteps => "local-steps-edge",
-            Self::StepSizeFrom => "step-size-lower-edge",
-            Self::StepSizeTo => "step-size-upper-edge",
-            Self::ServerStep => "server-step-edge",
-        }
-    }
-
-    /// What it means, in a few words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Infeasible => "not reached",
-            Self::OverBudget => "reached only above the budget",
-            Self::Budget => "the budget binds",
-            Self::LocalSteps => "H or batch is the largest tried",
-            Self::StepSizeFrom => "γ is the smallest tried",
-            Self::StepSizeTo => "γ is the largest tried",
-            Self::ServerStep => "the server step is the largest tried",
-        }
-    }
-
-    /// Whether a wider range of γ or H could give a smaller number. Among large server steps it does not: FedAvg goes
-    /// over into mini-batch SGD.
-    pub fn is_edge(self) -> bool {
-        matches!(self, Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo)
-    }
 }
 
 /// A point of a frontier.

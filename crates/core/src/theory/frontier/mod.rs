@@ -402,4 +402,6 @@ pub fn rounds_to(
 }
 
 #[cfg(test)]
+mod momentum_tests;
+#[cfg(test)]
 mod tests;

@@ -29,6 +29,11 @@ impl Matrix {
         &self.data
     }
 
+    /// The entries, row by row.
+    pub fn into_entries(self) -> Vec<f64> {
+        self.data
+    }
+
     /// The matrix with these entries, row by row.
     ///
     /// # Panics
@@ -65,6 +70,11 @@ impl Matrix {
     /// Row i.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..][..self.cols]
+    }
+
+    /// Row i, to be changed.
+    pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.data[i * self.cols..][..self.cols]
     }
 
     /// The transpose.
@@ -156,20 +166,37 @@ impl Matrix {
 
     /// self · other, each entry summed from the first index to the last.
     pub fn times(&self, other: &Self) -> Self {
-        assert_eq!(self.cols, other.rows);
+        let mut out = Self::zeros(self.rows, other.cols);
+        self.times_into(other, &mut out);
+        out
+    }
+
+    /// The same into a matrix of its size.
+    ///
+    /// # Panics
+    /// If sizes do not agree.
+    pub fn times_into(&self, other: &Self, out: &mut Self) {
+        assert_eq!((self.cols, out.rows, out.cols), (other.rows, self.rows, other.cols));
         /// Beyond, the transpose costs less than it saves.
         const MOST_SMALL: usize = 32;
-        let mut out = Self::zeros(self.rows, other.cols);
+        /// Beyond, whole rows are added to each other.
+        const MOST_NARROW: usize = 64;
+        out.data.fill(0.0);
         if self.rows.min(self.cols).min(other.cols) > MOST_SMALL {
             let left = self.transpose();
             out.add_outer_products(
                 Rows::new(&left.data, left.cols, left.cols),
                 Rows::new(&other.data, other.cols, other.cols),
             );
+        } else if other.cols > MOST_NARROW {
+            for i in 0..self.rows {
+                let (row, to) = (self.row(i), &mut out.data[i * other.cols..][..other.cols]);
+                let pairs = row.iter().zip(other.data.chunks_exact(other.cols));
+                pairs.filter(|(x, _)| **x != 0.0).for_each(|(x, from)| axpy(*x, from, to));
+            }
         } else {
             out.columns::<8>(self, other, 0);
         }
-        out
     }
 
     /// self · otherᵀ, summed as [`times`](Self::times) does.

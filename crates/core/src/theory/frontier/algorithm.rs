@@ -294,6 +294,11 @@ impl FrontierAlgorithm {
         }
     }
 
+    /// Whether its clients keep control variates.
+    pub(super) fn is_corrected(self) -> bool {
+        matches!(self, Self::Scaffold | Self::ScaffoldRr | Self::Scaffnew)
+    }
+
     /// What is known of it, if it is defined outside of this crate.
     pub fn own(self) -> Option<OwnAlgorithm> {
         if let Self::Own(own) = self { Some(own) } else { None }

@@ -5,14 +5,12 @@
 //! the error after the largest power is below the target, and the last cycle above it is found by
 //! lifting with the smaller powers, from the largest to the smallest.
 
-use super::StartError;
 use super::parts::{CurvePart, parts_of};
-use super::products::product;
-use super::round::{PairMap, RoundMoments};
 use crate::linalg::Matrix;
 use crate::theory::program::Squares;
-use faer::Mat;
+use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
+use faer::{Accum, Mat, MatRef, Par};
 
 /// Cycles that are computed one by one.
 const EXACT: usize = 64;
@@ -53,55 +51,17 @@ pub struct Crossing {
 }
 
 impl ErrorCurve {
-    /// The errors of N clients from this start, given as θ_0 − θ* if it is a point. Each pair of runs
-    /// is a part.
-    pub fn new(round: &RoundMoments, clients: u64, start: &StartError) -> Self {
-        let maps = round.with_clients(clients);
-        let pairs = super::local::run_pairs(round.means.weights.len());
-        let states = maps.iter().zip(pairs).map(|(part, (r, q))| {
-            let mut begins = [r, q].map(|run| round.means.begins[run].clone());
-            if let StartError::Point(x) = start {
-                begins.iter_mut().for_each(|begin| begin[..x.len()].copy_from_slice(x));
-            }
-            let mut state = Mat::zeros(part.map.nrows(), 1);
-            for (k, (i, j)) in part.blocks[0].0.entries().enumerate() {
-                state[(k, 0)] = begins[0][i] * begins[1][j];
-            }
-            if let StartError::Isotropic { mean_square } = start {
-                let each = mean_square / part.trace.len() as f64;
-                part.trace.iter().for_each(|&k| state[(k, 0)] += each);
-            }
-            state
-        });
-        let start: PartStates = states.collect();
-        let at_start = |(part, state): (&PairMap, &Mat<f64>)| {
-            part.weight * part.trace.iter().fold(0.0, |sum, &k| sum + state[(k, 0)])
-        };
-        let first = maps.iter().zip(&start).map(at_start).sum();
-        let parts = maps.into_iter().map(CurvePart::of_pair).collect();
-        Self { first: vec![first], parts, start, levels: Vec::new(), early: None }
-    }
-
     /// The errors of these rounds.
-    pub fn of_squares(squares: &Squares<'_>) -> Self {
-        let size = squares.start.len();
-        let mut map = Matrix::zeros(size, size);
-        let mut errors = vec![vec![0.0; size]; squares.rounds()];
-        let mut unit = vec![0.0; size];
-        for j in 0..size {
-            unit[j] = 1.0;
-            let (after, found) = squares.after(&unit);
-            unit[j] = 0.0;
-            after.iter().enumerate().for_each(|(i, x)| map[(i, j)] = *x);
-            errors.iter_mut().zip(found).for_each(|(errors, x)| errors[j] = x);
-        }
-        let diagonal = squares.squares();
+    pub fn new(squares: &Squares<'_>) -> Self {
+        let (diagonal, size) = squares.squares();
+        let (map, errors) = squares.after(&Matrix::identity(size));
+        let (numbers, first) = squares.start();
         let (mut parts, mut start) = (Vec::new(), Vec::new());
         for (places, own) in parts_of(&map, &errors) {
             let n = places.len();
-            let errors = errors.iter().map(|of| {
-                let own = places.iter().zip(&own).map(|(i, own)| if *own { of[*i] } else { 0.0 });
-                own.collect()
+            let errors = (0..errors.rows()).map(|phase| {
+                let of = |(i, own): (&usize, &bool)| if *own { errors[(phase, *i)] } else { 0.0 };
+                places.iter().zip(&own).map(of).collect()
             });
             parts.push(CurvePart {
                 map: Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]),
@@ -109,9 +69,9 @@ impl ErrorCurve {
                 squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
                 one: places.iter().position(|place| *place == 0).unwrap_or(0),
             });
-            start.push(Mat::from_fn(n, 1, |i, _| squares.start[places[i]]));
+            start.push(Mat::from_fn(n, 1, |i, _| numbers[places[i]]));
         }
-        Self { first: squares.first.clone(), parts, start, levels: Vec::new(), early: None }
+        Self { first, parts, start, levels: Vec::new(), early: None }
     }
 
     /// The rounds before the cycle, and those of a cycle.
@@ -388,4 +348,18 @@ impl ErrorTarget {
 /// The first column of the states, `count` times.
 fn repeated(states: &PartStates, count: usize) -> PartStates {
     states.iter().map(|s| Mat::from_fn(s.nrows(), count, |i, _| s[(i, 0)])).collect()
+}
+
+/// a b, on one thread: its bits do not depend on the number of threads. Entries whose products
+/// with each other could be subnormal numbers, which are slow, become 0.
+pub(super) fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    const LEAST: f64 = 1e-150;
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    for column in out.col_iter_mut() {
+        for x in column.iter_mut().filter(|x| x.abs() < LEAST) {
+            *x = 0.0;
+        }
+    }
+    out
 }

@@ -8,24 +8,21 @@
 mod algorithm;
 mod bounds;
 mod curve;
-mod local;
-mod means;
-mod own;
 mod parts;
-mod products;
 mod proof;
-mod round;
+mod rounds;
 mod search;
 
 pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
 pub use curve::MOST_PASSING;
 
-use crate::kernel::dot;
+use crate::kernel::squared_distance;
+use crate::linalg::Matrix;
 use crate::problem::{Facts, group_clients};
 use crate::program::Traced;
-use local::ClientType;
-use search::TypedProblem;
+use crate::theory::program::{KnownSteps, Type};
+use rounds::TypedProblem;
 use std::fmt;
 use std::sync::Arc;
 
@@ -261,15 +258,18 @@ fn typed<'a>(
             return Err(Refusal::Size { method, moments });
         }
     }
-    let kind =
-        |(&first, &count): (&usize, &u64)| ClientType::new(facts, first, count as f64 / all as f64);
-    let types = first.iter().zip(&counts).map(kind).collect::<Option<Vec<_>>>();
-    let types = types.ok_or(Refusal::MomentsDoNotClose)?;
+    let types = first.iter().zip(&counts);
+    let types = types.map(|(&first, &count)| Type { first, count: count as f64 }).collect();
     let dimension = facts.dim();
+    let none = Matrix::zeros(dimension + 1, dimension + 1);
+    if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
+        return Err(Refusal::MomentsDoNotClose);
+    }
     if matches!(start, StartError::Point(x) if x.len() != dimension) {
         return Err(Refusal::Start { dimension });
     }
-    let problem = TypedProblem::new(facts, types, start.clone());
+    let (start, known) = (start.clone(), KnownSteps::default());
+    let problem = TypedProblem { facts, types, start, known };
     let size = problem.start_square();
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
@@ -284,9 +284,9 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 impl TypedProblem<'_> {
     /// E‖θ_0 − θ*‖².
     fn start_square(&self) -> f64 {
-        match &self.error {
+        match &self.start {
             StartError::Isotropic { mean_square } => *mean_square,
-            StartError::Point(x) => dot(x, x),
+            StartError::Point(x) => squared_distance(x, self.facts.optimum()),
         }
     }
 }
@@ -328,7 +328,7 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
             }
             let (local_steps, step_size) = (search.local_steps[0], search.step_sizes.from);
             let run = MethodRun { method, clients, local_steps, step_size, choice };
-            problem.of_own(&run, search.own(), |found| found.start.len())
+            problem.squares(&run, search.own(), &problem.known, |found| found.size())
         };
         if matches!(method, FrontierAlgorithm::Own(_)) {
             let unknown = |reason| Refusal::Unknown { method, reason };

@@ -74,7 +74,7 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
         let program = momentum(6, 3, steps, beta);
         program.check().unwrap();
         let found = Squares::new(&program, &problem, &start).unwrap();
-        let mut curve = ErrorCurve::of_squares(&found);
+        let mut curve = ErrorCurve::new(&found);
         let errors = curve.errors(3000);
         for square in squares {
             let wanted = errors.iter().rposition(|error| *error > square).map_or(0, |t| t + 1);

@@ -1,7 +1,5 @@
 //! The second moments of a curve in parts that depend on each other alone.
 
-use super::products::Products;
-use super::round::PairMap;
 use crate::linalg::Matrix;
 use faer::Mat;
 
@@ -17,59 +15,49 @@ pub struct CurvePart {
     pub one: usize,
 }
 
-impl CurvePart {
-    /// Those of a pair of runs.
-    pub fn of_pair(pair: PairMap) -> Self {
-        let PairMap { weight, map, trace, one, blocks } = pair;
-        let after = |j| trace.iter().fold(0.0, |sum, &k| sum + weight * map[(k, j)]);
-        let errors = vec![(0..map.ncols()).map(after).collect()];
-        let same = blocks.iter().filter(|(products, _)| products.same);
-        let diagonal =
-            |(p, at): &(Products, usize)| (0..p.n).map(|i| at + p.index(i, i)).collect::<Vec<_>>();
-        let squares = same.flat_map(diagonal).collect();
-        Self { map, errors, squares, one }
-    }
-}
-
 /// The numbers that errors depend on, in parts that depend on no number of another part but those
 /// that they share, and which of them are the part's own among those that errors are made of.
-pub fn parts_of(map: &Matrix, errors: &[Vec<f64>]) -> Vec<(Vec<usize>, Vec<bool>)> {
+pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
     let n = map.rows();
+    // Sets of places, 64 in a number. E 1·1 is the first.
+    let words = n.div_ceil(64);
+    let has = |set: &[u64], i: usize| set[i / 64] >> (i % 64) & 1 == 1;
     let reads = |i: usize| {
+        let mut set = vec![0_u64; words];
         let row = map.row(i).iter().enumerate();
-        row.filter(|(_, x)| **x != 0.0).map(|(j, _)| j).collect::<Vec<_>>()
+        row.filter(|(_, x)| **x != 0.0).for_each(|(j, _)| set[j / 64] |= 1 << (j % 64));
+        set
     };
-    let reads: Vec<Vec<usize>> = (0..n).map(reads).collect();
-    let mut closures: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
-    for i in (0..n).filter(|i| errors.iter().any(|of| of[*i] != 0.0)) {
-        // What the number depends on; E 1·1 is the first number.
-        let mut seen = vec![false; n];
-        (seen[0], seen[i]) = (true, true);
-        let mut open = vec![i];
-        while let Some(i) = open.pop() {
-            for &j in &reads[i] {
-                if !seen[j] {
-                    seen[j] = true;
-                    open.push(j);
-                }
-            }
+    let reads: Vec<Vec<u64>> = (0..n).map(reads).collect();
+    let mut closures: Vec<(Vec<u64>, Vec<usize>)> = Vec::new();
+    for i in (0..n).filter(|i| (0..errors.rows()).any(|phase| errors[(phase, *i)] != 0.0)) {
+        // What the number depends on.
+        let mut seen = vec![0_u64; words];
+        seen[0] |= 1;
+        seen[i / 64] |= 1 << (i % 64);
+        let mut done = vec![0_u64; words];
+        while let Some(word) = (0..words).find(|w| seen[*w] & !done[*w] != 0) {
+            let bit = (seen[word] & !done[word]).trailing_zeros() as usize;
+            done[word] |= 1 << bit;
+            seen.iter_mut().zip(&reads[64 * word + bit]).for_each(|(seen, reads)| *seen |= reads);
         }
         match closures.iter_mut().find(|(known, _)| *known == seen) {
             Some((_, own)) => own.push(i),
             None => closures.push((seen, vec![i])),
         }
     }
-    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(seen.iter().filter(|x| **x).count()));
-    let mut parts: Vec<(Vec<bool>, Vec<usize>)> = Vec::new();
+    let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
+    closures.sort_by_key(|(seen, _)| std::cmp::Reverse(size(seen)));
+    let mut parts: Vec<(Vec<u64>, Vec<usize>)> = Vec::new();
     for (seen, own) in closures {
-        let within = |known: &Vec<bool>| seen.iter().zip(known).all(|(a, b)| !a || *b);
+        let within = |known: &[u64]| seen.iter().zip(known).all(|(a, b)| a & !b == 0);
         match parts.iter_mut().find(|(known, _)| within(known)) {
             Some((_, all)) => all.extend(own),
             None => parts.push((seen, own)),
         }
     }
-    let of = |(seen, own): (Vec<bool>, Vec<usize>)| {
-        let places: Vec<usize> = (0..n).filter(|i| seen[*i]).collect();
+    let of = |(seen, own): (Vec<u64>, Vec<usize>)| {
+        let places: Vec<usize> = (0..n).filter(|i| has(&seen, *i)).collect();
         let is_own = places.iter().map(|i| own.contains(i)).collect();
         (places, is_own)
     };

@@ -1,9 +1,8 @@
 //! The proof that an error stays below its target.
 
 use super::curve::{
-    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, ROUNDING,
+    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, ROUNDING, product,
 };
-use super::products::product;
 use faer::{Mat, RowRef};
 
 /// The most cycles that are followed one by one to prove that an error stays below a target.

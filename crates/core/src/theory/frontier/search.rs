@@ -1,57 +1,20 @@
 //! The search for the best step sizes.
 //!
 //! Methods are searched in parallel, and of each the step sizes from the largest to the smallest:
-//! their local steps' powers are shared by all numbers of local steps and of clients, which are in
-//! parallel. A round's map is made only if the bounds allow a target to be reached in no more
+//! their local steps' powers are shared by all numbers of local steps, which are in parallel, and of
+//! clients. A round's map is made only if the bounds allow a target to be reached in no more
 //! rounds than with the best step size so far, so that step sizes wait for each other. No number
 //! depends on the number of threads, because each is computed by one of them.
 
-use super::bounds::{NoiselessError, StationaryBound};
+use super::bounds::{MARGIN, NoiselessError};
 use super::curve::{Crossing, ErrorCurve, MOST_PASSING};
-use super::local::{ClientType, LocalPowers, StepCount, run_pairs};
-use super::means::{MethodRuns, RoundMeans};
-use super::products::Products;
-use super::round::RoundMoments;
+use super::rounds::TypedProblem;
 use super::{
-    FrontierAlgorithm, MethodRun, OwnRounds, RangeEnd, Reached, Search, StartError, StepSizes,
-    Worked,
+    FrontierAlgorithm, MethodRun, OwnRounds, RangeEnd, Reached, Search, StepSizes, Worked,
 };
-use crate::kernel::difference;
-use crate::problem::Facts;
+use crate::theory::program::{KnownSteps, Squares};
 use rayon::prelude::*;
 use std::collections::HashMap;
-
-/// A problem with its clients in types.
-pub struct TypedProblem<'a> {
-    /// The problem.
-    pub facts: &'a dyn Facts,
-    /// The types.
-    pub types: Vec<ClientType>,
-    /// The start.
-    pub start: StartError,
-    /// The error of the start: θ_0 − θ* if it is a point.
-    pub error: StartError,
-}
-
-impl<'a> TypedProblem<'a> {
-    /// A problem of these types.
-    pub fn new(facts: &'a dyn Facts, types: Vec<ClientType>, start: StartError) -> Self {
-        let error = match &start {
-            StartError::Point(x) => StartError::Point(difference(x, facts.optimum())),
-            isotropic => isotropic.clone(),
-        };
-        Self { facts, types, start, error }
-    }
-}
-
-/// The rounds of one method with one step size, for any number of local steps.
-struct Rounds<'a> {
-    problem: &'a TypedProblem<'a>,
-    method: FrontierAlgorithm,
-    steps: Vec<f64>,
-    choice: usize,
-    powers: LocalPowers,
-}
 
 /// The best step sizes so far.
 #[derive(Clone, Copy)]
@@ -83,124 +46,72 @@ impl Best {
     }
 }
 
-impl FrontierAlgorithm {
-    fn corrected(self) -> bool {
-        matches!(self, Self::Scaffold | Self::ScaffoldRr | Self::Scaffnew)
-    }
-
-    /// The local steps of a round, and the oracle calls of each.
-    fn steps_and_batch(self, local_steps: u64) -> (StepCount, u64) {
-        match self {
-            Self::Sgd => (StepCount::Fixed(1), 1),
-            Self::MinibatchSgd => (StepCount::Fixed(1), local_steps),
-            Self::Scaffnew => (StepCount::Geometric(local_steps), 1),
-            _ => (StepCount::Fixed(local_steps), 1),
-        }
-    }
-}
-
-impl<'a> Rounds<'a> {
-    fn new(
-        problem: &'a TypedProblem<'a>,
-        method: FrontierAlgorithm,
-        (step_size, choice): (f64, usize),
-        most: u64,
-    ) -> Self {
-        let steps: Vec<f64> =
-            (1..=method.weights().len()).map(|run| run as f64 * step_size).collect();
-        let most = method.steps_and_batch(most).0;
-        let powers = LocalPowers::new(&problem.types, &steps, method.corrected(), most);
-        Self { problem, method, steps, choice, powers }
-    }
-
-    fn means(&self, local_steps: u64) -> RoundMeans {
-        let count = self.method.steps_and_batch(local_steps).0;
-        let lengths: Vec<f64> = self.steps.iter().map(|step| step * count.mean() as f64).collect();
-        let (weights, corrected) = (self.method.weights(), self.method.corrected());
-        let server_step = self.method.server_steps()[self.choice];
-        let runs = MethodRuns { weights, lengths: &lengths, corrected, server_step };
-        RoundMeans::new(&self.problem.types, self.powers.ends(count), &runs)
-    }
-
-    fn moments(&self, means: RoundMeans, local_steps: u64) -> RoundMoments {
-        let (count, batch) = self.method.steps_and_batch(local_steps);
-        let mut noise = self.powers.noise(count, &means.ends);
-        if !self.method.shares_draws() {
-            // Runs on draws of their own differ by independent noise.
-            for own in &mut noise.own {
-                let pairs = own.iter_mut().zip(run_pairs(self.steps.len()));
-                pairs.filter(|(_, (r, q))| r != q).for_each(|(noise, _)| noise.fill(0.0));
-            }
-        }
-        RoundMoments::new(means, &noise, batch)
-    }
-
-    /// Improves the best step sizes of a number of local steps, by number of clients and target.
-    fn improve(&self, search: &Search, local_steps: u64, best: &mut [Vec<Bests>]) {
-        let means = self.means(local_steps);
-        let mut noiseless = NoiselessError::new(&means, &self.problem.error);
-        let square = |k: usize| search.targets[k] * search.targets[k];
-        // The targets that may be held, and those that may be passed, in no more rounds.
-        let mut open_of = |best: &Vec<Bests>| -> [Vec<usize>; 2] {
-            let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
+/// Improves the best settings of a number of local steps, by number of clients and target, with one
+/// step size and choice of further settings.
+fn improve(
+    problem: &TypedProblem<'_>,
+    search: &Search,
+    (run, known): (MethodRun, &KnownSteps),
+    best: &mut [Vec<Bests>],
+) {
+    let square = |k: usize| search.targets[k] * search.targets[k];
+    let with = |crossing| Best { step_size: run.step_size, choice: run.choice, crossing };
+    let improve = |squares: &mut Squares<'_>| {
+        // Rounds without noise are the same for all numbers of clients.
+        let mut noiseless = NoiselessError::new(squares);
+        for ((n, &clients), best) in search.clients.iter().enumerate().zip(best) {
+            // The targets that may be held in no more rounds, and those that may be passed in no more and
+            // in fewer than it takes to hold them.
             let held = (0..best.len()).filter(|&k| {
                 best[k].held.is_none_or(|b| noiseless.allows(b.crossing.rounds, square(k)))
             });
-            let held = held.collect();
-            let passing = (0..best.len())
-                .filter(|&k| noiseless.may_pass(rounds(best[k].passing, MOST_PASSING), square(k)));
-            [held, passing.collect()]
-        };
-        let open: Vec<[Vec<usize>; 2]> = best.iter().map(&mut open_of).collect();
-        if open.iter().flatten().all(Vec::is_empty) {
-            return;
-        }
-        let round = self.moments(means, local_steps);
-        let stationary = StationaryBound::new(&round);
-        let of_clients = |((&clients, best), [mut held, passing]): (
-            (&u64, &mut Vec<Bests>),
-            [Vec<usize>; 2],
-        )| {
-            held.retain(|&k| stationary.allows(clients, square(k)));
+            let mut held: Vec<usize> = held.collect();
+            let passing = (0..best.len()).filter(|&k| {
+                let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
+                let fewer = rounds(best[k].held, MOST_PASSING + 1).checked_sub(1);
+                let most = fewer.map(|fewer| fewer.min(rounds(best[k].passing, MOST_PASSING)));
+                most.is_some_and(|most| noiseless.may_pass(most, square(k)))
+            });
+            let passing: Vec<usize> = passing.collect();
             if held.is_empty() && passing.is_empty() {
-                return;
+                continue;
             }
-            let mut curve = ErrorCurve::new(&round, clients, &self.problem.error);
-            let (step_size, choice) = (self.steps[0], self.choice);
-            let found = |crossing| Best { step_size, choice, crossing };
+            if n > 0 {
+                squares.set_counts(problem.counts(clients));
+            }
+            if !held.is_empty() {
+                let least = squares.least_stationary().unwrap_or(f64::INFINITY);
+                held.retain(|&k| least <= square(k) * (1.0 + MARGIN));
+            }
+            if held.is_empty() && passing.is_empty() {
+                continue;
+            }
+            let mut curve = ErrorCurve::new(squares);
             for k in passing {
-                let passage = curve.first_passage(square(k)).map(found);
+                let passage = curve.first_passage(square(k)).map(with);
                 passage.into_iter().for_each(|passage| passage.replace(&mut best[k].passing));
             }
-            let squares: Vec<f64> = held.iter().map(|&k| square(k)).collect();
-            for (k, crossing) in held.into_iter().zip(curve.crossings(&squares)) {
-                let crossing = crossing.map(found);
+            let crossings = held_crossings(&mut curve, run.method, held.iter().map(|&k| square(k)));
+            for (k, crossing) in held.into_iter().zip(crossings) {
+                let crossing = crossing.map(with);
                 crossing.into_iter().for_each(|crossing| crossing.replace(&mut best[k].held));
             }
-        };
-        search.clients.par_iter().zip(best).zip(open).for_each(of_clients);
-    }
+        }
+    };
+    // Without exact moments there is nothing to improve.
+    let _ = problem.squares(&run, search.own(), known, improve);
 }
 
-/// Improves the best settings of an algorithm that is defined outside of this crate.
-fn improve_own(
-    problem: &TypedProblem<'_>,
-    search: &Search,
-    (method, step_size, local_steps): (FrontierAlgorithm, f64, u64),
-    best: &mut [Vec<Bests>],
-) {
-    let squares: Vec<f64> = search.targets.iter().map(|target| target * target).collect();
-    for (&clients, best) in search.clients.iter().zip(best) {
-        for choice in 0..method.choices() {
-            let run = MethodRun { method, clients, local_steps, step_size, choice };
-            let found = problem.own_crossings(&run, search, &squares);
-            for (best, [held, passing]) in best.iter_mut().zip(found) {
-                let with = |crossing| Best { step_size, choice, crossing };
-                held.map(with).into_iter().for_each(|held| held.replace(&mut best.held));
-                let passing = passing.map(with);
-                passing.into_iter().for_each(|passing| passing.replace(&mut best.passing));
-            }
-        }
+/// Where an error comes below these squares and stays. That of an algorithm that is defined outside
+/// of this crate may oscillate, and is followed until it provably stays.
+fn held_crossings(
+    curve: &mut ErrorCurve,
+    method: FrontierAlgorithm,
+    squares: impl Iterator<Item = f64>,
+) -> Vec<Option<Crossing>> {
+    match method {
+        FrontierAlgorithm::Own(_) => squares.map(|square| curve.proven(square)).collect(),
+        _ => curve.crossings(&squares.collect::<Vec<_>>()),
     }
 }
 
@@ -218,14 +129,6 @@ impl StepSizes {
     }
 }
 
-/// The most moments of a pair of runs of a method in `d` dimensions.
-pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
-    let same = method.weights().len() == 1;
-    let u = Products { n: if method.corrected() { types * d + 1 } else { d + 1 }, same };
-    let deviations = if method.corrected() { types } else { 0 };
-    u.len() + deviations * Products { n: d, same }.len()
-}
-
 /// The errors of a method with all its settings.
 ///
 /// # Errors
@@ -235,13 +138,7 @@ pub fn curve(
     run: &MethodRun,
     own: Option<&dyn OwnRounds>,
 ) -> Result<ErrorCurve, String> {
-    if run.method.own().is_some() {
-        return problem.of_own(run, own, ErrorCurve::of_squares);
-    }
-    let steps = (run.step_size, run.choice);
-    let rounds = Rounds::new(problem, run.method, steps, run.local_steps);
-    let round = rounds.moments(rounds.means(run.local_steps), run.local_steps);
-    Ok(ErrorCurve::new(&round, run.clients, &problem.error))
+    problem.squares(run, own, &problem.known.afresh(), |squares| ErrorCurve::new(squares))
 }
 
 /// The best step sizes of all combinations, in the order of the methods.
@@ -261,11 +158,20 @@ const ON_GRID: f64 = 0.3;
 /// local steps the size of its maps, whose products take more than that where they are large, and
 /// less where they are small.
 fn cost(problem: &TypedProblem<'_>, search: &Search, method: FrontierAlgorithm) -> f64 {
-    let types = &problem.types;
-    let size = moments(method, types[0].field.len(), types.len()) as f64;
-    let pairs = run_pairs(method.weights().len()).count() as f64;
+    let size = moments(method, problem.facts.dim(), problem.types.len()) as f64;
+    let runs = method.weights().len();
     let local_steps = if method == FrontierAlgorithm::Sgd { 1 } else { search.local_steps.len() };
-    size * size * pairs * (local_steps * method.choices()) as f64
+    size * size * (runs * (runs + 1) / 2 * local_steps * method.choices()) as f64
+}
+
+/// The most moments of a pair of runs of a method in `d` dimensions.
+pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
+    let is_same = method.weights().len() == 1;
+    let products = |n: usize| if is_same { n * (n + 1) / 2 } else { n * n };
+    match method.is_corrected() {
+        true => products(types * d + 1) + types * products(d),
+        false => products(d + 1),
+    }
 }
 
 fn of_method(
@@ -279,21 +185,17 @@ fn of_method(
         if method == FrontierAlgorithm::Sgd { &one } else { &search.local_steps };
     let none = vec![vec![Bests::default(); search.targets.len()]; search.clients.len()];
     let mut best = vec![none; local_steps.len()];
-    let most = local_steps.iter().copied().max().unwrap_or(1);
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
         let step_size = search.step_sizes.nth(i);
-        let pairs = best.par_iter_mut().zip(local_steps);
-        if method.own().is_some() {
-            pairs.for_each(|(best, &h)| improve_own(problem, search, (method, step_size, h), best));
-        } else {
-            let mut rounds = Rounds::new(problem, method, (step_size, 0), most);
+        let known = problem.known.afresh();
+        best.par_iter_mut().zip(local_steps).for_each(|(best, &local_steps)| {
             for choice in 0..method.choices() {
-                rounds.choice = choice;
-                let pairs = best.par_iter_mut().zip(local_steps);
-                pairs.for_each(|(best, &h)| rounds.improve(search, h, best));
+                let clients = search.clients[0];
+                let run = MethodRun { method, clients, local_steps, step_size, choice };
+                improve(problem, search, (run, &known), best);
             }
-        }
+        });
         worked(on_grid / search.step_sizes.points as f64);
     }
     let mut goals = Vec::new();
@@ -427,11 +329,9 @@ impl Goal {
 
     /// Where the error comes below the target and stays, with the step sizes of another target.
     fn crossing(&self, problem: &TypedProblem<'_>, search: &Search, of: Best) -> Option<Crossing> {
-        let (run, squares) = (self.run(of), [self.target * self.target]);
-        if self.method.own().is_some() {
-            return problem.own_crossings(&run, search, &squares)[0][0];
-        }
-        curve(problem, &run, None).ok()?.crossings(&squares)[0]
+        let square = std::iter::once(self.target * self.target);
+        let mut curve = curve(problem, &self.run(of), search.own()).ok()?;
+        held_crossings(&mut curve, self.method, square)[0]
     }
 
     /// The same with another step size, if that is better than `best`.
@@ -442,25 +342,16 @@ impl Goal {
         step_size: f64,
         best: &Best,
     ) -> Option<Best> {
-        let choice = best.choice;
-        if self.method.own().is_some() {
-            let crossing = self.crossing(problem, search, Best { step_size, ..*best })?;
-            return Some(Best { step_size, choice, crossing }).filter(|b| b.improves(Some(best)));
-        }
-        let steps = (step_size, choice);
-        let rounds = Rounds::new(problem, self.method, steps, self.local_steps);
-        let means = rounds.means(self.local_steps);
+        let run = self.run(Best { step_size, ..*best });
         let square = self.target * self.target;
-        if !NoiselessError::new(&means, &problem.error).allows(best.crossing.rounds, square) {
-            return None;
-        }
-        let round = rounds.moments(means, self.local_steps);
-        if !StationaryBound::new(&round).allows(self.clients, square) {
-            return None;
-        }
-        let mut curve = ErrorCurve::new(&round, self.clients, &problem.error);
-        let found = Best { step_size, choice, crossing: curve.crossings(&[square])[0]? };
-        found.improves(Some(best)).then_some(found)
+        let found = problem.squares(&run, search.own(), &problem.known.afresh(), |squares| {
+            let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
+                && squares.least_stationary()? <= square * (1.0 + MARGIN);
+            let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
+            let crossing = held_crossings(&mut curve, self.method, std::iter::once(square))[0]?;
+            Some(Best { step_size, choice: best.choice, crossing })
+        });
+        found.ok()?.filter(|found| found.improves(Some(best)))
     }
 }
 

@@ -6,8 +6,7 @@ use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::{Environment, Noise, Td};
 use crate::sample;
-use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use crate::theory::moments::{AlgorithmModel, ExactMoments};
 use std::sync::Mutex;
 
 /// Clients of their own distributions, in two dimensions.
@@ -26,33 +25,7 @@ fn quadratic(clients: usize) -> Quadratic {
 
 /// The same method in the type of the exact moments.
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
-    let MethodRun { method, clients, local_steps, step_size, .. } = *run;
-    let server_step = run.server_step();
-    let correction = match method {
-        FrontierAlgorithm::Scaffold
-        | FrontierAlgorithm::ScaffoldRr
-        | FrontierAlgorithm::Scaffnew => Correction::Kept,
-        _ => Correction::None,
-    };
-    let (steps, batch) = match method {
-        FrontierAlgorithm::Sgd | FrontierAlgorithm::Scaffnew => (1, 1),
-        FrontierAlgorithm::MinibatchSgd => (1, local_steps),
-        _ => (local_steps, 1),
-    };
-    let runs = method.weights().iter().enumerate().map(|(r, &weight)| {
-        let step = (r + 1) as f64 * step_size;
-        let update = LocalUpdate { step, steps, batch, proximal: 0.0 };
-        RunModel { weight, update: Box::new(move |_| update), server_step, correction }
-    });
-    let coin = (method == FrontierAlgorithm::Scaffnew).then(|| 1.0 / local_steps as f64);
-    AlgorithmModel {
-        runs: runs.collect(),
-        cohort: clients as usize,
-        common: method.shares_draws(),
-        coin,
-        burn_in: None,
-        decay: None,
-    }
+    AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) }
 }
 
 /// A run of a method, with a server step other than 1 where it has several.

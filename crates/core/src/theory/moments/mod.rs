@@ -12,6 +12,7 @@ use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::linear::LocalUpdate;
 use rounds::BuiltIn;
+pub(super) use rounds::constant;
 
 /// The correction of the clients' fields, in the theory's own type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +203,7 @@ pub fn at_rounds_of_steps(
 }
 
 fn sizes(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> ProgramSizes {
-    ProgramSizes::new(&rounds::constant(facts, model), facts)
+    ProgramSizes::new(&constant((facts.clients(), facts.dim()), model), facts)
 }
 
 /// The effort of moments up to round `rounds`, stored at `rows` rounds.

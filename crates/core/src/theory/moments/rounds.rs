@@ -41,21 +41,23 @@ pub fn program(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Bu
     let factor = |t: u64| model.decay.as_ref().map_or(1.0, |factor| factor(t));
     // What the round after the last one has as its state is known as well.
     let number = if model.decay.is_some() { rounds + 1 } else { 2 };
-    let round = |t: u64| Writing::new(facts, model, t == 0, factor(t)).round();
+    let of = (facts.clients(), facts.dim());
+    let round = |t: u64| Writing::new(of.0, model, t == 0, factor(t)).round();
     let variates = model.runs[0].keeps().then_some(model.runs.len());
     let cycle = usize::from(model.decay.is_none());
-    BuiltIn { program: whole(facts, (0..number).map(round).collect(), cycle), variates }
+    BuiltIn { program: whole(of, (0..number).map(round).collect(), cycle), variates }
 }
 
-/// The first round and any later one with the first step sizes.
-pub fn constant(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Program {
-    let round = |first| Writing::new(facts, model, first, 1.0).round();
-    whole(facts, vec![round(true), round(false)], 1)
+/// The first round and any later one with the first step sizes, for so many clients and dimensions.
+pub fn constant(of: (usize, usize), model: &AlgorithmModel<'_>) -> Program {
+    let [first, later] = [true, false].map(|first| Writing::new(of.0, model, first, 1.0));
+    // One run without variates begins as it goes on.
+    let first = (first.state != later.state).then(|| first.round());
+    whole(of, first.into_iter().chain([later.round()]).collect(), 1)
 }
 
-fn whole(facts: &dyn Facts, rounds: Vec<Round>, cycle: usize) -> Program {
-    let (clients, dimension, order) = (facts.clients(), facts.dim(), (0..rounds.len()).collect());
-    Program { clients, dimension, rounds, order, cycle }
+fn whole((clients, dimension): (usize, usize), rounds: Vec<Round>, cycle: usize) -> Program {
+    Program { clients, dimension, order: (0..rounds.len()).collect(), rounds, cycle }
 }
 
 impl RunModel<'_> {
@@ -79,11 +81,18 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    fn new(facts: &dyn Facts, model: &'a AlgorithmModel<'a>, first: bool, factor: f64) -> Self {
+    fn new(n: usize, model: &'a AlgorithmModel<'a>, first: bool, factor: f64) -> Self {
         let kept = model.runs.iter().filter(|run| run.keeps()).count();
         let mut state = vec![Level::Server; if first { 1 } else { model.runs.len() }];
         state.extend(vec![Level::Clients; if first { 0 } else { kept }]);
-        Self { model, n: facts.clients(), first, factor, state, operations: Vec::new() }
+        Self {
+            model,
+            n,
+            first,
+            factor,
+            state,
+            operations: Vec::with_capacity(3 * model.runs.len()),
+        }
     }
 
     fn add(&mut self, operation: Operation) -> usize {
@@ -270,6 +279,6 @@ pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: 
         let (result, ends) = (sum([(all, 1.0)]), Some(next[0].clone()));
         Round { state, cohort: None, masks, operations, next, result, ends }
     };
-    let program = whole(facts, vec![round(true), round(false)], 1);
+    let program = whole((n, facts.dim()), vec![round(true), round(false)], 1);
     BuiltIn { program, variates: corrected.then_some(1) }
 }

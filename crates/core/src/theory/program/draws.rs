@@ -1,7 +1,7 @@
 //! The operations of a round that draw.
 
 use super::form::Form;
-use super::local::{Drive, GeometricSteps};
+use super::local::{CoinPair, Drive, GeometricSteps};
 use super::noise::Small;
 use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
@@ -9,7 +9,7 @@ use super::stages::{Drawn, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
 use crate::program::{Expression, Level, Mask, Operation, PerClient};
 use crate::theory::linear::LocalUpdate;
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl Preparation<'_, '_> {
     /// Local steps of all clients.
@@ -67,7 +67,7 @@ impl Preparation<'_, '_> {
         out: &mut RoundAtom,
         (g, operation): (usize, &Operation),
         (start, drift): (&RoundAtom, Option<(Form, Form, f64)>),
-        tossed: &mut Vec<(usize, NoiseSource, Rc<GeometricSteps>)>,
+        tossed: &mut Vec<(usize, NoiseSource, Arc<GeometricSteps>)>,
     ) -> Result<(), String> {
         let Operation::Steps { step, count, batch, proximal, draws, coin, .. } = operation else {
             return Ok(());
@@ -93,18 +93,19 @@ impl Preparation<'_, '_> {
         }
         let (y, own) = (Form::stacked(&y), Form::stacked(&own));
         let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
-        let steps = self.setup.local(g, [drive; 2], true)?;
         if let Some(coin) = coin {
-            let steps = Rc::new(GeometricSteps::new(&steps, *coin));
-            let law = Law::Coin(steps.clone(), steps.clone());
+            let one = self.setup.one_step(g, [drive; 2], true);
+            let steps = self.setup.known.until_coin(one, *coin)?;
+            let law = Law::Coin(CoinPair::new(&steps, &steps));
             let id = self.noises;
             self.noisy(out, (&y, &own), &steps.end, source.clone(), law);
-            let with = |(id, source, other): &(usize, NoiseSource, Rc<GeometricSteps>)| {
-                (*id, source.clone(), Law::Coin(steps.clone(), other.clone()))
+            let with = |(id, source, other): &(usize, NoiseSource, Arc<GeometricSteps>)| {
+                (*id, source.clone(), Law::Coin(CoinPair::new(&steps, other)))
             };
             self.correlate(tossed.iter().map(with).collect());
             tossed.push((id, source, steps));
         } else {
+            let steps = self.setup.local(g, [drive; 2], true)?;
             self.noisy(out, (&y, &own), steps.end(0), source.clone(), Law::Steps(steps.clone()));
             self.share(draws.map(|draws| (draws, false)), source, drive)?;
         }

@@ -1,26 +1,34 @@
 //! Vectors as linear forms: of the coordinates in which a round computes, and of its noises.
 
+use super::layers::entry;
+use crate::kernel::axpy;
 use crate::linalg::Matrix;
 
 /// A vector of some numbers: each is a sum of coordinates with weights, and the vector has a part
 /// of each of some noises.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
-    /// Of each number, the coordinates with their weights, in increasing order.
-    pub rows: Vec<Vec<(usize, f64)>>,
+    /// How many numbers it has.
+    pub length: usize,
+    /// Weights in increasing order, each once.
+    pub weights: Vec<Weight>,
     /// Noises by number, in increasing order, with the matrix that is applied to each.
     pub noise: Vec<(usize, Matrix)>,
 }
 
+/// Which number, of which coordinate, and how much of it.
+pub(super) type Weight = (usize, usize, f64);
+
 impl Form {
     /// So many numbers that are 0.
     pub fn zero(length: usize) -> Self {
-        Self { rows: vec![Vec::new(); length], noise: Vec::new() }
+        Self { length, ..Self::default() }
     }
 
     /// The coordinates from `begin` on.
     pub fn coordinates(begin: usize, length: usize) -> Self {
-        Self { rows: (0..length).map(|i| vec![(begin + i, 1.0)]).collect(), noise: Vec::new() }
+        let weights = (0..length).map(|i| (i, begin + i, 1.0)).collect();
+        Self { length, weights, noise: Vec::new() }
     }
 
     /// The noise of this number.
@@ -30,24 +38,26 @@ impl Form {
 
     /// Adds constants: coordinate 0 is the number 1.
     pub fn add_constant(&mut self, constants: &[f64]) {
-        for (row, constant) in self.rows.iter_mut().zip(constants) {
-            if *constant != 0.0 {
-                merge(row, *constant, &[(0, 1.0)]);
-            }
-        }
+        let constants = constants.iter().enumerate().filter(|(_, x)| **x != 0.0);
+        self.add_weights(constants.map(|(i, x)| (i, 0, *x)));
     }
 
     /// Adds another one, each entry times its weight.
-    pub fn add(&mut self, weights: &[f64], other: &Self) {
-        for ((row, weight), more) in self.rows.iter_mut().zip(weights).zip(&other.rows) {
-            if *weight != 0.0 {
-                merge(row, *weight, more);
-            }
-        }
-        if weights.iter().any(|weight| *weight != 0.0) {
+    pub fn add(&mut self, factors: &[f64], other: &Self) {
+        let scaled = other.weights.iter().map(|(i, k, x)| (*i, *k, factors[*i] * x));
+        self.add_weights(scaled.filter(|(i, ..)| factors[*i] != 0.0));
+        if factors.iter().any(|factor| *factor != 0.0) {
             let scaled =
-                |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| weights[i] * m[(i, j)]);
+                |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| factors[i] * m[(i, j)]);
             other.noise.iter().for_each(|(id, matrix)| self.add_noise(*id, scaled(matrix)));
+        }
+    }
+
+    fn add_weights(&mut self, more: impl Iterator<Item = Weight>) {
+        let before = self.weights.len();
+        self.weights.extend(more);
+        if before > 0 && self.weights.len() > before {
+            add_up(&mut self.weights);
         }
     }
 
@@ -58,110 +68,107 @@ impl Form {
         }
     }
 
+    /// The weights of a number.
+    fn of(&self, number: usize) -> &[Weight] {
+        let begin = self.weights.partition_point(|(i, ..)| *i < number);
+        let length = self.weights[begin..].partition_point(|(i, ..)| *i == number);
+        &self.weights[begin..begin + length]
+    }
+
     /// M times it.
     pub fn mapped(&self, matrix: &Matrix) -> Self {
         let mut out = Self::zero(matrix.rows());
-        for (i, row) in out.rows.iter_mut().enumerate() {
-            for (weight, more) in matrix.row(i).iter().zip(&self.rows) {
-                if *weight != 0.0 {
-                    merge(row, *weight, more);
-                }
-            }
+        for i in 0..matrix.rows() {
+            let row = matrix.row(i);
+            let weights = self.weights.iter().filter(|(k, ..)| row[*k] != 0.0);
+            out.weights.extend(weights.map(|(k, j, x)| (i, *j, row[*k] * x)));
         }
+        add_up(&mut out.weights);
         out.noise = self.noise.iter().map(|(id, m)| (*id, matrix.times(m))).collect();
+        out
+    }
+
+    /// It, where each coordinate is a number of another form without noise.
+    pub fn substituted(&self, coordinates: &Self) -> Self {
+        let mut out = Self { noise: self.noise.clone(), ..Self::zero(self.length) };
+        for (i, k, x) in &self.weights {
+            out.weights.extend(coordinates.of(*k).iter().map(|(_, j, y)| (*i, *j, x * y)));
+        }
+        add_up(&mut out.weights);
         out
     }
 
     /// It, followed by others.
     pub fn stacked(parts: &[&Self]) -> Self {
-        let length: usize = parts.iter().map(|part| part.rows.len()).sum();
+        let length: usize = parts.iter().map(|part| part.length).sum();
         let mut out = Self::zero(length);
         let mut begin = 0;
         for part in parts {
             for (id, matrix) in &part.noise {
                 let mut moved = Matrix::zeros(length, matrix.cols());
                 for i in 0..matrix.rows() {
-                    (0..matrix.cols()).for_each(|j| moved[(begin + i, j)] = matrix[(i, j)]);
+                    moved.row_mut(begin + i).copy_from_slice(matrix.row(i));
                 }
                 out.add_noise(*id, moved);
             }
-            for row in &part.rows {
-                out.rows[begin].clone_from(row);
-                begin += 1;
-            }
+            out.weights.extend(part.weights.iter().map(|(i, k, x)| (begin + i, *k, *x)));
+            begin += part.length;
         }
         out
     }
 
     /// The coordinates that it has, without noise.
     pub fn without_noise(&self) -> Self {
-        Self { rows: self.rows.clone(), noise: Vec::new() }
-    }
-
-    /// The number of its weights.
-    pub fn size(&self) -> usize {
-        self.rows.iter().map(Vec::len).sum()
+        Self { length: self.length, weights: self.weights.clone(), noise: Vec::new() }
     }
 
     /// Its numbers for these coordinates, without noise.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
-        let of =
-            |row: &Vec<(usize, f64)>| row.iter().fold(0.0, |sum, (i, x)| sum + x * coordinates[*i]);
-        self.rows.iter().map(of).collect()
+        let mut out = Vec::with_capacity(self.length);
+        self.add_value(coordinates, &mut out);
+        out
+    }
+
+    /// Appends them.
+    pub fn add_value(&self, coordinates: &[f64], out: &mut Vec<f64>) {
+        let begin = out.len();
+        out.resize(begin + self.length, 0.0);
+        self.weights.iter().for_each(|(i, k, x)| out[begin + i] += x * coordinates[*k]);
     }
 
     /// It times a symmetric matrix over coordinates, of which the first `width` columns count.
     pub fn times(&self, matrix: &Matrix, width: usize) -> Matrix {
-        let mut entries = Vec::with_capacity(self.rows.len() * width);
-        let mut line = vec![0.0; width];
-        for row in &self.rows {
-            line.fill(0.0);
-            for (i, weight) in row {
-                crate::kernel::axpy(*weight, &matrix.row(*i)[..width], &mut line);
-            }
-            entries.extend_from_slice(&line);
-        }
-        Matrix::from_entries(self.rows.len(), width, entries)
+        let mut out = Matrix::zeros(self.length, width);
+        self.weights
+            .iter()
+            .for_each(|(i, k, x)| axpy(*x, &matrix.row(*k)[..width], out.row_mut(*i)));
+        out
     }
 
     /// `left`, as [`Form::times`] makes it, times the transpose of this.
-    pub fn transposed_after(&self, left: &Matrix) -> Matrix {
-        Matrix::from_fn(left.rows(), self.rows.len(), |i, j| {
-            let line = left.row(i);
-            self.rows[j].iter().fold(0.0, |sum, (k, x)| sum + x * line[*k])
-        })
+    pub fn transposed_after(&self, left: &Matrix, layers: usize) -> Matrix {
+        let mut out = Matrix::zeros(left.rows(), self.length * layers);
+        for i in 0..left.rows() {
+            let (from, to) = (left.row(i), out.row_mut(i));
+            match layers {
+                1 => self.weights.iter().for_each(|(j, k, x)| to[*j] += x * from[*k]),
+                _ => self.weights.iter().for_each(|(j, k, x)| {
+                    axpy(*x, entry(left, (i, *k), layers), &mut to[j * layers..][..layers]);
+                }),
+            }
+        }
+        out
     }
 }
 
-/// row ← row + weight · more, both in increasing order.
-fn merge(row: &mut Vec<(usize, f64)>, weight: f64, more: &[(usize, f64)]) {
-    if row.is_empty() {
-        row.extend(more.iter().map(|(i, x)| (*i, weight * x)));
-        return;
-    }
-    let mut out = Vec::with_capacity(row.len() + more.len());
-    let (mut a, mut b) = (row.iter().peekable(), more.iter().peekable());
-    loop {
-        match (a.peek(), b.peek()) {
-            (Some(x), Some(y)) if x.0 == y.0 => {
-                out.push((x.0, x.1 + weight * y.1));
-                a.next();
-                b.next();
-            }
-            (Some(x), Some(y)) if x.0 < y.0 => {
-                out.push(**x);
-                a.next();
-            }
-            (_, Some(y)) => {
-                out.push((y.0, weight * y.1));
-                b.next();
-            }
-            (Some(x), None) => {
-                out.push(**x);
-                a.next();
-            }
-            (None, None) => break,
+/// Sorts weights and adds up those of one place, in the order in which they come.
+fn add_up(weights: &mut Vec<Weight>) {
+    weights.sort_by_key(|(i, k, _)| (*i, *k));
+    weights.dedup_by(|next, sum| {
+        let is_same = (next.0, next.1) == (sum.0, sum.1);
+        if is_same {
+            sum.2 += next.2;
         }
-    }
-    *row = out;
+        is_same
+    });
 }

@@ -5,9 +5,12 @@
 //! round; w is the part of its drift that is constant within the round. A local step is
 //! e ← M e − γ w − γ noise, and the noise's covariance is linear in E (e, 1)(e', 1)ᵀ.
 
+use super::layers;
+use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::theory::linear::LocalUpdate;
+use std::sync::{Arc, OnceLock};
 
 /// Any number of local steps: e = Π y + noise, and the covariance of the noises of two
 /// runs is a linear map of E y y'ᵀ.
@@ -19,7 +22,7 @@ pub struct Steps {
     /// Π of each run, d × n.
     ends: [Matrix; 2],
     /// The map, d² × n².
-    noise: Matrix,
+    pub noise: Matrix,
 }
 
 /// The local update of one run, and the form of its drift.
@@ -53,27 +56,45 @@ fn one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     })
 }
 
+/// The covariance of a client's oracle at two points as a map of E (e, 1)(e', 1)ᵀ, d² × (d+1)²;
+/// `None` if second moments do not close.
+pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
+    let d = facts.dim();
+    let mut map = Matrix::zeros(d * d, (d + 1) * (d + 1));
+    for j in 0..=d {
+        for k in 0..=d {
+            let mut unit = Matrix::zeros(d + 1, d + 1);
+            unit[(j, k)] = 1.0;
+            let out = facts.noise_map(client, &unit)?;
+            for i in 0..d * d {
+                map[(i, j * (d + 1) + k)] = out[(i / d, i % d)];
+            }
+        }
+    }
+    Some(map)
+}
+
 impl Steps {
-    /// One local step of client `client` in two runs on the same draws (or in
-    /// one run, given twice); `None` if second moments do not close.
-    pub fn new(facts: &dyn Facts, client: usize, drives: [Drive; 2], same: bool) -> Option<Self> {
+    /// One local step of client `client` in two runs on the same draws (or in one run, given twice),
+    /// where the oracle's noise has this [map](oracle_noise).
+    pub fn new(
+        (facts, client): (&dyn Facts, usize),
+        oracle: &Matrix,
+        drives: [Drive; 2],
+        same: bool,
+    ) -> Self {
         let d = facts.dim();
         let [a, b] = drives;
         let ends = [one(facts, client, a), one(facts, client, b)];
         let (rows, cols) = (ends[0].cols(), ends[1].cols());
         let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
         let mut noise = Matrix::zeros(d * d, rows * cols);
-        for j in 0..=d {
-            for k in 0..=d {
-                let mut s = Matrix::zeros(d + 1, d + 1);
-                s[(j, k)] = 1.0;
-                let out = facts.noise_map(client, &s)?;
-                for i in 0..d * d {
-                    noise[(i, j * cols + k)] = scale * out[(i / d, i % d)];
-                }
+        for i in 0..d * d {
+            for (j, k) in (0..=d).flat_map(|j| (0..=d).map(move |k| (j, k))) {
+                noise[(i, j * cols + k)] = scale * oracle[(i, j * (d + 1) + k)];
             }
         }
-        Some(Self { d, same, ends, noise })
+        Self { d, same, ends, noise }
     }
 
     /// Π of the first run (0) or the second (1), d × n.
@@ -86,13 +107,8 @@ impl Steps {
         Matrix::from_fn(self.d, self.d, |i, j| self.ends[run][(i, j)])
     }
 
-    /// The covariance of the two runs' noises where E y y'ᵀ = `y`, d × d.
-    pub fn covariance(&self, y: &Matrix) -> Matrix {
-        Matrix::from_entries(self.d, self.d, self.noise.apply(y.entries()))
-    }
-
     /// These steps, then `next`.
-    fn then(&self, next: &Self) -> Self {
+    pub fn then(&self, next: &Self) -> Self {
         let d = self.d;
         let own = self.pulled_back(&next.noise);
         // The earlier noise is mapped to M E M'ᵀ, and causes noise in the later steps.
@@ -129,15 +145,27 @@ impl Steps {
     /// A map of E y y'ᵀ after these steps as a map of E y y'ᵀ before them, without the
     /// contribution of their noise.
     fn pulled_back(&self, map: &Matrix) -> Matrix {
-        let (x, x_other) = (extended(&self.ends[0]), extended(&self.ends[1]));
-        let (turned, n) = (x.transpose(), x_other.cols());
+        // y after is X y with X = (Π; 0 I), so a row R of weights of y y'ᵀ becomes Xᵀ R X'.
+        let ([a, b], d) = (&self.ends, self.d);
+        let (m, n) = (a.cols(), b.cols());
         self.mirrored(|rows| {
             let mut out = Matrix::zeros(rows.len(), map.cols());
+            let mut left = vec![0.0; m * n];
             for (r, &i) in rows.iter().enumerate() {
-                let row = Matrix::from_entries(x.rows(), n, map.row(i).to_vec());
-                let row = turned.times(&row).times(&x_other);
-                for k in 0..map.cols() {
-                    out[(r, k)] = row.entries()[k];
+                let from = map.row(i).chunks_exact(n);
+                left.fill(0.0);
+                for (k, from) in from.enumerate() {
+                    match k < d {
+                        true => left
+                            .chunks_exact_mut(n)
+                            .zip(a.row(k))
+                            .for_each(|(left, x)| axpy(*x, from, left)),
+                        false => axpy(1.0, from, &mut left[k * n..][..n]),
+                    }
+                }
+                for (left, to) in left.chunks_exact(n).zip(out.row_mut(r).chunks_exact_mut(n)) {
+                    (0..d).for_each(|k| axpy(left[k], b.row(k), to));
+                    to[d..].iter_mut().zip(&left[d..]).for_each(|(to, x)| *to += x);
                 }
             }
             out
@@ -190,6 +218,9 @@ fn rows_of(matrix: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), matrix.cols(), |i, j| matrix[(rows[i], j)])
 }
 
+/// The probability of so many local steps is neglected.
+const NEGLIGIBLE: f64 = 1e-20;
+
 /// Local steps until the next communication under a coin of probability p: moments at a geometric
 /// number of steps, which all clients share.
 pub struct GeometricSteps {
@@ -204,8 +235,19 @@ pub struct GeometricSteps {
 }
 
 impl GeometricSteps {
-    /// From one local step.
-    pub fn new(step: &Steps, probability: f64) -> Self {
+    /// The powers of a local step that are needed beyond the first.
+    pub fn doublings(probability: f64) -> u32 {
+        let (mut weight, mut doublings) = (1.0 - probability, 0);
+        while weight > NEGLIGIBLE {
+            weight *= weight;
+            doublings += 1;
+        }
+        doublings
+    }
+
+    /// From 1, 2, 4, … local steps.
+    pub fn new(powers: &[Arc<Steps>], probability: f64) -> Self {
+        let step = &powers[0];
         let (d, n) = (step.d, step.ends[0].cols());
         let rest = 1.0 - probability;
         let mut end = step.ends[0].scaled(probability);
@@ -217,43 +259,79 @@ impl GeometricSteps {
             out
         };
         let mut second = products(step).scaled(probability);
-        let mut steps = step.clone();
-        let mut powers = vec![extended(&steps.ends[0])];
         let mut weight = rest;
-        while weight > 1e-20 {
+        for steps in &powers[..powers.len() - 1] {
             // The sum over the first n steps is known; add the next n.
             end.add(weight, &end.times(&extended(&steps.ends[0])));
             let ee = Matrix::from_fn(d * d, d * d, |i, k| second[(i, k / d * n + k % d)]);
             let mut later = steps.pulled_back(&second);
             later.add(1.0, &steps.mirrored(|rows| rows_of(&ee, rows).times(&steps.noise)));
             second.add(weight, &later);
-            steps = steps.then(&steps);
-            powers.push(extended(&steps.ends[0]));
             weight *= weight;
         }
+        let powers = powers.iter().map(|steps| extended(&steps.ends[0])).collect();
         Self { probability, end, second, powers }
     }
 
     /// E e eᵀ of one client where E y yᵀ = `y`, d × d.
-    pub fn own(&self, y: &Matrix) -> Matrix {
-        let d = self.end.rows();
-        Matrix::from_entries(d, d, self.second.apply(y.entries()))
+    pub fn own(&self, y: &Matrix, layers: usize) -> Matrix {
+        layers::mapped(&self.second, y, self.end.rows(), layers)
+    }
+}
+
+/// Two clients that share the number of their steps.
+pub struct CoinPair {
+    /// The first.
+    pub mine: Arc<GeometricSteps>,
+    /// The second.
+    pub theirs: Arc<GeometricSteps>,
+    /// E e e'ᵀ as a map of E y y'ᵀ, d² × n², once it was asked for.
+    map: OnceLock<Matrix>,
+}
+
+impl CoinPair {
+    /// Two clients.
+    pub fn new(mine: &Arc<GeometricSteps>, theirs: &Arc<GeometricSteps>) -> Arc<Self> {
+        Arc::new(Self { mine: mine.clone(), theirs: theirs.clone(), map: OnceLock::new() })
     }
 
-    /// E e e'ᵀ of two clients where E y y'ᵀ = `y`, d × d: independent given
-    /// the number of steps, which they share.
-    pub fn pair(&self, other: &Self, y: &Matrix) -> Matrix {
-        let d = self.end.rows();
-        let mut sum = self.powers[0].times(y).times(&other.powers[0].transpose());
-        let mut weight = 1.0 - self.probability;
-        for (mine, theirs) in self.powers.iter().zip(&other.powers) {
-            if weight <= 1e-20 {
+    /// E e e'ᵀ where E y y'ᵀ = `y`, d × d: independent given the number of steps.
+    pub fn ends(&self, y: &Matrix, layers: usize) -> Matrix {
+        let d = self.mine.end.rows();
+        if layers > 1 {
+            return layers::mapped(self.map.get_or_init(|| self.map()), y, d, layers);
+        }
+        let sum = self.summed(y.clone(), |y, a, b| a.times(y).times(&b.transpose()));
+        Matrix::from_fn(d, d, |i, j| self.mine.probability * sum[(i, j)])
+    }
+
+    /// Σ (1 − p)^(k−1) of what k steps make of something, where `step` is what one of their powers does.
+    fn summed(&self, begin: Matrix, step: impl Fn(&Matrix, &Matrix, &Matrix) -> Matrix) -> Matrix {
+        let (mine, theirs) = (&self.mine.powers, &self.theirs.powers);
+        let mut sum = step(&begin, &mine[0], &theirs[0]);
+        let mut weight = 1.0 - self.mine.probability;
+        for (mine, theirs) in mine.iter().zip(theirs) {
+            if weight <= NEGLIGIBLE {
                 break;
             }
-            let later = mine.times(&sum).times(&theirs.transpose());
+            let later = step(&sum, mine, theirs);
             sum.add(weight, &later);
             weight *= weight;
         }
-        Matrix::from_fn(d, d, |i, j| self.probability * sum[(i, j)])
+        sum
+    }
+
+    fn map(&self) -> Matrix {
+        let (d, n) = (self.mine.end.rows(), self.mine.end.cols());
+        let ends = Matrix::from_fn(d * d, n * n, |i, k| {
+            if (i / d, i % d) == (k / n, k % n) { self.mine.probability } else { 0.0 }
+        });
+        // Each row is a matrix R of weights of y y'ᵀ, of which the steps make AᵀRB.
+        self.summed(ends, |rows, a, b| {
+            let turned = a.transpose();
+            let row = |i: usize| Matrix::from_entries(n, n, rows.row(i).to_vec());
+            let each = (0..d * d).flat_map(|i| turned.times(&row(i)).times(b).into_entries());
+            Matrix::from_entries(d * d, n * n, each.collect())
+        })
     }
 }

@@ -8,9 +8,12 @@
 mod draws;
 mod form;
 mod iteration;
+mod known;
+mod layers;
 mod local;
 mod moments;
 mod noise;
+mod reduction;
 mod round;
 mod setup;
 mod sizes;
@@ -22,10 +25,12 @@ mod values;
 mod variates;
 
 pub use iteration::gmres;
+pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;
+pub use types::Type;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 
 #[cfg(test)]

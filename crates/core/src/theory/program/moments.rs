@@ -1,8 +1,10 @@
 //! The exact moments of a program's rounds.
 
-use super::noise::KnownMoments;
+use super::form::Form;
+use super::layers;
+use super::noise::{KnownMoments, NoiseCovariances};
 use super::round::prepare;
-use super::setup::{Origin, Setup};
+use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
 use super::types::Type;
 use super::values::{Moments, WatchedVariates};
@@ -44,16 +46,6 @@ pub(super) struct Yield {
     pub mean: Vec<f64>,
     pub covariance: Matrix,
     pub clients: Option<f64>,
-}
-
-/// The state between two rounds: mean and covariance of its coordinates, of which the first is the
-/// number 1, and the covariance of a client's deviation from the mean of its type.
-#[derive(Clone)]
-pub(super) struct ProgramState {
-    pub mean: Vec<f64>,
-    pub covariance: Matrix,
-    pub own: Vec<Matrix>,
-    pub origins: Vec<Origin>,
 }
 
 impl<'a> ProgramMoments<'a> {
@@ -133,7 +125,8 @@ impl<'a> ProgramMoments<'a> {
             origins.push(Origin::server(1.0));
         }
         let own = vec![Matrix::zeros(0, 0); self.setup.types.len()];
-        ProgramState { covariance: Matrix::zeros(mean.len(), mean.len()), mean, own, origins }
+        let covariance = Matrix::zeros(mean.len(), mean.len());
+        ProgramState { covariance, mean, own, origins, layers: 1 }
     }
 
     /// A round: the state after it, and what it yields.
@@ -142,9 +135,10 @@ impl<'a> ProgramMoments<'a> {
         round: &PreparedRound,
         state: &ProgramState,
     ) -> (ProgramState, Yield) {
-        let mut known = KnownMoments::new(&state.mean, &state.covariance, &state.own, round.width);
+        let layers = state.layers;
+        let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
-        let clients = round.ends.as_ref().map(|(ends, own)| {
+        let clients = round.ends.as_ref().filter(|_| layers == 1).map(|(ends, own)| {
             let each = |(g, t): (usize, &Type)| {
                 let square = known.second(&ends[g], &ends[g]).trace();
                 let all = square + known.own_second(g, &own[g], &own[g]).trace();
@@ -152,52 +146,24 @@ impl<'a> ProgramMoments<'a> {
             };
             self.setup.types.iter().enumerate().map(each).sum()
         });
-        let covariance = |left: &Matrix, a, b: &super::form::Form| {
-            let mut out = b.transposed_after(left);
-            if let Some(noise) = known.noise.between(a, b) {
-                out.add(1.0, &noise);
-            }
-            out
-        };
         let result = &round.result;
-        let square = covariance(&result.times(&known.covariance, round.width), result, result);
-        let d = self.setup.d;
-        let size = 1 + round.next.len() * d;
-        let mut next = ProgramState {
-            mean: vec![known.mean[0]],
-            covariance: Matrix::zeros(size, size),
-            own: Vec::with_capacity(state.own.len()),
+        let left = result.times(&known.covariance, known.covariance.cols());
+        let square = between((result, result), &left, &known.noise, layers);
+        let mut next_mean = vec![known.mean[0]];
+        round.next.iter().for_each(|form| form.add_value(&known.mean, &mut next_mean));
+        let unit = Form::coordinates(0, 1);
+        let next: Vec<&Form> = std::iter::once(&unit).chain(&round.next).collect();
+        let own = round.own_next.iter().zip(&known.own).map(|(forms, own)| {
+            covariances(&forms.iter().collect::<Vec<_>>(), own, &known.own_noise, layers)
+        });
+        let state = ProgramState {
+            mean: next_mean,
+            covariance: covariances(&next, &known.covariance, &known.noise, layers),
+            own: own.collect(),
             origins: round.origins.clone(),
+            layers,
         };
-        next.covariance[(0, 0)] = known.covariance[(0, 0)];
-        for (i, form) in round.next.iter().enumerate() {
-            next.mean.extend(form.value(&known.mean));
-            let left = form.times(&known.covariance, round.width);
-            for k in 0..d {
-                next.covariance[(1 + i * d + k, 0)] = left[(k, 0)];
-                next.covariance[(0, 1 + i * d + k)] = left[(k, 0)];
-            }
-            for (j, other) in round.next.iter().enumerate().skip(i) {
-                let block = covariance(&left, form, other);
-                put(&mut next.covariance, (1 + i * d, 1 + j * d), &block);
-            }
-        }
-        for (g, forms) in round.own_next.iter().enumerate() {
-            let mut own = Matrix::zeros(forms.len() * d, forms.len() * d);
-            for (i, form) in forms.iter().enumerate() {
-                let left = form.times(&known.own[g], known.own[g].cols());
-                for (j, other) in forms.iter().enumerate().skip(i) {
-                    let mut block = other.transposed_after(&left);
-                    if let Some(noise) = known.own_noise.between(form, other) {
-                        block.add(1.0, &noise);
-                    }
-                    put(&mut own, (i * d, j * d), &block);
-                }
-            }
-            next.own.push(own);
-        }
-        let mean = result.value(&known.mean);
-        (next, Yield { mean, covariance: square, clients })
+        (state, Yield { mean: result.value(&known.mean), covariance: square, clients })
     }
 
     /// Makes what a stage gives known.
@@ -214,7 +180,7 @@ impl<'a> ProgramMoments<'a> {
                 }
                 let (covariance, deviation) = self.covariance(known, source, source, law);
                 let d = self.setup.d;
-                let deviation = deviation.unwrap_or_else(|| Matrix::zeros(d, d));
+                let deviation = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
                 known.add_noise((covariance, deviation), mean, own);
             }
             Stage::Drawn(all) => self.draw(known, all),
@@ -230,7 +196,7 @@ impl<'a> ProgramMoments<'a> {
         b: &NoiseSource,
         law: &Law,
     ) -> (Matrix, Option<Matrix>) {
-        let d = self.setup.d;
+        let (d, layers) = (self.setup.d, known.layers);
         let same = a.of.filter(|_| a.of == b.of);
         let mean = || known.second(&a.y, &b.y);
         let own = || same.map(|g| known.own_second(g, &a.own, &b.own));
@@ -244,24 +210,32 @@ impl<'a> ProgramMoments<'a> {
             }
         };
         match law {
-            Law::Steps(steps) => split(steps.covariance(&whole())),
-            Law::Normal => split(Matrix::identity(d).scaled(known.unit())),
+            Law::Steps(steps) => split(layers::mapped(&steps.noise, &whole(), d, layers)),
+            Law::Normal => {
+                let (mut covariance, unit) = (Matrix::zeros(d, d * layers), known.unit());
+                for i in 0..d {
+                    layers::entry_mut(&mut covariance, (i, i), layers).copy_from_slice(&unit);
+                }
+                split(covariance)
+            }
             Law::Mask { variance, each, shared } => {
                 let kept = |m: Matrix| {
                     let of = |i, j| if *each == Each::Row || i == j { *variance } else { 0.0 };
-                    Matrix::from_fn(d, d, |i, j| of(i, j) * m[(i, j)])
+                    Matrix::from_fn(d, d * layers, |i, j| of(i, j / layers) * m[(i, j)])
                 };
                 if *shared { (kept(mean()), own().map(kept)) } else { split(kept(whole())) }
             }
-            Law::Coin(mine, theirs) => {
+            Law::Coin(pair) => {
                 // What the number of steps, which all clients share, adds to the product of means.
                 let beyond = |y: &Matrix| {
-                    let product = mine.end.times(y).times_transposed(&theirs.end);
-                    mine.pair(theirs, y).plus(-1.0, &product)
+                    let product = pair.mine.end.times(y);
+                    let product = layers::times_transposed(&product, &pair.theirs.end, layers);
+                    pair.ends(y, layers).plus(-1.0, &product)
                 };
                 let (mean, Some(own)) = (mean(), own()) else { return (beyond(&mean()), None) };
                 let whole = mean.plus(1.0, &own);
-                let (each, rest) = split(mine.own(&whole).plus(-1.0, &mine.pair(mine, &whole)));
+                let each = pair.mine.own(&whole, layers);
+                let (each, rest) = split(each.plus(-1.0, &pair.ends(&whole, layers)));
                 let rest = rest.map(|rest| rest.plus(1.0, &beyond(&own)));
                 (each.plus(1.0, &beyond(&mean)), rest)
             }
@@ -283,8 +257,8 @@ impl<'a> ProgramMoments<'a> {
                     }
                     let (covariance, deviation) = self.drawn(known, (last, g), (other, h));
                     if id == last.first + g {
-                        own =
-                            deviation.unwrap_or_else(|| Matrix::zeros(self.setup.d, self.setup.d));
+                        let d = self.setup.d;
+                        own = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
                     } else if let Some(deviation) = deviation {
                         own_with.push((id, deviation));
                     }
@@ -311,7 +285,7 @@ impl<'a> ProgramMoments<'a> {
         // Of two clients.
         let c = -q / (n - 1.0);
         let d = self.setup.d;
-        let mut out = Matrix::zeros(d, d);
+        let mut out = Matrix::zeros(d, d * known.layers);
         let mut deviation = None;
         let both = (0..types.len()).filter(|k| (a.server || *k == g) && (b.server || *k == h));
         for k in both {
@@ -432,12 +406,39 @@ impl ProgramState {
     }
 }
 
-/// Puts a block into a symmetric matrix.
-fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix) {
-    for i in 0..block.rows() {
-        for j in 0..block.cols() {
-            matrix[(row + i, column + j)] = block[(i, j)];
-            matrix[(column + j, row + i)] = block[(i, j)];
-        }
+/// The covariance of two forms, of which `left` is the first times that of the coordinates.
+fn between(
+    (a, b): (&Form, &Form),
+    left: &Matrix,
+    noise: &NoiseCovariances,
+    layers: usize,
+) -> Matrix {
+    let mut out = b.transposed_after(left, layers);
+    if let Some(noise) = noise.between(a, b) {
+        out.add(1.0, &noise);
     }
+    out
+}
+
+/// The covariance of forms that follow each other, where the coordinates have this one.
+fn covariances(
+    forms: &[&Form],
+    coordinates: &Matrix,
+    noise: &NoiseCovariances,
+    layers: usize,
+) -> Matrix {
+    let size: usize = forms.iter().map(|form| form.length).sum();
+    let mut out = Matrix::zeros(size, size * layers);
+    let mut row = 0;
+    for (i, form) in forms.iter().enumerate() {
+        let left = form.times(coordinates, coordinates.cols());
+        let mut column = row;
+        for other in &forms[i..] {
+            let block = between((form, other), &left, noise, layers);
+            layers::put(&mut out, (row, column), &block, layers);
+            column += other.length;
+        }
+        row += form.length;
+    }
+    out
 }

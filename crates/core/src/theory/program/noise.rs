@@ -4,6 +4,8 @@
 //! and of each client the deviation from that mean.
 
 use super::form::Form;
+use super::layers::{self, entry, entry_mut};
+use super::setup::ProgramState;
 use crate::linalg::Matrix;
 
 /// A form with the coordinates that it reads, by whose places its weights are numbered.
@@ -15,19 +17,32 @@ pub(super) struct Small {
 
 impl Small {
     pub fn new(form: &Form) -> Self {
-        let mut support: Vec<usize> = form.rows.iter().flatten().map(|(i, _)| *i).collect();
+        let mut support: Vec<usize> = form.weights.iter().map(|(_, k, _)| *k).collect();
         support.sort_unstable();
         support.dedup();
-        let place = |i: usize| support.partition_point(|known| *known < i);
-        let row = |row: &Vec<(usize, f64)>| row.iter().map(|(i, x)| (place(*i), *x)).collect();
-        let rows = form.rows.iter().map(row).collect();
-        Self { form: Form { rows, noise: form.noise.clone() }, support }
+        let place = |k: usize| support.partition_point(|known| *known < k);
+        let weights = form.weights.iter().map(|(i, k, x)| (*i, place(*k), *x)).collect();
+        Self { form: Form { weights, length: form.length, noise: form.noise.clone() }, support }
+    }
+
+    /// It, where each coordinate is a number of another form without noise.
+    pub fn substituted(&self, coordinates: &Form) -> Self {
+        let weights = self.form.weights.iter().map(|(i, k, x)| (*i, self.support[*k], *x));
+        let form = Form { weights: weights.collect(), ..self.form.clone() };
+        Self::new(&form.substituted(coordinates))
+    }
+
+    /// Its numbers for these coordinates, without noise.
+    pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
+        let support: Vec<f64> = self.support.iter().map(|i| coordinates[*i]).collect();
+        self.form.value(&support)
     }
 }
 
-/// Covariances of each noise with those that it depends on, by number, in increasing order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>);
+/// Covariances of each noise with those that it depends on, by number, in increasing order; matrices
+/// of so many layers.
+#[derive(Clone, Debug)]
+pub(super) struct NoiseCovariances(Vec<Vec<(usize, Matrix)>>, usize);
 
 impl NoiseCovariances {
     /// Another noise, uncorrelated with all before.
@@ -43,7 +58,7 @@ impl NoiseCovariances {
     }
 
     fn correlate(&mut self, a: usize, b: usize, covariance: Matrix) {
-        let turned = covariance.transpose();
+        let turned = layers::transpose(&covariance, self.1);
         for (of, with, matrix) in [(a, b, covariance), (b, a, turned)] {
             let at = self.0[of].partition_point(|(id, _)| *id < with);
             self.0[of].insert(at, (with, matrix));
@@ -59,7 +74,8 @@ impl NoiseCovariances {
         for (id, left) in &a.noise {
             for (other, covariance) in &self.0[*id] {
                 if let Ok(at) = b.noise.binary_search_by_key(other, |(id, _)| *id) {
-                    let part = left.times(covariance).times_transposed(&b.noise[at].1);
+                    let part = left.times(covariance);
+                    let part = layers::times_transposed(&part, &b.noise[at].1, self.1);
                     match &mut sum {
                         Some(sum) => sum.add(1.0, &part),
                         None => sum = Some(part),
@@ -73,7 +89,9 @@ impl NoiseCovariances {
 
 /// What is known within a round.
 pub(super) struct KnownMoments {
-    /// Means of the coordinates, of which the first is the number 1.
+    /// The layers of all second moments.
+    pub layers: usize,
+    /// Means of the coordinates, of which the first is the number 1; 0 if there are several layers.
     pub mean: Vec<f64>,
     /// Their covariances; the coordinates known so far are the first of them.
     pub covariance: Matrix,
@@ -89,32 +107,34 @@ pub(super) struct KnownMoments {
 
 impl KnownMoments {
     /// At the start of a round; `width` coordinates will be known in it.
-    pub fn new(mean: &[f64], covariance: &Matrix, own: &[Matrix], width: usize) -> Self {
-        let mut all = Matrix::zeros(width, width);
+    pub fn new(state: &ProgramState, width: usize) -> Self {
+        let (mean, own, layers) = (state.mean.clone(), state.own.clone(), state.layers);
+        let mut covariance = Matrix::zeros(width, width * layers);
         for i in 0..mean.len() {
-            (0..mean.len()).for_each(|j| all[(i, j)] = covariance[(i, j)]);
+            covariance.row_mut(i)[..mean.len() * layers].copy_from_slice(state.covariance.row(i));
         }
-        let (noise, own_noise, sums) =
-            (NoiseCovariances::default(), NoiseCovariances::default(), Vec::new());
-        Self { mean: mean.to_vec(), covariance: all, own: own.to_vec(), noise, own_noise, sums }
+        let none = NoiseCovariances(Vec::new(), layers);
+        let (noise, own_noise, sums) = (none.clone(), none, Vec::new());
+        Self { layers, mean, covariance, own, noise, own_noise, sums }
     }
 
     /// E 1·1, which is 0 if the state is the difference of two runs.
-    pub fn unit(&self) -> f64 {
-        self.covariance[(0, 0)] + self.mean[0] * self.mean[0]
+    pub fn unit(&self) -> Vec<f64> {
+        let mut unit = entry(&self.covariance, (0, 0), self.layers).to_vec();
+        unit[0] += self.mean[0] * self.mean[0];
+        unit
     }
 
     /// Makes the numbers of a form coordinates, without its noise.
     pub fn append(&mut self, form: &Form) {
         let begin = self.mean.len();
-        let left = form.times(&self.covariance, begin);
-        let square = form.transposed_after(&left);
-        for i in 0..left.rows() {
-            for j in 0..begin {
-                self.covariance[(begin + i, j)] = left[(i, j)];
-                self.covariance[(j, begin + i)] = left[(i, j)];
-            }
-            (0..left.rows()).for_each(|j| self.covariance[(begin + i, begin + j)] = square[(i, j)]);
+        let left = form.times(&self.covariance, begin * self.layers);
+        let square = form.transposed_after(&left, self.layers);
+        layers::put(&mut self.covariance, (begin, 0), &left, self.layers);
+        for i in 0..square.rows() {
+            let from = square.row(i);
+            self.covariance.row_mut(begin + i)[begin * self.layers..][..from.len()]
+                .copy_from_slice(from);
         }
         let value = form.value(&self.mean);
         self.mean.extend(value);
@@ -122,13 +142,13 @@ impl KnownMoments {
 
     /// E a bᵀ of forms of the coordinates.
     pub fn second(&self, a: &Small, b: &Small) -> Matrix {
-        let entry = |i: usize, j: usize| self.covariance[(i, j)] + self.mean[i] * self.mean[j];
-        product(a, b, entry, &self.noise)
+        let more = |i: usize, j: usize| self.mean[i] * self.mean[j];
+        product((a, b), &self.covariance, more, &self.noise)
     }
 
     /// E a bᵀ of forms of the deviations of a client of type g.
     pub fn own_second(&self, g: usize, a: &Small, b: &Small) -> Matrix {
-        product(a, b, |i, j| self.own[g][(i, j)], &self.own_noise)
+        product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
     /// A noise with its covariance and that of its deviations, and its covariances with noises
@@ -153,7 +173,7 @@ impl KnownMoments {
             let mut all: Option<Matrix> = None;
             for (part, weight) in parts {
                 let Some(covariance) = self.noise.get(id, *part) else { continue };
-                let more = covariance.times_transposed(weight);
+                let more = layers::times_transposed(covariance, weight, self.layers);
                 match &mut all {
                     Some(all) => all.add(1.0, &more),
                     None => all = Some(more),
@@ -169,7 +189,7 @@ impl KnownMoments {
     pub fn add_sum(&mut self, parts: &[(usize, Matrix)]) {
         let d = parts[0].1.rows();
         let mut with: Vec<(usize, Matrix)> = Vec::new();
-        let mut own = Matrix::zeros(d, d);
+        let mut own = Matrix::zeros(d, d * self.layers);
         for (part, weight) in parts {
             for (other, covariance) in &self.noise.0[*part] {
                 let more = weight.times(covariance);
@@ -181,26 +201,34 @@ impl KnownMoments {
         }
         for (other, covariance) in &with {
             if let Ok(at) = parts.binary_search_by_key(other, |(id, _)| *id) {
-                own.add(1.0, &covariance.times_transposed(&parts[at].1));
+                own.add(1.0, &layers::times_transposed(covariance, &parts[at].1, self.layers));
             }
         }
         let id = self.noise.add(own);
-        self.own_noise.add(Matrix::zeros(d, d));
+        self.own_noise.add(Matrix::zeros(d, d * self.layers));
         with.into_iter().for_each(|(other, matrix)| self.noise.correlate(id, other, matrix));
         self.sums.push((id, parts.to_vec()));
     }
 }
 
+/// E a bᵀ where the coordinates have these covariances, and `more` on top of them.
 fn product(
-    a: &Small,
-    b: &Small,
-    entry: impl Fn(usize, usize) -> f64,
+    (a, b): (&Small, &Small),
+    covariance: &Matrix,
+    more: impl Fn(usize, usize) -> f64,
     noise: &NoiseCovariances,
 ) -> Matrix {
-    let between =
-        Matrix::from_fn(a.support.len(), b.support.len(), |i, j| entry(a.support[i], b.support[j]));
-    let left = a.form.times(&between, b.support.len());
-    let mut out = b.form.transposed_after(&left);
+    let (width, layers) = (b.support.len(), noise.1);
+    let mut between = Matrix::zeros(a.support.len(), width * layers);
+    for (i, &k) in a.support.iter().enumerate() {
+        for (j, &l) in b.support.iter().enumerate() {
+            let to = entry_mut(&mut between, (i, j), layers);
+            to.copy_from_slice(entry(covariance, (k, l), layers));
+            to[0] += more(k, l);
+        }
+    }
+    let left = a.form.times(&between, width * layers);
+    let mut out = b.form.transposed_after(&left, layers);
     if let Some(more) = noise.between(&a.form, &b.form) {
         out.add(1.0, &more);
     }

@@ -227,9 +227,9 @@ impl Preparation<'_, '_> {
     /// A vector of the server: what is long becomes coordinates and a noise of its own.
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
-        if form.size() > 3 * d * d.min(4) {
+        if form.weights.len() > 3 * d * d.min(4) {
             self.stages.push(Stage::Coordinates(form.without_noise()));
-            form.rows = Form::coordinates(self.width, d).rows;
+            form.weights = Form::coordinates(self.width, d).weights;
             self.width += d;
         }
         if form.noise.len() > 2 {

@@ -4,20 +4,13 @@
 //! θ*, and with β = 1 that of a control variate from its limit. So nothing cancels close to θ*, and
 //! whatever α and β are chosen, the numbers are exact.
 
+use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
 use super::types::{Type, types};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::Program;
-use std::cell::RefCell;
-use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::rc::Rc;
-
-/// The most local steps that are kept: where step sizes fall, each round has its own.
-const MOST_KEPT: usize = 4096;
-
-/// What identifies local steps: the distribution of the oracle, and each run.
-type StepsKey = (usize, [([u64; 4], bool); 2], bool);
+use std::sync::Arc;
 
 /// What a problem says of each type of clients.
 pub(super) struct Setup<'a> {
@@ -30,7 +23,7 @@ pub(super) struct Setup<'a> {
     pub fields: Vec<Vec<f64>>,
     /// Whether the sum of all estimates is part of the state.
     pub average: bool,
-    steps: RefCell<HashMap<StepsKey, Rc<Steps>>>,
+    pub known: KnownSteps,
 }
 
 /// α and β of each type of clients; of the server one α.
@@ -40,11 +33,32 @@ pub(super) struct Origin {
     pub fields: Vec<f64>,
 }
 
+/// The state between two rounds: mean and covariance of its coordinates, of which the first is the
+/// number 1, and the covariance of a client's deviation from the mean of its type.
+#[derive(Clone)]
+pub(super) struct ProgramState {
+    pub mean: Vec<f64>,
+    pub covariance: Matrix,
+    pub own: Vec<Matrix>,
+    pub origins: Vec<Origin>,
+    /// The layers of covariances.
+    pub layers: usize,
+}
+
 impl<'a> Setup<'a> {
     pub fn new(program: &Program, facts: &'a dyn Facts, average: bool) -> Self {
-        let (types, type_of) = types(program, facts);
+        Self::of_types(facts, types(program, facts), average, KnownSteps::default())
+    }
+
+    /// The same with types, and that of each client, that are known.
+    pub fn of_types(
+        facts: &'a dyn Facts,
+        (types, type_of): (Vec<Type>, Vec<usize>),
+        average: bool,
+        known: KnownSteps,
+    ) -> Self {
         let fields = types.iter().map(|t| facts.field_at_optimum(t.first)).collect();
-        Self { facts, d: facts.dim(), types, type_of, fields, average, steps: RefCell::default() }
+        Self { facts, d: facts.dim(), types, type_of, fields, average, known }
     }
 
     /// The coordinates of the number 1 and of the sum of estimates.
@@ -53,28 +67,13 @@ impl<'a> Setup<'a> {
     }
 
     /// The local steps of two runs on the same draws, or of one run, given twice.
-    pub fn local(&self, g: usize, drives: [Drive; 2], same: bool) -> Result<Rc<Steps>, String> {
-        let first = self.types[g].first;
-        let key =
-            (self.facts.distribution(first), drives.map(|d| (d.update.bits(), d.pulled)), same);
-        if let Some(known) = self.steps.borrow().get(&key) {
-            return Ok(known.clone());
-        }
-        let one = Steps::new(self.facts, first, drives, same).ok_or(OPEN)?;
-        let [a, b] = drives.map(|drive| drive.update.steps);
-        let rest = one.times(a.max(b) - a.min(b));
-        let made = match (one.times(a.min(b)), a.cmp(&b)) {
-            (both, Ordering::Equal) => both,
-            (both, Ordering::Less) => both.alone(1, &rest),
-            (both, Ordering::Greater) => both.alone(0, &rest),
-        };
-        let made = Rc::new(made);
-        let mut known = self.steps.borrow_mut();
-        if known.len() >= MOST_KEPT {
-            known.clear();
-        }
-        known.insert(key, made.clone());
-        Ok(made)
+    pub fn local(&self, g: usize, drives: [Drive; 2], same: bool) -> Result<Arc<Steps>, String> {
+        self.known.steps(self.one_step(g, drives, same))
+    }
+
+    /// The first of them.
+    pub fn one_step(&self, g: usize, drives: [Drive; 2], same: bool) -> OneStep<'a> {
+        OneStep { facts: self.facts, client: self.types[g].first, drives, same }
     }
 
     /// α θ* + β F̄ of a type.
@@ -115,5 +114,3 @@ pub(super) fn tidy(sum: f64, size: f64) -> f64 {
     let near = sum.round();
     if (sum - near).abs() <= 1e-13 * size { near } else { sum }
 }
-
-const OPEN: &str = "second moments of the problem's field do not close";

@@ -1,15 +1,25 @@
 //! The second moments of a program's cycle as one linear map, in which the number 1 is a coordinate,
 //! so that the errors after any number of rounds follow from powers of a matrix.
 //!
-//! With u = (1, x), x the free coordinates of the state, the numbers are E u uᵀ, on and above the
+//! With u = (1, x), x the free coordinates of the state of which results are made, the numbers are E u uᵀ, on and above the
 //! diagonal, and the covariances of the clients' deviations from the means of their types.
 
-use super::moments::ProgramState;
-use super::stationary::{Cycle, put_free, put_lifted};
+use super::form::Form;
+use super::known::KnownSteps;
+use super::layers::trace;
+use super::moments::ProgramMoments;
+use super::reduction::Observed;
+use super::setup::Setup;
+use super::stages::PreparedRound;
+use super::stationary::{Cycle, put_free, put_square};
+use super::types::Type;
 use crate::kernel::{difference, dot};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The distribution of the error θ_0 − θ* of the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,15 +56,41 @@ impl StartError {
 /// A cycle with its start.
 pub struct Squares<'a> {
     cycle: Cycle<'a>,
-    /// All coordinates of the mean from u.
+    /// The state at the start of the cycle from u.
     spread: Matrix,
-    /// E‖θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle.
-    pub first: Vec<f64>,
-    /// The numbers at the start of the cycle.
-    pub start: Vec<f64>,
+    /// The rounds of the cycle from u to u, once they were asked for.
+    rounds: OnceCell<Vec<PreparedRound>>,
+    /// u from all coordinates.
+    read: Matrix,
+    /// Columns c with Σ c cᵀ = E x xᵀ of the state x before the first round.
+    begins: Vec<Vec<f64>>,
+    /// ‖E θ_t − θ*‖² after 0, 1, … rounds, up to the start of the cycle, or its mean over the start.
+    pub noiseless: Vec<f64>,
+    /// Columns c with Σ c cᵀ = E u uᵀ there without noise.
+    pub columns: Matrix,
+    /// The map of E u over the cycle.
+    pub means: Matrix,
+    /// E θ_t − θ* after each of its rounds from u at its start.
+    pub ends: Vec<Matrix>,
 }
 
 impl<'a> Squares<'a> {
+    /// Of a program whose clients are of these types.
+    ///
+    /// # Errors
+    /// As [`Squares::new`].
+    pub fn of_types(
+        program: &'a Program,
+        facts: &'a dyn Facts,
+        types: Vec<Type>,
+        start: &StartError,
+        known: &KnownSteps,
+    ) -> Result<Self, String> {
+        let setup = Setup::of_types(facts, (types, Vec::new()), false, known.clone());
+        let prepared = RefCell::new(HashMap::new());
+        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
+    }
+
     /// Of a program.
     ///
     /// # Errors
@@ -64,94 +100,178 @@ impl<'a> Squares<'a> {
         facts: &'a dyn Facts,
         start: &StartError,
     ) -> Result<Self, String> {
-        let cycle = Cycle::new(program, facts)?;
+        Self::of(Cycle::new(program, facts)?, start)
+    }
+
+    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
+    /// and meet in sums by these alone, which are the same then.
+    pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
+        let types = &mut self.cycle.exact.setup.types;
+        types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
+        self.cycle.lift_own();
+    }
+
+    fn of(cycle: Cycle<'a>, start: &StartError) -> Result<Self, String> {
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
             (i, 0) => cycle.lift.constant[i - 1],
             (i, j) => cycle.lift.map[(i - 1, j - 1)],
         });
-        let mut new = Self { cycle, spread, first: Vec::new(), start: Vec::new() };
-        new.begin(start)?;
+        let place = |i: usize| if i == 0 { 0 } else { cycle.lift.free[i - 1] + 1 };
+        let read = Matrix::from_fn(n, size, |i, j| f64::from(u8::from(place(i) == j)));
+        let none = || Matrix::zeros(0, 0);
+        let mut new = Self {
+            cycle,
+            spread,
+            rounds: OnceCell::new(),
+            read,
+            begins: Vec::new(),
+            noiseless: Vec::new(),
+            columns: none(),
+            means: none(),
+            ends: Vec::new(),
+        };
+        let columns = new.begin(start)?;
+        // What enters no result, now or later, is left out: it may be of what clients keep.
+        let keeps = new.cycle.begin.own.iter().any(|own| own.rows() > 0);
+        let read = new.follow(keeps);
+        let observed = keeps.then(|| Observed::new(&read, &new.means));
+        if let Some(Observed { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
+            new.read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&new.read);
+            let spread = |i, j: usize| new.spread[(i, pivots[j])];
+            new.spread = Matrix::from_fn(size, rows.len(), spread);
+            new.follow(false);
+        }
+        new.columns = turned(columns.iter().map(|mean| new.read.apply(mean)));
         Ok(new)
     }
 
-    /// The rounds of the cycle.
-    pub fn rounds(&self) -> usize {
-        self.cycle.rounds.len()
+    /// The rounds of the cycle from u to u.
+    fn rounds(&self) -> &[PreparedRound] {
+        self.rounds.get_or_init(|| {
+            let all = &self.cycle.rounds;
+            let of = |(k, round): (usize, &Rc<PreparedRound>)| {
+                let before = |k: usize| all[k - 1].next.iter().map(|form| form.length);
+                let (begin, width) = match k {
+                    0 => (
+                        Form::coordinates(0, self.spread.cols()).mapped(&self.spread),
+                        self.spread.cols(),
+                    ),
+                    _ => {
+                        let size = 1 + before(k).sum::<usize>();
+                        (Form::coordinates(0, size), size)
+                    }
+                };
+                round.through(begin, width, (k + 1 == all.len()).then_some(&self.read))
+            };
+            all.iter().enumerate().map(of).collect()
+        })
     }
 
-    /// u of a mean.
-    fn free(&self, mean: &[f64]) -> Vec<f64> {
-        let free = self.cycle.lift.free.iter().map(|i| mean[i + 1]);
-        std::iter::once(mean[0]).chain(free).collect()
-    }
-
-    /// The rounds before the cycle.
-    fn begin(&mut self, start: &StartError) -> Result<(), String> {
-        let cycle = &self.cycle;
-        let optimum = cycle.exact.setup.facts.optimum();
-        let (square, columns) = start.columns(optimum);
-        let mut state = cycle.exact.initial(optimum, 0.0);
-        let mut means: Vec<Vec<f64>> = Vec::new();
-        for (apart, unit) in columns {
-            let theta: Vec<f64> = optimum.iter().zip(&apart).map(|(x, y)| x + y).collect();
-            let mut column = cycle.exact.initial(&theta, unit).mean;
-            if column.len() > 1 {
-                column[1..].copy_from_slice(&apart);
+    /// Finds the maps of E u over the cycle; all that is read, as rows over u, if it is asked for.
+    fn follow(&mut self, keeps: bool) -> Matrix {
+        let (n, rounds) = (self.read.rows(), &self.cycle.rounds);
+        let follow = |j: usize| {
+            let mut mean: Vec<f64> = (0..self.spread.rows()).map(|i| self.spread[(i, j)]).collect();
+            let (mut ends, mut read) = (Vec::new(), Vec::new());
+            for round in rounds {
+                let known = self.cycle.exact.known_mean(round, &mean);
+                ends.push(round.result.value(&known));
+                if keeps {
+                    read.extend(round.read(&known));
+                }
+                mean = round.next_mean(&known);
             }
-            state.covariance.add_outer(1.0, &column, &column);
-            means.push(column);
-        }
-        self.first.push(square);
-        for round in &cycle.lead {
-            let (next, found) = cycle.exact.after(round, &state);
+            (self.read.apply(&mean), ends, read)
+        };
+        let found: Vec<_> = (0..n).map(follow).collect();
+        self.means = turned(found.iter().map(|(after, _, _)| after.clone()));
+        let ends = |phase: usize| turned(found.iter().map(|(_, ends, _)| ends[phase].clone()));
+        self.ends = (0..rounds.len()).map(ends).collect();
+        turned(found.into_iter().map(|(_, _, read)| read))
+    }
+
+    /// The numbers at the start of the cycle, and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
+    pub fn start(&self) -> (Vec<f64>, Vec<f64>) {
+        let exact = &self.cycle.exact;
+        let mut state = exact.initial(exact.setup.facts.optimum(), 0.0);
+        self.begins.iter().for_each(|begin| state.covariance.add_outer(1.0, begin, begin));
+        let mut first = vec![self.noiseless[0]];
+        for round in &self.cycle.lead {
+            let (next, found) = exact.after(round, &state);
             state = next;
-            self.first.push(found.covariance.trace());
-            means.iter_mut().for_each(|mean| *mean = cycle.exact.mean_after(round, mean));
+            first.push(found.covariance.trace());
+        }
+        let square = self.read.times(&state.covariance).times_transposed(&self.read);
+        let mut numbers = Vec::new();
+        put_free(&(0..square.rows()).collect::<Vec<_>>(), &square, 1, &mut numbers);
+        (self.cycle.own_numbers(&state, numbers).into_entries(), first)
+    }
+
+    /// How many numbers there are.
+    pub fn size(&self) -> usize {
+        self.squares().1
+    }
+
+    /// Follows the rounds before the cycle without noise: columns of the mean after them.
+    fn begin(&mut self, start: &StartError) -> Result<Vec<Vec<f64>>, String> {
+        let exact = &self.cycle.exact;
+        let optimum = exact.setup.facts.optimum();
+        let (square, columns) = start.columns(optimum);
+        let begin = |(apart, unit): (Vec<f64>, f64)| {
+            let mut begin = exact.initial(optimum, unit).mean;
+            if begin.len() > 1 {
+                begin[1..].copy_from_slice(&apart);
+            }
+            begin
+        };
+        self.begins = columns.into_iter().map(begin).collect();
+        self.noiseless = vec![square];
+        let mut means = self.begins.clone();
+        for round in &self.cycle.lead {
+            let end = |mean: &Vec<f64>| {
+                let end = round.result.value(&exact.known_mean(round, mean));
+                dot(&end, &end)
+            };
+            self.noiseless.push(means.iter().map(end).sum());
+            means.iter_mut().for_each(|mean| *mean = exact.mean_after(round, mean));
         }
         // What is kept for ever must be what it is from θ*.
         for mean in &means {
-            let full = self.spread.apply(&self.free(mean));
+            let full = self.spread.apply(&self.read.apply(mean));
             let size = full.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
             if full.iter().zip(mean).any(|(x, y)| (x - y).abs() > 1e-8 * size) {
                 return Err("what it keeps for ever depends on its start".into());
             }
         }
-        self.start = self.numbers(&state);
-        Ok(())
+        Ok(means)
     }
 
-    fn state(&self, numbers: &[f64]) -> ProgramState {
-        let mut state = self.cycle.empty();
-        let rest = put_lifted(&self.spread, numbers, (&mut state.covariance, 0));
-        self.cycle.put_own(rest, &mut state);
-        state
-    }
-
-    fn numbers(&self, state: &ProgramState) -> Vec<f64> {
-        let mut out = Vec::new();
-        let free = self.cycle.lift.free.iter().map(|i| i + 1);
-        let free: Vec<usize> = std::iter::once(0).chain(free).collect();
-        put_free(&free, &|i, j| state.covariance[(i, j)], &mut out);
-        self.cycle.own_numbers(state, &mut out);
-        out
-    }
-
-    /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds.
-    pub fn after(&self, numbers: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let (mut state, mut errors) = (self.state(numbers), Vec::new());
-        for round in &self.cycle.rounds {
+    /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds, for
+    /// each column.
+    pub fn after(&self, numbers: &Matrix) -> (Matrix, Matrix) {
+        let (layers, n, mut errors) = (numbers.cols(), self.read.rows(), Vec::new());
+        let mut state = self.cycle.empty(layers);
+        state.mean = vec![0.0; n];
+        state.covariance = Matrix::zeros(n, n * layers);
+        let own = put_square(n, (numbers, 0), (&mut state.covariance, 0));
+        self.cycle.put_own((numbers, own), &mut state);
+        for round in self.rounds() {
             let (next, found) = self.cycle.exact.after(round, &state);
             state = next;
-            errors.push(found.covariance.trace());
+            errors.extend(trace(&found.covariance, layers));
         }
-        (self.numbers(&state), errors)
+        let mut out = Vec::new();
+        put_free(&(0..n).collect::<Vec<_>>(), &state.covariance, layers, &mut out);
+        let errors = Matrix::from_entries(self.rounds().len(), layers, errors);
+        (self.cycle.own_numbers(&state, out), errors)
     }
 
-    /// The places of the numbers that are squares, which no moments have below 0.
-    pub fn squares(&self) -> Vec<usize> {
-        let sizes = std::iter::once(self.spread.cols());
+    /// The places of the numbers that are squares, which no moments have below 0, and how many numbers
+    /// there are.
+    pub fn squares(&self) -> (Vec<usize>, usize) {
+        let sizes = std::iter::once(self.read.rows());
         let sizes = sizes.chain(self.cycle.own_lifts.iter().map(|lift| lift.free.len()));
         let mut at = 0;
         let mut out = Vec::new();
@@ -161,6 +281,46 @@ impl<'a> Squares<'a> {
                 at += n - i;
             }
         }
-        out
+        (out, at)
     }
+
+    /// A lower bound of the stationary E‖θ_t − θ*‖² after the last round of the cycle: bias and the
+    /// variance that follows from the noise at the stationary mean; `None` if means have no limit.
+    pub fn least_stationary(&self) -> Option<f64> {
+        let n = self.means.rows() - 1;
+        let linear = Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)]);
+        let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
+        let mut u = vec![1.0];
+        u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
+        let mut numbers = Vec::new();
+        put_free(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1, &mut numbers);
+        numbers.resize(self.size(), 0.0);
+        let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
+        let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
+        // The covariance that a cycle adds, and what of it is left after 0, 1, … cycles.
+        let mut sum = Matrix::from_fn(n, n, |i, j| {
+            let (a, b) = (i.min(j) + 1, i.max(j) + 1);
+            after[(place(a, b), 0)] - u[a] * u[b]
+        });
+        let (mut power, mut doublings) = (linear, 0);
+        let size = |m: &Matrix| m.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        while size(&power) * size(&power) > 1e-20 {
+            sum.add(1.0, &power.times(&sum).times_transposed(&power));
+            power = power.times(&power);
+            doublings += 1;
+            if doublings > 60 || !size(&power).is_finite() {
+                return None;
+            }
+        }
+        let end = self.ends.last()?;
+        let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
+        Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
+    }
+}
+
+/// The matrix of these columns.
+fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
+    let columns: Vec<Vec<f64>> = columns.collect();
+    let rows = columns.first().map_or(0, Vec::len);
+    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
 }

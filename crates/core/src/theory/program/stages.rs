@@ -1,12 +1,12 @@
 //! A round, ready to be applied: what its noises are linear in, and the forms of the next state.
 
 use super::form::Form;
-use super::local::{GeometricSteps, Steps};
+use super::local::{CoinPair, Steps};
 use super::noise::Small;
 use super::setup::Origin;
 use crate::linalg::Matrix;
 use crate::program::Each;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What makes coordinates and noises of a round known, in order.
 pub(super) enum Stage {
@@ -33,13 +33,13 @@ pub(super) struct NoiseSource {
 #[derive(Clone)]
 pub(super) enum Law {
     /// As that of local steps of two runs.
-    Steps(Rc<Steps>),
+    Steps(Arc<Steps>),
     /// Standard normal.
     Normal,
     /// What a mask of this variance removes; of all clients together, or of each for itself.
     Mask { variance: f64, each: Each, shared: bool },
     /// Local steps up to a coin that all clients share.
-    Coin(Rc<GeometricSteps>, Rc<GeometricSteps>),
+    Coin(Arc<CoinPair>),
 }
 
 /// Rows of which those of a drawn cohort count, by types: less their mean chance.
@@ -70,4 +70,95 @@ pub(super) struct PreparedRound {
     /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
     pub ends: Option<(Vec<Small>, Vec<Small>)>,
     pub origins: Vec<Origin>,
+}
+
+impl PreparedRound {
+    /// The mean of the next state from those of all coordinates.
+    pub fn next_mean(&self, coordinates: &[f64]) -> Vec<f64> {
+        let mut out = vec![coordinates[0]];
+        self.next.iter().for_each(|form| form.add_value(coordinates, &mut out));
+        out
+    }
+
+    /// What the result and the noises are made of, where the coordinates are these.
+    pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
+        let mut out = self.result.value(coordinates);
+        let mut add = |small: &Small| out.extend(small.value(coordinates));
+        for stage in &self.stages {
+            match stage {
+                Stage::Noise { source, .. } => add(&source.y),
+                Stage::Drawn(all) => all.iter().for_each(|drawn| {
+                    drawn.mean.iter().chain([&drawn.total]).for_each(&mut add);
+                }),
+                Stage::Coordinates(_) | Stage::Sum(_) => {}
+            }
+        }
+        out
+    }
+
+    /// The same round from so many other coordinates, of which those of its state are combinations, and
+    /// to combinations of the next state, if they are given: rows over the number 1 and its numbers.
+    pub fn through(&self, state: Form, width: usize, read: Option<&Matrix>) -> Self {
+        let mut all = state;
+        let mut stages = Vec::new();
+        let source = |source: &NoiseSource, all: &Form| NoiseSource {
+            y: source.y.substituted(all),
+            ..source.clone()
+        };
+        for stage in &self.stages {
+            stages.push(match stage {
+                Stage::Coordinates(form) => {
+                    all = Form::stacked(&[&all, &form.substituted(&all)]);
+                    continue;
+                }
+                Stage::Sum(parts) => Stage::Sum(parts.clone()),
+                Stage::Noise { source: of, law, with } => {
+                    let with = with.iter();
+                    let with = with.map(|(id, of, law)| (*id, source(of, &all), law.clone()));
+                    Stage::Noise {
+                        source: source(of, &all),
+                        law: law.clone(),
+                        with: with.collect(),
+                    }
+                }
+                Stage::Drawn(drawn) => {
+                    let each = |drawn: &Drawn| Drawn {
+                        mean: drawn.mean.iter().map(|small| small.substituted(&all)).collect(),
+                        total: drawn.total.substituted(&all),
+                        ..drawn.clone()
+                    };
+                    Stage::Drawn(drawn.iter().map(each).collect())
+                }
+            });
+        }
+        let next: Vec<Form> = self.next.iter().map(|form| form.substituted(&all)).collect();
+        Self {
+            width,
+            stages,
+            next: read.map_or_else(|| next.clone(), |read| combined(&next, read)),
+            own_next: self.own_next.clone(),
+            result: self.result.substituted(&all),
+            ends: None,
+            origins: self.origins.clone(),
+        }
+    }
+}
+
+/// Combinations of the numbers of some forms, after the first row, which is the number 1.
+fn combined(forms: &[Form], read: &Matrix) -> Vec<Form> {
+    let rows: Vec<usize> = (1..read.rows()).collect();
+    let d = forms.first().map_or(1, |form| form.length);
+    let chunk = |rows: &[usize]| {
+        let mut out = Form::zero(rows.len());
+        out.add_constant(&rows.iter().map(|i| read[(*i, 0)]).collect::<Vec<_>>());
+        let unit = vec![1.0; rows.len()];
+        for (k, form) in forms.iter().enumerate() {
+            let part = Matrix::from_fn(rows.len(), d, |i, j| read[(rows[i], 1 + k * d + j)]);
+            if part.entries().iter().any(|x| *x != 0.0) {
+                out.add(&unit, &form.mapped(&part));
+            }
+        }
+        out
+    };
+    rows.chunks(d).map(chunk).collect()
 }

@@ -1,12 +1,10 @@
 //! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
-//!
-//! A state may hold more than it needs: FedDyn's server keeps the mean of what its clients keep. Such
-//! a combination never changes, so the map has the eigenvalue 1 along it. It is found as a left
-//! eigenvector, and one coordinate is computed from the others.
 
 use super::iteration::{gmres, growth, radius};
-use super::moments::{ProgramMoments, ProgramState, Yield};
-use super::setup::Origin;
+use super::layers::{self, entry, entry_mut};
+use super::moments::{ProgramMoments, Yield};
+use super::reduction::Lift;
+use super::setup::{Origin, ProgramState};
 use super::sizes::{DIRECT, RESTARTS};
 use super::stages::{PreparedRound, Stage};
 use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
@@ -20,8 +18,6 @@ use std::rc::Rc;
 const SQUARED: usize = 160;
 /// The largest order of the matrix of the mean's map.
 const WRITTEN: usize = 600;
-/// A combination whose change is smaller than this, relative to it, does not change.
-const UNCHANGED: f64 = 1e-9;
 
 /// The rounds of a cycle, from a state at its start.
 pub struct Cycle<'a> {
@@ -34,13 +30,6 @@ pub struct Cycle<'a> {
     pub(super) lift: Lift,
     /// The same for the deviations of each type.
     pub(super) own_lifts: Vec<Lift>,
-}
-
-/// Coordinates as affine functions of the free ones.
-pub(super) struct Lift {
-    pub free: Vec<usize>,
-    pub map: Matrix,
-    pub constant: Vec<f64>,
 }
 
 impl<'a> Cycle<'a> {
@@ -89,8 +78,13 @@ impl<'a> Cycle<'a> {
         let map = new.mean_map();
         let start: Vec<f64> = new.begin.mean[1..].to_vec();
         new.lift = Lift::new(&map, &start);
-        new.own_lifts = (0..new.begin.own.len()).map(|g| new.own_lift(g)).collect();
+        new.lift_own();
         Ok(new)
+    }
+
+    /// Finds the free coordinates of deviations.
+    pub(super) fn lift_own(&mut self) {
+        self.own_lifts = (0..self.begin.own.len()).map(|g| self.own_lift(g)).collect();
     }
 
     /// The state after the rounds of the cycle.
@@ -104,13 +98,14 @@ impl<'a> Cycle<'a> {
     }
 
     /// A state without means, constants and noise of its own.
-    pub(super) fn empty(&self) -> ProgramState {
-        let ProgramState { mean, covariance, own, origins } = &self.begin;
+    pub(super) fn empty(&self, layers: usize) -> ProgramState {
+        let ProgramState { mean, own, origins, .. } = &self.begin;
         ProgramState {
             mean: vec![0.0; mean.len()],
-            covariance: Matrix::zeros(covariance.rows(), covariance.rows()),
-            own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows())).collect(),
+            covariance: Matrix::zeros(mean.len(), mean.len() * layers),
+            own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows() * layers)).collect(),
             origins: origins.clone(),
+            layers,
         }
     }
 
@@ -150,7 +145,7 @@ impl<'a> Cycle<'a> {
     /// Why there is none.
     pub fn bias(&self) -> Result<Vec<f64>, String> {
         let mean = self.mean()?;
-        let state = ProgramState { mean, ..self.empty() };
+        let state = ProgramState { mean, ..self.empty(1) };
         Ok(self.after(&state).1.ok_or(DIVERGES)?.mean)
     }
 
@@ -179,34 +174,35 @@ impl<'a> Cycle<'a> {
         if settled { Ok(mean) } else { Err(DIVERGES.into()) }
     }
 
-    /// A state from the free covariances, and the reverse.
-    fn state(&self, numbers: &[f64], mean: &[f64]) -> ProgramState {
-        let mut state = self.empty();
+    /// A state from the free covariances, of which the columns are layers, and the reverse.
+    fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
+        let mut state = self.empty(numbers.cols());
         state.mean = mean.to_vec();
-        let rest = put_lifted(&self.lift.map, numbers, (&mut state.covariance, 1));
-        self.put_own(rest, &mut state);
+        let next = put_lifted(&self.lift.map, (numbers, 0), (&mut state.covariance, 1));
+        self.put_own((numbers, next), &mut state);
         state
     }
 
-    /// Puts the covariances of deviations.
-    pub(super) fn put_own(&self, mut rest: &[f64], state: &mut ProgramState) {
+    /// Puts the covariances of deviations, which are rows from a place on.
+    pub(super) fn put_own(&self, (numbers, mut at): (&Matrix, usize), state: &mut ProgramState) {
         for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
-            rest = put_lifted(&lift.map, rest, (own, 0));
+            at = put_lifted(&lift.map, (numbers, at), (own, 0));
         }
     }
 
-    fn numbers(&self, state: &ProgramState) -> Vec<f64> {
+    fn numbers(&self, state: &ProgramState) -> Matrix {
         let mut out = Vec::new();
-        put_free(&self.lift.free, &|i, j| state.covariance[(i + 1, j + 1)], &mut out);
-        self.own_numbers(state, &mut out);
-        out
+        let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
+        put_free(&free, &state.covariance, state.layers, &mut out);
+        self.own_numbers(state, out)
     }
 
-    /// The free covariances of deviations.
-    pub(super) fn own_numbers(&self, state: &ProgramState, out: &mut Vec<f64>) {
+    /// These numbers and the free covariances of deviations.
+    pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
         for (own, lift) in state.own.iter().zip(&self.own_lifts) {
-            put_free(&lift.free, &|i, j| own[(i, j)], out);
+            put_free(&lift.free, own, state.layers, &mut out);
         }
+        Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
 
     /// The moments at the end of the cycle, at stationarity.
@@ -216,19 +212,23 @@ impl<'a> Cycle<'a> {
     pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), String> {
         let mean = self.mean()?;
         let zeros = vec![0.0; self.begin.mean.len()];
-        let length = self.numbers(&self.begin).len();
-        let none = vec![0.0; length];
-        let constant = self.numbers(&self.after(&self.state(&none, &mean)).0);
-        let map = |x: &[f64]| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let length = self.numbers(&self.begin).rows();
+        let none = Matrix::zeros(length, 1);
+        let constant = self.numbers(&self.after(&self.state(&none, &mean)).0).into_entries();
+        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)).0);
         let found = match length {
             0 => Vec::new(),
             _ if length <= DIRECT => {
-                let system = Matrix::identity(length).plus(-1.0, &matrix(length, map));
+                let identity = Matrix::identity(length);
+                let system = identity.plus(-1.0, &map(&identity));
                 solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?
             }
-            _ => gmres(&none, &constant, RESTARTS, map).ok_or(DIVERGES)?,
+            _ => {
+                let of = |x: &[f64]| map(&column(x)).into_entries();
+                gmres(none.entries(), &constant, RESTARTS, of).ok_or(DIVERGES)?
+            }
         };
-        let state = self.state(&found, &mean);
+        let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
         let (after, found) = self.after(&state);
         let Yield { mean, covariance, clients } = found.ok_or(DIVERGES)?;
@@ -267,14 +267,14 @@ impl<'a> Cycle<'a> {
         }
         let zeros = vec![0.0; self.begin.mean.len()];
         let trace = |x: &[f64]| {
-            let state = self.state(x, &zeros);
+            let state = self.state(&column(x), &zeros);
             state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
         };
-        let after = |x: &[f64]| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)).0);
         let square = match begin.len() {
             // Rates that are close to each other take many rounds to part.
-            size if size <= SQUARED => radius(matrix(size, after)),
-            _ => growth(begin, after, trace)?,
+            size if size <= SQUARED => radius(after(&Matrix::identity(size))),
+            _ => growth(begin, |x| after(&column(x)).into_entries(), trace)?,
         };
         let whole = self.mean_map();
         let n = self.lift.free.len();
@@ -288,34 +288,49 @@ impl<'a> Cycle<'a> {
 }
 
 /// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
-/// the first of these numbers; the numbers after them.
-pub(super) fn put_lifted<'n>(
+/// rows of numbers, of which the columns are layers; the row after them.
+fn put_lifted(
     lift: &Matrix,
-    numbers: &'n [f64],
+    (numbers, at): (&Matrix, usize),
     (matrix, place): (&mut Matrix, usize),
-) -> &'n [f64] {
-    let n = lift.cols();
-    let (own, rest) = numbers.split_at(n * (n + 1) / 2);
-    let mut square = Matrix::zeros(n, n);
-    let mut at = 0;
-    for i in 0..n {
-        for j in i..n {
-            (square[(i, j)], square[(j, i)]) = (own[at], own[at]);
+) -> usize {
+    let (n, layers) = (lift.cols(), numbers.cols());
+    let mut square = Matrix::zeros(n, n * layers);
+    let next = put_square(n, (numbers, at), (&mut square, 0));
+    let all = layers::times_transposed(&lift.times(&square), lift, layers);
+    for i in 0..all.rows() {
+        let from = all.row(i);
+        matrix.row_mut(place + i)[place * layers..][..from.len()].copy_from_slice(from);
+    }
+    next
+}
+
+/// The same without L, of order n.
+pub(super) fn put_square(
+    n: usize,
+    (numbers, mut at): (&Matrix, usize),
+    (matrix, place): (&mut Matrix, usize),
+) -> usize {
+    let layers = numbers.cols();
+    for i in place..place + n {
+        for j in i..place + n {
+            entry_mut(matrix, (i, j), layers).copy_from_slice(numbers.row(at));
+            entry_mut(matrix, (j, i), layers).copy_from_slice(numbers.row(at));
             at += 1;
         }
     }
-    let all = lift.times(&square).times_transposed(lift);
-    for i in 0..all.rows() {
-        (0..all.rows()).for_each(|j| matrix[(place + i, place + j)] = all[(i, j)]);
-    }
-    rest
+    at
 }
 
 /// Adds the entries of a symmetric matrix at these places, on and above its diagonal.
-pub(super) fn put_free(free: &[usize], entry: &dyn Fn(usize, usize) -> f64, out: &mut Vec<f64>) {
+pub(super) fn put_free(free: &[usize], matrix: &Matrix, layers: usize, out: &mut Vec<f64>) {
     for (k, i) in free.iter().enumerate() {
-        free[k..].iter().for_each(|j| out.push(entry(*i, *j)));
+        free[k..].iter().for_each(|j| out.extend_from_slice(entry(matrix, (*i, *j), layers)));
     }
+}
+
+fn column(numbers: &[f64]) -> Matrix {
+    Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
 }
 
 /// The matrix of a linear map.
@@ -331,80 +346,6 @@ pub(super) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
 }
 
 const DIVERGES: &str = "its moments do not come to rest";
-
-impl Lift {
-    fn all(size: usize) -> Self {
-        let (map, constant) = (Matrix::identity(size), vec![0.0; size]);
-        Self { free: (0..size).collect(), map, constant }
-    }
-
-    /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
-    fn new(map: &Matrix, start: &[f64]) -> Self {
-        let n = map.rows();
-        // The rows of [(M − I)ᵀ], reduced; what is left without a pivot spans the combinations.
-        let mut a = Matrix::from_fn(n, n, |i, j| map[(j, i)] - f64::from(u8::from(i == j)));
-        let mut pivots: Vec<(usize, usize)> = Vec::new();
-        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) =
-            ((0..n).collect(), (0..n).collect());
-        let scale = a.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        loop {
-            let candidates = rows.iter().flat_map(|i| columns.iter().map(move |j| (*i, *j)));
-            let best = candidates.max_by(|x, y| a[*x].abs().total_cmp(&a[*y].abs()));
-            let Some((i, j)) = best.filter(|at| a[*at].abs() > UNCHANGED * scale) else { break };
-            let pivot = a[(i, j)];
-            (0..n).for_each(|k| a[(i, k)] /= pivot);
-            for other in (0..n).filter(|other| *other != i) {
-                let factor = a[(other, j)];
-                if factor != 0.0 {
-                    (0..n).for_each(|k| a[(other, k)] -= factor * a[(i, k)]);
-                }
-            }
-            rows.retain(|row| *row != i);
-            columns.retain(|column| *column != j);
-            pivots.push((i, j));
-        }
-        // ℓ is 1 at one of the columns that are left, and −a there at the pivots' columns.
-        let mut combinations: Vec<Vec<f64>> = columns
-            .iter()
-            .map(|&column| {
-                let mut line = vec![0.0; n];
-                line[column] = 1.0;
-                pivots.iter().for_each(|&(i, j)| line[j] = -a[(i, column)]);
-                line
-            })
-            .collect();
-        // One coordinate of each is computed: its largest, which the others then lack.
-        let mut computed = Vec::new();
-        for k in 0..combinations.len() {
-            let line = combinations[k].clone();
-            let largest = (0..n).max_by(|x, y| line[*x].abs().total_cmp(&line[*y].abs()));
-            let Some(at) = largest.filter(|at| line[*at] != 0.0) else { continue };
-            let line: Vec<f64> = line.iter().map(|x| x / line[at]).collect();
-            for (other, all) in combinations.iter_mut().enumerate() {
-                let factor = if other == k { 0.0 } else { all[at] };
-                all.iter_mut().zip(&line).for_each(|(x, y)| *x -= factor * y);
-            }
-            combinations[k] = line;
-            computed.push((at, k));
-        }
-        let free: Vec<usize> = (0..n).filter(|i| computed.iter().all(|(at, _)| at != i)).collect();
-        let mut lift = Matrix::zeros(n, free.len());
-        let mut constant = vec![0.0; n];
-        free.iter().enumerate().for_each(|(j, i)| lift[(*i, j)] = 1.0);
-        for (at, k) in computed {
-            constant[at] = dot(&combinations[k], start);
-            free.iter().enumerate().for_each(|(j, i)| lift[(at, j)] = -combinations[k][*i]);
-        }
-        Self { free, map: lift, constant }
-    }
-
-    pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
-        let mut all =
-            if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
-        all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
-        all
-    }
-}
 
 impl ProgramMoments<'_> {
     /// The rounds before the cycle and those of it, prepared, and the state at its start from
@@ -467,9 +408,6 @@ impl ProgramMoments<'_> {
 
     /// The mean after a round.
     pub(super) fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
-        let known = self.known_mean(round, mean);
-        let mut out = vec![known[0]];
-        out.extend(round.next.iter().flat_map(|form| form.value(&known)));
-        out
+        round.next_mean(&self.known_mean(round, mean))
     }
 }

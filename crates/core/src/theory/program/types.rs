@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 /// Clients with the same distribution, the same share and the same constants in every round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Type {
+pub struct Type {
     /// The first of them.
     pub first: usize,
     /// How many there are.

@@ -1,8 +1,9 @@
 //! Control variates as part of a program's state, and what is known of them.
 
 use super::form::Form;
-use super::moments::{ProgramMoments, ProgramState};
+use super::moments::ProgramMoments;
 use super::noise::{KnownMoments, Small};
+use super::setup::ProgramState;
 use super::values::CovarianceBlocks;
 use crate::program::Level;
 
@@ -57,7 +58,7 @@ impl ProgramMoments<'_> {
     }
 
     fn known(state: &ProgramState) -> KnownMoments {
-        KnownMoments::new(&state.mean, &state.covariance, &state.own, state.mean.len())
+        KnownMoments::new(state, state.mean.len())
     }
 
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².

@@ -1,0 +1,91 @@
+//! The rounds of a frontier's algorithms as programs, on a problem whose clients are of types.
+
+use super::{FrontierAlgorithm, MethodRun, OwnRounds, StartError};
+use crate::problem::Facts;
+use crate::program::{Program, Traced};
+use crate::theory::linear::LocalUpdate;
+use crate::theory::moments::{AlgorithmModel, Correction, RunModel, constant};
+use crate::theory::program::{KnownSteps, Squares, Type};
+
+/// A problem with its clients in types, and a start.
+pub struct TypedProblem<'a> {
+    /// The problem.
+    pub facts: &'a dyn Facts,
+    /// The types.
+    pub types: Vec<Type>,
+    /// The start.
+    pub start: StartError,
+    /// The noise of the types' oracles.
+    pub known: KnownSteps,
+}
+
+/// A built-in algorithm in the type of its exact moments.
+pub fn model(run: &MethodRun) -> AlgorithmModel<'static> {
+    let MethodRun { method, local_steps, step_size, .. } = *run;
+    let correction = if method.is_corrected() { Correction::Kept } else { Correction::None };
+    let (steps, batch) = match method {
+        FrontierAlgorithm::Sgd | FrontierAlgorithm::Scaffnew => (1, 1),
+        FrontierAlgorithm::MinibatchSgd => (1, local_steps),
+        _ => (local_steps, 1),
+    };
+    let server_step = run.server_step();
+    let runs = method.weights().iter().enumerate().map(|(r, &weight)| {
+        let step = (r + 1) as f64 * step_size;
+        let update = LocalUpdate { step, steps, batch, proximal: 0.0 };
+        RunModel { weight, update: Box::new(move |_| update), server_step, correction }
+    });
+    let coin = (method == FrontierAlgorithm::Scaffnew).then(|| 1.0 / local_steps as f64);
+    AlgorithmModel {
+        runs: runs.collect(),
+        cohort: usize::MAX,
+        common: method.shares_draws(),
+        coin,
+        burn_in: None,
+        decay: None,
+    }
+}
+
+impl TypedProblem<'_> {
+    /// How many clients of each type there are among N.
+    pub fn counts(&self, clients: u64) -> impl Iterator<Item = f64> {
+        let factor = clients as f64 / self.facts.clients() as f64;
+        self.types.iter().map(move |t| libm::round(t.count * factor))
+    }
+
+    /// The rounds of a method.
+    fn program(&self, run: &MethodRun, own: Option<&dyn OwnRounds>) -> Traced {
+        match (run.method, own) {
+            (FrontierAlgorithm::Own(_), Some(own)) => own.program(run),
+            (FrontierAlgorithm::Own(_), None) => Err("its code is not at hand".into()),
+            _ => {
+                // All clients do the same.
+                let program = constant((1, self.facts.dim()), &model(run));
+                Ok(Program { clients: self.facts.clients(), ..program })
+            }
+        }
+    }
+
+    /// What `then` makes of the second moments of a method's rounds.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn squares<T>(
+        &self,
+        run: &MethodRun,
+        own: Option<&dyn OwnRounds>,
+        known: &KnownSteps,
+        then: impl FnOnce(&mut Squares<'_>) -> T,
+    ) -> Result<T, String> {
+        let program = self.program(run, own)?;
+        if run.method.own().is_some() {
+            return Squares::new(&program, self.facts, &self.start)
+                .map(|mut found| then(&mut found));
+        }
+        let mut found =
+            Squares::of_types(&program, self.facts, self.types.clone(), &self.start, known)?;
+        if run.clients != self.facts.clients() as u64 {
+            found.set_counts(self.counts(run.clients));
+        }
+        Ok(then(&mut found))
+    }
+}

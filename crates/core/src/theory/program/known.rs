@@ -1,0 +1,144 @@
+//! Local steps that are made once. Those that are shared serve all numbers of local steps of one size,
+//! whose powers are kept, and all numbers of clients.
+
+use super::local::{Drive, GeometricSteps, Steps, oracle_noise};
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most local steps that are kept: where step sizes fall, each round has its own.
+const MOST_KEPT: usize = 4096;
+
+/// Local steps that are known.
+#[derive(Clone, Default)]
+pub struct KnownSteps {
+    shared: bool,
+    made: Kept<(StepKey, [u64; 2]), Steps>,
+    coins: Kept<(StepKey, u64), GeometricSteps>,
+    /// Those of 1, 2, 4, … steps.
+    powers: Kept<StepKey, Mutex<Vec<Arc<Steps>>>>,
+    /// The noise of oracles, by distribution.
+    oracles: Kept<usize, Matrix>,
+}
+
+/// What identifies a local step: the distribution of the oracle, and step size, batch, μ and drift of
+/// each run.
+type StepKey = (usize, [([u64; 3], bool); 2], bool);
+
+/// Values by keys.
+type Kept<K, V> = Arc<Mutex<HashMap<K, Arc<V>>>>;
+
+/// A local step of a client in two runs on the same draws, or in one run, given twice.
+#[derive(Clone, Copy)]
+pub(super) struct OneStep<'a> {
+    pub facts: &'a dyn Facts,
+    pub client: usize,
+    pub drives: [Drive; 2],
+    pub same: bool,
+}
+
+impl OneStep<'_> {
+    fn key(&self) -> StepKey {
+        let run = |drive: Drive| {
+            let [step, _, batch, proximal] = drive.update.bits();
+            ([step, batch, proximal], drive.pulled)
+        };
+        (self.facts.distribution(self.client), self.drives.map(run), self.same)
+    }
+}
+
+/// The value of a key, made if there is none; threads that ask at once may all make it, to the same
+/// bits.
+fn kept<K: Eq + Hash, V>(
+    all: &Kept<K, V>,
+    key: K,
+    make: impl FnOnce() -> Result<V, String>,
+) -> Result<Arc<V>, String> {
+    let lock = || all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(&key) {
+        return Ok(known.clone());
+    }
+    let made = Arc::new(make()?);
+    let mut known = lock();
+    if known.len() >= MOST_KEPT {
+        known.clear();
+    }
+    Ok(known.entry(key).or_insert(made).clone())
+}
+
+impl KnownSteps {
+    /// Those that are shared: none are known yet but the noise of oracles.
+    pub fn afresh(&self) -> Self {
+        Self { shared: true, oracles: self.oracles.clone(), ..Self::default() }
+    }
+
+    fn one(&self, OneStep { facts, client, drives, same }: OneStep<'_>) -> Result<Steps, String> {
+        let open = || "second moments of the problem's field do not close".to_owned();
+        let oracle = || oracle_noise(facts, client).ok_or_else(open);
+        let oracle = kept(&self.oracles, facts.distribution(client), oracle)?;
+        Ok(Steps::new((facts, client), &oracle, drives, same))
+    }
+
+    /// The local steps of both runs, of which one may take more than the other.
+    pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, String> {
+        let [a, b] = one.drives.map(|drive| drive.update.steps);
+        kept(&self.made, (one.key(), [a, b]), || {
+            let both = self.times(one, a.min(b))?;
+            let rest = || self.times(one, a.max(b) - a.min(b));
+            Ok(match a.cmp(&b) {
+                Ordering::Equal => both,
+                Ordering::Less => both.alone(1, &rest()?),
+                Ordering::Greater => both.alone(0, &rest()?),
+            })
+        })
+    }
+
+    fn times(&self, one: OneStep<'_>, count: u64) -> Result<Steps, String> {
+        if !self.shared {
+            return Ok(self.one(one)?.times(count));
+        }
+        let powers = self.powers(one, count.checked_ilog2().unwrap_or(0))?;
+        let bits = powers.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1);
+        let all = bits.fold(None, |all: Option<Steps>, (_, power)| {
+            Some(all.map_or_else(|| power.as_ref().clone(), |all| all.then(power)))
+        });
+        Ok(all.unwrap_or_else(|| powers[0].as_ref().clone()))
+    }
+
+    /// 1, 2, 4, … up to 2^`level` steps.
+    fn powers(&self, one: OneStep<'_>, level: u32) -> Result<Vec<Arc<Steps>>, String> {
+        let powers =
+            kept(&self.powers, one.key(), || Ok(Mutex::new(vec![Arc::new(self.one(one)?)])))?;
+        let lock = || powers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody waits for others: two threads may compute the same, to the same bits.
+        let mut all = lock().clone();
+        if all.len() <= level as usize {
+            while all.len() <= level as usize {
+                let last = all[all.len() - 1].clone();
+                all.push(Arc::new(last.then(&last)));
+            }
+            let mut known = lock();
+            if known.len() < all.len() {
+                known.clone_from(&all);
+            }
+        }
+        all.truncate(level as usize + 1);
+        Ok(all)
+    }
+
+    /// The local steps up to a coin of this probability.
+    pub(super) fn until_coin(
+        &self,
+        one: OneStep<'_>,
+        probability: f64,
+    ) -> Result<Arc<GeometricSteps>, String> {
+        let shared = if self.shared { self.clone() } else { self.afresh() };
+        kept(&self.coins, (one.key(), probability.to_bits()), || {
+            let powers = shared.powers(one, GeometricSteps::doublings(probability))?;
+            Ok(GeometricSteps::new(&powers, probability))
+        })
+    }
+}

@@ -174,3 +174,26 @@ fn drop_rounding(row: &mut [f64], sizes: &[f64]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of (1, a, b, c) the first step reads a − b, the second 0.3 c, and nothing else is read: three
+    /// combinations, whatever else the map makes of a + b.
+    #[test]
+    fn what_is_read_later_is_observed_and_sums_are_not() {
+        let read = Matrix::from_entries(1, 4, vec![0.0, 1.0, -1.0, 0.0]);
+        let map = Matrix::from_entries(
+            4,
+            4,
+            vec![1.0, 0.0, 0.0, 0.0, 0.1, 0.9, 0.2, 0.3, 0.1, 0.5, 0.6, 0.0, 0.0, 0.0, 0.0, 0.7],
+        );
+        let found = Observed::new(&read, &map);
+        assert_eq!(found.rows.len(), 3, "{:?}", found.rows);
+        for (row, pivot) in found.rows.iter().zip(&found.pivots) {
+            assert_eq!(row[*pivot], 1.0);
+            assert!((row[1] + row[2]).abs() < 1e-12, "a + b is in {row:?}");
+        }
+    }
+}

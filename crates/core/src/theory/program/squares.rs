@@ -1,8 +1,9 @@
 //! The second moments of a program's cycle as one linear map, in which the number 1 is a coordinate,
 //! so that the errors after any number of rounds follow from powers of a matrix.
 //!
-//! With u = (1, x), x the free coordinates of the state of which results are made, the numbers are E u uᵀ, on and above the
-//! diagonal, and the covariances of the clients' deviations from the means of their types.
+//! With u = (1, x), x the free coordinates of the state of which results are made, the numbers are
+//! E u uᵀ, on and above the diagonal, and the covariances of the clients' deviations from the means
+//! of their types.
 
 use super::form::Form;
 use super::known::KnownSteps;
@@ -170,7 +171,7 @@ impl<'a> Squares<'a> {
     }
 
     /// Finds the maps of E u over the cycle; all that is read, as rows over u, if it is asked for.
-    fn follow(&mut self, keeps: bool) -> Matrix {
+    fn follow(&mut self, with_read: bool) -> Matrix {
         let (n, rounds) = (self.read.rows(), &self.cycle.rounds);
         let follow = |j: usize| {
             let mut mean: Vec<f64> = (0..self.spread.rows()).map(|i| self.spread[(i, j)]).collect();
@@ -178,7 +179,7 @@ impl<'a> Squares<'a> {
             for round in rounds {
                 let known = self.cycle.exact.known_mean(round, &mean);
                 ends.push(round.result.value(&known));
-                if keeps {
+                if with_read {
                     read.extend(round.read(&known));
                 }
                 mean = round.next_mean(&known);

@@ -43,7 +43,7 @@ function show() {
   const cell = (row, text, family) => { const td = row.insertCell(); td.textContent = text; if (family !== undefined) td.className = `family-${family}`; };
   body.replaceChildren();
   if (!isSound) {
-    answer.textContent = aim.name !== "seconds" ? `The ${aim.name === "cost" ? "price" : "budget"} must be a number, 0 or more.` : "An oracle call must take some time; otherwise ever more local steps cost nothing.";
+    answer.textContent = aim.name !== "seconds" ? `The ${aim.name === "cost" ? "price" : "budget"} must be a number, 0 or more.` : "A gradient must take some time; otherwise ever more local steps cost nothing.";
     return;
   }
   remember(problem, n, e, aim);
@@ -55,10 +55,10 @@ function show() {
       const name = document.createElement(ahead ? "strong" : "span");
       if (ahead) name.className = `family-${cost.algorithm.family}`;
       name.textContent = cost.algorithm.label;
-      answer.append(i ? " or " : "", name, ` (${settings(cost)}${tied.length > 1 ? `, ${readable(cost.calls)} oracle calls of a client` : ""})`);
+      answer.append(i ? " or " : "", name, ` (${settings(cost)}${tied.length > 1 ? `, ${readable(cost.calls)} gradients of a client` : ""})`);
     });
     const value = { cost: `a cost of ${readable(first.cost)}, `, seconds: `${readable(first.seconds)} seconds, `, communications: "" }[aim.name];
-    answer.append(`: ${value}${readable(first.communications)} communications${tied.length > 1 ? "" : ` and ${readable(first.calls)} oracle calls of a client`}.`);
+    answer.append(`: ${value}${readable(first.communications)} communications${tied.length > 1 ? "" : ` and ${readable(first.calls)} gradients of a client`}.`);
     if (next) answer.append(` ${next.algorithm.label} needs ${readable(next.value / first.value)} times as ${aim.name === "communications" ? "many" : "much"}${ahead ? "." : ": with one round more the first would not be first."}`);
   }
   for (const cost of all) {
@@ -68,7 +68,7 @@ function show() {
   }
   for (const section of document.querySelectorAll("[data-problem]")) section.hidden = section.dataset.problem !== field("problem").value;
   const section = document.querySelector(`[data-problem="${field("problem").value}"]`);
-  section.querySelector(".least").textContent = { seconds: "seconds, at these prices", cost: `${readable(aim.price)} × communications + oracle calls`, communications: `communications within ${readable(aim.budget)} times the oracle calls with which SGD reaches the smallest ε` }[aim.name];
+  section.querySelector(".least").textContent = { seconds: "seconds, at these prices", cost: `${readable(aim.price)} × communications + gradients`, communications: `communications within ${readable(aim.budget)} times the gradients with which SGD reaches the smallest ε` }[aim.name];
   for (const td of section.querySelectorAll("td")) {
     const [i, j] = [+td.dataset.clients, +td.dataset.target], { all: [top], tied, ahead } = ranked(problem, i, j, aim);
     td.className = `${ahead ? `won-${top.algorithm.family}` : ""}${i === n && j === e ? " chosen" : ""}`;

@@ -6,8 +6,7 @@
 use super::description;
 use super::number_text::interval;
 use crate::evidence::family::{family, family_of, named_families};
-use crate::evidence::{Experiment, Separation, Standing, Standings, unique, when_text};
-use crate::stats::Ratio;
+use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, readable};
 use serde::Serialize;
 
@@ -61,139 +60,156 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A headline from the ranking: the algorithm that is separated from all others in most settings,
-/// and the setting in which its lead is largest; the title where none is.
+/// A headline from the ranking, and the line below it; the title where nothing is compared.
 fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
-    let (standings, title) = (&experiment.standings, &experiment.plan.manifest.title);
-    let rows = &standings.rows;
-    let separated = |row: &&Standing| row.leaders.len() == 1 && row.next.is_some();
-    let leads: Vec<&Standing> = rows.iter().filter(separated).collect();
+    let (standings, cells) = (&experiment.standings, &experiment.cells);
+    if !cells.is_empty() && cells.iter().all(|cell| cell.runs.diverged == cell.runs.count) {
+        let runs = count(cells.len(), "cell");
+        return ("All runs diverged".into(), format!("{runs}; smaller step sizes may converge."));
+    }
+    let tuned = if experiment.tuning.is_some() { "Tuned, " } else { "" };
+    let (headline, line) = match standings.rows.as_slice() {
+        [row] if !row.leaders.is_empty() => of_one_setting(row, standings),
+        [] | [_] => return (experiment.plan.manifest.title.clone(), String::new()),
+        rows => of_several_settings(rows, standings),
+    };
+    let settings = experiment.tuned_in_words();
+    let settings = if settings.is_empty() { settings } else { format!("Tuned: {settings}. ") };
+    (format!("{tuned}{headline}"), settings + &line + &at_the_edge(experiment))
+}
+
+/// The only setting: those that lead, and how far the next is.
+fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
+    let is_close = |rival: &Rival| rival.ratio.estimate < 1.0 + standings.margin;
+    let is_near = |rival: &Rival| match row.leaders.as_slice() {
+        [_] => is_close(rival),
+        _ => rival.separation != Separation::Larger,
+    };
+    let near = row.rivals.iter().take_while(|(_, rival)| is_near(rival)).count();
+    let mut first: Vec<&str> = vec![&row.leaders[0]];
+    first.extend(row.rivals[..near].iter().map(|(name, _)| name.as_str()));
+    let (all, error) = (1 + row.rivals.len(), error_word(standings));
+    let at = when_text(standings.at);
+    let further = row.rivals.get(near).map(|(name, rival)| {
+        format!("{name}’s {error} is {} times as large", readable(rival.ratio.estimate, 2))
+    });
+    let headline = match (first.as_slice(), &further) {
+        ([one], None) => format!("{one} has the smallest {error} {at}: {}", row.no_others()),
+        ([one], Some(_)) if all == 2 => format!(
+            "{}’s {error} is {} times {one}’s {at}",
+            row.rivals[0].0,
+            readable(row.rivals[0].1.ratio.estimate, 2)
+        ),
+        ([one], Some(next)) => format!("{one} is lowest of {all} algorithms {at}: {next}"),
+        (several, next) => {
+            let names = listed(several, all);
+            let next = next.as_ref().map_or(String::new(), |next| format!("; {next}"));
+            match row.leaders.len() {
+                1 => format!("{names} show no practical difference {at}{next}"),
+                _ if next.is_empty() => format!("{names} are not separated {at}"),
+                _ => format!("{names} are lowest {at} and not separated{next}"),
+            }
+        }
+    };
+    let ratio = |(name, rival): &(String, Rival)| {
+        format!("{name} {}", interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high)))
+    };
+    let ratios: Vec<String> = row.rivals.iter().map(ratio).collect();
+    let pairs = count(row.n, &format!("paired {}", row.unit));
+    let line = match ratios.is_empty() {
+        true => String::new(),
+        false => {
+            let of = format!("{} of the {error}", row.mean());
+            format!("Times {}’s {of}: {}; {pairs}.", row.leaders[0], ratios.join(", "))
+        }
+    };
+    (headline, line)
+}
+
+/// Several settings: the algorithm that is lowest in most of them by more than the margin, and the
+/// setting in which its lead is largest; otherwise those that are among the lowest everywhere.
+fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, String) {
+    let all = rows.len();
+    let leads: Vec<&Standing> =
+        rows.iter().filter(|row| lead(row) >= 1.0 + standings.margin).collect();
     let settings_of = |leader: &String| leads.iter().filter(|r| r.leaders[0] == *leader).count();
     let largest = leads.iter().max_by(|a, b| {
         let settings = settings_of(&a.leaders[0]).cmp(&settings_of(&b.leaders[0]));
         settings.then(lead(a).total_cmp(&lead(b)))
     });
-    let Some(row) = largest else {
-        let tied = unique(rows.iter().flat_map(|row| row.leaders.iter().cloned()));
-        let all_tied = !rows.is_empty() && rows.iter().all(|row| row.leaders.len() > 1);
-        return match tied.as_slice() {
-            [one, other] if all_tied => {
-                (format!("{one} and {other} are not separated"), places(standings))
+    let compared = format!("Compared {}.", when_text(standings.at));
+    let Some((row, (next, rival))) = largest.and_then(|row| Some((row, row.next()?))) else {
+        let everywhere = |leader: &&String| rows.iter().all(|row| row.leaders.contains(leader));
+        let best: Vec<&str> =
+            rows[0].leaders.iter().filter(everywhere).map(String::as_str).collect();
+        let most = rows.iter().map(|row| 1 + row.rivals.len()).max().unwrap_or_default();
+        let headline = match best.as_slice() {
+            [] | [_] => format!(
+                "In none of {all} settings is one algorithm lowest by {} % or more",
+                readable(100.0 * standings.margin, 2)
+            ),
+            several if several.len() == most => {
+                format!("{} are not separated in any of {all} settings", listed(several, most))
             }
-            _ => leaders_everywhere(experiment).unwrap_or_else(|| (title.clone(), String::new())),
+            several => {
+                format!("{} are lowest in all {all} settings, not separated", listed(several, most))
+            }
         };
+        return (headline, format!("{compared} {}.", count(standings.compared, "comparison")));
     };
-    let (leader, (next, rival)) = (&row.leaders[0], row.next.as_ref().expect("a rival"));
-    let alone = settings_of(leader);
-    let larger = larger(rival.ratio.estimate);
+    let leader = &row.leaders[0];
+    let (alone, error) = (settings_of(leader), error_word(standings));
     let most = if alone > 1 { "up to " } else { "" };
     let others = leads.iter().map(|row| row.leaders[0].clone()).filter(|other| other != leader);
     let others: Vec<String> =
         unique(others).iter().map(|other| format!("{other} in {}", settings_of(other))).collect();
-    let lowest = match standings.at {
-        None => "ends lowest".to_owned(),
-        Some(_) => format!("is lowest {}", when_text(standings.at)),
-    };
-    let headline = match rows.len() {
-        1 => format!("{leader} {lowest}: {next}’s error is {larger}"),
-        all => format!(
-            "{leader} alone {lowest} in {alone} of {all} settings, where {next}’s error is {most}{larger}"
-        ),
-    };
-    let headline = tuned(experiment) + &headline;
+    let headline = format!(
+        "{leader} alone is lowest in {alone} of {all} settings, where {next}’s {error} is {most}{} times as large",
+        readable(rival.ratio.estimate, 2)
+    );
     let rest = match others.as_slice() {
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
-    let rest = rest + &at_the_border(experiment);
     let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
-    let at = setting(row);
-    let paired = count(row.n, &format!("paired {}", row.unit));
-    (headline, format!("{at}the ratio is {ratio} over {paired}.{rest}"))
+    let pairs = count(row.n, &format!("paired {}", row.unit));
+    let line = format!(
+        "{compared} At {} the ratio is {ratio} over {pairs}.{rest}",
+        row.settings.join(", ")
+    );
+    (headline, line)
 }
 
-/// A headline of those that are among the best in every setting, where some others are not: none is
-/// separated from all others, but these are separated from the rest somewhere.
-fn leaders_everywhere(experiment: &Experiment<'_>) -> Option<(String, String)> {
-    let standings = &experiment.standings;
-    let (first, others) = standings.rows.split_first()?;
-    let everywhere = |leader: &&String| others.iter().all(|row| row.leaders.contains(leader));
-    let best: Vec<String> = first.leaders.iter().filter(everywhere).cloned().collect();
-    let behind = standings.rows.iter().any(|row| row.rivals + 1 > row.leaders.len());
-    let (last, head) = best.split_last().filter(|(_, head)| behind && !head.is_empty())?;
-    let tuned = tuned(experiment);
-    let where_ = match standings.rows.len() {
-        1 => String::new(),
-        all => format!(" in all {all} settings"),
-    };
-    let lowest = match standings.at {
-        None => "end lowest".to_owned(),
-        Some(_) => format!("are lowest {}", when_text(standings.at)),
-    };
-    Some((
-        format!("{tuned}{} and {last} {lowest}{where_}, and are not separated", head.join(", ")),
-        places(standings),
-    ))
+/// Names in a sentence; how many of all where there are many.
+fn listed(names: &[&str], all: usize) -> String {
+    match names {
+        [head @ .., last] if names.len() <= 3 => format!("{} and {last}", head.join(", ")),
+        _ => format!("{} of {all} algorithms", names.len()),
+    }
 }
 
-/// What is tuned, as the beginning of a sentence.
-fn tuned(experiment: &Experiment<'_>) -> String {
-    let settings = experiment.tuned_in_words();
-    if settings.is_empty() { settings } else { format!("Each with its {settings} tuned, ") }
+/// What is compared, in a word or two.
+fn error_word(standings: &Standings) -> String {
+    let name = standings.by.name();
+    if name.contains("error") { "error".into() } else { name.replace('-', " ") }
 }
 
-/// That selected candidates stand at the border of what was tried, so that the ranking may change.
-fn at_the_border(experiment: &Experiment<'_>) -> String {
+/// How many selected candidates are at the edge of what was tried, so that the ranking may change.
+fn at_the_edge(experiment: &Experiment<'_>) -> String {
     let Some(tuning) = &experiment.tuning else { return String::new() };
     match tuning.rows.iter().filter(|row| !row.edges.is_empty()).count() {
         0 => String::new(),
         some => format!(
-            " {some} of {} selected candidates stand at the border of what was tried.",
+            " {some} of {} selected candidates are at the edge of what was tried.",
             tuning.rows.len()
         ),
     }
 }
 
-/// How much larger a mean is than another, in words: in per cent where they are close, where "1.00
-/// times" would say nothing.
-fn larger(ratio: f64) -> String {
-    match ratio < 1.1 {
-        true => format!("{} % larger", readable(100.0 * (ratio - 1.0), 2)),
-        false => format!("{} times as large", readable(ratio, 2)),
-    }
-}
-
-/// How many times larger the next mean is than the smallest.
+/// How many times larger the next mean is than the smallest, where they are separated.
 fn lead(row: &Standing) -> f64 {
-    let larger = row.next.as_ref().filter(|(_, rival)| rival.separation == Separation::Larger);
+    let larger = row.next().filter(|(_, rival)| rival.separation == Separation::Larger);
     larger.map_or(0.0, |(_, rival)| rival.ratio.estimate)
-}
-
-/// In how many settings algorithms are compared; of one setting how close the next is to the best.
-fn places(standings: &Standings) -> String {
-    match standings.rows.as_slice() {
-        [row @ Standing { leaders, next: Some((next, rival)), n, unit, .. }]
-            if !leaders.is_empty() =>
-        {
-            let Ratio { estimate, low, high, .. } = rival.ratio;
-            let (ratio, pairs) =
-                (interval(estimate, (low, high)), count(*n, &format!("paired {unit}")));
-            format!("{next}’s {} is {ratio} times {}’s over {pairs}.", row.mean(), leaders[0])
-        }
-        rows => format!(
-            "In {} with {}.",
-            count(rows.len(), "setting"),
-            count(standings.compared, "comparison")
-        ),
-    }
-}
-
-/// The setting of a grid point, as the beginning of a sentence.
-fn setting(row: &Standing) -> String {
-    match row.settings.is_empty() {
-        true => "There ".into(),
-        false => format!("At {}, ", row.settings.join(", ")),
-    }
 }
 
 /// Names of algorithms with their families: labels, names in manifests' order, and the names that

@@ -21,7 +21,7 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let has_settings = frontiers.iter().any(has_settings);
     let mut heads = vec!["algorithm", "N", "ε", "γ", steps.unwrap_or("H")];
     heads.extend(has_settings.then_some("further settings"));
-    heads.extend(["T", "communications", "oracle calls of a client", "draws of a client"]);
+    heads.extend(["T", "communications", "gradients of a client", "draws of a client"]);
     heads.extend(["cost", "remarks"]);
     let row = |frontier: &ComputedFrontier<'_>, best: &FrontierPoint| {
         let number = |value: &dyn Fn(&FrontierCost) -> String| {

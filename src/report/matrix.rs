@@ -59,7 +59,7 @@ impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
-        let is_open = |row: &Standing| row.leaders.len() == 1 + row.rivals && row.rivals > 0;
+        let is_open = |row: &Standing| row.leaders.len() == 1 + row.rivals.len() && !row.rivals.is_empty();
         let sentence = match all.as_slice() {
             [one] => match standings.at {
                 Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one).words),
@@ -181,7 +181,7 @@ fn cell(standing: &Standing) -> MatrixCell {
         bar: 0,
         words: words.clone(),
     };
-    match (standing.leaders.as_slice(), &standing.next) {
+    match (standing.leaders.as_slice(), standing.next()) {
         ([], _) if standing.error.is_nan() => plain(standing.nothing_ranked()),
         ([], _) => plain("all end above the start"),
         ([one], Some((_, rival))) => {
@@ -203,15 +203,15 @@ fn cell(standing: &Standing) -> MatrixCell {
             bar: 100,
             ..plain("")
         },
-        (all, _) if all.len() == 1 + standing.rivals => plain(OPEN),
+        (all, _) if all.len() == 1 + standing.rivals.len() => plain(OPEN),
         ([one, other], _) => plain(&format!("{one} or {other}")),
-        (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals)),
+        (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals.len())),
     }
 }
 
 /// The result at a grid point as a sentence.
 fn words(standing: &Standing) -> String {
-    let mut words = match (standing.leaders.as_slice(), &standing.next) {
+    let mut words = match (standing.leaders.as_slice(), standing.next()) {
         ([], _) if standing.error.is_nan() && standing.ended.is_empty() => {
             "Runs of every algorithm diverged".to_owned()
         }
@@ -278,9 +278,8 @@ mod tests {
             settings: values.iter().map(|v| format!("s = {v}")).collect(),
             leaders,
             family: Some(2),
-            rivals: 1,
+            rivals: vec![("B".into(), Rival { cell: 1, ratio, separation })],
             error: 0.5,
-            next: Some(("B".into(), Rival { cell: 1, ratio, separation })),
             n: 3,
             unit: "run",
             diverged: Vec::new(),
@@ -295,6 +294,7 @@ mod tests {
             rows,
             by: exactfed_runner::manifest::Quantity::SqError,
             at: None,
+            margin: 0.05,
             costs: String::new(),
             compared: 1,
         }

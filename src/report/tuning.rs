@@ -35,7 +35,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
     heads.push("mean when selected".into());
     heads.push("candidates".into());
     let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
-    heads.extend(bordered.then(|| "at the border".to_owned()));
+    heads.extend(bordered.then(|| "at the edge".to_owned()));
     let row = |row: &TunedRow| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().map(setting_or_empty));
@@ -109,7 +109,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
     let border = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
     if border > 0 {
         all.push(format!(
-            "{} of {} selected candidates stand at the border of what was tried, or beside a candidate that diverged, so that a better value may be outside: widen `range` or `values`.",
+            "{} of {} selected candidates are at the edge of what was tried, or next to a candidate that diverged. A better value may be outside: widen range or values in [tune].",
             border,
             found.rows.len()
         ));

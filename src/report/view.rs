@@ -297,7 +297,7 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
             several => format!("tie: {}", several.join("; ")),
         });
         cells.push(short(standing.error));
-        cells.extend(match &standing.next {
+        cells.extend(match standing.next() {
             // Equal but for rounding.
             Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
             Some((next, Rival { ratio, .. })) => {

@@ -173,7 +173,7 @@ fn shards_give_the_cells_of_one_run() {
 }
 
 /// Where the best candidate is the smallest of its range, further ones are run; where that is
-/// not allowed the page says that it stands at the border.
+/// not allowed the page says that it is at the edge.
 #[test]
 fn a_range_that_ends_too_early_is_extended_or_reported() {
     let narrow = edited(TUNED, &[("[1e-2, 0.5]", "[0.3, 0.5]")]);
@@ -190,7 +190,7 @@ fn a_range_that_ends_too_early_is_extended_or_reported() {
         assert_eq!(row["at_edge"], "smallest step-size");
     }
     let page = fixed.read("reports/m/report.md");
-    assert!(page.contains("4 of 4 selected candidates stand at the border"), "{page}");
+    assert!(page.contains("4 of 4 selected candidates are at the edge"), "{page}");
     for row in extended.rows("reports/m/tuned.csv") {
         let candidates: usize = row["candidates"].parse().unwrap();
         assert!(candidates > 3, "{row:?}");
@@ -279,7 +279,7 @@ fn an_extension_beyond_the_planned_time_is_confirmed() {
         ],
     );
     bench.write("m.toml", &dear);
-    bench.run(&["plan", "m.toml"]).expect(0).prints("where candidates are best at the border, up to 9 further candidates: run asks before what follows takes more than 10 min");
+    bench.run(&["plan", "m.toml"]).expect(0).prints("where candidates are best at the edge, up to 9 further candidates: run asks before what follows takes more than 10 min");
     for _ in 0..2 {
         let output = bench.run(&["run", "m.toml", "--threads", "2"]).expect(4);
         output.warns("error: m: 3 cells that follow from the candidates to run, about ");

@@ -203,6 +203,8 @@ pub struct Standings {
     pub rows: Vec<Standing>,
     /// The cost at which the algorithms are compared; each after its last round if there is none.
     pub at: Option<AtCost>,
+    /// Means of which one is less than 1 plus this times the other do not differ in practice.
+    pub margin: f64,
     /// What the algorithms have paid, as sentences.
     pub costs: String,
     /// Comparisons on the whole page, maps included, in the family of Holm's correction.
@@ -220,12 +222,10 @@ pub struct Standing {
     pub leaders: Vec<String>,
     /// The family of the algorithm with the smallest mean, if one has a mean.
     pub family: Option<usize>,
-    /// The algorithms that are compared with it.
-    pub rivals: usize,
+    /// The algorithms that are compared with it, from the smallest mean to the largest.
+    pub rivals: Vec<(String, Rival)>,
     /// The smallest mean; NaN if there is none.
     pub error: f64,
-    /// The next, and how many times larger its mean is.
-    pub next: Option<(String, Rival)>,
     /// The size of the sample of the best.
     pub n: usize,
     /// What the sample is of: runs, or instances of the problem.
@@ -237,6 +237,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// The next after the best, and how many times larger its mean is.
+    pub fn next(&self) -> Option<&(String, Rival)> {
+        self.rivals.first()
+    }
+
     /// Why nothing is ranked, if there is no mean.
     pub fn nothing_ranked(&self) -> &'static str {
         if self.ended.is_empty() { "all diverged" } else { "no runs reach the cost" }
@@ -262,7 +267,7 @@ impl Standings {
     pub fn new<'a>(
         axes: Vec<String>,
         points: &[Group<'a>],
-        (by, at): (Quantity, Option<AtCost>),
+        (by, at, margin): (Quantity, Option<AtCost>, f64),
         rankings: &Rankings<'a>,
     ) -> Self {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
@@ -288,10 +293,9 @@ impl Standings {
                 values: values.clone(),
                 settings: settings.clone(),
                 family: leaders.first().map(family_of),
-                rivals: rivals.len(),
+                rivals: rivals.iter().map(|r| (name(cells[r.cell]), r.clone())).collect(),
                 leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
                 error,
-                next: rivals.first().map(|rival| (name(cells[rival.cell]), rival.clone())),
                 n,
                 unit: if cells[0].cell.identity.instances > 1 { "instance" } else { "run" },
                 diverged: without(NoSample::Diverged),
@@ -301,7 +305,7 @@ impl Standings {
         let rows = points.iter().filter_map(standing).collect();
         let cells: Vec<&[&CellResult<'_>]> = points.iter().map(|point| &point.cells[..]).collect();
         let costs = compared_costs(&cells, at);
-        Self { axes, rows, by, at, costs, compared: rankings.compared }
+        Self { axes, rows, by, at, margin, costs, compared: rankings.compared }
     }
 }
 

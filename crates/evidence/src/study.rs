@@ -89,9 +89,10 @@ pub fn analyse_with<'a>(
     }
     let (axes, rows) = ranking::grid_points(&cells.iter().collect::<Vec<_>>());
     let (by, at) = (plan.manifest.ranked_by(), plan.manifest.ranked_at());
+    let margin = plan.manifest.compare.margin;
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(shown.compared(&cells)));
-    let standings = Standings::new(axes, &rows, (by, at), &rankings);
+    let standings = Standings::new(axes, &rows, (by, at, margin), &rankings);
     let mut figures = shown.draw(plan, &cells, &theory, &rankings, &frontiers);
     let mut candidates = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;

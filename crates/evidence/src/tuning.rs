@@ -44,7 +44,7 @@ pub struct TunedRow {
     pub values: Vec<Option<Setting>>,
     /// The selected value of each tuned setting; none if no candidate can be selected.
     pub selected: Option<Vec<Option<f64>>>,
-    /// Where the selected one stands at the border of what was tried, in words.
+    /// Where the selected one is at the edge of what was tried, in words.
     pub edges: Vec<String>,
     /// The mean of the runs by which it was selected.
     pub tuning_value: f64,

@@ -187,7 +187,7 @@ pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>)
         _ => of.prices.clone(),
     };
     let price = format!("at the price {}", texts(&prices));
-    let budget = format!("within {} times SGD's oracle calls", texts(&of.budgets));
+    let budget = format!("within {} times SGD's gradients", texts(&of.budgets));
     let least = match (prices.is_empty(), of.budgets.is_empty()) {
         (true, true) => String::new(),
         (false, true) => price,

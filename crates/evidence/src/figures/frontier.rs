@@ -29,10 +29,10 @@ fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let plain = match kind {
         FrontierFigure::Map => "Which algorithm costs least, by the price of a communication",
         FrontierFigure::Cost => "The least cost to reach ε",
-        FrontierFigure::Budget => "The fewest communications within a budget of oracle calls",
+        FrontierFigure::Budget => "The fewest communications within a budget of gradients",
         FrontierFigure::LocalSteps => frontier.steps_title(),
         FrontierFigure::StepSize => "The best step size",
-        FrontierFigure::Pareto => "Communications against oracle calls",
+        FrontierFigure::Pareto => "Communications against gradients",
     };
     let title = match (kind, frontier.title) {
         (FrontierFigure::Map, Some(title)) => title,
@@ -164,7 +164,7 @@ impl ComputedFrontier<'_> {
 
     fn map_caption(&self) -> String {
         format!(
-            "The algorithm with the least price × communications + oracle calls of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {} The problem has {}.",
+            "The algorithm with the least price × communications + gradients of a client, exact and without sampling, and how many times more the next costs. Grey: several cost the same, or the first would not be first with one round more. {} The problem has {}.",
             self.rules(),
             self.facts()
         )
@@ -173,7 +173,7 @@ impl ComputedFrontier<'_> {
     fn pareto_caption(&self) -> String {
         let target = self.shown_target().map_or_else(|| "–".into(), |target| readable(target, 3));
         format!(
-            "Exact, without sampling: communications against oracle calls of a client to reach ε = {target}, for each number of local steps{} at its best step size; those that cost more of both than another are left out.",
+            "Exact, without sampling: communications against gradients of a client to reach ε = {target}, for each number of local steps{} at its best step size; those that cost more of both than another are left out.",
             if self.has_batch() { ", or batch," } else { "" }
         )
     }
@@ -289,7 +289,7 @@ impl ComputedFrontier<'_> {
         Body::Plot(Plot {
             panels,
             legend,
-            x: "oracle calls of a client".into(),
+            x: "gradients of a client".into(),
             y: "communications".into(),
             scale_x: Scale::Log,
             scale_y: Scale::Log,
@@ -328,7 +328,7 @@ impl ComputedFrontier<'_> {
             color: curve.style.color,
         };
         let legend = curves.iter().filter(wins).map(patch).collect();
-        let x = "price of a communication, in oracle calls".into();
+        let x = "price of a communication, in gradients".into();
         Body::Maps(Maps { maps, legend, x, y: "ε".into() })
     }
 }

@@ -8,13 +8,14 @@ use crate::results::{Cacheable, Cached, Columns, Results};
 use exactfed_core::theory::frontier::{
     FrontierAlgorithm, MethodRun, Reached, Search, StepSizes, Worked, search,
 };
+use exactfed_runner::manifest::PRACTICAL_MARGIN;
 use exactfed_runner::manifest::frontier::FrontierObjective;
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use exactfed_runner::runner::{PhaseProblem, PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
 /// Algorithms whose costs are within this factor of the least are as good as each other.
-pub const TIE: f64 = 1.05;
+pub const TIE: f64 = 1.0 + PRACTICAL_MARGIN;
 
 /// A map with its numbers.
 #[derive(Clone, Debug)]

@@ -101,11 +101,11 @@ pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
     let rows = &standings.rows;
     let text = |name: &str, of: &dyn Fn(&Standing) -> String| texts(name, rows.iter().map(of));
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
-        let of = |row: &Standing| row.next.as_ref().map_or(f64::NAN, |(_, next)| of(&next.ratio));
+        let of = |row: &Standing| row.next().map_or(f64::NAN, |(_, next)| of(&next.ratio));
         numbers(name, rows.iter().map(of))
     };
     let separation = |row: &Standing| {
-        row.next.as_ref().map(|(_, next)| match next.separation {
+        row.next().map(|(_, next)| match next.separation {
             Separation::Larger => "larger",
             Separation::Unclear => "unclear",
             Separation::Equal => "equal",
@@ -118,7 +118,7 @@ pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
     let mut columns: Vec<Column> =
         axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
     let leaders = rows.iter().map(|row| row.leaders.first().cloned());
-    let next = rows.iter().map(|row| row.next.as_ref().map(|(name, _)| name.clone()));
+    let next = rows.iter().map(|row| row.next().map(|(name, _)| name.clone()));
     columns.extend([
         Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
         text("leaders", &|row| row.leaders.join("; ")),

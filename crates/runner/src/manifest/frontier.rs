@@ -128,9 +128,9 @@ impl FrontierObjective {
     /// What it minimises, in words.
     pub fn words(self) -> String {
         match self {
-            Self::Price(price) => format!("{} × communications + oracle calls", number(price, 3)),
+            Self::Price(price) => format!("{} × communications + gradients", number(price, 3)),
             Self::Budget(budget) => format!(
-                "communications within {} times the oracle calls with which SGD reaches the smallest ε",
+                "communications within {} times the gradients with which SGD reaches the smallest ε",
                 number(budget, 3)
             ),
             Self::Seconds => "seconds, at the prices of the manifest".to_owned(),
@@ -208,7 +208,7 @@ impl FrontierQuantity {
         match self {
             Self::Cost => "cost",
             Self::Communications => "communications",
-            Self::Gradients => "oracle calls of a client",
+            Self::Gradients => "gradients of a client",
             Self::Samples => "draws of a client",
             Self::Bytes => "bytes",
             Self::Seconds => "seconds",

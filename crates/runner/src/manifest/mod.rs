@@ -107,8 +107,9 @@ pub struct Manifest {
     pub prices: Option<Prices>,
     /// Settings of which each algorithm gets the value that is best for it.
     pub tune: Option<tune::Tune>,
-    /// At which cost the page ranks the algorithms; by default each after its last round.
-    pub compare: Option<Compare>,
+    /// How the page ranks the algorithms.
+    #[serde(default)]
+    pub compare: Compare,
     /// `[[algorithm.<kind>]]`.
     #[serde(skip)]
     #[schemars(!skip, default)]
@@ -141,7 +142,7 @@ impl Manifest {
     /// The cost at which the page ranks the algorithms, if it is not after the last round.
     pub fn ranked_at(&self) -> Option<AtCost> {
         let tuned = self.tune.as_ref().and_then(|tune| tune.at);
-        self.compare.map(|compare| compare.at).or(tuned)
+        self.compare.at.or(tuned)
     }
 
     /// The quantity by which the page ranks the algorithms: that by which they are tuned, if the
@@ -187,13 +188,27 @@ impl InstanceMode {
     }
 }
 
-/// At which cost the page ranks the algorithms.
+/// Relative differences below this are of no practical importance, by default.
+pub const PRACTICAL_MARGIN: f64 = 0.05;
+
+/// How the page ranks the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Compare {
-    /// The cost: of each run the last recorded round that costs at most this is compared.
+    /// The cost at which they are compared: of each run the last recorded round that costs at most
+    /// this. By default each is compared after its last round, or at the cost of `[tune]`.
     #[schemars(example = AtCost::EXAMPLE)]
-    pub at: AtCost,
+    pub at: Option<AtCost>,
+    /// The margin of practical importance. Where errors differ by a smaller factor than 1 plus this,
+    /// the headline of the page says that there is no practical difference.
+    #[schemars(range(min = 0.0, max = 10.0))]
+    pub margin: f64,
+}
+
+impl Default for Compare {
+    fn default() -> Self {
+        Self { at: None, margin: PRACTICAL_MARGIN }
+    }
 }
 
 /// The start θ_0 of all runs.

@@ -363,8 +363,8 @@ impl Checker<'_> {
         frontier::check_frontiers(self);
         phase::check_phases(self);
         self.tune(self.cells);
-        if let Some(compare) = self.manifest.compare {
-            self.at_cost("compare.at", compare.at, Quantity::SqError, self.cells.iter());
+        if let Some(at) = self.manifest.compare.at {
+            self.at_cost("compare.at", at, Quantity::SqError, self.cells.iter());
         }
     }
 }

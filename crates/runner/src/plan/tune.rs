@@ -62,7 +62,7 @@ pub struct Candidate {
     pub loss: Option<f64>,
 }
 
-/// Where the selected candidate stands at the border of what was tried.
+/// Where the selected candidate is at the edge of what was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TuningEdge {
     /// It has the smallest value of the setting of this number.

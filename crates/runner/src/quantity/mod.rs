@@ -216,9 +216,9 @@ quantities! {
         /// Local steps of one client, the slowest if they differ.
         LocalSteps = Info::count("local-steps", "local_step", "local steps of a client", |cost| &mut cost.local_steps, 10_000.0);
         /// Oracle evaluations of all clients.
-        OracleCalls = Info::count("oracle-calls", "oracle_calls", "oracle calls of all clients", |cost| &mut cost.oracle_calls, 100_000.0);
+        OracleCalls = Info::count("oracle-calls", "oracle_calls", "gradients of all clients", |cost| &mut cost.oracle_calls, 100_000.0);
         /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
-        Gradients = Info::count("gradients", "sequential_calls", "oracle calls of a client", |cost| &mut cost.sequential_calls, 10_000.0);
+        Gradients = Info::count("gradients", "sequential_calls", "gradients of a client", |cost| &mut cost.sequential_calls, 10_000.0);
         /// Vectors of d numbers sent in both directions.
         VectorsSent = Info::count("vectors-sent", "vectors_sent", "vectors sent", |cost| &mut cost.vectors_sent, 5000.0);
         /// Bytes sent in both directions, 8 d per vector.

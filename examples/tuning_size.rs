@@ -5,7 +5,7 @@
 //! truth, from the same runs and from fresh ones; and how often an interval of a ratio over
 //! instances does, by Student's t over instances and over all runs pooled.
 //!
-//! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/METHODOLOGY.md.
+//! `cargo run --release --locked --example tuning_size [runs]`, the tables of docs/SIMULATIONS.md.
 //! The truth of a candidate is its mean over so many runs, by default 400.
 
 use exactfed::rng::Stream;

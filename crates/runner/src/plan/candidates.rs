@@ -8,7 +8,7 @@ use crate::manifest::document::{KeyValue, Value, put};
 use crate::manifest::kinds::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
+use crate::manifest::tune::{PerSetting, Ratio, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use exactfed_core::rng::MAX_REPLICATES;
 
@@ -96,9 +96,16 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
             }
         });
     }
-    for (name, table) in [("range", &tune.range), ("values", &tune.values)] {
-        let Some(PerSetting::Each(lists)) = table else { continue };
-        if let Some(other) = lists.keys().find(|key| !names.contains(key)) {
+    let of = |table: &Option<PerSetting>| match table {
+        Some(PerSetting::Each(lists)) => lists.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    let ratios = match &tune.ratio {
+        Ratio::Each(ratios) => ratios.keys().cloned().collect(),
+        Ratio::One(_) => Vec::new(),
+    };
+    for (name, keys) in [("range", of(&tune.range)), ("values", of(&tune.values)), ("ratio", ratios)] {
+        if let Some(other) = keys.iter().find(|key| !names.contains(key)) {
             let path = format!("tune.{name}.{other}");
             return Err(fault(root, &path, format!("`{other}` is not among `over`")));
         }
@@ -132,11 +139,12 @@ fn from_range(
             return Err(fault(root, &path, message));
         }
     };
-    if !(tune.ratio > 1.0 && tune.ratio.is_finite()) {
-        let message = format!("`ratio` must be a number above 1, not {}", tune.ratio);
-        return Err(fault(root, "tune.ratio", message));
+    let ratio = tune.ratio.of(key);
+    if !(ratio > 1.0 && ratio.is_finite()) {
+        let message = format!("`ratio` must be a number above 1, not {ratio}");
+        return Err(fault(root, &path_of_list(root, "ratio", key), message));
     }
-    let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, tune.ratio));
+    let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, ratio));
     let too_many = |candidates: f64| {
         let candidates = match candidates < 1e15 {
             true => candidates.to_string(),
@@ -147,8 +155,7 @@ fn from_range(
             false => format!("{end:?}"),
         });
         let message = format!(
-            "`range` = [{low}, {high}] with `ratio` = {} makes {candidates} candidates; at most {MOST_CANDIDATES} are allowed: write a larger `ratio`",
-            tune.ratio
+            "`range` = [{low}, {high}] with `ratio` = {ratio} makes {candidates} candidates; at most {MOST_CANDIDATES} are allowed: write a larger `ratio`"
         );
         fault(root, &path, message)
     };

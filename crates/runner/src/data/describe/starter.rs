@@ -108,6 +108,8 @@ impl<'a> Starter<'a> {
         metrics.extend(self.test.then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
+        metrics.extend((!self.classes).then_some("suboptimality"));
+        let loss = if self.test { "test-loss" } else { "train-loss" };
         let (low, high) = (one_digit(self.step_size / 10.0), one_digit(self.step_size * 30.0));
         let when = |is: bool, value: &str| is.then(|| value.to_owned());
         let values = [
@@ -125,6 +127,8 @@ impl<'a> Starter<'a> {
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
+            ("metric", self.test.then(|| quoted(loss))),
+            ("loss", Some(quoted(loss))),
             ("last-metric", metrics.last().map(|last| quoted(last))),
             ("step-size", Some(self.step_size.to_string())),
             ("step-sizes", Some(format!("[{low}, {high}]"))),

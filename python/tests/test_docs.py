@@ -24,12 +24,15 @@ def blocks(document: str, *languages: str) -> list[tuple[str, str]]:
     return [block for block in found if block[0] in languages]
 
 
-def shell(line: str) -> None:
-    """A line of a shell that calls exactfed."""
+def shell(line: str) -> str:
+    """What a line of a shell that calls exactfed prints."""
     words = line.split("#")[0].split()
     if words[0] == "exactfed":
-        words[:1] = [sys.executable, "-m", "exactfed"]
-    subprocess.run(words, check=True, timeout=300, capture_output=True)
+        words[:1] = ["python", "-m", "exactfed"]
+    if words[0] == "python":
+        words[0] = sys.executable
+    merged = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    return subprocess.run(words, check=True, timeout=300, **merged).stdout
 
 
 @pytest.fixture
@@ -70,6 +73,22 @@ def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixt
             assert len(rows) == 8 * 21
             sql += 1
     assert sql == 1
+
+
+def test_the_recipes_with_python(folder: Path) -> None:
+    """Their commands print what the page shows; tests/suite/tutorial.rs runs the other recipes."""
+    run = 0
+    for language, code in blocks("docs/RECIPES.md", "toml", "python", "console"):
+        if code.startswith("# "):
+            (folder / code.splitlines()[0].removeprefix("# ")).write_text(code, encoding="utf-8")
+        for typed in code.split("$ ")[1:] if language == "console" else []:
+            line, shown = typed.split("\n", 1)
+            if line.startswith("python"):
+                assert re.fullmatch(re.escape(shown).replace("…", ".*"), shell(line)), line
+                run += 1
+    assert run >= 2
+    verdict = "**supported** | With momentum FedAvg ends at half of the error or less | 0.131"
+    assert verdict in (folder / "reports/momentum/report.md").read_text(encoding="utf-8")
 
 
 def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,11 @@
-//! docs/TUTORIAL.md, run as a reader runs it: its files are written and its commands started in
-//! the order of the page, in an empty directory, and each must print what the page shows.
+//! docs/TUTORIAL.md and docs/RECIPES.md, run as a reader runs them: the files of a page are written
+//! and its commands started in its order, in an empty directory, and each must print what the page
+//! shows.
 //!
 //! A block whose first line is `# NAME` is a file. A `console` block is a list of commands, each
 //! after `$ ` and followed by its output. In an output `…` stands for any text of a line, or, as a
-//! line of its own, for any number of lines. Commands that need Python are not run.
+//! line of its own, for any number of lines. Commands that need Python are run by
+//! python/tests/test_docs.py.
 #![cfg(unix)]
 
 use crate::support::Bench;
@@ -12,8 +14,7 @@ use crate::support::process::Program;
 use std::path::Path;
 use std::time::Duration;
 
-const PAGE: &str = include_str!("../../docs/TUTORIAL.md");
-/// Time that one command may take; each takes less than two seconds.
+/// Time that one command may take; each takes a few seconds at most.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// Stands for text that differs between machines.
 const ANY: &str = "…";
@@ -104,10 +105,21 @@ fn printed(bench: &Bench, command: &str) -> String {
 
 #[test]
 fn every_command_of_the_tutorial_prints_what_the_page_shows() {
+    let page = include_str!("../../docs/TUTORIAL.md");
+    follow(page, &["check", "plan", "run", "report", "diff", "export"]);
+}
+
+#[test]
+fn every_command_of_the_recipes_prints_what_the_page_shows() {
+    follow(include_str!("../../docs/RECIPES.md"), &["run", "report", "merge", "submit"]);
+}
+
+/// Follows a page, which must show these commands of exactfed.
+fn follow(page: &str, commands: &[&str]) {
     let bench = Bench::new();
     let mut wrong = Vec::new();
     let mut run = Vec::new();
-    for step in steps(PAGE) {
+    for step in steps(page) {
         match step {
             Step::File { name, text } => bench.write(name, text),
             Step::Typed { line, .. } if line.starts_with("python") => {}
@@ -121,7 +133,7 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), run.len(), wrong.join("\n"));
-    for name in ["check", "plan", "run", "report", "diff", "export"] {
+    for name in commands {
         let begin = format!("exactfed {name} ");
         assert!(run.iter().any(|line| format!("{line} ").starts_with(&begin)), "{name}: {run:?}");
     }

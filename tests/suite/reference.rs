@@ -122,3 +122,24 @@ fn the_reference_page_is_what_the_types_say() {
     let kept = std::fs::read_to_string(root().join("docs/MANIFEST.md")).unwrap();
     assert!(kept == output.out, "docs/MANIFEST.md is stale: run `make docs`");
 }
+
+#[test]
+fn the_keys_that_people_use_lead_to_their_entries() {
+    let page = exactfed::evidence::KINDS.reference();
+    let (_, rest) = page.split_once("## The keys that people use\n").unwrap();
+    let (used, sections) = rest.split_once("\n## ").unwrap();
+    let rows: Vec<&str> = used.lines().filter(|line| line.starts_with("| [`")).collect();
+    assert!(rows.len() >= 20, "{used}");
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [link, section, text, example] = cells[..] else { panic!("not four cells: {row}") };
+        let key = link.split('`').nth(1).unwrap();
+        let entries = sections.split("\n## ").filter(|entries| {
+            entries.lines().next().is_some_and(|heading| heading.contains(section))
+        });
+        let is_entry = |line: &&str| line.starts_with(&format!("| `{key}` |"));
+        let entries: Vec<&str> = entries.flat_map(str::lines).filter(is_entry).collect();
+        assert!(entries.len() == 1 && entries[0].contains(text), "{row}: {entries:?}");
+        assert!(!text.is_empty() && example != "–", "{row}");
+    }
+}

@@ -9,7 +9,9 @@ use std::fmt::Write;
 pub fn markdown(schema: &Value) -> String {
     let mut uses = BTreeMap::new();
     count_uses(schema, &mut uses);
-    let mut page = ReferencePage { schema, uses, out: INTRODUCTION.into() };
+    let out = INTRODUCTION.into();
+    let (head, notes, used) = (String::new(), String::new(), BTreeMap::new());
+    let mut page = ReferencePage { schema, uses, out, head, notes, used };
     page.section("Top level", "", schema, &TABLES);
     page.kinds("problem", "[problem.<kind>]");
     page.kinds("algorithm", "[[algorithm.<kind>]]");
@@ -26,12 +28,56 @@ pub fn markdown(schema: &Value) -> String {
     let amendment = page.resolve(&schema["properties"]["amendment"]["items"]);
     page.section("`[[amendment]]`", description(amendment), amendment, &[]);
     page.shared_values();
+    page.begin_with_used();
     page.out
 }
 
-const INTRODUCTION: &str = "# Manifests
+/// The keys that people use: the headings of their sections contain the first text, and their rows
+/// begin with the second.
+const USED: [(&str, &str); 24] = [
+    ("Top level", "seed"),
+    ("Top level", "replicates"),
+    ("Top level", "instances"),
+    ("Top level", "tune.over"),
+    ("Top level", "tune.range"),
+    ("Dataset", "file"),
+    ("Dataset", "label"),
+    ("Dataset", "split"),
+    ("Dataset", "weights"),
+    ("Dataset", "test"),
+    ("`[budget]`", "rounds"),
+    ("`[budget]`", "communications"),
+    ("`[record]`", "metrics"),
+    ("`[[algorithm.<kind>]]`", "step-size"),
+    ("`[[algorithm.fedavg]]`", "local-steps"),
+    ("`[[algorithm.fedavg]]`", "cohort"),
+    ("`[compare]`", "at"),
+    ("`[[figure.<kind>]]`", "panels"),
+    ("`[[figure.convergence]]`", "y"),
+    ("`[[figure.convergence]]`", "x"),
+    ("`[[claim.<kind>]]`", "statement"),
+    ("`[[claim.less]]`", "left"),
+    ("`[[claim.less]]`", "right"),
+    ("`[[claim.less]]`", "factor"),
+];
+
+const USED_HEAD: &str = "# Manifests
 
 <!-- Made by `make docs` from the types that read manifests; a test compares. -->
+
+A manifest is a TOML file that defines an experiment. The [recipes](RECIPES.md) are short manifests
+for usual questions.
+
+## The keys that people use
+
+Each key leads to the table of its section, which has all its details.
+
+| key | section | what it does | example |
+| --- | --- | --- | --- |
+";
+
+const INTRODUCTION: &str = "
+## How to read this page
 
 This page lists every key of a manifest: its type, its range and default, an example, and its
 meaning. Keys without a default are required, unless the type says `optional`. Unknown keys are
@@ -135,6 +181,12 @@ struct ReferencePage<'a> {
     /// How often each definition is referred to.
     uses: BTreeMap<String, usize>,
     out: String,
+    /// The heading of the current section.
+    head: String,
+    /// What its keys say beyond their first paragraphs, below its table.
+    notes: String,
+    /// The rows of [`USED`] so far.
+    used: BTreeMap<(&'static str, &'static str), String>,
 }
 
 impl<'a> ReferencePage<'a> {
@@ -192,6 +244,7 @@ impl<'a> ReferencePage<'a> {
     /// Writes a heading, a text, and a row for every key but some.
     fn section(&mut self, head: &str, text: &str, value: &'a Value, without: &[&str]) {
         let _ = write!(self.out, "\n## {head}\n");
+        head.clone_into(&mut self.head);
         if !text.is_empty() {
             let _ = write!(self.out, "\n{}\n", one_line(text));
         }
@@ -202,6 +255,7 @@ impl<'a> ReferencePage<'a> {
             return;
         }
         self.out.insert_str(from, "\n| key | type | range | default | example | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+        self.out.push_str(&std::mem::take(&mut self.notes));
     }
 
     /// Rows for all keys of a table, or for the choices of an enumeration.
@@ -249,6 +303,10 @@ impl<'a> ReferencePage<'a> {
         let meaning = [description(property), description(target)];
         let meaning = meaning.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         let example = self.example(property, &default);
+        let (meaning, note) = meaning.split_once("\n\n").unwrap_or((meaning, ""));
+        if !note.is_empty() {
+            let _ = write!(self.notes, "\n### `{path}`\n\n{note}\n");
+        }
         let range = range(property);
         let range = if range.is_empty() { "–" } else { &range };
         self.row(&[path, &kind, range, &default, &example, meaning]);
@@ -258,6 +316,13 @@ impl<'a> ReferencePage<'a> {
     fn row(&mut self, [key, kind, range, default, example, meaning]: &[&str; 6]) {
         let (default, example) = (code_or_dash(default), code_or_dash(example));
         let meaning = one_line(meaning);
+        let is_here = |used: &&(&str, &str)| self.head.contains(used.0) && used.1 == *key;
+        if let Some(used) = USED.iter().find(is_here) {
+            let first = meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            let section = anchor(&self.head);
+            let row = format!("| [`{key}`](#{section}) | {} | {first} | {example} |\n", used.0);
+            self.used.insert(*used, row);
+        }
         let _ = writeln!(
             self.out,
             "| `{key}` | {kind} | {range} | {default} | {example} | {meaning} |"
@@ -293,6 +358,15 @@ impl<'a> ReferencePage<'a> {
             self.row(&[&below, &self.kind(inner), "–", "", &example, description(choice)]);
             self.keys(target, &format!("{below}."), &[]);
         }
+    }
+
+    /// Puts the rows of the keys that people use before all else.
+    ///
+    /// # Panics
+    /// If one of them is no key.
+    fn begin_with_used(&mut self) {
+        let rows: String = USED.iter().map(|used| self.used[used].as_str()).collect();
+        self.out.insert_str(0, &format!("{USED_HEAD}{rows}"));
     }
 
     /// The definitions that several keys share, each once.
@@ -371,7 +445,13 @@ fn words(name: &str) -> String {
 /// A link to the section of a shared definition.
 fn link(name: &str) -> String {
     let words = words(name).to_lowercase();
-    format!("[{words}](#{})", words.replace(' ', "-"))
+    format!("[{words}](#{})", anchor(&words))
+}
+
+/// The anchor of a heading on GitHub.
+fn anchor(heading: &str) -> String {
+    let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    heading.to_lowercase().chars().filter(is_kept).collect::<String>().replace(' ', "-")
 }
 
 fn range(value: &Value) -> String {

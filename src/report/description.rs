@@ -1,33 +1,6 @@
 //! The texts of a manifest on its results (`analysis` and `finding`), in which calls stand for
-//! numbers from the results, so that no sentence becomes outdated:
-//!
-//! - `cell("FedLSA", local_steps=10)` names the one cell of this label with these settings (`_`
-//!   for `-`);
-//! - `mean(a)` is its final mean squared error with its 95 % interval, `mean(a, of="lyapunov")`
-//!   that of another quantity, `limit(a)` that around the exact limit, `bias(a)` its squared exact
-//!   bias;
-//! - `ratio(a, b)` is how many times larger the mean of a is than that of b, with its 95 %
-//!   interval over paired runs; `ratio(a, b, of="…")` of another quantity, `ratio_limit(a, b)`
-//!   around the limits;
-//! - `times(a, b)` and `value(a)` are `ratio` and `mean` with two digits and without interval, for
-//!   a headline;
-//! - `overtaken(a, b)` is the number of clients N at which a squared bias that N does not divide is as
-//!   large as a variance that it divides: the variance is that of a, with few clients, and the bias
-//!   that of b, with many; both need the averages `bias` and `covariance`;
-//! - `diverged(a)` is how many of its runs diverged, as in "3 of 10";
-//! - `estimate("id")` is the estimate of the claim of this id with its interval, `number("id")` the
-//!   estimate alone with two digits; of a claim on several cells or rounds both are of that whose
-//!   estimate is nearest to the end of the claim's region, or farthest beyond it, which
-//!   `nearest("id")` names; `least_certain("id")` is the estimate of that with the least support, which
-//!   `weakest("id")` names;
-//! - `smallest("id")` and `largest("id")` are the smallest and the largest estimate among these cells
-//!   or rounds, with three digits and without interval, and `supported("id")` is for how many of them
-//!   the claim holds by itself, as in "112 of 113";
-//! - `least("fedavg", clients=10, target=0.01, price=1000)` is the communications of an algorithm where its cost
-//!   is least on the frontier, `least(…, budget=4)` the fewest within a budget, `least(…, of="local-steps")`
-//!   the number of local steps there, and so on;
-//! - `holds("id")`, `refuted("id")` and `undecided("id")` are empty, and the whole text is not shown
-//!   unless the claim of this id is supported, refuted or inconclusive.
+//! numbers from the results, so that no sentence becomes outdated. The reference of manifests lists
+//! the functions at the key `analysis`.
 //!
 //! Where runs do not differ, because nothing is random, the number has no interval.
 //!
@@ -549,6 +522,14 @@ mod tests {
         let claims = claims.into_iter().map(|(id, facts)| (id.to_owned(), facts)).collect();
         let known = Known { claims, ..Known::default() };
         fill(text, known).expect("a template").expect("no guard fails")
+    }
+
+    #[test]
+    fn the_reference_of_manifests_lists_every_function() {
+        let page = crate::evidence::KINDS.reference();
+        for name in FUNCTIONS.split(", ") {
+            assert!(page.contains(&format!("`{name}(")), "{name}");
+        }
     }
 
     #[test]

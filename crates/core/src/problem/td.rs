@@ -32,10 +32,10 @@ pub enum Noise {
         /// The number of transitions from a uniformly drawn state before the first oracle call.
         #[schemars(example = 100)]
         burn_in: u64,
-        /// The mean number of oracle calls at a state before the trajectory moves on, 1 or more:
-        /// after each call it stays at s with probability 1 − 1/this, and draws s' anew. Pairs
-        /// (s, s') keep their stationary distribution, and with it θ\*, A and C; the trajectory
-        /// mixes this many times as slowly.
+        /// The mean number of gradients at a state before the trajectory moves on, 1 or more. After
+        /// each of them it stays at s with probability 1 − 1/this, and draws s' anew. Pairs (s, s')
+        /// keep their stationary distribution, and with it θ\*, A and C. The trajectory mixes this
+        /// many times as slowly.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         #[schemars(range(min = 1.0), extend("default" = 1.0), example = 10.0)]
         calls_per_state: f64,

@@ -34,13 +34,13 @@ pub struct FrontierPoints {
     /// Only targets of at least this.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
     pub smallest_target: Option<f64>,
-    /// Prices of a communication in oracle calls at which the cost is least, of the frontier's `price-ratios`.
+    /// Prices of a communication, of the frontier's `price-ratios`.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PRICES)]
     pub prices: Vec<f64>,
-    /// Budgets of oracle calls within which the communications are fewest, of the frontier's `budgets`.
-    /// A claim is about the points at all its prices and those within all its budgets. Without either, it is about the
-    /// middle price, the upper of two, or about seconds where the manifest has `[prices]`.
+    /// Budgets of gradients, of the frontier's `budgets`. A claim is about the least costs at all
+    /// these prices and the fewest communications within all these budgets. Without either it is
+    /// about the middle price (the upper of two), or about seconds if the manifest has `[prices]`.
     #[serde(default)]
     #[schemars(example = EXAMPLE_BUDGETS)]
     pub budgets: Vec<f64>,

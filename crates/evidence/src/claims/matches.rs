@@ -24,19 +24,19 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MatchesKeys {
-    /// The quantity that is measured; or
+    /// The quantity that is measured.
     pub metric: Option<Quantity>,
-    /// a vector, compared in norm; by default the metric `sq-error`.
+    /// A vector, compared in norm, in place of `metric`. Without either the metric is `sq-error`.
     pub average: Option<TimeAverage>,
     /// The cells.
     #[schemars(example = Selection::example("FedAvg"))]
     pub of: Selection,
-    /// A prediction of theory for them; or
+    /// A prediction of theory for them.
     pub prediction: Option<Prediction>,
-    /// other cells; or
+    /// Other cells, in place of `prediction`.
     #[schemars(example = Selection::example("Scaffold"))]
     pub right: Option<Selection>,
-    /// a number.
+    /// A number, in place of `prediction`.
     #[schemars(example = 0.01)]
     pub value: Option<f64>,
     /// The relative margin, above 0; with `order`, at the smallest value of

@@ -23,12 +23,12 @@ pub struct ComparisonKeys {
     /// The cells of which it is claimed.
     #[schemars(example = Selection::example("Scaffold"))]
     pub left: Selection,
-    /// The cells that they are compared with; or
+    /// The cells that they are compared with.
     #[schemars(example = Selection::example("FedAvg"))]
     pub right: Option<Selection>,
-    /// a prediction of theory for the same cells; or
+    /// A prediction of theory for the same cells, in place of `right`.
     pub prediction: Option<Prediction>,
-    /// a number.
+    /// A number, in place of `right`.
     #[schemars(example = 0.01)]
     pub value: Option<f64>,
     /// Factor on the right side, above 0.

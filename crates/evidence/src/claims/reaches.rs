@@ -27,11 +27,11 @@ pub struct ReachesKeys {
     pub of: Selection,
     /// Target and cost.
     pub reaching: Reaching,
-    /// The most that it may cost; or
+    /// The most that it may cost.
     #[schemars(example = 500.0)]
     pub within: Option<f64>,
-    /// the rounds after which this published bound is below the target, with the constants of the
-    /// instance.
+    /// The rounds after which this published bound is below the target, with the constants of the
+    /// instance, in place of `within`.
     pub prediction: Option<Prediction>,
 }
 

@@ -26,10 +26,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// A map over two settings: how many runs diverged. On linear problems with independent noise
-/// each square also shows the spectral radii of the exact maps of a round, for second moments
-/// and for the mean: they stay bounded if the radius is below 1. Squares where runs and theory
-/// disagree are marked.
+/// A map over two settings that shows how many runs diverged. On linear problems with independent
+/// noise, each square also shows the spectral radii of the exact maps of a round, one for second
+/// moments and one for the mean. Moments stay bounded if the radius is below 1. Squares where runs
+/// and theory disagree are marked.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StabilityKeys {

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
 
-/// A change that was made to the manifest after verdicts on its results had been seen: of the
-/// number of replicates, the seed, another setting, or a claim. Choosing these by the verdicts
-/// voids the error guarantee of the verdicts, so that every page of the experiment states its
-/// amendments. They change no run.
+/// A change of the manifest after verdicts on its results had been seen: of the number of
+/// replicates, the seed, another setting, or a claim. Choosing these by the verdicts voids the
+/// error guarantee of the verdicts, so every page of the experiment states its amendments. They
+/// change no run.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Amendment {

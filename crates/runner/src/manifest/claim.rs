@@ -22,19 +22,19 @@ pub struct ClaimKeys {
     /// Where it is claimed.
     #[schemars(example = &"RR, section 7")]
     pub source: Option<String>,
-    /// The statements of the registered sources that it is about, by name: the page says whether
-    /// its cells meet their conditions.
+    /// The names of the statements of the registered sources that the claim is about. The page says
+    /// whether its cells meet their conditions.
     #[serde(default)]
     #[schemars(example = EXAMPLE_STATEMENTS)]
     pub statements: Vec<String>,
     /// Id of the figure that shows it.
     #[schemars(example = &"fig1")]
     pub figure: Option<String>,
-    /// The verdict that is expected; all but `supported` need a `reason`. If a claim ends
-    /// otherwise, refuted or not tested for instance, `report` exits with code 1.
+    /// The verdict that is expected. All but `supported` need a `reason`. If a claim is refuted,
+    /// cannot be tested, or is supported against this expectation, `report` exits with code 1.
     #[serde(default)]
     pub expected: Expected,
-    /// What is refuted; it is given exactly where `expected = "refuted"`.
+    /// What is refuted. It is required if `expected = "refuted"`, and refused otherwise.
     pub refutes: Option<Refutes>,
     /// Why it is not expected to be supported.
     #[schemars(example = &"the printed sign is wrong")]
@@ -48,7 +48,7 @@ pub struct ClaimKeys {
     /// Whether it holds by algebra, whatever the theory says, so that it tests the engine alone.
     #[serde(default)]
     pub identity: bool,
-    /// Whether it is one of the answers with which the page *Which algorithm, when?* begins. Its
+    /// Whether the page *Which algorithm, when?* begins with this claim, as one of its answers. The
     /// statement says for which N and ε it holds.
     #[serde(default)]
     pub answer: bool,

@@ -27,8 +27,8 @@ pub struct FigureKeys {
     /// Number of panels in a row.
     #[schemars(range(min = 1), example = 2)]
     pub columns: Option<usize>,
-    /// The settings of the panel that is drawn large; by default that in which the algorithms end
-    /// farthest apart.
+    /// The settings of the panel that is drawn large. By default it is the panel in which the
+    /// algorithms end farthest apart.
     #[schemars(example = serde_json::json!({ "local-steps": 100 }))]
     pub large: Option<Selection>,
 }

@@ -28,9 +28,10 @@ pub struct Frontier {
     /// Those of them that are defined outside of the program, as far as they are known.
     #[serde(skip)]
     pub own: Vec<Arc<CustomAlgorithm>>,
-    /// Numbers of clients; by default that of the problem. Clients of one distribution are of one type, and
-    /// each type has the same share of them as in the problem: with `clients = 2` a quadratic has two types, for
-    /// any even number here. What is computed grows with the types.
+    /// Numbers of clients; by default that of the problem. Clients with the same distribution are
+    /// of one type, and each type keeps its fraction of the clients. With `clients = 2` a quadratic
+    /// has two types, so that any even number is possible here. The time of the computation grows
+    /// with the number of types.
     #[serde(default)]
     #[schemars(example = EXAMPLE_CLIENTS)]
     pub clients: Vec<u64>,
@@ -46,15 +47,15 @@ pub struct Frontier {
     #[serde(default = "usual_local_steps")]
     #[schemars(example = serde_json::json!({ "up-to": 65_536, "ratio": 2.0 }))]
     pub local_steps: ListOr<u64, Powers>,
-    /// Prices of a communication in oracle calls of a client: at each the least cost is sought,
-    /// communications × price + oracle calls. Figures and claims that name none are at the middle
-    /// one, the upper of two.
+    /// Prices of a communication in gradients of a client. At each price the least cost is sought,
+    /// communications × price + gradients. Figures and claims that name no price use the middle
+    /// one, or the upper of two.
     #[serde(default = "usual_prices")]
     #[schemars(example = EXAMPLE_PRICES)]
     pub price_ratios: Vec<f64>,
-    /// Budgets of oracle calls of a client, within each of which the fewest communications are sought: multiples
-    /// of the oracle calls that SGD needs to reach the smallest target with as many clients, so
-    /// that they do not depend on the target.
+    /// Budgets of gradients of a client. Within each budget the fewest communications are sought. A
+    /// budget is a multiple of the gradients that SGD needs to reach the smallest target with as
+    /// many clients, so it does not depend on the target.
     #[serde(default = "usual_budgets")]
     #[schemars(example = EXAMPLE_BUDGETS)]
     pub budgets: Vec<f64>,

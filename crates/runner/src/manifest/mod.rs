@@ -37,31 +37,39 @@ pub struct Manifest {
     /// The question that the experiment asks. The index groups experiments by it.
     #[schemars(example = &"Do control variates remove the bias?")]
     pub question: Option<String>,
-    /// What the results say, with `{{ … }}` as in `analysis`: the headline of the page and, after
-    /// an empty line, a sentence with intervals and settings. `times(a, b)` is the ratio of means
-    /// and `value(a)` the mean with two digits and without an interval; `estimate("id")` is the
-    /// estimate of the claim of this id with its interval, and `number("id")` without. Of a claim
-    /// on several cells or rounds that is the estimate nearest to the claim's limit, or farthest
-    /// beyond it, for the cell or round that `nearest("id")` names, and `least_certain("id")` is the
-    /// estimate with the least support, for the one that `weakest("id")` names; `smallest("id")` and
-    /// `largest("id")` are the smallest and the largest of its estimates, and `supported("id")` is
-    /// for how many of them it holds by itself, as in "112 of 113". `holds("id")`, `refuted("id")` and `undecided("id")` write
-    /// nothing; where that claim has another verdict, the page has a headline from the ranking
-    /// instead, as it has where there is no `finding`.
+    /// The headline of the page and, after an empty line, a sentence with intervals and settings.
+    /// Numbers are written as `{{ … }}`, with the [functions of `analysis`](#analysis). Without this
+    /// key, or if a claim that the text names with `holds` has another verdict, the page has a
+    /// headline from the ranking.
     #[schemars(example = &"FedAvg's error is {{ times(cell(\"FedAvg\"), cell(\"Scaffold\")) }} times Scaffold's")]
     pub finding: Option<String>,
     /// Where the settings come from.
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
-    /// Paragraphs for the report, with `{{ … }}` for numbers from the results.
-    /// `cell("FedLSA", local_steps=10)` selects a cell by label and settings. `mean(a)`,
-    /// `limit(a)` (around the exact limit), `bias(a)` (squared and exact), `ratio(a, b)` and
-    /// `ratio_limit(a, b)` are values at the last round, with 95 % confidence intervals;
-    /// `mean(a, of="lyapunov")` and `ratio(a, b, of="…")` are those of another quantity.
-    /// `diverged(a)` is the number of runs that diverged. `least("fedavg", clients=10,
-    /// target=0.01, price=1000)` is the communications of an algorithm where its cost at this price
-    /// is least on a frontier, `least(…, budget=4)` the fewest within a budget (the middle price
-    /// without either), and `least(…, of="local-steps")` another number of that point.
+    /// Paragraphs for the report. Numbers from the results are written as `{{ … }}`, with these
+    /// [functions](#analysis).
+    ///
+    /// | function | what it writes |
+    /// | --- | --- |
+    /// | `cell("FedLSA", local_steps=10)` | the cell of this label with these settings, for the other functions: `mean(cell("FedLSA"))`; they call it a or b below |
+    /// | `mean(a)` | the mean of ‖θ − θ*‖² at the last round, with its 95 % interval |
+    /// | `ratio(a, b)` | how many times larger the mean of a is than that of b, with its 95 % interval over paired runs |
+    /// | `value(a)`, `times(a, b)` | the same two numbers with two digits and without an interval, for a headline |
+    /// | `mean(a, of="lyapunov")` | the mean of another quantity; `ratio`, `value` and `times` take `of` too |
+    /// | `limit(a)`, `ratio_limit(a, b)` | mean and ratio of the squared distance from the exact limit |
+    /// | `bias(a)` | the squared exact bias |
+    /// | `overtaken(a, b)` | the number of clients at which the squared bias of b is as large as the variance of a; the variance falls as 1/N. It needs the averages `bias` and `covariance` |
+    /// | `diverged(a)` | how many runs diverged, such as "3 of 10" |
+    /// | `estimate("id")` | the estimate of the claim of this id, with its interval |
+    /// | `number("id")` | the same with two digits and without an interval |
+    /// | `nearest("id")` | the cell or round of that estimate, if the claim is about several: the one that is nearest to the limit of the claim, or farthest beyond it |
+    /// | `least_certain("id")`, `weakest("id")` | the estimate with the least support, and its cell or round |
+    /// | `smallest("id")`, `largest("id")` | the smallest and the largest estimate of the claim's cells or rounds |
+    /// | `supported("id")` | for how many of them the claim holds by itself, such as "112 of 113" |
+    /// | `holds("id")`, `refuted("id")`, `undecided("id")` | nothing; the whole text is shown only if the claim is supported, refuted or inconclusive |
+    /// | `least("fedavg", clients=10, target=0.01, price=1000)` | the communications of an algorithm on a frontier, where its cost at this price is least; without `price` it is the middle price of the frontier |
+    /// | `least(…, budget=4)` | the fewest communications within this budget |
+    /// | `least(…, of="local-steps")` | another number of that point |
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
     /// Seed of all random streams.
@@ -70,9 +78,9 @@ pub struct Manifest {
     /// Number of independent runs of each cell, on each instance.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,
-    /// Number of instances of the problem, drawn independently, with `replicates` runs on each;
-    /// intervals then are over instances. The first is that of the seed; each of the others is
-    /// what another seed would give, with noise of its own. By default 1.
+    /// Number of instances of the problem. They are drawn independently, with `replicates` runs on
+    /// each, and intervals are over instances. The first instance is that of the seed. Each of the
+    /// others is the one of another seed, with its own noise.
     #[schemars(range(min = 1), example = 20, extend("default" = 1))]
     pub instances: Option<u64>,
     /// Whether oracles are noisy.
@@ -85,10 +93,10 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(example = EXAMPLE_ZIP)]
     pub zip: Vec<Vec<String>>,
-    /// Python code that defines algorithms of the manifest: files, by their paths from the
-    /// manifest's folder, or installed modules, such as `exactfed.algorithms`. It is run when the
-    /// manifest is read, by the Python package alone; in the `experiment.toml` of results the key
-    /// loads nothing.
+    /// Files or installed modules with Python code that defines algorithms of the manifest, such as
+    /// `exactfed.algorithms`. Paths of files are relative to the manifest's folder. The Python
+    /// package alone runs this code, when it reads the manifest. In the `experiment.toml` of
+    /// results the key loads nothing.
     #[serde(default)]
     #[schemars(example = EXAMPLE_PYTHON)]
     pub python: Vec<String>,
@@ -174,10 +182,11 @@ pub enum Oracle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstanceMode {
-    /// All share one instance, which the seed determines: replicates differ in their noise alone.
+    /// All share one instance, which the seed determines. Replicates differ in their noise alone.
     #[default]
     Fixed,
-    /// Each replicate has its own instance, which seed and number of the replicate determine.
+    /// Each replicate has its own instance, which the seed and the number of the replicate
+    /// determine.
     PerReplicate,
 }
 
@@ -195,8 +204,9 @@ pub const PRACTICAL_MARGIN: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Compare {
-    /// The cost at which they are compared: of each run the last recorded round that costs at most
-    /// this. By default each is compared after its last round, or at the cost of `[tune]`.
+    /// The cost at which the algorithms are compared. Each run is measured at its last recorded
+    /// round that costs at most this.
+    /// By default each is compared after its last round, or at the cost of `[tune]`.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
     /// The margin of practical importance. Where errors differ by a smaller factor than 1 plus this,
@@ -230,18 +240,19 @@ pub enum Start {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Budget {
-    /// TH, the number of local steps of one client, rounded up to whole rounds of H (the
-    /// largest E_k; 1/p; the batch of mini-batch SGD); or
+    /// The number of local steps of one client in all rounds, TH. It is rounded up to whole rounds
+    /// of H (the largest E_k; 1/p; the batch of mini-batch SGD).
     #[schemars(range(min = 1), example = 10_000)]
     pub local_steps: Option<u64>,
-    /// T, the number of rounds; or
+    /// The number of rounds, T.
     #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
-    /// communications: T is the most rounds that cost at most this; or
+    /// The most communications: T is the largest number of rounds that costs at most this.
     #[schemars(range(min = 1), example = 1000)]
     pub communications: Option<u64>,
-    /// oracle calls of one client, the slowest of each round, a batch of B counting B: T is the most
-    /// rounds that cost at most this. Under a coin a round counts by its mean.
+    /// The most gradients of one client: T is the largest number of rounds that costs at most this.
+    /// In each round the slowest client counts, and a batch of B counts B. Under random
+    /// communication a round counts by its mean.
     #[schemars(range(min = 1), example = 10_000)]
     pub gradients: Option<u64>,
     /// The least number of rounds.
@@ -253,11 +264,11 @@ pub struct Budget {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Record {
-    /// About this many rounds are recorded, the first and the last among them; or
+    /// About this many rounds are recorded, the first and the last among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 200, extend("default" = 200))]
     pub points: Option<u64>,
-    /// every this many rounds.
+    /// The distance between recorded rounds, in place of `points`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 1)]
     pub every: Option<u64>,
@@ -266,14 +277,14 @@ pub struct Record {
     /// Whether θ itself is recorded.
     #[schemars(example = true)]
     pub iterates: bool,
-    /// What is measured in addition to ‖θ_t − θ*‖² and, on linear problems,
-    /// ‖θ_t − lim E θ_t‖²; a metric is left out for algorithms and problems that do not
-    /// have it, but losses and accuracies are refused where there are no such records.
+    /// What is measured in addition to ‖θ_t − θ*‖² and, on linear problems, ‖θ_t − lim E θ_t‖². A
+    /// metric is left out for algorithms and problems that do not have it. Losses and accuracies
+    /// are refused where there are no such records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_METRICS)]
     pub metrics: Vec<Metric>,
-    /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per
-    /// run: claims about biases and covariances are tested on them.
+    /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per run.
+    /// Claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_AVERAGES)]
     pub averages: Vec<TimeAverage>,

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 /// An example for the documentation.
 const EXAMPLE_POINT: [f64; 2] = [1.0, 0.1];
 
-/// A map: which algorithm costs least, over two numbers without a unit that describe a problem. Algorithms, step
-/// sizes, local steps and the start are those of a frontier, and what is not on an axis is as there: its problem, its
-/// fewest clients, its smallest target, its middle price. The problem must be a quadratic of two clients, that is of
-/// two types. `report` computes it.
+/// A map of which algorithm costs least, over two numbers without a unit that describe a problem.
+/// Algorithms, step sizes, local steps and the start are those of a frontier. So is every number
+/// that is on no axis: the map takes the frontier's problem, its fewest clients, its smallest
+/// target and its middle price. The problem must be a quadratic of two clients, which are its two
+/// types of clients. `report` computes the map.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PhaseMap {
@@ -30,7 +31,7 @@ pub struct PhaseMap {
     pub x: PhaseAxis,
     /// From below upwards.
     pub y: PhaseAxis,
-    /// Numbers of this map that are on no axis and not as on the frontier, by their names.
+    /// Numbers that are on no axis and differ from those of the frontier, by their names.
     #[serde(default)]
     #[schemars(example = serde_json::json!({ "gradient-heterogeneity": 0.1 }))]
     pub at: BTreeMap<String, f64>,

@@ -13,43 +13,47 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tune {
-    /// The setting that is tuned, or a list of several, of which all combinations are candidates.
-    /// An algorithm that does not have one of them goes without it.
+    /// The setting that is tuned. A list names several settings, and the candidates are all
+    /// combinations of their values. An algorithm that lacks one of the settings is tuned over the
+    /// others.
     #[schemars(example = &"step-size")]
     pub over: SettingNames,
-    /// The smallest and the largest candidate, between which there are as many as `ratio` asks
-    /// for; of several settings a table with a range for each.
+    /// The smallest and the largest candidate. `ratio` determines how many are between them. For
+    /// several settings it is a table with a range for each.
     #[schemars(example = EXAMPLE_RANGE)]
     pub range: Option<PerSetting>,
-    /// The candidates themselves, in place of a range; of several settings a table with a list for
-    /// each. They are not extended.
+    /// The candidates themselves, in place of a range. They are not extended. For several settings
+    /// it is a table with a list for each.
     #[schemars(example = EXAMPLE_VALUES)]
     pub values: Option<PerSetting>,
-    /// The largest ratio of a candidate of a range to that before it, above 1; or a table with a ratio for
-    /// each setting.
+    /// The largest ratio of two neighbouring candidates of a range, above 1. For several settings it
+    /// may be a table with a ratio for each.
     #[serde(default = "ratio")]
     #[schemars(example = 1.5)]
     pub ratio: Ratio,
-    /// The number of runs of each candidate (on each instance), in place of `replicates` of the
-    /// manifest.
+    /// The number of runs of each candidate on each instance, in place of the manifest's
+    /// `replicates`.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: Option<u64>,
-    /// The number of fresh runs of what was selected, in place of 20, or with several instances of
-    /// `replicates` on as many fresh instances.
+    /// The number of fresh runs of each selected candidate: 20 without this key. With several
+    /// instances, it is the number of runs on each of as many fresh instances, and the manifest's
+    /// `replicates` without this key.
     #[schemars(range(min = 1), example = 20)]
     pub evaluate: Option<u64>,
-    /// The quantity by whose mean candidates are compared, if it is recorded: the smallest is
-    /// best, of an accuracy the largest. A candidate of which a run diverged is never selected.
+    /// The quantity whose mean selects a candidate, if it is recorded. The smallest mean is best,
+    /// or the largest if the quantity is an accuracy. A candidate is never selected if one of its
+    /// runs diverged.
     #[serde(default)]
     pub metric: Quantity,
-    /// The cost at which candidates are compared, such as `{ communications = 500 }`, and at which the
-    /// page ranks the algorithms; without it each is compared after its last round.
+    /// The cost at which candidates are compared and the page ranks the algorithms. Without it each
+    /// run is compared after its last round.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
-    /// How often candidates are added where the best is the smallest or the largest of its range,
-    /// or stands beside one that diverged: three beyond the end of the range, or one between the
-    /// two. A value that the manifest could not have, such as a `cohort` of more than all clients, is
-    /// left out. `run` asks before what is added takes longer than was planned.
+    /// How many times candidates are added if the best one is at the edge of its range, or next to
+    /// a candidate that diverged. At the edge, three further candidates are added beyond it. Next
+    /// to a candidate that diverged, one is added between the two. Values that the manifest could
+    /// not have are left out, such as a `cohort` of more than all clients. `run` asks before the
+    /// additional candidates take longer than was planned.
     #[serde(default = "extend")]
     #[schemars(example = 3)]
     pub extend: u64,

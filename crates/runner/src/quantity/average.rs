@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeAverage {
-    /// θ_t − θ*, d numbers. On a field that is not linear it is taken relative to a run on the
-    /// same draws, linearised at θ* draw by draw, whose exact mean is added back: this estimates
-    /// the same vector with far less noise.
+    /// θ_t − θ*, d numbers. On a field that is not linear, a second run uses the same draws, with
+    /// the field linearised at θ* in each draw. Its exact mean is known. The difference of the two
+    /// runs plus this mean estimates the same vector with far less noise.
     Bias,
-    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers; around θ* if no limit is known. There it is no
-    /// covariance; with `bias` recorded as well, figures and claims subtract the squared bias,
-    /// by products of different runs, and without it they name it E (θ − θ*)(θ − θ*)ᵀ.
+    /// (θ_t − lim E θ)(θ_t − lim E θ)ᵀ, d² numbers. If no limit is known, it is taken around θ* and
+    /// contains the squared bias. With `bias` recorded as well, figures and claims subtract the
+    /// squared bias, estimated by products of different runs. Without it they name the quantity E
+    /// (θ − θ*)(θ − θ*)ᵀ.
     Covariance,
     /// (θ_t − θ*)(ξ_c − ξ_c*)ᵀ for each client, ξ_c* = −F̄_c(θ*); N d² numbers.
     CrossCovariance,

@@ -21,12 +21,12 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
-    /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`,
-    /// `.svm`, `.txt`), or `.npz` with `x` (n, d), `y` (n,) and, for a split by
-    /// column, `client` (n,). Instead of `x`, an `.npz` may hold sparse rows as
-    /// `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format`
-    /// (`"csr"`); and an `.npz` of two or more arrays that all have one axis (n,) holds columns by
-    /// name, numbers or texts, as a CSV file does.
+    /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`,
+    /// `.txt`) or NumPy (`.npz`). An `.npz` has the arrays `x` (n, d), `y` (n,) and, for a split by
+    /// column, `client` (n,). Instead of `x` it may have sparse rows as `scipy.sparse.save_npz`
+    /// writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
+    /// or more arrays that all have one axis (n,) holds columns by name, numbers or texts, as a CSV
+    /// file does.
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
     /// The column of the labels (CSV, Parquet, `.npz` of columns).
@@ -38,7 +38,7 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_FEATURES)]
     pub features: Vec<String>,
-    /// N, the number of clients, 1 or more; not beside a split by column, which determines it.
+    /// N, the number of clients, 1 or more. A split by column determines it and refuses this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
     pub clients: Option<usize>,
@@ -51,9 +51,9 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
     #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
     pub weights: ClientWeights,
-    /// The records that no client holds: a fraction of all, drawn from the seed before the
-    /// others are partitioned, or those that a column marks. The metrics `test-loss` and
-    /// `test-accuracy` are over them.
+    /// The records that no client holds: a fraction of all, or those that a column marks. A
+    /// fraction is drawn from the seed before the other records are partitioned. The metrics
+    /// `test-loss` and `test-accuracy` are computed on these records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.2)]
     pub test: Option<TestRecords>,
@@ -66,10 +66,10 @@ pub struct Dataset {
     #[serde(default)]
     #[schemars(example = true)]
     pub intercept: bool,
-    /// How features are stored during a run. By default those of LIBSVM and of sparse `.npz` files are
-    /// sparse if there are more than 32, fewer than an eighth of them are not 0, and they are not
-    /// standardised; all others are dense. Only `logistic-dataset` has sparse features; dense
-    /// features are at most 5000.
+    /// How features are stored during a run. By default those of LIBSVM and of sparse `.npz` files
+    /// are sparse if there are more than 32, fewer than an eighth of them are not 0, and they are
+    /// not standardised. All others are dense. Only `logistic-dataset` has sparse features. There
+    /// are at most 5000 dense features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = Storage::Sparse)]
     pub storage: Option<Storage>,

@@ -208,8 +208,9 @@ fn defaults_in_words_are_no_values() {
     let (settings, _) = page.split_once("`[[figure.<kind>]]`\n").unwrap();
     for row in settings.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        let in_words = cells[5].contains("by default") && cells[3] == "–";
-        let no_value = ["`label`", "`cohort`", "`bandwidth`", "`frontier`"].contains(&cells[0]);
+        let [key, _, _, default, _, meaning] = cells[..] else { continue };
+        let in_words = meaning.contains("by default") && default == "–";
+        let no_value = ["`label`", "`cohort`", "`bandwidth`", "`frontier`"].contains(&key);
         assert!(!in_words || no_value, "{row}");
     }
 }

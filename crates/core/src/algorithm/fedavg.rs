@@ -15,7 +15,7 @@ pub type Settings = super::Settings<WithWork<FedAvg>>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FedAvg {
-    /// B_k, the numbers of oracle calls averaged in each local step, cycled over the clients.
+    /// B_k, the numbers of gradients averaged in each local step, cycled over the clients.
     #[serde(default, skip_serializing_if = "super::are_single")]
     #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
     pub batch_per_client: Vec<u64>,

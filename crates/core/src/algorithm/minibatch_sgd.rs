@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Mini-batch SGD, called centralised LSA on a linear field: one step of the server in each
-/// round, along the mean of all oracle calls at θ_t.
+/// round, along the mean of all gradients at θ_t.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MinibatchSgd {
-    /// The number of oracle calls of each client in a round, all at θ_t; 1 or more. They count
+    /// The number of gradients of each client in a round, all at θ_t; 1 or more. They count
     /// as local steps where `budget.local-steps` gives the length of a run.
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 10)]

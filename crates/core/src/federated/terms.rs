@@ -119,7 +119,7 @@ impl Default for StatedPrice {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Learning {
-    /// c_k ← the mean of E_k more oracle calls at θ_t.
+    /// c_k ← the mean of E_k more gradients at θ_t.
     OptionOne,
     /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k).
     #[default]

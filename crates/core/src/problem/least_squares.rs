@@ -24,7 +24,7 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    /// B, the number of records drawn with replacement for each gradient; 1 or more.
     #[serde(default = "super::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,

@@ -23,13 +23,13 @@ const MOST_BURN_IN: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
-    /// A new s ~ μ_c in each oracle call.
+    /// A new s ~ μ_c for each gradient.
     #[default]
     Independent,
-    /// One trajectory per client: s' of an oracle call is s of the next.
+    /// One trajectory per client: s' of a gradient is s of the next.
     #[serde(rename_all = "kebab-case")]
     Markov {
-        /// The number of transitions from a uniformly drawn state before the first oracle call.
+        /// The number of transitions from a uniformly drawn state before the first gradient.
         #[schemars(example = 100)]
         burn_in: u64,
         /// The mean number of gradients at a state before the trajectory moves on, 1 or more. After

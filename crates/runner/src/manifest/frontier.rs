@@ -154,12 +154,12 @@ impl FrontierObjective {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrontierQuantity {
-    /// Communications × price + oracle calls of a client, at the price that the points are at.
+    /// Communications × price + gradients of a client, at the price that the points are at.
     Cost,
     /// Communications of a client.
     #[default]
     Communications,
-    /// Oracle calls of a client.
+    /// Gradients of a client.
     Gradients,
     /// Draws of a client: runs on common draws use each once.
     Samples,

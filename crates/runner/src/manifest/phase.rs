@@ -67,7 +67,7 @@ pub struct PhaseBoundary {
 
 /// A number without a unit that describes a problem and what is asked of it. L and μ are the largest and the
 /// smallest eigenvalue of the mean Hessian, R the root mean square of ‖θ_0 − θ*‖, σ² the mean square of the
-/// additive noise of an oracle call.
+/// additive noise of a gradient.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -85,7 +85,7 @@ pub enum PhaseNumber {
     MultiplicativeNoise,
     /// ε/R.
     Target,
-    /// The price of a communication in oracle calls of a client.
+    /// The price of a communication in gradients of a client.
     Price,
     /// N, rounded to an even number.
     Clients,

@@ -70,7 +70,7 @@ impl JsonSchema for AtCost {
 }
 
 /// Prices of the simulated wall clock: seconds = latency × communications + bytes sent by all /
-/// bandwidth + call × oracle calls of the slowest client of each round.
+/// bandwidth + call × gradients of the slowest client of each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Prices {
@@ -81,7 +81,7 @@ pub struct Prices {
     /// default without limit.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 1e6)]
     pub bandwidth: Option<f64>,
-    /// Seconds that an oracle call takes, 0 or more; a batch of B takes B times as long.
+    /// Seconds that a gradient takes, 0 or more; a batch of B takes B times as long.
     #[schemars(range(min = 0.0), example = 1e-4)]
     pub call: f64,
 }

@@ -215,9 +215,9 @@ quantities! {
         Communications = Info::count("communications", "communications", "communications", |cost| &mut cost.communications, 500.0);
         /// Local steps of one client, the slowest if they differ.
         LocalSteps = Info::count("local-steps", "local_step", "local steps of a client", |cost| &mut cost.local_steps, 10_000.0);
-        /// Oracle evaluations of all clients.
+        /// Gradients of all clients.
         OracleCalls = Info::count("oracle-calls", "oracle_calls", "gradients of all clients", |cost| &mut cost.oracle_calls, 100_000.0);
-        /// Oracle evaluations of one client, the slowest of each round, a batch of B counting B.
+        /// Gradients of one client, the slowest of each round, a batch of B counting B.
         Gradients = Info::count("gradients", "sequential_calls", "gradients of a client", |cost| &mut cost.sequential_calls, 10_000.0);
         /// Vectors of d numbers sent in both directions.
         VectorsSent = Info::count("vectors-sent", "vectors_sent", "vectors sent", |cost| &mut cost.vectors_sent, 5000.0);

@@ -131,8 +131,8 @@ pub enum ClientWeights {
     #[default]
     Equal,
     /// In proportion to the records that they hold (McMahan et al. 2017): θ* is that of the
-    /// pooled records. In a round with a cohort, the weights of its members are divided by their
-    /// sum.
+    /// pooled records. Under partial participation, the weights of the participating clients are
+    /// divided by their sum.
     Records,
 }
 

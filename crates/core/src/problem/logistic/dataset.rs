@@ -24,7 +24,7 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    /// B, the number of records drawn with replacement for each gradient; 1 or more.
     #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,

@@ -52,7 +52,7 @@ pub struct Settings {
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    /// B, the number of records drawn with replacement for each gradient; 1 or more.
     #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,

@@ -68,7 +68,7 @@ pub struct Settings {
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement in each oracle call; 1 or more.
+    /// B, the number of records drawn with replacement for each gradient; 1 or more.
     #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
@@ -86,7 +86,7 @@ fn ten() -> usize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sizes {
-    /// 50 + ⌊exp(4 + 2 z)⌋ with z ~ N(0, 1): about 450 in the mean, and 105 in the median.
+    /// 50 + ⌊exp(4 + 2 z)⌋ with z ~ N(0, 1): a mean of about 450, and a median of 105.
     #[default]
     PowerLaw,
     /// The same number for every client, 1 or more.

@@ -61,9 +61,9 @@ fn claims_and_rankings_compare_the_last_affordable_rows() {
     assert!(row.contains(&format!("| {best:.4} |")), "{best}\n{row}");
     for part in [
         "Compared at 50 communications: ",
-        "At 50 communications costs differ: FedAvg and Richardson-Romberg 48 communications and 192 oracle calls of a client; Scaffnew ",
-        "of ‖θ − θ\\*‖² at 130 oracle calls of a client (n = 5 runs)",
-        "After the last round costs differ: FedAvg and Richardson-Romberg 100 communications and 400 oracle calls of a client; Scaffnew 100 communications and ",
+        "At 50 communications costs differ: FedAvg and Richardson-Romberg 48 communications and 192 gradients of a client; Scaffnew ",
+        "of ‖θ − θ\\*‖² at 130 gradients of a client (n = 5 runs)",
+        "After the last round costs differ: FedAvg and Richardson-Romberg 100 communications and 400 gradients of a client; Scaffnew 100 communications and ",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
@@ -83,8 +83,8 @@ fn runs_that_end_before_are_not_compared() {
     assert_eq!(bench.run(&["report"]).code, 1, "a claim that is not tested");
     let page = bench.read("reports/m/report.md");
     for part in [
-        "its runs end before 390 oracle calls of a client",
-        "Not compared, because runs end before 390 oracle calls of a client: Scaffnew",
+        "its runs end before 390 gradients of a client",
+        "Not compared, because runs end before 390 gradients of a client: Scaffnew",
         "runs end before: Scaffnew",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
@@ -101,6 +101,6 @@ fn equal_costs_are_stated() {
     let bench = Bench::ran(&text);
     bench.report();
     let page = bench.read("reports/m/report.md");
-    let part = "At 90 communications the compared runs have all cost 90 communications and 360 oracle calls of a client.";
+    let part = "At 90 communications the compared runs have all cost 90 communications and 360 gradients of a client.";
     assert!(page.contains(part), "{page}");
 }

@@ -267,7 +267,7 @@ fn every_figure_has_its_own_id() {
         ("scaling", "", "x = \"clients\"\n", "scaling", "polyline"),
         ("winners", "id = \"map\"\n", over, "map", "<rect"),
         ("scaling", "", "x = \"local-steps\"\n", "scaling-2", "polyline"),
-        ("convergence", "", "x = \"gradients\"\n", "convergence-2", "oracle calls"),
+        ("convergence", "", "x = \"gradients\"\n", "convergence-2", "gradients"),
     ];
     let table = |(i, (kind, id, keys, ..)): (usize, &(&str, &str, &str, &str, &str))| {
         format!("[[figure.{kind}]]\n{id}title = \"Heading {i} of {kind}\"\n{keys}")

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct RichardsonRomberg {
     /// H, the number of local steps in a round (mini-batch SGD: the batch); over local steps, and
-    /// over both, coarser runs take 2H. Not beside `over = { scaffnew = … }`.
+    /// over both, coarser runs take 2H. Not together with `over = { scaffnew = … }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
     pub local_steps: Option<u64>,
@@ -26,7 +26,7 @@ pub struct RichardsonRomberg {
     #[schemars(extend("default" = "step-size"))]
     pub extrapolate: Extrapolate,
     /// K, the number of runs over the step size: γ, 2γ, …, Kγ, with the weights
-    /// (−1)^(k−1) (K choose k), in which the orders 1 to K − 1 of the bias in γ cancel. Only beside
+    /// (−1)^(k−1) (K choose k), in which the orders 1 to K − 1 of the bias in γ cancel. Only with
     /// `extrapolate = "step-size"`.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     #[schemars(range(min = 2, max = 4), extend("default" = 2), example = 3)]

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import exactfed as ef
 import duckdb
@@ -43,15 +44,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("document, least", [("README.md", 1), ("docs/PYTHON.md", 6), ("docs/EXTENDING.md", 3)])
-def test_the_blocks_of_a_page_run_in_their_order(folder: Path, document: str, least: int) -> None:
+def test_the_blocks_of_a_page_run_in_their_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, document: str, least: int
+) -> None:
     found = blocks(document, "python")
     assert len(found) >= least
-    names: dict[str, object] = {"__name__": "__main__"}
+    page = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)
     for i, (_, code) in enumerate(found):
-        # A file, since the source of an algorithm is part of its results.
-        file = folder / f"block_{i}.py"
-        file.write_text(code, encoding="utf-8")
-        exec(compile(code, str(file), "exec"), names)
+        # A file of a module, since the source of an algorithm is part of its results, and Python
+        # finds that of a class by its module.
+        page.__file__ = str(folder / f"block_{i}.py")
+        Path(page.__file__).write_text(code, encoding="utf-8")
+        exec(compile(code, page.__file__, "exec"), vars(page))
 
 
 def test_the_snippets_that_read_exports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

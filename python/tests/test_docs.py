@@ -104,6 +104,32 @@ def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture
     assert "shape: (8, 6)" in capsys.readouterr().out
 
 
+def test_the_numbers_of_troubleshooting(folder: Path) -> None:
+    page = (ROOT / "docs/TROUBLESHOOTING.md").read_text(encoding="utf-8")
+    code = next(code for _, code in blocks("docs/TROUBLESHOOTING.md", "python") if "def detectable" in code)
+    names: dict[str, object] = {}
+    exec(compile(code, "docs/TROUBLESHOOTING.md", "exec"), names)
+    table = re.findall(r"^\| \**(\d+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \| \**([\d.]+)\** \|$", page, re.MULTILINE)
+    assert len(table) == 7
+    for n, *ratios in table:
+        for spread, ratio in zip((0.1, 0.3, 1.0), ratios, strict=True):
+            assert names["detectable"](int(n), spread) == pytest.approx(float(ratio), rel=0.006)
+    # What the command line writes where it cannot ask.
+    subprocess.run([sys.executable, "-m", "exactfed", "init"], check=True, stdin=subprocess.DEVNULL, timeout=60)
+    number = r"([\d.]+)"
+    rows = re.findall(rf"^\| (\d+) \| {number} \| {number} \[{number}, {number}\] \| (\w+)", page, re.MULTILINE)
+    assert [row[0] for row in rows] == ["5", "10", "20", "40"]
+    for replicates, spread, *numbers, verdict in rows:
+        results = ef.run("mine.toml", replicates=int(replicates))
+        claim = results.claims().row(0, named=True)
+        found = [claim[name] for name in ("value", "low", "high")]
+        assert found == pytest.approx([float(text) for text in numbers], rel=0.005)
+        assert claim["verdict"] == verdict
+        last = results.frame().filter(local_step=10_000, local_steps=100)
+        pairs = last.pivot(on="label", index="replicate", values="sq_error")
+        assert (pairs["Scaffold"] / pairs["FedAvg"]).log().std() == pytest.approx(float(spread), abs=0.006)
+
+
 @pytest.mark.parametrize(
     "name", [module.name for module in pkgutil.iter_modules(ef.__path__) if module.name[0] == "_"]
 )

@@ -247,7 +247,8 @@ pub struct Budget {
     /// The number of rounds, T.
     #[schemars(range(min = 1), example = 100)]
     pub rounds: Option<u64>,
-    /// The most communications: T is the largest number of rounds that costs at most this.
+    /// The most communications: T is the largest number of rounds that costs at most this. With
+    /// `gradients` as well, a run ends at that of the two limits which it reaches first.
     #[schemars(range(min = 1), example = 1000)]
     pub communications: Option<u64>,
     /// The most gradients of one client: T is the largest number of rounds that costs at most this.

@@ -464,7 +464,8 @@ fn rounds(
         let (communications, gradients) =
             each.fold((0.0, 0.0), |(c, g), (more_c, more_g)| (c + more_c, g + more_g));
         let communications = budget.communications.map(|most| most as f64 / communications);
-        let rounds = communications.or(budget.gradients.map(|most| most as f64 / gradients))?;
+        let gradients = budget.gradients.map(|most| most as f64 / gradients);
+        let rounds = communications.into_iter().chain(gradients).reduce(f64::min)?;
         // Means are rounded: what is affordable but for rounding is affordable.
         Some((rounds * (1.0 + 1e-12)) as u64)
     };

@@ -262,18 +262,20 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     let written: Vec<(&str, u64)> =
         lengths.into_iter().filter_map(|(key, length)| Some((key, length?))).collect();
     let (key, length) = match written.as_slice() {
-        [one] => *one,
+        [one] | [one @ ("communications", _), ("gradients", _)] => *one,
         [] => {
             let message = "or one of `rounds`, `communications` and `gradients` is required: the length of a run";
             return Some(Fault::new("local-steps", message));
         }
-        [(first, _), (second, _), ..] => {
-            let message = format!("and `{first}` exclude each other: write one of them");
+        [(first, _), .., (second, _)] => {
+            let message = format!(
+                "and `{first}` exclude each other: write one of them; only `communications` and `gradients` may stand together"
+            );
             return Some(Fault::new(*second, message));
         }
     };
-    if length == 0 {
-        return Some(Fault::new(key, "must be 1 or more, not 0"));
+    if let Some((key, _)) = written.iter().find(|(_, length)| *length == 0) {
+        return Some(Fault::new(*key, "must be 1 or more, not 0"));
     }
     // Settings that are wrong have no costs.
     let wrong = !point.algorithm.faults.is_empty() || !point.problem.faults.is_empty();

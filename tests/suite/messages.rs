@@ -95,7 +95,6 @@ too = 1
     no_replicates: "replicates = 2" => "replicates = 0";
     two_budgets: "rounds = 5" => "rounds = 5\nlocal-steps = 10";
     no_budget: "rounds = 5" => "min-rounds = 5";
-    two_costs_as_budget: "rounds = 5" => "communications = 10\ngradients = 10";
     budget_below_the_gradients_of_a_round: "rounds = 5" => "gradients = 1";
     at_two_costs: "[budget]" => "[compare]\nat = { communications = 2, gradients = 3 }\n\n[budget]";
     at_no_cost: "[budget]" => "[compare]\nat = { sq-error = 0.1 }\n\n[budget]";

@@ -268,9 +268,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
             return Some(Fault::new("local-steps", message));
         }
         [(first, _), .., (second, _)] => {
-            let message = format!(
-                "and `{first}` exclude each other: write one of them; only `communications` and `gradients` may stand together"
-            );
+            let message = format!("and `{first}` exclude each other: write one of them");
             return Some(Fault::new(*second, message));
         }
     };

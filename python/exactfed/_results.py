@@ -37,6 +37,11 @@ class Verification:
         return self.different == 0 and self.not_comparable == 0
 
 
+def manifest_name(name: str) -> str:
+    """The name in manifests of a quantity, by any of its names, or of a setting."""
+    return _native.quantity(name) or name.replace("_", "-")
+
+
 class Results:
     """The results of an experiment, as it was last run; made by :func:`run` and :func:`load`."""
 
@@ -91,20 +96,56 @@ class Results:
     def claims(self, kind: Kind = "polars") -> Any:
         """The claims of the manifest, one row each.
 
-        ``value`` is the estimate, ``low`` and ``high`` are the ends of its 95 % interval, and
-        ``region_low`` and ``region_high`` those of the numbers for which the claim holds; of a
-        claim on several cells these are of the cell ``nearest`` to the end of the region, or
-        farthest beyond it, and ``weakest`` is the cell that decides. ``p`` is adjusted for all
-        claims (Holm), and null where the numbers are exact. What is not known is null.
+        Of a claim on several cells, numbers are those of the cell that is nearest to the end of
+        the region, or farthest beyond it. What is not known is null.
+
+        Columns
+        -------
+        claim, statement, source
+            The id, the sentence and the source of the claim.
+        verdict, expected
+            ``supported``, ``refuted``, ``inconclusive`` or ``not tested``, and what the manifest
+            expects.
+        as_expected
+            Whether the verdict does not contradict what is expected.
+        formula
+            What is tested.
+        value, low, high
+            The estimate and the ends of its 95 % interval.
+        region_low, region_high
+            The ends of the region in which the claim holds.
+        p
+            The p-value after Holm's correction for all claims; null where the numbers are exact.
+        replicates, tested
+            The replicates, and the cells on which the claim is tested.
+        nearest, weakest
+            The cell of the numbers, and the cell that decides.
         """
         return to_frame(self._native.table("claims"), kind)
 
     def tuned(self, kind: Kind = "polars") -> Any:
         """What ``[tune]`` selected, one row for each algorithm at each point of the grid.
 
-        ``value``, ``low`` and ``high`` are the mean over fresh runs and its 95 % interval, and
-        ``runs`` is the number of these runs; ``gain`` says how many times larger the mean is with
-        one value for all algorithms.
+        Columns
+        -------
+        label
+            The label of the algorithm.
+        <setting>
+            A column for each setting that distinguishes points of the grid, then one for each
+            tuned setting with the selected value. Whole numbers are integers.
+        at_edge
+            Where the selected values are at the edge of what was tried, in words.
+        tuning_value
+            The mean of the runs by which they were selected.
+        value, low, high
+            The mean over fresh runs with the selected values, and its 95 % interval.
+        runs
+            The number of fresh runs.
+        candidates, diverged
+            The number of candidates, and of those of which a run diverged.
+        gain, gain_low, gain_high
+            How many times larger the mean is with the values that are best for all algorithms
+            together, and the 95 % interval of this ratio.
 
         Raises
         ------
@@ -117,22 +158,77 @@ class Results:
         return to_frame(native, kind)
 
     def frontier(self, kind: Kind = "polars") -> Any:
-        """Every point of the manifest's frontiers, as in ``frontier.csv``."""
+        """Every point of the manifest's frontiers, one row each.
+
+        The columns are those of ``frontier.csv``, which docs/FORMAT.md describes.
+        """
         return to_frame(self._native.table("frontier"), kind)
 
-    def ranking(self, kind: Kind = "polars") -> Any:
+    def ranking(self, kind: Kind = "polars", *, all: bool = False) -> Any:
         """Which algorithm ranks first, one row for each point of the grid.
 
-        ``value`` is the smallest mean, ``ratio`` says how many times larger that of ``next`` is,
-        with the 95 % interval from ``low`` to ``high``; ``separation`` is ``larger`` where that is
-        significant after Holm's correction, otherwise ``unclear`` or ``equal``. ``runs`` is the
-        number of runs of the best; if the manifest has several ``instances``, the column of this
-        name is their number, and the mean over the runs on each is one number of the sample.
+        With ``all=True`` there is one row for each algorithm at each point, from the best to the
+        last. Means are those of the errors that the manifest ranks by.
+
+        Columns
+        -------
+        <setting>
+            A column for each setting that distinguishes points of the grid.
+        best, leaders
+            The algorithm with the smallest mean, and all that are not separated from it.
+        value
+            The smallest mean.
+        runs, instances
+            The number of runs of the best, and of instances if the manifest has several: the mean
+            over the runs on each instance is then one number of the sample.
+        next
+            The algorithm with the next mean.
+        ratio, low, high
+            How many times larger that mean is, and the 95 % interval of this ratio; with several
+            instances it is the geometric mean of their ratios.
+        separation
+            ``larger`` where the ratio is significantly above 1 after Holm's correction, ``equal``
+            where the means are equal but for rounding, otherwise ``unclear``.
+        diverged, ended
+            The algorithms of which runs diverged, or ended before the cost at which the manifest
+            compares; they are not ranked.
+
+        Columns with ``all=True``
+        -------------------------
+        <setting>
+            A column for each setting that distinguishes points of the grid.
+        rank
+            1 for the best; null for an algorithm that is not ranked.
+        name, label, cell
+            The algorithm with the settings that distinguish it at this point, its label, and the
+            id of its cell.
+        value, low, high
+            The mean and its 95 % interval.
+        runs, instances
+            As above, of this algorithm.
+        ratio, ratio_low, ratio_high
+            How many times larger the mean is than that of the best, with the 95 % interval of this
+            ratio; null for the best. A pair of algorithms is compared on the same draws, so that
+            the ratio may be clear where the intervals of the means overlap.
+        separation
+            ``best``; ``larger``, ``unclear`` or ``equal`` as above; or why it is not ranked:
+            ``diverged``, ``ended``, or ``above start`` where every mean of the point is above the
+            error at the start.
+        leads
+            Whether it is the best or not separated from it.
         """
-        return to_frame(self._native.table("ranking"), kind)
+        return to_frame(self._native.table("ranking_of_all" if all else "ranking"), kind)
 
     def failures(self, kind: Kind = "polars") -> Any:
-        """The cells that failed or are damaged, with the reasons."""
+        """The cells that failed or are damaged.
+
+        Columns
+        -------
+        cell, label
+            The id of the cell and the label of its algorithm.
+        reason
+            Why it has no results.
+        """
         return to_frame(self._native.failures(), kind)
 
     def digests(self) -> dict[str, str]:
@@ -174,6 +270,9 @@ class Results:
         ax: Axes | Sequence[Axes] | None = None,
         x: str | None = None,
         y: str | None = None,
+        hue: str | None = None,
+        col: str | None = None,
+        style: str | None = None,
         width: str | float = "text",
         height: float | None = None,
         legend: bool = True,
@@ -187,9 +286,14 @@ class Results:
         ax
             Axes to draw into, one for each panel; by default those of a new figure.
         x, y
-            Other quantities for the axes, named as in manifests: ``"local-steps"``, ``"gradients"``
-            and the other costs; or a setting for ``x``, over which the last errors are drawn.
-            Without ``figure``, the cells of the last run are drawn, in one panel.
+            Other quantities for the axes, named as in manifests, frames or pages:
+            ``"local-steps"``, ``"bytes"`` or ``"bytes-sent"`` and the other costs; or a setting
+            for ``x``, over which the last errors are drawn. Without ``figure``, all cells of the
+            last run are drawn, in one panel.
+        hue, col, style
+            Settings, or ``"label"`` for the algorithm, that all cells of the last run are drawn by:
+            one colour, one panel, or one dash pattern and marker for each value. Curves that agree
+            in all of these look alike. With ``style`` alone, colours show the algorithm.
         width
             ``"column"`` (3.25 in) or ``"text"`` (6.75 in) of a paper with two columns, a length
             such as ``"89mm"``, or inches.
@@ -203,17 +307,30 @@ class Results:
         ------
         ManifestError
             If the quantities are not recorded.
+        ExactfedError
+            If there is no figure or no setting of this name; the text lists those that there are.
 
         Warns
         -----
         ExactfedWarning
             If curves or points are left out, with their names and numbers: runs have diverged, an
-            algorithm has no setting ``x``, a value has no place on the axes, or the figure has so
-            many cells (more than 100 curves or 1000 points) that it shows a sample.
+            algorithm has no setting ``x`` or none of the cost ``x``, a value has no place on the
+            axes, or the figure has so many cells (more than 100 curves or 1000 points) that it
+            shows a sample.
         """
         from ._plot import draw
 
-        data = self._figure(figure, x, y)
+        looks = {"hue": hue, "col": col, "style": style}
+        looks = {key: name for key, name in looks.items() if name is not None}
+        if looks and figure is not None:
+            raise ExactfedError(
+                f"error: {', '.join(looks)}: these draw all cells anew: leave out {figure!r}"
+            )
+        data = self._figure(figure, x, y, anew=bool(looks))
+        if looks:
+            from ._looks import by_settings
+
+            by_settings(data, x, **looks)
         if data["left_out"]:
             missing = "; ".join(data["left_out"])
             text = f'the figure "{data["id"]}" leaves out {missing}'
@@ -221,10 +338,12 @@ class Results:
         inches = _native.figure_inches(width) if isinstance(width, str) else float(width)
         return draw(data, ax=ax, width=inches, height=height, legend=legend)
 
-    def _figure(self, figure: str | None, x: str | None, y: str | None) -> dict[str, Any]:
+    def _figure(
+        self, figure: str | None, x: str | None, y: str | None, anew: bool = False
+    ) -> dict[str, Any]:
         keys = {"x": x, "y": y}
-        changes = {key: text.replace("_", "-") for key, text in keys.items() if text is not None}
-        if not changes:
+        changes = {key: manifest_name(text) for key, text in keys.items() if text is not None}
+        if not changes and not anew:
             known = self.figures
             if not known:
                 raise ExactfedError(f"error: {self.experiment}: the page has no figure")
@@ -243,7 +362,7 @@ class Results:
             sets = [f"{paths[figure]}.{key}={json.dumps(text)}" for key, text in changes.items()]
             text = self._native.other_figure(figure, sets)
         else:
-            is_cost = changes.get("x") is None or _native.is_quantity(changes["x"])
+            is_cost = changes.get("x") is None or _native.quantity(changes["x"])
             kind = "convergence" if is_cost else "scaling"
             text = self._only_figure(kind, changes)
             if text is not None and json.loads(text)["needs_linear_axis"]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native, _threads
-from ._errors import CellError, CellFailedWarning, ExactfedWarning
+from ._errors import CellError, CellFailedWarning, ExactfedError, ExactfedWarning
 from ._manifest import Manifest, Overrides, read
 from ._results import Results, load
 
@@ -55,9 +57,10 @@ def run(
     threads
         The number of threads; by default as many as the machine has.
     progress
-        ``True`` for a progress bar, or a function that is called with the work so far and that of
-        the whole run, in nanoseconds that they are expected to take on one thread, and the number of
-        cells that are done.
+        ``True`` for a progress bar, which in a notebook also shows the headline and the first
+        figure of the cells that are stored so far. Or a function that is called with the work so
+        far and that of the whole run, in nanoseconds that they are expected to take on one thread,
+        and the number of cells that are done; :func:`load` opens the results so far.
     force, rerun_failed
         Also run cells that are done, or that failed before.
     until_decided
@@ -112,10 +115,11 @@ def run(
         "memory": memory,
     }
     if progress is True:
-        with _Bar(native.experiment) as bar:
+        with _Bar(out, native.experiment) as bar:
             failed, notes = _native.run(native, out, progress=bar, **options)
     else:
-        failed, notes = _native.run(native, out, progress=progress or None, **options)
+        called = progress and (lambda done, total, cells, _steps: progress(done, total, cells))
+        failed, notes = _native.run(native, out, progress=called or None, **options)
     for note in notes:
         warnings.warn(note, ExactfedWarning, stacklevel=2)
     texts = [f"cell {cell} ({label}) failed: {reason}" for cell, label, reason in failed]
@@ -128,20 +132,77 @@ def run(
 
 
 class _Bar:
-    """A progress bar of the expected work, in seconds of one thread."""
+    """A progress bar of the expected work; in a notebook, also the results so far."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, out: str | os.PathLike[str], name: str) -> None:
         from tqdm.auto import tqdm
 
-        self._bar = tqdm(desc=name, unit="s", unit_scale=1e-9)
+        form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+        # With 0 of `miniters`, every call may draw it, also while no replicate ends.
+        self._bar = tqdm(desc=name, total=1, bar_format=form, miniters=0)
+        self._begin = time.monotonic()
+        self._so_far = _SoFar(out, name) if _in_notebook() else None
 
-    def __call__(self, done: int, total: int, cells: int) -> None:
-        self._bar.total = total
-        self._bar.set_postfix(cells=cells, refresh=False)
+    def __call__(self, done: int, total: int, cells: int, steps: int) -> None:
+        rate = self._bar.format_sizeof(steps / max(time.monotonic() - self._begin, 1e-9))
+        self._bar.total = max(total, 1)
+        counted = "1 cell" if cells == 1 else f"{cells} cells"
+        self._bar.set_postfix_str(f"{counted}, {rate} steps/s", refresh=False)
         self._bar.update(done - self._bar.n)
+        if self._so_far:
+            self._so_far.show(cells)
 
     def __enter__(self) -> _Bar:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._bar.n = self._bar.total
         self._bar.close()
+        if self._so_far:
+            self._so_far.clear()
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of Jupyter shows what is displayed."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in getattr(shell, "config", {})
+
+
+class _SoFar:
+    """What a notebook shows of the cells that are stored while a run goes on."""
+
+    _BETWEEN = 5.0
+    """Least time between two views, in seconds."""
+    _SHARE = 0.05
+    """The largest part of the time in which a view is made."""
+
+    def __init__(self, out: str | os.PathLike[str], name: str) -> None:
+        self._out, self._name = out, name
+        self._cells, self._next = 0, time.monotonic() + self._BETWEEN
+        self._display: Any = None
+
+    def show(self, cells: int) -> None:
+        begin = time.monotonic()
+        if cells == self._cells or begin < self._next:
+            return
+        try:
+            self._replace(load(self._out, self._name)._repr_html_())
+        except ExactfedError:
+            # What is wrong with the results is said when the run has ended.
+            pass
+        end = time.monotonic()
+        self._cells = cells
+        self._next = end + max(self._BETWEEN, (end - begin) / self._SHARE)
+
+    def clear(self) -> None:
+        if self._display is not None:
+            self._replace("")
+
+    def _replace(self, html: str) -> None:
+        from IPython.display import HTML, display
+
+        if self._display is None:
+            self._display = display(HTML(html), display_id=True)
+        else:
+            self._display.update(HTML(html))

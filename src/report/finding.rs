@@ -85,20 +85,21 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
         [_] => is_close(rival),
         _ => rival.separation != Separation::Larger,
     };
-    let near = row.rivals.iter().take_while(|(_, rival)| is_near(rival)).count();
+    let rivals = row.rivals();
+    let near = rivals.iter().take_while(|(_, rival)| is_near(rival)).count();
     let mut first: Vec<&str> = vec![&row.leaders[0]];
-    first.extend(row.rivals[..near].iter().map(|(name, _)| name.as_str()));
-    let (all, error) = (1 + row.rivals.len(), error_word(standings));
+    first.extend(rivals[..near].iter().map(|(name, _)| name));
+    let (all, error) = (1 + rivals.len(), error_word(standings));
     let at = when_text(standings.at);
-    let further = row.rivals.get(near).map(|(name, rival)| {
+    let further = rivals.get(near).map(|(name, rival)| {
         format!("{name}’s {error} is {} times as large", readable(rival.ratio.estimate, 2))
     });
     let headline = match (first.as_slice(), &further) {
         ([one], None) => format!("{one} has the smallest {error} {at}: {}", row.no_others()),
         ([one], Some(_)) if all == 2 => format!(
             "{}’s {error} is {} times {one}’s {at}",
-            row.rivals[0].0,
-            readable(row.rivals[0].1.ratio.estimate, 2)
+            rivals[0].0,
+            readable(rivals[0].1.ratio.estimate, 2)
         ),
         ([one], Some(next)) => format!("{one} is lowest of {all} algorithms {at}: {next}"),
         (several, next) => {
@@ -111,10 +112,10 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
             }
         }
     };
-    let ratio = |(name, rival): &(String, Rival)| {
+    let ratio = |(name, rival): &(&str, &Rival)| {
         format!("{name} {}", interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high)))
     };
-    let ratios: Vec<String> = row.rivals.iter().map(ratio).collect();
+    let ratios: Vec<String> = rivals.iter().map(ratio).collect();
     let pairs = count(row.n, &format!("paired {}", row.unit));
     let line = match ratios.is_empty() {
         true => String::new(),
@@ -142,7 +143,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
         let everywhere = |leader: &&String| rows.iter().all(|row| row.leaders.contains(leader));
         let best: Vec<&str> =
             rows[0].leaders.iter().filter(everywhere).map(String::as_str).collect();
-        let most = rows.iter().map(|row| 1 + row.rivals.len()).max().unwrap_or_default();
+        let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
         let headline = match best.as_slice() {
             [] | [_] => format!(
                 "In none of {all} settings is one algorithm lowest by {} % or more",

@@ -59,7 +59,7 @@ impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
-        let is_open = |row: &Standing| row.leaders.len() == 1 + row.rivals.len() && !row.rivals.is_empty();
+        let is_open = |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
         let sentence = match all.as_slice() {
             [one] => match standings.at {
                 Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one).words),
@@ -203,9 +203,9 @@ fn cell(standing: &Standing) -> MatrixCell {
             bar: 100,
             ..plain("")
         },
-        (all, _) if all.len() == 1 + standing.rivals.len() => plain(OPEN),
+        (all, _) if all.len() == 1 + standing.rivals().len() => plain(OPEN),
         ([one, other], _) => plain(&format!("{one} or {other}")),
-        (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals.len())),
+        (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals().len())),
     }
 }
 
@@ -278,7 +278,12 @@ mod tests {
             settings: values.iter().map(|v| format!("s = {v}")).collect(),
             leaders,
             family: Some(2),
-            rivals: vec![("B".into(), Rival { cell: 1, ratio, separation })],
+            algorithms: vec![RankedAlgorithm {
+                name: "B".into(),
+                cell: String::new(),
+                rank: Some(2),
+                rival: Some(Rival { cell: 1, ratio, separation }),
+            }],
             error: 0.5,
             n: 3,
             unit: "run",

@@ -299,9 +299,9 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         cells.push(short(standing.error));
         cells.extend(match standing.next() {
             // Equal but for rounding.
-            Some((next, Rival { separation: Separation::Equal, .. })) => [next.clone(), "1".into()],
+            Some((next, Rival { separation: Separation::Equal, .. })) => [next.to_owned(), "1".into()],
             Some((next, Rival { ratio, .. })) => {
-                [next.clone(), interval(ratio.estimate, (ratio.low, ratio.high))]
+                [next.to_owned(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => [standing.no_others().into(), "–".into()],

@@ -52,7 +52,7 @@ pub use looks::{judged, judged_once, planned_looks};
 pub use needs::{draws_exact_bias, wants_moments};
 pub use predictions::measures::cacheable_measures;
 pub use predictions::{exact, first_order, problems};
-pub use ranking::{Rival, Separation, Standing, Standings};
+pub use ranking::{RankedAlgorithm, Rival, Separation, Standing, Standings};
 pub use scene::family;
 pub use scene::figure::{
     Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,

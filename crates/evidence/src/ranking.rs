@@ -78,6 +78,12 @@ impl PointRanking {
         let close = rivals.iter().filter(|rival| rival.separation != Separation::Larger);
         std::iter::once(*best).chain(close.map(|rival| rival.cell)).collect()
     }
+
+    /// Those that are ranked, from the best to the last, as indices among those compared.
+    fn ranked(&self) -> Vec<usize> {
+        let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
+        std::iter::once(*best).chain(rivals.iter().map(|rival| rival.cell)).collect()
+    }
 }
 
 /// The cells that are compared at a grid point, by which quantity, and at which cost; at the last
@@ -222,8 +228,8 @@ pub struct Standing {
     pub leaders: Vec<String>,
     /// The family of the algorithm with the smallest mean, if one has a mean.
     pub family: Option<usize>,
-    /// The algorithms that are compared with it, from the smallest mean to the largest.
-    pub rivals: Vec<(String, Rival)>,
+    /// Every algorithm: those that are ranked from the smallest mean to the largest, then the others.
+    pub algorithms: Vec<RankedAlgorithm>,
     /// The smallest mean; NaN if there is none.
     pub error: f64,
     /// The size of the sample of the best.
@@ -236,10 +242,29 @@ pub struct Standing {
     pub ended: Vec<String>,
 }
 
+/// An algorithm at a grid point.
+pub struct RankedAlgorithm {
+    /// Its label, and the settings that distinguish it from the others of the label there.
+    pub name: String,
+    /// The id of its cell.
+    pub cell: String,
+    /// Its place, from 1 on, if it is ranked.
+    pub rank: Option<usize>,
+    /// How it compares with the best; `None` of the best, and of one that is not ranked.
+    pub rival: Option<Rival>,
+}
+
 impl Standing {
-    /// The next after the best, and how many times larger its mean is.
-    pub fn next(&self) -> Option<&(String, Rival)> {
-        self.rivals.first()
+    /// The algorithms that are compared with the best, and how many times larger their means are,
+    /// from the smallest to the largest.
+    pub fn rivals(&self) -> Vec<(&str, &Rival)> {
+        let compared = self.algorithms.iter();
+        compared.filter_map(|one| Some((one.name.as_str(), one.rival.as_ref()?))).collect()
+    }
+
+    /// The next after the best.
+    pub fn next(&self) -> Option<(&str, &Rival)> {
+        self.rivals().into_iter().next()
     }
 
     /// Why nothing is ranked, if there is no mean.
@@ -283,17 +308,27 @@ impl Standings {
                 PointRanking::Ranked { error, n, rivals, .. } => (*error, *n, rivals),
             };
             let leaders = outcome.leaders();
+            let ranked = outcome.ranked();
             let family_of = |place: &usize| family::family_of(cells[*place].cell);
             let without = |why: NoSample| {
                 let cells = cells.iter();
                 let cells = cells.filter(move |c| c.sample(by, at) == Err(why));
                 cells.map(|cell| name(cell)).collect()
             };
+            let algorithm = |(place, rank): (usize, Option<usize>)| RankedAlgorithm {
+                name: name(cells[place]),
+                cell: cells[place].cell.id.clone(),
+                rank,
+                rival: rivals.iter().find(|rival| rival.cell == place).cloned(),
+            };
+            let others = (0..cells.len()).filter(|place| !ranked.contains(place));
+            let places = ranked.iter().enumerate().map(|(i, place)| (*place, Some(i + 1)));
+            let places = places.chain(others.map(|place| (place, None)));
             Some(Standing {
+                algorithms: places.map(algorithm).collect(),
                 values: values.clone(),
                 settings: settings.clone(),
                 family: leaders.first().map(family_of),
-                rivals: rivals.iter().map(|r| (name(cells[r.cell]), r.clone())).collect(),
                 leaders: leaders.into_iter().map(|place| name(cells[place])).collect(),
                 error,
                 n,

@@ -1,13 +1,15 @@
 //! Figures as JSON, from which Python draws them: the values that the page draws, and its colours,
 //! dash patterns and markers.
 
-use super::left_out::{left_out, needs_linear_axis};
+use super::left_out::{left_out, needs_linear_axis, stays_at_0};
 use exactfed::chart::{self, style};
 use exactfed::evidence::{
-    Body, Color, Experiment, Figure, LegendEntry, Line, Map, Maps, Panel, Plot, Point, Series,
-    Square, Style,
+    Body, CellResult, Color, Experiment, Figure, LegendEntry, Line, Map, Maps, Plot, Point, Series,
+    Square, Style, pretty, unique,
 };
-use serde_json::{Value, json};
+use exactfed::plan::{Setting, short};
+use serde_json::{Map as JsonMap, Value, json};
+use std::collections::HashMap;
 
 /// Radius of the outlines of markers.
 const RADIUS: u32 = 1000;
@@ -15,7 +17,7 @@ const RADIUS: u32 = 1000;
 /// A figure of an experiment with all that a drawing of it needs.
 pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
-        Body::Plot(plot) => json!({ "plot": plot_body(figure, plot) }),
+        Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
         Body::Maps(maps) => json!({ "maps": maps_body(maps) }),
     };
     json!({
@@ -30,7 +32,12 @@ pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     })
 }
 
-fn plot_body(figure: &Figure, plot: &Plot) -> Value {
+fn plot_body(figure: &Figure, plot: &Plot, experiment: &Experiment<'_>) -> Value {
+    let settings = SettingsOfCells::new(experiment);
+    let drawn = |one: &&Series| !stays_at_0(figure, one);
+    let panel = |all: &[Series]| -> Vec<Value> {
+        all.iter().filter(drawn).map(|one| series(one, &settings)).collect()
+    };
     json!({
         "x": plot.x,
         "y": plot.y,
@@ -38,15 +45,47 @@ fn plot_body(figure: &Figure, plot: &Plot) -> Value {
         "scale_y": plot.scale_y,
         // Titles and ends of the axes of each panel.
         "frames": chart::layout(figure).map(|mut layout| layout["frames"].take()),
-        "panels": plot.panels.iter().map(panel).collect::<Vec<_>>(),
+        "panels": plot.panels.iter().map(|one| panel(&one.series)).collect::<Vec<_>>(),
     })
 }
 
-fn panel(panel: &Panel) -> Vec<Value> {
-    panel.series.iter().map(series).collect()
+/// The settings in which the cells of an experiment differ.
+struct SettingsOfCells<'a> {
+    names: Vec<&'a str>,
+    cells: HashMap<&'a str, &'a CellResult<'a>>,
 }
 
-fn series(series: &Series) -> Value {
+impl<'a> SettingsOfCells<'a> {
+    fn new(experiment: &'a Experiment<'a>) -> Self {
+        let varied = experiment.cells.iter().flat_map(|cell| cell.cell.varied.iter());
+        Self {
+            names: unique(varied.map(|path| short(path))),
+            cells: experiment.cells.iter().map(|c| (c.cell.id.as_str(), c)).collect(),
+        }
+    }
+
+    /// The label of these cells, and each setting that has one value in all of them, with the value
+    /// in the notation of pages.
+    fn shared_by(&self, ids: &[String]) -> Value {
+        let cells: Vec<_> = ids.iter().filter_map(|id| self.cells.get(&**id)).collect();
+        let Some(first) = cells.first() else { return json!({}) };
+        let mut shared = JsonMap::new();
+        shared.insert("label".into(), json!([first.cell.label, first.cell.label]));
+        for name in &self.names {
+            let Some(value) = first.cell.settings.get(name) else { continue };
+            if cells.iter().all(|cell| cell.cell.settings.get(name) == Some(value)) {
+                let plain = match value {
+                    Setting::Number(value) => json!(value),
+                    Setting::Text(text) => json!(text),
+                };
+                shared.insert((*name).into(), json!([plain, pretty(name, value)]));
+            }
+        }
+        Value::Object(shared)
+    }
+}
+
+fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
     let column = |of: fn(&Point) -> f64| {
         series.points.iter().map(|point| number(of(point))).collect::<Vec<_>>()
     };
@@ -71,6 +110,7 @@ fn series(series: &Series) -> Value {
         // Indices of the points with a marker.
         "marked": marked,
         "diverged": series.diverged,
+        "settings": settings.shared_by(&series.cells),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use exactfed::chart;
 use exactfed::evidence::{
-    Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, XAxis, x_value,
+    Body, CellResult, Experiment, Exploration, Figure, Plot, Scale, Series, XAxis, x_value,
 };
 use exactfed::plan::shows;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,6 +15,7 @@ const MOST_NAMED: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     NoSetting,
+    StaysAt0,
     Diverged,
     NotPositive,
     NoValue,
@@ -22,6 +23,10 @@ enum Reason {
 
 impl Reason {
     fn new(cell: &CellResult<'_>, shown: &Exploration, plot: &Plot) -> Self {
+        let mut series = plot.series().filter(|series| series.cells == [cell.cell.id.as_str()]);
+        if matches!(shown.x, XAxis::Rounds(_)) && series.any(has_no_width) {
+            return Self::StaysAt0;
+        }
         let x = match &shown.x {
             XAxis::Cells(name) if !has_setting(cell, name) => return Self::NoSetting,
             XAxis::Cells(name) => x_value(cell, name),
@@ -41,6 +46,7 @@ impl Reason {
         };
         match self {
             Self::NoSetting => format!("without the setting `{x}`"),
+            Self::StaysAt0 => format!("where `{x}` stays 0"),
             Self::Diverged => "with runs that diverged".to_owned(),
             Self::NotPositive => format!("where `{x}` is not above 0 on a logarithmic axis"),
             Self::NoValue => format!("without a value of `{}` inside the axes", shown.y.name()),
@@ -51,6 +57,16 @@ impl Reason {
 /// Whether a cell has a setting of this name, or this is the name of a quantity.
 fn has_setting(cell: &CellResult<'_>, name: &str) -> bool {
     cell.cell.settings.get(name).is_some() || exactfed::manifest::Quantity::named(name).is_some()
+}
+
+/// Whether a curve over a cost would be a vertical line, since its algorithm has no such cost.
+pub fn stays_at_0(figure: &Figure, series: &Series) -> bool {
+    let over_rounds = |shown: &Exploration| matches!(shown.x, XAxis::Rounds(_));
+    figure.exploration.as_ref().is_some_and(over_rounds) && has_no_width(series)
+}
+
+fn has_no_width(series: &Series) -> bool {
+    series.points.len() > 1 && series.points.iter().all(|point| point.x == 0.0)
 }
 
 /// What a figure leaves out; empty if it draws all cells that its manifest asks for.
@@ -113,7 +129,8 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
             let room = 1e-9 * (high - low).abs();
             at >= low - room && at <= high + room
         };
-        for series in panel.series.iter().filter(|series| series.line.is_measured()) {
+        let is_drawn = |one: &&Series| one.line.is_measured() && !stays_at_0(figure, one);
+        for series in panel.series.iter().filter(is_drawn) {
             // One cell for all points, or one for each.
             let ids = (0..series.points.len()).map(|i| &series.cells[i % series.cells.len()]);
             let inside = series.points.iter().zip(ids).filter(|(point, _)| {

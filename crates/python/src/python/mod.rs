@@ -40,7 +40,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     worker::loaded();
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(figure_inches, module)?)?;
-    module.add_function(wrap_pyfunction!(is_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(diff, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::locks, module)?)?;
@@ -71,10 +71,11 @@ fn figure_inches(text: &str) -> PyResult<f64> {
     cli::figure_inches(text).map_err(PyValueError::new_err)
 }
 
-/// Whether figures can show this quantity along the rounds, as opposed to a setting.
+/// The name in manifests of a quantity, which figures can show along the rounds; `None` of what is
+/// none, such as a setting.
 #[pyfunction]
-fn is_quantity(name: &str) -> bool {
-    Quantity::named(name).is_some()
+fn quantity(name: &str) -> Option<&'static str> {
+    Quantity::known_as(name).map(Quantity::name)
 }
 
 /// Compares two sides: texts for readers and for programs, and the exit code of the command.

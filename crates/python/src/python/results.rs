@@ -35,6 +35,7 @@ struct Analysed {
     tuned: Option<PolarsResult<DataFrame>>,
     frontier: PolarsResult<DataFrame>,
     ranking: PolarsResult<DataFrame>,
+    ranking_of_all: PolarsResult<DataFrame>,
     html: String,
 }
 
@@ -45,7 +46,8 @@ impl Analysed {
             claims: tables::claims(&experiment.claims),
             tuned: experiment.tuning.as_ref().map(tables::tuned),
             frontier: tables::frontier(&experiment.frontiers),
-            ranking: tables::ranking(&experiment.standings, experiment.plan.manifest.replicates),
+            ranking: tables::ranking(experiment),
+            ranking_of_all: tables::ranking_of_all(experiment),
             html: report::notebook(experiment)?,
         })
     }
@@ -234,7 +236,7 @@ impl NativeResults {
         })
     }
 
-    /// A frame of the analysis: `claims`, `frontier` or `ranking`.
+    /// A frame of the analysis: `claims`, `frontier`, `ranking` or `ranking_of_all`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<NativeFrame> {
         let analysed = self.analysed(py)?;
         copied(
@@ -242,6 +244,7 @@ impl NativeResults {
             match name {
                 "claims" => &analysed.claims,
                 "frontier" => &analysed.frontier,
+                "ranking_of_all" => &analysed.ranking_of_all,
                 _ => &analysed.ranking,
             },
         )

@@ -27,6 +27,7 @@ struct RunProgress {
     done: AtomicU64,
     total: AtomicU64,
     cells: AtomicU64,
+    steps: AtomicU64,
     failed: Mutex<Vec<FailedCell>>,
     warnings: Mutex<Vec<String>>,
     /// The cells, by id, in whose runs an algorithm in Python made θ infinite or NaN.
@@ -55,10 +56,10 @@ impl NotFinite {
 }
 
 impl RunProgress {
-    /// The expected cost of the work so far and in all, in nanoseconds of one thread, and cells
-    /// that are done.
-    fn state(&self) -> (u64, u64, u64) {
-        (self.done.load(Relaxed), self.total.load(Relaxed), self.cells.load(Relaxed))
+    /// The expected cost of the work so far and in all, in nanoseconds of one thread, cells that
+    /// are done, and steps of clients.
+    fn state(&self) -> [u64; 4] {
+        [&self.done, &self.total, &self.cells, &self.steps].map(|count| count.load(Relaxed))
     }
 
     /// What was wrong with stored results, and where θ ceased to be finite.
@@ -73,6 +74,7 @@ impl RunProgress {
 impl Observer for RunProgress {
     fn worked(&self, work: RunWork) {
         self.done.fetch_add(work.nanoseconds, Relaxed);
+        self.steps.fetch_add(work.steps, Relaxed);
     }
 
     fn skipped(&self, work: RunWork) {
@@ -154,7 +156,7 @@ pub fn run(
         decide(plans, &options, None, Some(interrupt), &*follower)
     };
     let tell = |py: Python<'_>| match &progress {
-        Some(progress) => progress.call1(py, seen.state()).map(drop),
+        Some(progress) => progress.call1(py, <(u64, u64, u64, u64)>::from(seen.state())).map(drop),
         None => Ok(()),
     };
     let end = || {

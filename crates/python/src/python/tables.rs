@@ -3,11 +3,15 @@
 use exactfed::evidence::claims::JudgedClaim;
 use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadPoint};
 use exactfed::evidence::frontier::{ComputedFrontier, FrontierPoint};
-use exactfed::evidence::{Separation, Standing, Standings, TunedRow, TuningResult};
-use exactfed::stats::Ratio;
+use exactfed::evidence::{
+    CellResult, Experiment, NoSample, RankedAlgorithm, Rival, Separation, Standing, TunedRow,
+    TuningResult,
+};
+use exactfed::stats::{Ratio, Summary};
 use exactfed_runner::manifest::claim::Expected;
 use exactfed_runner::plan::Setting;
 use polars::prelude::*;
+use std::collections::HashMap;
 
 /// The claims with their verdicts, in the order of the manifest.
 pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
@@ -57,7 +61,7 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
         .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
     for (i, key) in found.settings.iter().enumerate() {
         let selected = |row: &TunedRow| row.selected.as_ref().and_then(|all| all[i]);
-        columns.push(number(&snake(key), &|row| selected(row).unwrap_or(f64::NAN)));
+        columns.push(whole_or_real(&snake(key), rows.iter().map(selected).collect()));
     }
     columns.extend([
         texts("at_edge", rows.iter().map(|row| row.edges.join("; "))),
@@ -95,30 +99,24 @@ pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(points.len(), COLUMNS.map(column).into())
 }
 
-/// Which algorithm ranks first at each point of the grid; `on_each` is the number of runs on an
-/// instance, where there are several.
-pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
+/// Which algorithm ranks first at each point of the grid.
+pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
+    let standings = &experiment.standings;
     let rows = &standings.rows;
     let text = |name: &str, of: &dyn Fn(&Standing) -> String| texts(name, rows.iter().map(of));
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
         let of = |row: &Standing| row.next().map_or(f64::NAN, |(_, next)| of(&next.ratio));
         numbers(name, rows.iter().map(of))
     };
-    let separation = |row: &Standing| {
-        row.next().map(|(_, next)| match next.separation {
-            Separation::Larger => "larger",
-            Separation::Unclear => "unclear",
-            Separation::Equal => "equal",
-        })
-    };
-    let instances = |row: &Standing| (row.unit == "instance").then_some(row.n as u64);
-    let runs = |row: &Standing| instances(row).map_or(row.n as u64, |n| n * on_each);
+    let separation = |row: &Standing| row.next().map(|(_, next)| separation_name(next));
+    let instances = |row: &Standing| instances(row, row.n);
+    let runs = |row: &Standing| runs(row, row.n, experiment);
     let value = |i: usize| rows.iter().map(move |row| Some(&row.values[i]));
     let axes = standings.axes.iter().enumerate();
     let mut columns: Vec<Column> =
         axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
     let leaders = rows.iter().map(|row| row.leaders.first().cloned());
-    let next = rows.iter().map(|row| row.next().map(|(name, _)| name.clone()));
+    let next = rows.iter().map(|row| row.next().map(|(name, _)| name.to_owned()));
     columns.extend([
         Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
         text("leaders", &|row| row.leaders.join("; ")),
@@ -134,6 +132,104 @@ pub fn ranking(standings: &Standings, on_each: u64) -> PolarsResult<DataFrame> {
         text("ended", &|row| row.ended.join("; ")),
     ]);
     DataFrame::new(rows.len(), columns)
+}
+
+/// An algorithm at a point of the grid, with its sample there.
+struct RankedRow<'a> {
+    at: &'a Standing,
+    algorithm: &'a RankedAlgorithm,
+    label: &'a str,
+    sample: Result<Summary, NoSample>,
+}
+
+impl RankedRow<'_> {
+    fn separation(&self) -> Option<&'static str> {
+        match (&self.algorithm.rival, self.algorithm.rank, &self.sample) {
+            (Some(rival), ..) => Some(separation_name(rival)),
+            (None, Some(_), _) => Some("best"),
+            (None, None, Ok(_)) => Some("above start"),
+            (None, None, Err(NoSample::Diverged)) => Some("diverged"),
+            (None, None, Err(NoSample::Ended)) => Some("ended"),
+            (None, None, Err(NoSample::Unrecorded)) => None,
+        }
+    }
+
+    fn leads(&self) -> bool {
+        let rival = self.algorithm.rival.as_ref();
+        let is_close = rival.is_none_or(|rival| rival.separation != Separation::Larger);
+        self.algorithm.rank.is_some() && is_close
+    }
+}
+
+/// Every algorithm at each point of the grid, from the best to the last.
+pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
+    let standings = &experiment.standings;
+    let cells: HashMap<&str, &CellResult<'_>> =
+        experiment.cells.iter().map(|cell| (cell.cell.id.as_str(), cell)).collect();
+    let mut rows = Vec::new();
+    for at in &standings.rows {
+        for algorithm in &at.algorithms {
+            let cell = cells[algorithm.cell.as_str()];
+            let sample = cell.sample(standings.by, standings.at).map(|all| Summary::new(&all));
+            rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
+        }
+    }
+    let text = |name: &str, of: &dyn Fn(&RankedRow<'_>) -> String| texts(name, rows.iter().map(of));
+    let number = |name: &str, of: fn(&Summary) -> f64| {
+        numbers(name, rows.iter().map(|row| row.sample.as_ref().map_or(f64::NAN, of)))
+    };
+    let ratio = |name: &str, of: fn(&Ratio) -> f64| {
+        let rival =
+            |row: &RankedRow<'_>| row.algorithm.rival.as_ref().map(|rival| of(&rival.ratio));
+        numbers(name, rows.iter().map(|row| rival(row).unwrap_or(f64::NAN)))
+    };
+    let count = |name: &str, of: &dyn Fn(&RankedRow<'_>) -> Option<u64>| {
+        Column::new(name.into(), rows.iter().map(of).collect::<Vec<Option<u64>>>())
+    };
+    let size = |row: &RankedRow<'_>| row.sample.as_ref().ok().map(|sample| sample.n);
+    let value = |i: usize| rows.iter().map(move |row| Some(&row.at.values[i]));
+    let axes = standings.axes.iter().enumerate();
+    let mut columns: Vec<Column> =
+        axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
+    let separation = rows.iter().map(RankedRow::separation).collect::<Vec<_>>();
+    columns.extend([
+        count("rank", &|row| row.algorithm.rank.map(|rank| rank as u64)),
+        text("name", &|row| row.algorithm.name.clone()),
+        text("label", &|row| row.label.to_owned()),
+        text("cell", &|row| row.algorithm.cell.clone()),
+        number("value", |sample| sample.mean),
+        number("low", |sample| sample.interval.0),
+        number("high", |sample| sample.interval.1),
+        count("runs", &|row| Some(runs(row.at, size(row)?, experiment))),
+        count("instances", &|row| instances(row.at, size(row)?)),
+        ratio("ratio", |ratio| ratio.estimate),
+        ratio("ratio_low", |ratio| ratio.low),
+        ratio("ratio_high", |ratio| ratio.high),
+        Column::new("separation".into(), separation),
+        flags("leads", rows.iter().map(RankedRow::leads)),
+    ]);
+    DataFrame::new(rows.len(), columns)
+}
+
+/// The instances of a sample of this size, where it is of several.
+fn instances(at: &Standing, size: usize) -> Option<u64> {
+    (at.unit == "instance").then_some(size as u64)
+}
+
+/// The runs of a sample of this size.
+fn runs(at: &Standing, size: usize, experiment: &Experiment<'_>) -> u64 {
+    match instances(at, size) {
+        Some(instances) => instances * experiment.plan.manifest.replicates,
+        None => size as u64,
+    }
+}
+
+fn separation_name(rival: &Rival) -> &'static str {
+    match rival.separation {
+        Separation::Larger => "larger",
+        Separation::Unclear => "unclear",
+        Separation::Equal => "equal",
+    }
 }
 
 /// The cells without results: those that failed with the reason, and those that were not run.
@@ -160,8 +256,7 @@ fn flags(name: &str, values: impl Iterator<Item = bool>) -> Column {
     Column::new(name.into(), values.collect::<Vec<bool>>())
 }
 
-/// The column of a setting: of numbers, if all its values are, and of whole ones, if they are
-/// whole.
+/// The column of a setting: of numbers, if all its values are.
 fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     let name = snake(name);
     let number = |value: &Option<&Setting>| match value {
@@ -169,19 +264,23 @@ fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
         Some(Setting::Number(value)) => Some(Some(*value)),
         Some(Setting::Text(_)) => None,
     };
-    let numbers: Option<Vec<Option<f64>>> = values.iter().map(number).collect();
-    let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < 1e15;
-    match numbers {
-        Some(all) if all.iter().flatten().all(is_whole) => {
-            let whole = all.into_iter().map(|value| value.map(|value| value as i64));
-            Column::new((&*name).into(), whole.collect::<Vec<Option<i64>>>())
-        }
-        Some(all) => Column::new((&*name).into(), all),
+    match values.iter().map(number).collect() {
+        Some(numbers) => whole_or_real(&name, numbers),
         None => {
             let text = |value: Option<&Setting>| value.map(Setting::to_string).unwrap_or_default();
             texts(&name, values.into_iter().map(text))
         }
     }
+}
+
+/// A column of numbers, of whole ones if all are.
+fn whole_or_real(name: &str, values: Vec<Option<f64>>) -> Column {
+    let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < 1e15;
+    if !values.iter().flatten().all(is_whole) {
+        return Column::new(name.into(), values);
+    }
+    let whole = values.into_iter().map(|value| value.map(|value| value as i64));
+    Column::new(name.into(), whole.collect::<Vec<Option<i64>>>())
 }
 
 fn snake(name: &str) -> String {

@@ -378,6 +378,16 @@ impl Quantity {
         Self::ALL.iter().copied().find(|q| q.name() == name)
     }
 
+    /// The quantity that has this name in a manifest, in a frame or on a page, with any of the
+    /// signs that join words.
+    pub fn known_as(name: &str) -> Option<Self> {
+        let joined = |name: &str| name.replace(['_', ' '], "-");
+        let is_named = |q: &Self| {
+            [q.name(), q.column(), q.formula()].iter().any(|own| joined(own) == joined(name))
+        };
+        Self::ALL.iter().copied().find(is_named)
+    }
+
     /// What has been paid in this unit; `None` of a quantity that is no cost.
     pub fn of_cost(self, cost: &Cost, prices: &Prices) -> Option<f64> {
         match self.info().kind {
@@ -402,6 +412,9 @@ mod tests {
         for quantity in Quantity::ALL {
             let name = serde_json::to_value(quantity).unwrap();
             assert_eq!(name, quantity.name());
+            for known in [quantity.name(), quantity.column(), quantity.formula()] {
+                assert_eq!(Quantity::known_as(known), Some(*quantity), "no two are named alike");
+            }
         }
         for metric in Metric::ALL {
             assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());

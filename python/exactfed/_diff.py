@@ -18,17 +18,23 @@ Side = str | os.PathLike[str] | Results
 
 
 class Diff:
-    """A comparison of two sides; made by :func:`diff`."""
+    """A comparison of two sides; made by :func:`diff`.
+
+    Attributes
+    ----------
+    text
+        The summary that ``exactfed diff`` prints.
+    page
+        The page of ``exactfed diff --format html``.
+    data
+        Everything, as ``exactfed diff --format json``.
+    code
+        The exit code: 0, 1 (something of ``fail_on``) or 3 (nothing to compare).
+    """
 
     def __init__(self, text: str, page: str, data: str, code: int) -> None:
-        self.text = text
-        """The summary that ``exactfed diff`` prints."""
-        self.page = page
-        """The page of ``exactfed diff --format html``."""
+        self.text, self.page, self.code = text, page, code
         self.data: dict[str, Any] = json.loads(data)
-        """Everything, as ``exactfed diff --format json``."""
-        self.code = code
-        """The exit code: 0, 1 (something of ``fail_on``) or 3 (nothing to compare)."""
 
     @property
     def verdict(self) -> str:
@@ -38,9 +44,23 @@ class Diff:
     def frame(self, kind: Kind = "polars") -> Any:
         """The cells that changed, one row each.
 
-        ``ratio`` says how many times larger the error of the second side is, ``low`` and ``high``
-        are the ends of its 95 % interval; ``p`` is adjusted (Holm). Bit-identical cells are left
-        out.
+        Bit-identical cells are left out.
+
+        Columns
+        -------
+        experiment, cell, cell_before
+            The experiment, and the id of the cell on the second side and on the first.
+        name
+            The label of the cell, with the settings that distinguish it.
+        verdict
+            What the change is, such as ``worse``.
+        ratio, low, high
+            How many times larger the error of the second side is, and the 95 % interval of this
+            ratio.
+        p
+            The p-value after Holm's correction.
+        note
+            What else there is to say of the cell.
         """
         changed = self.data["changed"]
         columns: dict[str, tuple[Any, Callable[[dict[str, Any]], Any]]] = {

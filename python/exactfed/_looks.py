@@ -12,7 +12,7 @@ from . import _native
 from ._errors import ExactfedError
 from ._results import manifest_name
 
-_DASHES: list[list[float]] = [[], [7, 3], [2, 2], [8, 2, 2, 2], [8, 2, 2, 2, 2, 2], [14, 3]]
+_DASHES: list[list[float]] = [[], [4, 2], [1.5, 1.5], [6, 1.5, 1.5, 1.5], [3, 1.5, 1.5, 1.5, 1.5, 1.5], [9, 3]]
 """Dash patterns in pixels of the page, the most that are told apart."""
 _NONE, _ANY = "#8a8a8a", "#141414"
 """The colours of curves without the setting, and of entries of the legend that are of any colour."""

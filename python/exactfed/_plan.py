@@ -31,10 +31,20 @@ class Plan:
     def frame(self, kind: Kind = "polars") -> Any:
         """A row for each cell.
 
-        The columns are ``cell`` (its id), ``problem``, ``algorithm``, ``label``, ``state``
-        (``done``, ``missing``, ``damaged`` or ``failed``), ``rounds``, ``runs``, ``seconds``
-        (expected computing time, also of cells that are done) and each setting in which cells
-        differ. ``kind`` is ``"polars"`` or ``"pandas"``.
+        ``kind`` is ``"polars"`` or ``"pandas"``.
+
+        Columns
+        -------
+        cell, problem, algorithm, label
+            The id of the cell, the kinds of its problem and its algorithm, and the label.
+        state
+            ``done``, ``missing``, ``damaged`` or ``failed``.
+        rounds, runs
+            The number of rounds, and of runs.
+        seconds
+            The expected computing time, also of cells that are done.
+        <setting>
+            A column for each setting in which cells differ.
         """
         return to_frame(self._native.frame(self._out, self._threads), kind)
 

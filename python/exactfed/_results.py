@@ -43,12 +43,16 @@ def manifest_name(name: str) -> str:
 
 
 class Results:
-    """The results of an experiment, as it was last run; made by :func:`run` and :func:`load`."""
+    """The results of an experiment, as it was last run; made by :func:`run` and :func:`load`.
+
+    Attributes
+    ----------
+    path
+        The folder of the results.
+    """
 
     def __init__(self, native: NativeResults, path: Path) -> None:
-        self._native = native
-        self.path = path
-        """The folder of the results."""
+        self._native, self.path = native, path
 
     @property
     def experiment(self) -> str:
@@ -324,7 +328,7 @@ class Results:
         looks = {key: name for key, name in looks.items() if name is not None}
         if looks and figure is not None:
             raise ExactfedError(
-                f"error: {', '.join(looks)}: these draw all cells anew: leave out {figure!r}"
+                f'error: {", ".join(looks)}: only plots of all cells have this: leave out "{figure}"'
             )
         data = self._figure(figure, x, y, anew=bool(looks))
         if looks:

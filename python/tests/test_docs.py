@@ -141,6 +141,13 @@ def test_examples_of_docstrings(name: str, folder: Path) -> None:
     assert found.failed == 0
 
 
+def test_the_page_of_the_interface_is_that_of_the_docstrings() -> None:
+    command = [sys.executable, "scripts/api.py"]
+    page = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    stored = (ROOT / "docs/API.md").read_text(encoding="utf-8")
+    assert stored == page.stdout.decode("utf-8"), "python scripts/api.py > docs/API.md"
+
+
 def test_every_name_has_a_docstring() -> None:
     for name in ef.__all__:
         if name != "__version__":

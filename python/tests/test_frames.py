@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import exactfed as ef
 import pandas as pd
@@ -157,6 +160,7 @@ def test_what_was_tuned(tmp_path: Path) -> None:
     tuned = results.tuned()
     assert tuned["label"].to_list() == csv["label"].to_list()
     assert tuned["step_size"].to_list() == csv["selected"].to_list()
+    assert described(ef.Results.tuned) == [c for c in tuned.columns if c != "step_size"]
     rows = results.frame()
     assert set(rows["fresh"]) == {None, True} and rows["last_run"].all()
     assert_frame_equal(rows, results.frame(earlier=True), check_exact=True)
@@ -177,3 +181,73 @@ def test_runs_and_instances_are_named(results: ef.Results, tmp_path: Path) -> No
     ranking = tuned.ranking()
     assert ranking["runs"].to_list() == [6] and ranking["instances"].to_list() == [3]
     assert "replicates" not in tuned.tuned().columns + ranking.columns
+    every = tuned.ranking(all=True)
+    assert every["runs"].to_list() == [6, 6] and every["instances"].to_list() == [3, 3]
+    assert every["ratio"].to_list() == [None, ranking["ratio"][0]]
+
+
+def test_the_ranking_of_all_algorithms(results: ef.Results) -> None:
+    best, every = results.ranking(), results.ranking(all=True)
+    axes = ["step_size", "local_steps"]
+    assert axes == every.columns[:2] and every.height == 8
+    first, second = every.filter(rank=1), every.filter(rank=2)
+    assert_frame_equal(first.select(*axes, "value"), best.select(*axes, "value"), check_exact=True)
+    assert first["label"].to_list() == best["best"].to_list()
+    assert first["separation"].to_list() == ["best"] * 4 and first["ratio"].null_count() == 4
+    for own, shown in [("name", "next"), ("ratio", "ratio"), ("ratio_low", "low")]:
+        assert second[own].to_list() == best[shown].to_list()
+    assert second["separation"].to_list() == best["separation"].to_list()
+    leaders = every.filter("leads").group_by(axes, maintain_order=True).agg("name")
+    assert ["; ".join(names) for names in leaders["name"]] == best["leaders"].to_list()
+    assert (every["low"] < every["value"]).all() and (every["value"] < every["high"]).all()
+    # The mean is that of the rows of the cell.
+    last = results.frame().filter(pl.col("local_step") == 2000)
+    means = last.group_by("cell").agg(pl.col("sq_error").mean())
+    joined = every.join(means, on="cell")
+    assert joined.height == 8 and (joined["value"] / joined["sq_error"] - 1).abs().max() < 1e-12
+
+
+def test_algorithms_that_are_not_ranked_are_in_the_ranking(tmp_path: Path) -> None:
+    entries = "".join(
+        f"[[algorithm.{kind}]]\nlabel = {label!r}\nlocal-steps = 10\nstep-size = {step}\n"
+        for kind, label, step in [("fedavg", "wild", 90.0), ("fedavg", "A", 0.05), ("scaffold", "B", 0.05)]
+    )
+    text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 3") + entries
+    every = ef.run(text, out=tmp_path).ranking(all=True)
+    assert every["rank"].to_list() == [1, 2, None] and every["label"][2] == "wild"
+    assert every["separation"].to_list()[::2] == ["best", "diverged"]
+    assert not every["leads"][2] and every["value"].null_count() == every["runs"].null_count() == 1
+
+
+def test_whole_numbers_that_were_selected_are_integers(tmp_path: Path) -> None:
+    tune = '[tune]\nover = ["step-size", "local-steps"]\n'
+    tune += "values = { step-size = [0.02, 0.05], local-steps = [5, 10] }\n"
+    text = MANIFEST.split("[[algorithm")[0].replace("replicates = 8", "replicates = 2") + tune
+    tuned = ef.run(text + "[[algorithm.fedavg]]\n[[algorithm.scaffold]]\n", out=tmp_path).tuned()
+    assert tuned.schema["local_steps"] == pl.Int64 and tuned.schema["step_size"] == pl.Float64
+    assert set(tuned["local_steps"]) <= {5, 10}
+
+
+def described(method: Any, section: str = "Columns") -> list[str]:
+    """The columns that a docstring describes, without those of settings."""
+    _, _, rest = inspect.getdoc(method).partition(f"\n{section}\n---")
+    assert rest, f"{method} has a section {section}"
+    body = re.split(r"\n\n\S", rest.partition("\n")[2])[0]
+    names = [line for line in body.split("\n") if line and not line.startswith(" ")]
+    return [name for line in names for name in line.split(", ") if name[0] != "<"]
+
+
+def test_docstrings_describe_all_columns(results: ef.Results, tmp_path: Path) -> None:
+    settings = ["step_size", "local_steps"]
+    every = "Columns with ``all=True``"
+    frames = [
+        (ef.Results.claims, "Columns", results.claims()),
+        (ef.Results.ranking, "Columns", results.ranking()),
+        (ef.Results.ranking, every, results.ranking(all=True)),
+        (ef.Results.failures, "Columns", results.failures()),
+        (ef.Plan.frame, "Columns", ef.plan(MANIFEST, out=tmp_path).frame()),
+        (ef.Diff.frame, "Columns", ef.diff(results, results).frame()),
+    ]
+    for method, section, frame in frames:
+        columns = [name.removeprefix("algorithm_") for name in frame.columns]
+        assert described(method, section) == [name for name in columns if name not in settings]

@@ -207,6 +207,64 @@ momentum = [0.0, 0.5]
     pyplot.close("all")
 
 
+def test_a_cost_that_an_algorithm_does_not_have_is_said(tmp_path: Path) -> None:
+    @ef.algorithm("Gradients alone", kind="plot-gradients-alone")
+    def gradients(clients, theta, gamma, H):  # type: ignore[no-untyped-def]
+        while True:
+            theta = theta - gamma * clients.mean(clients.fields(theta))
+            yield theta
+
+    entries = "".join(
+        f"[[algorithm.{kind}]]\nstep-size = 0.05\nlocal-steps = 10\n"
+        for kind in ("fedavg", "plot-gradients-alone")
+    )
+    text = MANIFEST.split("[[algorithm")[0].replace("local-steps = 2000", "rounds = 20") + entries
+    results = ef.run(text, out=tmp_path, replicates=2)
+    with pytest.warns(ef.ExactfedWarning, match="1 of 2 curves where `local-steps` stays 0 .Grad"):
+        figure = results.plot(x="local-steps")
+    assert [line.get_label() for line in figure.axes[0].lines] == ["FedAvg"]
+    pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_quantity_has_any_of_its_names(results: ef.Results) -> None:
+    for names in [("bytes", "bytes-sent", "bytes_sent", "bytes sent"), ("vectors-sent", "vectors_sent")]:
+        figures = [results.plot(x=name, width="column") for name in names]
+        ends = {max(figure.axes[0].lines[0].get_xdata()) for figure in figures}
+        assert len(ends) == 1 and {f.axes[0].get_xlabel() for f in figures} == {names[0].split("-")[0] + " sent"}
+    pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("error")
+def test_colours_panels_and_dashes_show_settings(results: ef.Results) -> None:
+    figure = results.plot(x="bytes", hue="step_size", style="local-steps", col="label")
+    left, right = figure.axes
+    assert [axes.get_title(loc="left") for axes in (left, right)] == ["FedAvg", "Scaffold"]
+    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
+    for axes in (left, right):
+        looks = [(line.get_color(), line.get_linestyle()) for line in axes.lines]
+        assert len(looks) == len(set(looks)) == 4
+        assert len({color for color, _ in looks}) == len({dash for _, dash in looks}) == 2
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["γ = 0.02", "γ = 0.05", "H = 10", "H = 100"]
+
+    by_algorithm = results.plot(style="local-steps")
+    assert len({line.get_color() for line in by_algorithm.axes[0].lines}) == 2
+    over = results.plot(x="step-size", hue="local-steps", style="label").axes[0]
+    assert {tuple(line.get_xdata()) for line in over.lines} == {(0.02, 0.05)}
+    both = results.plot(hue="label", style="label", col="local-steps")
+    assert [text.get_text() for text in both.legends[0].get_texts()] == ["FedAvg", "Scaffold"]
+    assert [axes.get_title(loc="left") for axes in both.axes] == ["H = 10", "H = 100"]
+    with pytest.raises(ef.ExactfedError, match="allowed: label, step-size, local-steps"):
+        results.plot(hue="noise")
+    with pytest.raises(ef.ExactfedError, match=r"allowed: label, local-steps\)"):
+        results.plot(x="step-size", col="step-size")
+    with pytest.raises(ef.ExactfedError, match='leave out "curves"'):
+        results.plot("curves", hue="label")
+    pyplot.close("all")
+
+
 @pytest.mark.filterwarnings("error")
 def test_crowded_figures_are_readable_at_the_width_of_a_column(tmp_path: Path) -> None:
     figures = """

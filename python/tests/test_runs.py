@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,13 +173,37 @@ def test_progress_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     ef.run(SMALL, out=tmp_path / "a")
     assert capfd.readouterr() == ("", ""), "nothing is printed behind the back of Python"
     ef.run(SMALL, out=tmp_path / "b", progress=True)
-    assert "experiment" in capfd.readouterr().err
+    first, *_, last = re.split(r"\r", capfd.readouterr().err.strip())
+    assert first.startswith("experiment:   0%") and "?" not in first.replace("<?", "")
+    assert re.search(r"100%.*, 2 cells, [0-9.]+[kM]? steps/s$", last), last
 
     def fail(*_: int) -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
         ef.run(SMALL, out=tmp_path / "c", progress=fail)
+
+
+def test_results_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run goes on, its finished cells are results; a notebook shows them."""
+    counts: list[int] = []
+
+    def look(done: int, total: int, cells: int) -> None:
+        if cells:
+            counts.append(len(ef.load(tmp_path / "a").digests()))
+
+    steps = {"algorithm.fedavg.step-size": [round(0.01 * i, 2) for i in range(1, 21)]}
+    ef.run(SMALL, out=tmp_path / "a", set=steps | {"budget.rounds": 3000}, progress=look)
+    assert counts and counts[-1] == 20 and counts == sorted(counts)
+
+    from exactfed import _run
+
+    shown: list[str] = []
+    monkeypatch.setattr(_run, "_in_notebook", lambda: True)
+    monkeypatch.setattr(_run._SoFar, "_BETWEEN", 0.0)
+    monkeypatch.setattr(_run._SoFar, "_replace", lambda self, html: shown.append(html))
+    ef.run(SMALL, out=tmp_path / "b", set=steps, progress=True)
+    assert shown and "<svg" in shown[0]
 
 
 CHILD = """

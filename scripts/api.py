@@ -43,7 +43,7 @@ def of_class(name: str, it: type) -> str:
     # Rust gives them in no order.
     listed = [f"- `{own}`: {in_line(inspect.getdoc(value))}\n" for own, value in sorted(data)]
     methods = [(own, value) for own, value in members if inspect.isroutine(value)]
-    parts = [f"## ef.{name}\n\n{text(it)}"]
+    parts = [f"## `ef.{name}`\n\n{text(it)}"]
     if listed:
         parts.append("**Properties**\n\n" + "".join(listed))
     parts += [entry("###", f"{name}.{own}", value) for own, value in methods]
@@ -52,12 +52,12 @@ def of_class(name: str, it: type) -> str:
 
 def entry(level: str, name: str, it: Any) -> str:
     called = f"\n```python\n{name}{signature(it)}\n```\n" if callable(it) else ""
-    return f"{level} {name}\n{called}\n{text(it)}"
+    return f"{level} `{name}`\n{called}\n{text(it)}"
 
 
 def exception(name: str, it: type) -> str:
     base = ", ".join(f"`{base.__name__}`" for base in it.__bases__)
-    return f"### ef.{name}\n\nOf {base}. {text(it)}"
+    return f"### `ef.{name}`\n\nOf {base}. {text(it)}"
 
 
 def signature(it: Any) -> str:

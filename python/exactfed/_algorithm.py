@@ -301,10 +301,10 @@ def algorithm(
     communications
         Communications of a round.
     vectors
-        Vectors of d numbers that each client of the cohort and the server send each other in a
+        Vectors of d numbers that each participating client and the server send each other in a
         round. :meth:`Clients.charge` counts what a single round sends instead.
     calls_per_step
-        Oracle calls that a client makes for each of its local steps. It only plans how many
+        Gradients that a client evaluates for each of its local steps. It only plans how many
         rounds a budget of gradients pays for; what is done is counted.
     patience
         The seconds that a round may take in Python, local steps apart, before it is ended and its

@@ -65,7 +65,7 @@ class Exact:
     bounds : dict of str to Bound
         The published bounds that are about its algorithm, by name.
     program : str or None
-        The rounds of an algorithm of one's own, as a linear program in text; ``None`` where they are
+        The rounds of your own algorithm, as a linear program in text; ``None`` where they are
         none, which :meth:`why` explains, and for built-in algorithms.
     optimum : array of shape (d,) or None
         θ*, the zero of the mean of the clients' mean fields.

@@ -180,8 +180,8 @@ impl PythonClients {
 
     /// Run the local steps of the clients that take part, and return where they end.
     ///
-    /// Client k takes H times θ ← θ − γ (F_k(θ; Z) + ξ_k + μ (θ − anchor)), F_k its oracle and Z a
-    /// draw of its own stream. Other threads of Python go on meanwhile.
+    /// Client k takes H times θ ← θ − γ (F_k(θ; Z) + ξ_k + μ (θ − anchor)). F_k is its field (the
+    /// gradient of a loss) and Z a draw of its own stream. Other threads of Python go on meanwhile.
     ///
     /// Parameters
     /// ----------
@@ -273,7 +273,7 @@ impl PythonClients {
         Ok(out)
     }
 
-    /// Evaluate the oracles of the clients that take part.
+    /// Evaluate the gradients, or other fields, of the clients that take part.
     ///
     /// Parameters
     /// ----------

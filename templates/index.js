@@ -15,9 +15,14 @@ if (finder && found.length > 1) {
         || pressed.length > 0 && !pressed.some(verdict => has(item, kind, verdict))
         || !chosen.every(select => has(item, select.name, select.value));
     }
-    for (const group of document.querySelectorAll("[data-group]")) group.hidden = !group.querySelector("[data-words]:not([hidden])");
+    for (const group of document.querySelectorAll("[data-group]")) {
+      const count = group.querySelectorAll("[data-words]:not([hidden])").length, number = group.querySelector("h2 small");
+      group.hidden = !count;
+      if (number) number.textContent = count;
+    }
     const shown = found.filter(item => !item.hidden).length;
     clear.hidden = !(wanted.length || pressed.length || chosen.length);
+    document.querySelector(".none").hidden = shown > 0;
     status.textContent = clear.hidden ? "" : `${shown} of ${found.length} ${finder.dataset.several}`;
     return { pressed, chosen };
   };

@@ -9,7 +9,8 @@ for (const table of document.querySelectorAll("table.data")) {
     const power = [...raised ?? ""].map(c => c === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)).join("");
     return (sign === "" || sign === "+" ? 1 : -1) * Number((plain ?? mantissa ?? "1").replace(/\s/g, "")) * 10 ** Number(power);
   };
-  [...table.tHead.rows[0].cells].forEach((head, column) => {
+  // One row has no order.
+  if (rows.length > 1) [...table.tHead.rows[0].cells].forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);

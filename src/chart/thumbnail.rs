@@ -1,4 +1,5 @@
-//! A figure in miniature, for a card of the index: its large panel without axes and texts.
+//! A figure in miniature, for a card of the index: its large panel without ticks and labels, with
+//! its title and the titles of its axes.
 //!
 //! *Invariant*: a miniature has the colours of its figure, which style sheets replace on dark
 //! paper as they do in the figure.
@@ -7,7 +8,18 @@ use super::panel::{Frames, stretches};
 use super::style::{color_name, hex, rgb};
 use crate::evidence::family::FAMILIES;
 use crate::evidence::{Body, Color, Figure, Line, Map, Panel, Plot, Series, Square};
+use serde::Serialize;
 use std::fmt::Write;
+
+/// A figure in miniature.
+#[derive(Clone, Serialize)]
+pub struct Thumbnail {
+    svg: String,
+    /// What it shows: the title of the figure and of the panel.
+    caption: String,
+    x: String,
+    y: String,
+}
 
 /// Units of a miniature of curves; a card stretches them.
 const WIDE: f64 = 400.0;
@@ -23,20 +35,27 @@ const MOST_BYTES: usize = 900;
 const FINE: f64 = 0.7;
 const COARSE: f64 = 2.8;
 
-/// The miniature of a figure as an SVG element, which readers of screens skip.
-pub fn thumbnail(figure: &Figure) -> String {
+/// The miniature of a figure; `None` where it has no panel.
+pub fn thumbnail(figure: &Figure) -> Option<Thumbnail> {
     let large = figure.large.unwrap_or(0);
-    match &figure.body {
-        Body::Plot(plot) => plot.panels.get(large).map_or_else(String::new, |panel| {
-            let plot = Plot { panels: vec![panel.clone()], ..plot.clone() };
-            element((WIDE, HIGH), "", &curves(&plot, &plot.panels[0]))
-        }),
-        Body::Maps(maps) => maps.maps.get(large).map_or_else(String::new, |map| {
-            element((map.x.len() as f64, map.y.len() as f64), " squares", &squares(map))
-        }),
-    }
+    let (svg, panel, x, y) = match &figure.body {
+        Body::Plot(plot) => {
+            let panel = plot.panels.get(large)?;
+            let alone = Plot { panels: vec![panel.clone()], ..plot.clone() };
+            let svg = element((WIDE, HIGH), "", &curves(&alone, panel));
+            (svg, &panel.title, &plot.x, &plot.y)
+        }
+        Body::Maps(maps) => {
+            let map = maps.maps.get(large)?;
+            let size = (map.x.len() as f64, map.y.len() as f64);
+            (element(size, " squares", &squares(map)), &map.title, &maps.x, &maps.y)
+        }
+    };
+    let caption = [figure.title.as_str(), panel].join(if panel.is_empty() { "" } else { "; " });
+    Some(Thumbnail { svg, caption, x: x.clone(), y: y.clone() })
 }
 
+/// An SVG element, which readers of screens skip.
 fn element((wide, high): (f64, f64), class: &str, content: &str) -> String {
     format!(
         "<svg class=\"thumb{class}\" viewBox=\"0 0 {wide} {high}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{content}</svg>"
@@ -250,7 +269,7 @@ mod tests {
     /// 44 of them are then at most 48 kB, if each was of a hundred curves.
     #[test]
     fn miniatures_are_small_and_keep_every_family() {
-        let most = thumbnail(&figure(plot(vec![panel(100)]), None));
+        let most = thumbnail(&figure(plot(vec![panel(100)]), None)).unwrap().svg;
         assert!(most.len() < 1100, "{} bytes: {most}", most.len());
         let families = |svg: &str| -> Vec<usize> {
             let colors = svg.split("data-color=\"").skip(1);
@@ -260,7 +279,7 @@ mod tests {
         };
         assert_eq!(families(&most), [0, 1]);
         assert!(!most.contains("theory") && !most.contains("<text") && !most.contains("NaN"));
-        let two = thumbnail(&figure(plot(vec![panel(100), panel(1)]), Some(1)));
+        let two = thumbnail(&figure(plot(vec![panel(100), panel(1)]), Some(1))).unwrap().svg;
         assert_eq!(families(&two), [0], "the large panel is drawn");
     }
 
@@ -270,12 +289,12 @@ mod tests {
         let series = |points| vec![Series::new(Line::Measured(curve.clone()), points)];
         let of = |points| {
             let panel = Panel { title: String::new(), series: series(points) };
-            thumbnail(&figure(plot(vec![panel]), None))
+            thumbnail(&figure(plot(vec![panel]), None)).unwrap().svg
         };
         assert!(!of(Vec::new()).contains("<path") && !of(Vec::new()).contains("NaN"));
         let gaps = of([1.0, f64::NAN, 2.0, -1.0, 3.0].map(|y| Point::bare(y, y)).to_vec());
         assert_eq!(gaps.matches(DOT).count(), 3, "{gaps}");
-        assert!(thumbnail(&figure(plot(Vec::new()), Some(3))).is_empty());
+        assert!(thumbnail(&figure(plot(Vec::new()), Some(3))).is_none());
     }
 
     #[test]
@@ -290,7 +309,7 @@ mod tests {
         let squares = places.map(square).to_vec();
         let map = Map { title: String::new(), x, y, squares, dense: None };
         let maps = Maps { maps: vec![map], legend: Vec::new(), x: String::new(), y: String::new() };
-        let svg = thumbnail(&figure(Body::Maps(maps), None));
+        let svg = thumbnail(&figure(Body::Maps(maps), None)).unwrap().svg;
         assert!(svg.contains("viewBox=\"0 0 3 2\""), "{svg}");
         assert!(svg.contains("d=\"M0 1h2v1h-2zM0 0h1v1h-1zM2 0h1v1h-1z\""), "{svg}");
         assert_eq!((svg.matches("<path").count(), svg.matches("data-color=\"6\"").count()), (2, 1));

@@ -8,8 +8,9 @@ use super::claims::{self, ClaimText};
 use super::coverage::{Coverage, Errata};
 use super::finding::ColoredText;
 use super::guide::{self, Guide, GuideProblem};
+use super::topics::topics;
 use super::view::{Page, planned_cells};
-use crate::chart::thumbnail::thumbnail;
+use crate::chart::thumbnail::{Thumbnail, thumbnail};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::family::{family, family_name};
 use crate::evidence::{Experiment, Figure};
@@ -41,12 +42,15 @@ struct Card {
     source: String,
     /// The keys of the publications that the source names.
     keys: Vec<&'static str>,
-    thumbnail: String,
+    thumbnail: Option<Thumbnail>,
     /// How many of its claims have each verdict.
     counts: Vec<(Verdict, usize)>,
     /// The kinds of its problems and algorithms, as manifests name them.
     problems: BTreeSet<String>,
     algorithms: BTreeSet<String>,
+    /// What it is about, and other words by which it is found.
+    topics: Vec<&'static str>,
+    words: String,
     /// Cells, and how many of them have no results.
     cells: (usize, usize),
 }
@@ -62,6 +66,7 @@ impl IndexEntry {
         let of_frontiers = frontiers.map(|algorithm| algorithm.name().to_owned());
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
+        let (topics, words) = topics(plan);
         let card = Card {
             name: plan.experiment.clone(),
             title: manifest.title.clone(),
@@ -69,7 +74,7 @@ impl IndexEntry {
             headline: page.finding.headline,
             source: sources::cited(source),
             keys: keys(source),
-            thumbnail: drawn.map(thumbnail).unwrap_or_default(),
+            thumbnail: drawn.and_then(thumbnail),
             counts: page.claims.counts,
             problems: kinds()
                 .map(|identity| identity.problem.kind().to_owned())
@@ -79,10 +84,17 @@ impl IndexEntry {
                 .map(|identity| identity.algorithm.kind().to_owned())
                 .chain(of_frontiers)
                 .collect(),
+            topics,
+            words,
             cells: (planned_cells(plan), experiment.missing.len()),
         };
         let p = experiment.claims.iter().filter_map(JudgedClaim::p).collect();
         Self { card, claims: page.claims.list, p, guide: guide::problems(experiment) }
+    }
+
+    /// The name of the experiment.
+    pub fn name(&self) -> &str {
+        &self.card.name
     }
 
     /// Whether no cell is without results.
@@ -115,7 +127,7 @@ pub struct Gallery {
     families: Vec<(usize, String)>,
     /// What the experiments can be chosen by: key of the publication and its short citation.
     publications: Vec<(&'static str, String)>,
-    problems: BTreeSet<String>,
+    topics: BTreeSet<&'static str>,
     algorithms: BTreeSet<String>,
     /// The publications that claims name, in full and as choices.
     cited: Vec<&'static Publication>,
@@ -189,6 +201,11 @@ pub fn galleries(entries: Vec<IndexEntry>) -> (Gallery, Option<Gallery>) {
 }
 
 impl Gallery {
+    /// Whether its experiments have claims, and whether some of them contradict each other.
+    pub fn has(&self) -> (bool, bool) {
+        (!self.claims.is_empty(), !self.disputes.is_empty())
+    }
+
     fn new(entries: Vec<IndexEntry>) -> Self {
         let sampled = entries.iter().filter(|entry| !entry.p.is_empty()).count();
         let all_p: Vec<f64> = entries.iter().flat_map(|entry| entry.p.iter().copied()).collect();
@@ -223,7 +240,7 @@ impl Gallery {
             publications: publications
                 .map(|source| (source.key.as_str(), source.authors_and_year()))
                 .collect(),
-            problems: cards.iter().flat_map(|card| card.problems.iter().cloned()).collect(),
+            topics: cards.iter().flat_map(|card| card.topics.iter().copied()).collect(),
             algorithms,
             stated: cited
                 .iter()
@@ -246,8 +263,24 @@ fn author_groups(cited: &[&Publication]) -> usize {
     cited.iter().enumerate().filter(is_new).count()
 }
 
-/// The cards by question: the questions that most experiments ask first, and last the experiments
-/// that state none.
+/// The questions of the published experiments, in the order of a reader's interest.
+const QUESTIONS: [&str; 12] = [
+    "Which algorithm needs the fewest communications?",
+    "Which algorithm is best when each is tuned?",
+    "What do participation, local work and data change?",
+    "Which algorithms remove the heterogeneity bias?",
+    "Does the error fall with the number of clients?",
+    "When do more clients stop helping?",
+    "Do local steps save communication?",
+    "What do local steps cost, and what do they buy?",
+    "When does Richardson-Romberg help?",
+    "How large is FedAvg's bias, and of which order?",
+    "Which of the printed formulas hold?",
+    "Do runs agree with exact theory and with bounds?",
+];
+
+/// The cards by question: those of the published experiments in their order, then those that most
+/// experiments ask, and last the experiments that state none.
 fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
     let mut groups: Vec<QuestionGroup> = Vec::new();
     for card in cards {
@@ -258,9 +291,11 @@ fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
             }
         }
     }
-    let rank =
-        |group: &QuestionGroup| (group.question.is_none(), std::cmp::Reverse(group.cards.len()));
-    groups.sort_by_key(rank);
+    let place = |question: &str| QUESTIONS.iter().position(|known| *known == question);
+    groups.sort_by_key(|group| {
+        let place = group.question.as_deref().map(|q| place(q).unwrap_or(QUESTIONS.len()));
+        (place.unwrap_or(usize::MAX), std::cmp::Reverse(group.cards.len()))
+    });
     groups
 }
 
@@ -351,10 +386,12 @@ mod tests {
             headline: Vec::new(),
             source: String::new(),
             keys: Vec::new(),
-            thumbnail: String::new(),
+            thumbnail: None,
             counts: Vec::new(),
             problems: BTreeSet::new(),
             algorithms: BTreeSet::new(),
+            topics: Vec::new(),
+            words: String::new(),
             cells: (0, 0),
         }
     }
@@ -397,6 +434,20 @@ mod tests {
         assert!(smoke.is_none() && index.cards == 2, "alone they are the index");
         let (index, smoke) = galleries(Vec::new());
         assert!(smoke.is_none() && index.groups.is_empty());
+    }
+
+    /// A question that is asked in other words would silently be among the last.
+    #[test]
+    fn the_questions_of_all_published_experiments_have_a_place() {
+        let mut asked: BTreeSet<String> = BTreeSet::new();
+        for folder in std::fs::read_dir("experiments").unwrap().flatten() {
+            for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let text = std::fs::read_to_string(file.path()).unwrap();
+                let line = text.lines().find_map(|line| line.strip_prefix("question = \""));
+                asked.extend(line.map(|rest| rest.trim_end_matches('"').to_owned()));
+            }
+        }
+        assert!(asked.iter().map(String::as_str).eq(BTreeSet::from(QUESTIONS)), "{asked:?}");
     }
 
     #[test]

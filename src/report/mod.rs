@@ -21,12 +21,14 @@ mod latex;
 mod looks;
 mod markdown;
 mod matrix;
+mod navigation;
 mod notation;
 mod number_text;
 mod numbers;
 mod owned;
 mod page_data;
 mod series;
+mod topics;
 mod truncation;
 mod tuning;
 mod view;
@@ -50,6 +52,7 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
+use navigation::{PLACES, with_navigation};
 use number_text::nine_digits;
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
@@ -233,32 +236,50 @@ impl Writer {
         entries: Vec<IndexEntry>,
         failed: &[(String, String)],
     ) -> Result<(), Error> {
-        let guide = index::guide(&entries);
+        let names: Vec<String> = entries.iter().map(|entry| entry.name().to_owned()).collect();
+        let guide = index::guide(&entries).map(|guide| Value::from(Serde(guide)));
         let (coverage, errata) = index::sources(&entries);
         let coverage = coverage.map(|coverage| Value::from(Serde(coverage)));
         let errata = errata.map(|errata| Value::from(Serde(errata)));
-        let guide = guide.map(|guide| Value::from(Serde(guide)));
         let (all, smoke) = index::galleries(entries);
-        let [all, smoke] = [Some(all), smoke].map(|gallery| gallery.map(|g| Value::from(Serde(g))));
+        let (has_claims, has_disputes) = all.has();
+        let all = Some(Value::from(Serde(all)));
+        let smoke = smoke.map(|gallery| Value::from(Serde(gallery)));
         let failed = Value::from(Serde(failed));
+        // What a page shows; `None` of a page that would be empty.
+        let shown = |page: &str| match page {
+            "smoke" => smoke.clone(),
+            "which-algorithm" => guide.clone(),
+            "coverage" => coverage.clone(),
+            "errata" => errata.clone(),
+            "claims" => all.clone().filter(|_| has_claims),
+            "disagreements" => all.clone().filter(|_| has_disputes),
+            _ => all.clone(),
+        };
+        let is_there = |place: &&(&str, &str)| shown(place.0).is_some();
+        let places: Vec<&(&str, &str)> = PLACES.iter().filter(is_there).collect();
+        let common = context! { smoke => &smoke, guide => &guide, coverage => &coverage, errata => &errata, failed, has_disputes };
         for file in PAGES.into_iter().filter(|file| self.writes(file)) {
-            let path = self.out.join(file);
-            let (template, shown) = match file {
-                "README.md" => ("index.md", &all),
-                "smoke.md" | "smoke.html" => (file, &smoke),
-                "which-algorithm.md" | "which-algorithm.html" => (file, &guide),
-                "coverage.md" | "coverage.html" => (file, &coverage),
-                "errata.md" | "errata.html" => (file, &errata),
-                _ => (file, &all),
-            };
-            if shown.is_some() {
-                let (smoke, guide, failed) = (smoke.clone(), guide.clone(), failed.clone());
-                let (coverage, errata) = (coverage.clone(), errata.clone());
-                let values = context! { gallery => shown, smoke, guide, coverage, errata, failed };
-                let text = self.pages.render(template, values)?;
+            let (path, template) = (self.out.join(file), file.replace("README", "index"));
+            let page = template.split('.').next().unwrap_or_default();
+            if let Some(gallery) = shown(page) {
+                let values = context! { gallery, ..common.clone() };
+                let text = self.pages.render(&template, values)?;
+                let text = with_navigation(&text, "", page, &places);
                 self.owned.write(&path, text.as_bytes())?;
             } else if self.owned.has(&path) && path.exists() {
                 fs::remove_file(&path).map_err(|e| error(&path, e))?;
+            }
+        }
+        for name in names.iter().filter(|_| self.writes("report.html")) {
+            let file = format!("{name}/report.html");
+            let text = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
+            let up = "../".repeat(name.split('/').count());
+            if let Some(text) = text {
+                let linked = with_navigation(&text, &up, "", &places);
+                if linked != text {
+                    self.owned.write(&self.out.join(&file), linked.as_bytes())?;
+                }
             }
         }
         self.owned.settle()

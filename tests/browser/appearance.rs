@@ -82,7 +82,7 @@ impl Page {
 #[test]
 fn no_page_is_wider_than_its_window() {
     let page = page();
-    for file in ["browser/page/report.html", "index.html", "claims.html", "disagreements.html"] {
+    for file in ["browser/page/report.html", "index.html", "claims.html"] {
         for wide in [390, 900, 1600] {
             page.browser.size(wide, 900);
             page.browser.open(&page.path(file), "");

@@ -25,7 +25,7 @@ fn gallery() -> Page {
         ("a/one", head("Does it work?", "RR, Theorem 3") + &claim("1e9")),
         ("a/two", head("Does it work?", "SCAFFLSA, section 5") + &refuted),
         ("a/three", head("Is it fast?", "RR, section 7") + scaffold + &refuted),
-        ("a/four", TINY.to_owned()),
+        ("a/four", TINY.to_owned() + "cohort = 1\n"),
     ] {
         let file = format!("experiments/{name}.toml");
         bench.write(&file, text);
@@ -71,6 +71,8 @@ fn cards_are_found_by_words_verdicts_and_choices() {
     page.browser.click(".finder button[value=refuted]");
     assert_eq!(page.cards(), ["a/two", "a/three"]);
     assert_eq!((page.status().as_str(), page.groups()), ("2 of 4 experiments", 2));
+    let numbers = "[...document.querySelectorAll('section:not([hidden]) > h2 small')].map(n => n.textContent)";
+    assert_eq!(page.ask(numbers, json!([])), json!(["1", "1"]), "numbers follow the filters");
     page.browser.click(".finder option[value=RR]");
     assert_eq!(
         (page.cards(), page.address()),
@@ -81,11 +83,19 @@ fn cards_are_found_by_words_verdicts_and_choices() {
         (page.cards().len(), page.status(), page.groups()),
         (0, "0 of 4 experiments".into(), 0)
     );
+    let none = "document.querySelector('.none').checkVisibility()";
+    assert_eq!(page.ask(none, json!([])), true, "an empty result has a sentence");
+    page.browser.click(".none a[href='#topic=partial-participation']");
+    page.browser.wait("setTimeout(arguments[0], 50);", json!([]));
+    assert_eq!((page.cards(), page.ask(none, json!([]))), (vec!["a/four".into()], json!(false)));
     page.browser.click(".finder .clear");
     assert_eq!(
         (page.cards().len(), page.status(), page.address()),
         (4, String::new(), String::new())
     );
+    page.browser.write(".finder input", "client sampling");
+    assert_eq!(page.cards(), ["a/four"], "synonyms of a topic are found");
+    page.browser.click(".finder .clear");
     page.browser.write(".finder input", "mangold THEOREM");
     assert_eq!(page.cards(), ["a/one"]);
 }

@@ -4,8 +4,7 @@
 use crate::{list, page};
 use serde_json::{Value, json};
 
-const PAGES: [&str; 4] =
-    ["browser/page/report.html", "index.html", "claims.html", "disagreements.html"];
+const PAGES: [&str; 3] = ["browser/page/report.html", "index.html", "claims.html"];
 
 #[test]
 fn nothing_is_fetched_and_nothing_is_said() {

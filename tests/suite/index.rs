@@ -40,9 +40,8 @@ fn every_experiment_is_on_one_page_once_below_its_question() {
     bench.report();
     let index = bench.read("reports/README.md");
     let smoke = bench.read("reports/smoke.md");
-    let heading =
-        "# 2 claims on federated averaging, tested: 1 supported; expected to fail: 1 refuted\n";
-    assert!(index.starts_with(heading), "{index}");
+    let begin = "# exactfed runs federated optimisation algorithms and compares them with exact theory\n\n4 experiments, 2 claims: 1 supported; expected to fail: 1 refuted. ";
+    assert!(index.starts_with(begin), "{index}");
     assert!(smoke.starts_with("# 1 smoke experiment, 1 claim: 1 supported\n"), "{smoke}");
     let groups: Vec<&str> = index.split("\n## ").skip(1).collect();
     let expected = [
@@ -88,13 +87,32 @@ fn smoke_experiments_alone_are_the_index() {
     }
     bench.report();
     let index = bench.read("reports/README.md");
-    assert!(
-        index.starts_with("# 1 claim on federated averaging, tested: 1 supported\n"),
-        "{index}"
-    );
+    assert!(index.contains("\n\n1 experiment, 1 claim: 1 supported.\n"), "{index}");
     assert!(index.contains("(smoke/five/report.md)") && !index.contains("smoke.md"), "{index}");
     assert!(!bench.path("reports/smoke.html").exists() && !bench.path("reports/smoke.md").exists());
     assert!(!bench.read("reports/index.html").contains("smoke.html"));
+}
+
+/// A page has links to what there is, and to nothing else.
+#[test]
+fn pages_link_to_the_pages_that_exist() {
+    let links = |bench: &Bench, page: &str| {
+        let text = bench.read(&format!("reports/{page}")).replace("&#x2f;", "/");
+        let nav = text.split("<nav class=\"pages\"").nth(1).unwrap().split("</nav>").next();
+        let links = nav.unwrap().split("href=\"").skip(2).map(|l| l.split('"').next().unwrap());
+        links.map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let claims = bench();
+    claims.report();
+    assert_eq!(links(&claims, "a/one/report.html"), "../../index.html ../../claims.html");
+    assert_eq!(links(&claims, "index.html"), "index.html claims.html");
+    let own = Bench::ran(TINY);
+    own.report();
+    assert_eq!(links(&own, "m/report.html"), "../index.html");
+    for page in ["claims", "disagreements", "coverage", "errata", "which-algorithm"] {
+        assert!(!own.path(&format!("reports/{page}.html")).exists(), "{page}");
+    }
+    assert!(!own.read("reports/index.html").contains("0 claims"));
 }
 
 /// Pages of an earlier report are overwritten where the list of them is gone, as in a clone of a
@@ -104,7 +122,7 @@ fn pages_are_known_without_their_list() {
     let bench = bench();
     bench.report();
     let list = bench.path("reports/.exactfed-reports");
-    for page in ["README.md", "claims.md", "disagreements.md", "smoke.md", "smoke.html"] {
+    for page in ["README.md", "claims.md", "smoke.md", "smoke.html"] {
         let text = bench.read(&format!("reports/{page}"));
         bench.write(&format!("reports/{page}"), format!("{text}\nan older line\n"));
     }

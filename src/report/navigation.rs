@@ -1,0 +1,27 @@
+//! The links that every page has to the pages about all experiments.
+
+/// The pages about all experiments to which every page has a link, where they exist.
+pub const PLACES: [(&str, &str); 6] = [
+    ("index", "Experiments"),
+    ("which-algorithm", "Which algorithm"),
+    ("claims", "Claims"),
+    ("coverage", "Coverage"),
+    ("errata", "Errata"),
+    ("disagreements", "Disagreements"),
+];
+
+/// A page with links to these places, which are not known before the pages of all experiments are;
+/// `up` leads to their folder, and `here` is the one that the page is.
+pub fn with_navigation(text: &str, up: &str, here: &str, places: &[&(&str, &str)]) -> String {
+    let begin = "<nav class=\"pages\" aria-label=\"Pages\">";
+    let Some((before, rest)) = text.split_once(begin) else { return text.to_owned() };
+    let Some((_, after)) = rest.split_once("</nav>") else { return text.to_owned() };
+    let link = |(file, words): &&(&str, &str)| {
+        let current = if *file == here { " aria-current=\"page\"" } else { "" };
+        format!("<a href=\"{up}{file}.html\"{current}>{words}</a>")
+    };
+    let links: String = places.iter().map(link).collect();
+    format!(
+        "{before}{begin}<a class=\"home\" href=\"{up}index.html\">exactfed</a>{links}</nav>{after}"
+    )
+}

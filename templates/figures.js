@@ -26,9 +26,9 @@ const ink = color => css(data.styles.inks[color % data.styles.inks.length]);
 const colorName = color => color < 0 ? "none" : color % data.styles.palette.length;
 // Panels narrower than this have whole labels or none.
 const NARROW_PANEL = 200;
-const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", runs: "every run" };
+const SHORT_BANDS = { none: "no band", std: "± sd", sem: "± se", ci95: "95 % interval", quantiles: "10–90 %", given: "95 % interval", runs: "every run" };
 const BANDS = { none: "no band", std: "± standard deviation", sem: "± standard error", ci95: "95 % interval of the mean",
-  quantiles: "10 % to 90 % quantile", runs: "every replicate" };
+  quantiles: "10 % to 90 % quantile", given: "95 % interval of the mean", runs: "every replicate" };
 
 // --- numbers as text ---
 const raised = e => e === 0 ? "1" : e === 1 ? "10" : "10" + [...String(e)].map(c => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
@@ -100,7 +100,7 @@ const bare = (x, y) => ({ x, y, low: null, high: null, n: null });
 
 function measuredPoints(cell, axis, band) {
   const all = values(cell.mean), x = values(cell.x[axis]).subarray(0, all.length), y = all.subarray(0, x.length), n = Array(x.length).fill(cell.n);
-  if (band === "quantiles") return { x, y, low: values(cell.low), high: values(cell.high), n };
+  if (band === "quantiles" || band === "given") return { x, y, low: values(cell.low), high: values(cell.high), n };
   const reach = { std: 1, sem: 1 / Math.sqrt(cell.n), ci95: cell.half }[band];
   if (!reach) return { ...bare(x, y), n };
   const sd = values(cell.sd);
@@ -172,7 +172,9 @@ function model(figure, view) {
   const shown = viewOf(figure, view), { groups, curves, of } = shown;
   const panels = groups.map(([title, places]) => {
     const lines = (figure.rounds ? linesOfRounds : linesOfCells)(figure, view, shown, places);
-    return { title, lines: [...lines, ...slopes(figure, lines)] };
+    const rings = (figure.selected ?? []).filter(ring => places.includes(ring.cell)).map(({ cell, label, x, y }) =>
+      ({ ...curves[of[cell]], role: "selected", label, of: curves[of[cell]].label, places: [cell], runs: [], diverged: 0, ...bare(values(x), values(y)) }));
+    return { title, lines: [...lines, ...rings, ...slopes(figure, lines)] };
   });
   const lines = panels.flatMap(p => p.lines), drawn = new Set(lines.filter(l => l.role === "measured" && l.x.length).map(l => l.label));
   const keys = curves.map((curve, i) => ({ role: "measured", ...curve, places: of.flatMap((c, place) => c === i ? [place] : []) }))
@@ -188,7 +190,7 @@ function model(figure, view) {
 // --- the ends of the axes ---
 // A diverging curve may leave the panel, and a prediction far below all that was measured does not
 // squash the curves (chart::panel has the same rule).
-function rangeY(view, lines) {
+function rangeY(view, lines, isFraction) {
   const inside = list => list.y.filter((_, i) => within(view.zoom, list.x[i]));
   const kept = lines.map(line => ({ line, y: inside(line) }));
   let top = 0;
@@ -197,6 +199,11 @@ function rangeY(view, lines) {
     if (y.length && Number.isFinite(100 * line.y[0])) top = Math.max(top, 100 * line.y[0]);
   }
   const own = kept.filter(k => k.line.role === "measured").map(k => k.y.filter(v => v <= top));
+  // Fractions that most points come near (chart::panel has the same rule).
+  if (view.scaleY === "linear" && isFraction) {
+    const all = own.flatMap(list => [...list]).sort((a, b) => a - b), low = all[Math.floor(all.length / 10)], reach = all.at(-1) - low;
+    if (all.length >= 60 && reach > 0 && 4 * reach < all.at(-1) - all[0]) own.forEach((list, i) => { own[i] = list.filter(v => v >= low - reach / 4); });
+  }
   let least = Infinity;
   for (const list of own) for (const v of list) if (v > 0 && v < least) least = v;
   const runs = view.band === "runs" ? lines.flatMap(l => l.runs.map(run => inside(run).filter(v => v > 0 && v <= top))) : [];
@@ -209,11 +216,11 @@ const within = (zoom, x) => !zoom || x >= zoom[0] && x <= zoom[1];
 
 // A panel without points in the stretch of x that is zoomed to shows all of its own.
 function frames(figure, view, panels, visible) {
-  const shown = panels.map(p => p.lines.filter(visible));
+  const shown = panels.map(p => p.lines.filter(visible)), isFraction = figure.labels.at === "last" && !figure.labels.ranked;
   const zoomed = shown.map(lines => view.zoom && lines.some(l => l.role === "measured" && l.x.some(x => within(view.zoom, x))));
-  const common = view.range === "own" ? null : rangeY(view, (view.zoom ? shown.filter((_, i) => zoomed[i]) : shown).flat());
+  const common = view.range === "own" ? null : rangeY(view, (view.zoom ? shown.filter((_, i) => zoomed[i]) : shown).flat(), isFraction);
   return panels.map((panel, i) => ({
-    y: common && (zoomed[i] || !view.zoom) ? common : rangeY({ ...view, zoom: zoomed[i] ? view.zoom : null }, shown[i]),
+    y: common && (zoomed[i] || !view.zoom) ? common : rangeY({ ...view, zoom: zoomed[i] ? view.zoom : null }, shown[i], isFraction),
     x: zoomed[i] ? view.zoom.map(v => place(view.scaleX, v))
       : over(view.scaleX, panel.lines.map(l => l.x), view.scaleX === "log" ? 0.02 : 0),
   }));
@@ -222,10 +229,10 @@ function frames(figure, view, panels, visible) {
 // --- drawing ---
 const fixed = v => Math.round(v * 100) / 100;
 
-// Pixels of a value along an axis: NaN of what is out of range.
+// Pixels of a value along an axis: NaN of what is out of range, but for single precision.
 const along = (scale, [low, high], from, to) => {
-  const by = (to - from) / (high - low);
-  return v => { const p = place(scale, v); return p >= low - 1e-12 && p <= high + 1e-12 ? from + (p - low) * by : NaN; };
+  const by = (to - from) / (high - low), slack = 1e-6 * (high - low);
+  return v => { const p = place(scale, v); return p >= low - slack && p <= high + slack ? from + (p - low) * by : NaN; };
 };
 
 // The stretches of a line that can be drawn, as pairs of first index and end.
@@ -300,6 +307,10 @@ const ABOVE = "14 12";
 // `line.wide`: it lies below another that coincides with it; `line.above`: it is the highest and has
 // another colour, so that both are seen.
 function drawLine(line, at, band, big) {
+  if (line.role === "selected") {
+    const rings = stretches(line.px, line.py).map(([k]) => `<circle cx="${fixed(line.px[k])}" cy="${fixed(line.py[k])}" r="${big ? 8 : 6}" fill="none" stroke="${rgb(line.color)}" stroke-width="2"/>`);
+    return `<g class="series selected" data-label="${esc(line.label)}" data-color="${colorName(line.color)}">${rings.join("")}</g>`;
+  }
   const color = rgb(line.color), out = [], is = line.role === "measured", { px, py } = line;
   if (is && band === "runs") drawRuns(line, at, out, color);
   drawBand(line, at, out, color);
@@ -354,12 +365,13 @@ function drawAxes(at, size, title) {
   }
   out.push(line("axis", at.left, at.top, at.left, at.bottom, "#6c757f"), line("axis", at.left, at.bottom, right, at.bottom, "#6c757f"));
   if (size.named) out.push(text(at.left + at.wide / 2, size.height - 4, "middle", title));
+  if (size.above && size.ticksY) out.push(text(1, 10, "start", cut(size.above, `11px ${size.face}`, size.width - 2)));
   return `<g class="axes">${out.join("")}</g>`;
 }
 
 // A panel of a size: its SVG, and where things are in it.
 function drawPanel(figure, view, panel, frame, size, visible) {
-  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: 8, bottom: size.height - (size.big ? 40 : size.named ? 36 : 21) };
+  const at = { frame, scaleX: view.scaleX, scaleY: view.scaleY, top: size.above ? 22 : 8, bottom: size.height - (size.big ? 40 : size.named ? 36 : 21) };
   const about = Math.max(2, Math.min(7, Math.round((at.bottom - at.top) / 44)));
   at.ticksY = ticks(view.scaleY, frame.y, about);
   at.left = size.ticksY ? 10 + Math.max(12, ...at.ticksY.map(([, words]) => Math.ceil(widthOf(words, `11px ${size.face}`)))) : 8;
@@ -380,7 +392,7 @@ function drawPanel(figure, view, panel, frame, size, visible) {
   const drawn = lines.filter(l => l.shown).map(line => drawLine(line, at, view.band, size.big)).join("");
   const area = [at.left, at.top, at.wide, at.bottom - at.top].map(fixed).join(" ");
   const svg = `<g class="panel" data-area="${area}">${drawAxes(at, size, title)}${drawn}${drawLabels(labels, at, size)}</g>`;
-  return { svg, at, isCut: labels.isCut, lines: lines.filter(l => l.shown), inside: lines.filter(l => l.last !== null) };
+  return { svg, at, isCut: labels.isCut, isLevel: labels.isLevel, lines: lines.filter(l => l.shown), inside: lines.filter(l => l.last !== null) };
 }
 
 // The title of a panel as one line or two, and their size.
@@ -460,28 +472,38 @@ function endLabels(lines, at, size, figure, view) {
   const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
   // The point whose value a label says: the last, or the smallest target of a frontier (chart::labels
   // has the same rules).
-  const isTight = figure.labels.at === "tightest", spot = line => isTight ? line.first : line.last;
-  const value = line => line.y[spot(line)], placeOf = line => line.x[spot(line)], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
+  const isTight = figure.labels.at === "tightest", isTuned = figure.labels.at === "selected", isBest = figure.labels.at === "best";
+  const ring = line => lines.find(l => l.role === "selected" && l.of === line.label);
+  const spot = line => isTuned ? Array.from(line.x).indexOf(ring(line)?.x[0]) : isTight || isBest ? line.first : line.last;
+  const value = line => line.y[spot(line)] ?? Infinity, placeOf = line => line.x[spot(line)], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
   const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), tightest = Math.min(...curves.map(placeOf));
   const lowest = least(isTight ? curves.filter(l => placeOf(l) === tightest) : curves);
   // A curve is compared with those of other algorithms under its settings; without them with all,
   // in either case at the same place across. Ratios above this are those of rounding errors.
   const MOST_RATIO = 1e6;
-  const ratio = (group, isNamed) => {
-    const [line] = group, calm = curves.filter(l => !l.diverged), comparable = calm.filter(l => placeOf(l) === placeOf(line));
+  const compared = ([line]) => {
+    const calm = curves.filter(l => isTuned || !l.diverged), comparable = calm.filter(l => isTuned || placeOf(l) === placeOf(line));
     const alike = comparable.filter(l => l.settings === line.settings), isAlike = alike.some(l => l.algorithm !== line.algorithm);
-    const all = least(isTight ? calm.filter(l => placeOf(l) === tightest) : calm), other = least(isAlike ? alike : comparable), by = value(line) / value(other);
-    if (!figure.labels.ranked || groups.filter(([first]) => !first.diverged).length < 2 || !(value(all) > 0)) return "";
+    return { all: least(isTight ? calm.filter(l => placeOf(l) === tightest) : calm), other: least(isAlike ? alike : comparable), isAlike };
+  };
+  // Where a reader has put all panels into one, the lowest curve is the only reference.
+  const isUsual = view.panels !== "" || figure.views[0].panels === "";
+  const ratio = (group, isNamed) => {
+    const [line] = group, { all, isAlike: alike, other: own } = compared(group), [other, isAlike] = isUsual ? [own, alike] : [all, false];
+    const by = value(line) / value(other);
+    if (!figure.labels.ranked || groups.filter(([first]) => isTuned || !first.diverged).length < 2 || !(value(all) > 0)) return "";
     if (group.includes(all) || by === 1 && other === all) return ", lowest";
     const than = isAlike ? other.algorithm : namer(curves)(other);
-    return group.includes(other) || by > MOST_RATIO ? "" : `, ${readable(by, 2)}×${isNamed ? ` ${than.length < 20 ? than : "the lowest"}` : ""}`;
+    return group.includes(other) || by > MOST_RATIO || !isTuned && placeOf(other) !== placeOf(line) ? "" : `, ${readable(by, 2)}×${isNamed ? ` ${isUsual && than.length < 20 ? than : "the lowest"}` : ""}`;
   };
   const most = size.width * (size.big ? 0.34 : 0.4), axis = figure.xs.find(([key]) => key === view.x)[1];
   // The longest text that has room.
   const says = group => {
     const [line] = group;
-    if (line.diverged) return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
-    const first = number(value(line), group.length > 1 ? 2 : 3) + (isTight ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
+    if (line.diverged && figure.labels.at === "last") return `diverged in ${line.diverged === 1 ? "1 run" : `${line.diverged} runs`}`;
+    if (isTuned && !ring(line)) return "none selected";
+    if (isBest) return `best on ${number(100 * value(line), 2)} %`;
+    const first = number(value(line), group.length > 1 ? 2 : 3) + (isTight || isTuned ? ` at ${axis} = ${placeText(placeOf(line))}` : "")
       + (group.length > 1 ? group.length === 2 ? " (both)" : ` (all ${group.length})` : "");
     const texts = [size.big, false].map(isNamed => first + ratio(group, isNamed));
     return texts.find(text => widthOf(text, fonts.value) <= most + 24) ?? first;
@@ -500,8 +522,10 @@ function endLabels(lines, at, size, figure, view) {
   const wide = one => Math.max(widthOf(textOf(one), fonts.name), one.value ? widthOf(one.value, fonts.value) : 0);
   const cuts = chosen.map(textOf).filter(text => text.endsWith("…"));
   // In a narrow panel no label rather than half of one, and nowhere two that read the same.
-  if (size.quiet || unique(cuts).length < cuts.length) return { items: [], fonts, room: 0, isCut: false };
-  return { isCut: cuts.length > 0, items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
+  // Whether all curves end at one place, where labels say nothing.
+  const ends = curves.map(l => l.py[l.last]), isLevel = curves.length > 1 && Math.max(...ends) - Math.min(...ends) <= 4;
+  if (size.quiet || unique(cuts).length < cuts.length) return { items: [], fonts, room: 0, isCut: false, isLevel };
+  return { isLevel, isCut: cuts.length > 0, items: chosen, fonts, room: chosen.length ? Math.ceil(Math.min(most + 24, Math.max(...chosen.map(wide)))) : 0 };
 }
 
 // The predictions, if they are few, that end far from every measured curve, with short names.
@@ -540,6 +564,11 @@ function shorten(one, font, room, both, curves) {
     if (short === algorithm || widthOf(short, font) <= room) one.names[0].text = short;
     if (widthOf(short, font) <= room) return [one];
   }
+  const [{ algorithm: sole }] = lines;
+  if (lines.length > 1 && lines.every(l => l.role === "measured" && l.algorithm === sole)) {
+    const text = curves.filter(c => c.algorithm === sole).length === lines.length ? sole : `${sole}, ${lines.length} curves`;
+    if (widthOf(text, font) <= room) return [{ ...one, names: [{ line: lines[0], text, all: true }], tail: "" }];
+  }
   if (lines.length > 3) return [{ ...one, names: [{ line: { ...lines[0], family: -1 }, text: `${lines.length === curves.length ? "all " : ""}${lines.length} curves`, all: true }] }];
   const ends = one.names.map((_, i) => i + 1 < one.names.length ? " and" : one.tail ?? "");
   const joins = (name, i) => widthOf(name.text + ends[i], font) <= room ? ends[i] : "";
@@ -568,8 +597,9 @@ function drawLabels({ items, room }, at, size) {
   const x = at.left + at.wide + 10, out = [];
   for (const { names, tail, value, place: y, from } of items) {
     const [fx, fy] = [at.x(from[0]), from[1]];
-    // From far away a leader would look like a curve.
-    if (x - fx <= 24 && Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 13))} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
+    // From a curve that ends early a leader is dotted, so that it does not look like a curve.
+    if (x - fx > 24) out.push(`<path class="lead far" d="M${fixed(fx + 5)} ${fixed(fy)}L${fixed(x - 13)} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="1" stroke-dasharray="1 4" opacity="0.8"/>`);
+    else if (Math.abs(y - fy) > 3) out.push(`<path class="lead" d="M${fixed(fx + 3)} ${fixed(fy)}L${fixed(Math.max(fx + 3, x - 13))} ${fixed(y)}" fill="none" stroke="#6c757f" stroke-width="0.7" opacity="0.7"/>`);
     // The names have the colours of their curves, darker where text needs that.
     const { color } = names[0].line;
     out.push(`<g data-color="${colorName(color)}"><path d="M${fixed(x - 10)} ${fixed(y)}h7" fill="none" stroke="${rgb(color)}" stroke-width="3"/></g>`);

@@ -146,4 +146,4 @@ class DenseMap {
     this.tip.style.top = `${event.clientY - out.top + 14}px`;
   }
 }
-data.maps.forEach(figure => new (figure.maps[0].winners ? DenseMap : MapFigure)(figure, sectionOf(figure.id)));
+data.maps.filter(figure => sectionOf(figure.id)).forEach(figure => new (figure.maps[0].winners ? DenseMap : MapFigure)(figure, sectionOf(figure.id)));

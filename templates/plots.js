@@ -76,7 +76,7 @@ class Plot {
     choice(rest, "scaleX", "scale of the x axis", scales("x"));
     choice(rest, "scaleY", "scale of the y axis", scales("y"));
     // Exact values have no runs, and so no bands.
-    const runs = figure.cells.some(c => c.runs.length), exact = figure.cells.every(c => !c.n), bands = Object.entries(BANDS).filter(([name]) => exact ? name === "none" : name !== "sem" || figure.band === "sem");
+    const runs = figure.cells.some(c => c.runs.length), exact = figure.cells.every(c => !c.n), bands = Object.entries(BANDS).filter(([name]) => figure.fixed ? ["none", figure.band].includes(name) : exact ? name === "none" : name !== "given" && (name !== "sem" || figure.band === "sem"));
     choice(rest, "band", "band", bands.map(([name]) => name === "runs" && !runs ? [name, "every run (too many for a page)", true] : [name, SHORT_BANDS[name]]));
     choice(rest, "panels", "panels by", figure.views.map(view => [view.panels, view.panels === "" ? "one panel" : `by ${view.symbols.join(", ")}`]));
     if (figure.views.some(v => v.groups.length > 1)) choice(rest, "range", "range of the y axis", [["common", "common y"], ["own", "own y"]]);
@@ -87,7 +87,9 @@ class Plot {
     }
     rest.append(el("span", { class: "files" }, this.button("SVG", "svg", () => save(`${figure.id}.svg`, "image/svg+xml", this.file()), { title: "Save this view as SVG" }),
       this.button("CSV", "csv", () => save(`${figure.id}.csv`, "text/csv", this.csv()), { title: "Save the numbers of this view" }),
-      this.button("Link", "link", event => copy(event.currentTarget, location.href), { title: "Copy a link to this view" })),
+      this.button("Table", "table", event => event.currentTarget.setAttribute("aria-pressed", this.tabulate()), { title: "Show the numbers of this view", "aria-pressed": "false" }),
+      this.button("Link", "link", event => copy(event.currentTarget, location.href), { title: "Copy a link to this view" }),
+      this.button("Embed", "embed", event => copy(event.currentTarget, this.frame()), { title: "Copy an iframe of this view for another page" })),
     this.reset = this.button("Reset view", "reset", () => this.set(DEFAULT(figure)), { hidden: true }));
     const more = this.button("More", "more", () => more.setAttribute("aria-expanded", bar.classList.toggle("open")), { "aria-expanded": "false" });
     bar.append(more, rest);
@@ -117,12 +119,14 @@ class Plot {
       const [width, height, big] = layout.sizes[i], matrix = !big && !layout.hero && view.range === "common" && !view.zoom && typeof layout.columns === "number";
       const high = Math.round(height - (panels.length > 1 ? TITLE : 0)), bottom = this.isBottom(layout, i), named = big || bottom && high >= 100;
       // Beside a large panel the lowest has no more room than the others.
-      return { width, height: high + (named && !big && layout.hero !== "beside" ? NAME : 0), big: big && width > SMALL, values: big, named, face, ticksY: !matrix || i % layout.columns === 0 };
+      return { width, height: high + (named && !big && layout.hero !== "beside" ? NAME : 0), big: big && width > SMALL, values: big, named, face, ticksY: !matrix || i % layout.columns === 0, above: big || !layout.hero && high >= 150 ? figure.y : "" };
     });
     const draw = (i, more) => drawPanel(figure, view, panels[i], framed[i], { ...sizes[i], ...more }, visible), isNarrow = i => !sizes[i].values && sizes[i].width < NARROW_PANEL;
     const once = panels.map((_, i) => draw(i)), quiet = once.some((one, i) => isNarrow(i) && one.isCut);
+    // Where all curves coincide labels say nothing, unless they do in every panel.
+    const isQuiet = i => quiet && isNarrow(i) || once[i].isLevel && once.some(one => !one.isLevel);
     this.drawn = panels.map((panel, i) => {
-      const one = quiet && isNarrow(i) ? draw(i, { quiet }) : once[i], { title, slider } = this.cells[i], size = sizes[i], { width } = size;
+      const one = isQuiet(i) ? draw(i, { quiet: true }) : once[i], { title, slider } = this.cells[i], size = sizes[i], { width } = size;
       slider.style.height = `${size.height}px`;
       slider.firstChild.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${fixed(width)} ${size.height}" aria-hidden="true">${one.svg}<g class="cursor"></g></svg>`;
       const { lines, size: letters } = titleLines(panel.title, width - 18, size.face);
@@ -188,7 +192,7 @@ class Plot {
   // Cells are hidden, not names: they stay hidden when other panels name curves anew.
   visible(line) {
     const { hidden, kinds, theory } = this.view;
-    if (line.role === "measured") return !this.gone(line);
+    if (["measured", "selected"].includes(line.role)) return !this.gone(line);
     return theory && !kinds.includes(this.kind(line)) && !kinds.includes(line.label) && !(line.places.length && line.places.every(place => hidden.includes(place)));
   }
 
@@ -208,6 +212,7 @@ class Plot {
     this.what.title = view.band === "none" ? this.what.textContent : `${this.what.textContent} (${BANDS[view.band]})`;
     if (this.caption) this.caption.textContent = view.band === figure.band ? this.written : view.band === "none" ? "no band" : view.band === "runs" ? "every run" : `band: ${BANDS[view.band]}`;
     this.entries();
+    if (this.table) this.table.replaceChildren(...this.tables());
     for (const [key, select] of Object.entries(this.selects)) select.value = view[key];
     if (this.theory) this.theory.checked = view.theory;
     this.reset.hidden = JSON.stringify(view) === JSON.stringify(DEFAULT(figure));
@@ -303,7 +308,7 @@ class Plot {
   // The curves of a panel at a value of x, from the largest value to the smallest.
   rows(i, x) {
     const { lines, at } = this.drawn[i], out = [], px = at.x(x);
-    for (const line of lines) {
+    for (const line of lines.filter(l => l.role !== "selected")) {
       let best = -1;
       for (let k = 0; k < line.x.length; k++) if (line.px[k] === line.px[k] && line.py[k] === line.py[k] && (best < 0 || Math.abs(line.x[k] - x) < Math.abs(line.x[best] - x))) best = k;
       if (best < 0) continue;
@@ -432,10 +437,44 @@ class Plot {
     this.tip.style.top = `${below ? box.bottom - out.top + 4 : box.top - out.top + 6}px`;
   }
 
+  // --- the numbers as a table ---
+  // Shows or hides it; whether it is shown.
+  tabulate() {
+    if (this.table) this.table.remove();
+    this.table = this.table ? null : el("div", { class: "numbers" }, ...this.tables());
+    if (this.table) this.list.before(this.table);
+    return !!this.table;
+  }
+
+  // A table of each panel: the curves at so many values of x at most, evenly chosen.
+  tables() {
+    const axis = this.figure.xs.find(([key]) => key === this.view.x)[1], ROWS = 25;
+    return this.drawn.map(({ lines }, i) => {
+      const own = lines.filter(l => l.x.length && !["reference", "selected"].includes(l.role)), stops = this.stops(i), step = Math.max(1, (stops.length - 1) / (ROWS - 1));
+      const rows = unique(Array.from({ length: Math.min(ROWS, stops.length) }, (_, k) => stops[Math.round(k * step)]));
+      const cells = x => {
+        const near = new Map(this.rows(i, x).map(({ line, k }) => [line, k]));
+        return own.map(line => { const k = near.get(line); return `<td>${k === undefined ? "" : number(line.y[k]) + (line.low && !Number.isNaN(line.low[k]) ? ` [${number(line.low[k])}, ${number(line.high[k])}]` : "")}</td>`; }).join("");
+      };
+      const words = `${this.panels[i].title ? `${this.panels[i].title}: ` : ""}${this.figure.y}${rows.length < stops.length ? `, ${rows.length} of ${stops.length} rows; the CSV has all` : ""}`;
+      const out = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${this.figure.title}, ${this.panels[i].title || "numbers"}` });
+      out.innerHTML = `<table><caption>${indexed(words)}</caption><thead><tr><th scope="col">${indexed(axis)}</th>${own.map(l => `<th scope="col">${esc(l.label)}</th>`).join("")}</tr></thead>`
+        + `<tbody>${rows.map(x => `<tr><th scope="row">${across(x)}</th>${cells(x)}</tr>`).join("")}</tbody></table>`;
+      return out;
+    });
+  }
+
   // --- files ---
+  // This figure alone, as an element of another page.
+  frame() {
+    const url = new URL(location.href);
+    url.searchParams.set("embed", this.figure.id);
+    return `<iframe src="${esc(url.href)}" title="${esc(this.figure.title)}" width="800" height="620" style="border: 0"></iframe>`;
+  }
+
   // The view as a file of its own: as on light paper, with plain colours.
   file() {
-    const origin = this.grid.getBoundingClientRect(), top = 28, parts = [];
+    const origin = this.grid.getBoundingClientRect(), top = 46, parts = [];
     this.drawn.forEach(({ svg, size }, i) => {
       const box = svg.getBoundingClientRect(), copy = svg.cloneNode(true), [x, y] = [box.left - origin.left, box.top - origin.top + top];
       copy.querySelector(".cursor").remove();
@@ -452,10 +491,13 @@ class Plot {
       legend.push(`<g class="key" data-label="${esc(key.label)}" transform="translate(${fixed(x)},${fixed(y)})">${this.sample(key)}<text x="${SAMPLE + 6}" y="11" font-size="12" fill="#15181c">${esc(key.label)}</text></g>`);
       x += long;
     }
-    const high = Math.ceil(y + 24);
+    // What the figure answers and where it is from.
+    const from = [data.question, data.origin && `Source: ${data.origin}`, data.experiment && `exactfed, ${data.experiment}`].filter(Boolean);
+    const lines = from.map((words, i) => `<text class="from" x="4" y="${fixed(y + 34 + 15 * i)}" font-size="11" fill="#59616b">${esc(cut(words, "11px sans-serif", wide - 8))}</text>`);
+    const high = Math.ceil(y + 24 + 15 * from.length);
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${wide} ${high}" width="${wide}" height="${high}" font-family="sans-serif"><title>${esc(this.figure.title)}</title>`
-      + `<rect class="paper" width="${wide}" height="${high}" fill="#ffffff"/><text x="4" y="15" font-size="12" fill="#59616b">${esc(this.what.textContent)}</text>`
-      + `${parts.map(p => p[1]).join("\n")}<g class="legend">${legend.join("")}</g></svg>\n`;
+      + `<rect class="paper" width="${wide}" height="${high}" fill="#ffffff"/><text x="4" y="15" font-size="14" font-weight="640" fill="#15181c">${esc(cut(this.figure.title, "640 14px sans-serif", wide - 8))}</text><text x="4" y="33" font-size="12" fill="#59616b">${esc(this.what.textContent)}</text>`
+      + `${parts.map(p => p[1]).join("\n")}<g class="legend">${legend.join("")}</g>${lines.join("")}</svg>\n`;
   }
 
   csv() {
@@ -494,7 +536,13 @@ function copy(button, text) {
 // --- the address: #figure.key=value&… of all that differs from the manifest's view ---
 // By class too, since a heading of the page may have the id of a figure.
 const sectionOf = id => [...document.querySelectorAll(".plot")].find(node => node.id === id);
-const plots = data.figures.map(figure => new Plot(figure, sectionOf(figure.id)));
+// An embedded figure stands alone.
+const alone = sectionOf(new URLSearchParams(location.search).get("embed"));
+if (alone) {
+  document.body.replaceChildren(el("main", { id: "main", class: "alone" }, alone));
+  document.body.append(el("p", { class: "from" }, el("a", { href: `${location.pathname}#${alone.id}`, target: "_top" }, document.title)));
+}
+const plots = data.figures.filter(figure => !alone || figure.id === alone.id).map(figure => new Plot(figure, sectionOf(figure.id)));
 
 function remember() {
   const state = new URLSearchParams();

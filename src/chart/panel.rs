@@ -5,7 +5,7 @@ use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
 use super::{Drawing, FINE, escape, font, font_size, inner};
-use crate::evidence::{Line, Panel, Plot, Point, Scale, Series};
+use crate::evidence::{LabelledPoint, Line, Panel, Plot, Point, Scale, Series};
 use exactfed_runner::manifest::Prediction;
 use plotters::prelude::*;
 use std::fmt::Write;
@@ -54,6 +54,7 @@ impl<'a> Frames<'a> {
         let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
         let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
         let mut values: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
+        without_transient(plot, &mut values);
         let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
         let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
         values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
@@ -76,6 +77,21 @@ impl<'a> Frames<'a> {
         let high = place.high - MARGINS.1 - MARGINS.2;
         let labels = CurveLabels::new(self.plot, panel, &place, high, (x, y));
         Frame { plot: self.plot, panel, x, y, place, labels }
+    }
+}
+
+/// Leaves out the fewest values of fractions, such as accuracies before training, if the others lie
+/// close together: an axis with all of them would show no differences (figures.js has the same rule).
+fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
+    let is_fraction = plot.labels.at == LabelledPoint::Last && !plot.labels.is_ranked;
+    if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 60 {
+        return;
+    }
+    let mut all = values.clone();
+    all.sort_by(f64::total_cmp);
+    let (first, low, last) = (all[0], all[all.len() / 10], all[all.len() - 1]);
+    if last > low && 4.0 * (last - low) < last - first {
+        values.retain(|v| *v >= low - (last - low) / 4.0);
     }
 }
 

@@ -12,6 +12,7 @@ mod coverage;
 mod description;
 pub mod diff;
 mod finding;
+mod fixed_figure;
 mod formula;
 mod frontier;
 mod guide;

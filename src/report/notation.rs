@@ -46,7 +46,8 @@ pub fn notation(text: &str) -> Value {
 pub fn unbroken(text: &str) -> String {
     let text = text.replace(" = ", "\u{a0}=\u{a0}").replace(" ± ", "\u{a0}±\u{a0}");
     // A word joiner keeps a sign with what it belongs to.
-    let text = text.replace(" %", "\u{a0}%").replace("−(", "−\u{2060}(");
+    let text =
+        text.replace(" %", "\u{a0}%").replace("−(", "−\u{2060}(").replace("1/", "1/\u{2060}");
     let is_digit = |c: char| c.is_ascii_digit();
     let mut before = ' ';
     let mut after = text.chars().skip(1);

@@ -5,6 +5,7 @@
 //! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
+use super::fixed_figure::fixed_figure;
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
 use crate::evidence::{
@@ -13,6 +14,7 @@ use crate::evidence::{
     x_value,
 };
 use crate::stats::{mean, quantile, standard_deviation, student_95};
+use exactfed_core::sources;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::short;
 use serde::Serialize;
@@ -101,11 +103,9 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
     for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
         figure["cells"] = json!(cells);
     }
-    let exact = |figure: &&Figure| figure.exploration.is_none() && figure.is_redrawn();
-    let without_cells = experiment.figures.iter().filter(exact);
-    for figure in without_cells {
+    for figure in experiment.figures.iter().filter(|figure| figure.exploration.is_none()) {
         if let Body::Plot(plot) = &figure.body {
-            figures.push(exact_figure(figure, plot, &mut numbers));
+            figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
         }
     }
     let styles = json!({
@@ -127,7 +127,17 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
             Body::Plot(_) => None,
         })
         .collect();
-    json!({ "numbers": numbers.blocks(), "styles": styles, "figures": figures, "maps": maps })
+    let manifest = &experiment.plan.manifest;
+    json!({
+        "numbers": numbers.blocks(),
+        "styles": styles,
+        "figures": figures,
+        "maps": maps,
+        // What a saved drawing says of itself.
+        "experiment": experiment.plan.experiment,
+        "question": manifest.question,
+        "origin": sources::cited(manifest.source.as_deref().unwrap_or_default()),
+    })
 }
 
 /// An index into the palette; −1 for the neutral colour.
@@ -280,70 +290,13 @@ fn figure_data(
     plot_data(figure, plot, more)
 }
 
-/// A figure of exact values, which belong to no cell: each curve of each panel takes the place of
-/// a cell without runs.
-fn exact_figure(figure: &Figure, plot: &Plot, numbers: &mut Numbers) -> Value {
-    let (mut cells, mut theory, mut groups): (Vec<Value>, Vec<Value>, Vec<Value>) =
-        Default::default();
-    let (mut curves, mut curve_of_cell): (Vec<&Curve>, Vec<usize>) = Default::default();
-    for panel in &plot.panels {
-        let first = cells.len();
-        for series in &panel.series {
-            let Some(curve) = series.line.curve() else { continue };
-            let y = numbers.add(series.points.iter().map(|p| p.y));
-            let place = curves.iter().position(|known| *known == curve).unwrap_or_else(|| {
-                curves.push(curve);
-                curves.len() - 1
-            });
-            if let Some(prediction) = series.line.prediction() {
-                let of = curve_of_cell[first..].iter().position(|of| *of == place);
-                theory.extend(of.map(|of| {
-                    json!({
-                        "cell": first + of,
-                        "words": words_before(prediction),
-                        "dash": series.line.style().dash.index(),
-                        "rows": null,
-                        "y": y,
-                    })
-                }));
-                continue;
-            }
-            let (x, none) = (numbers.add(series.points.iter().map(|p| p.x)), numbers.add([]));
-            let name = format!("{}, {}", curve.name(), panel.title);
-            cells.push(json!({
-                "id": name, "name": name, "n": 0, "diverged": 0, "half": 0.0, "x": { "x": x },
-                "mean": y, "sd": none, "low": none, "high": none, "runs": [],
-            }));
-            curve_of_cell.push(place);
-        }
-        groups.push(json!((&panel.title, (first..cells.len()).collect::<Vec<_>>())));
-    }
-    let more = json!({
-        "rounds": true,
-        "x": "x",
-        "xs": [("x", &plot.x)],
-        "band": "none",
-        "cells": cells,
-        "views": [{
-            "panels": "clients",
-            "symbols": [symbol("clients")],
-            "groups": groups,
-            "curves": curves.iter().map(|curve| curve_data(curve)).collect::<Vec<_>>(),
-            "of": curve_of_cell,
-        }],
-        "theory": theory,
-        "references": [],
-    });
-    plot_data(figure, plot, more)
-}
-
 /// The predictions in the legend: name, and dash pattern.
 fn kinds(plot: &Plot) -> Vec<(String, usize)> {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
 }
 
-fn curve_data(curve: &Curve) -> Value {
+pub fn curve_data(curve: &Curve) -> Value {
     let Style { color, dash, marker } = curve.style;
     let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
     let mut data = json!({

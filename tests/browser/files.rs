@@ -35,6 +35,9 @@ fn the_drawing_as_seen_is_saved_whole() {
     for part in ["NaN", "var(", "color-mix"] {
         assert!(!text.contains(part), "{part}");
     }
+    for own in ["Our choice, for tests", "exactfed, browser/page", "Curves &amp; "] {
+        assert!(text.contains(own), "the file says what it is and where it is from: {own}");
+    }
     // After a reset the file has all curves, and in the dark it is the same.
     page.browser.click("#curves .reset");
     let (_, light) = page.saved("curves", "svg");
@@ -75,6 +78,29 @@ fn the_numbers_as_seen_are_saved() {
     assert!(rows[1..].iter().all(|r| r[5].is_empty() && r[6].is_empty()));
 }
 
+/// The numbers as a table follow the view; and a figure alone, for another page.
+#[test]
+fn a_figure_is_a_table_and_can_be_embedded() {
+    let page = page();
+    let heads = "[...document.querySelectorAll('#curves .numbers thead')].map(head => [...head.querySelectorAll('th')].map(th => th.textContent))";
+    page.browser.click("#curves .table");
+    let all = page.ask(heads, json!([]));
+    assert!(list(&all).len() == 2 && list(&all[0]).len() > 6, "{all}");
+    assert_eq!(all[0][0], "communications");
+    page.browser.click("#curves input[name=theory]");
+    page.choose("curves", "panels", "");
+    let one = page.ask(heads, json!([]));
+    assert!(list(&one).len() == 1, "{one}");
+    page.browser.click("#curves .table");
+    assert_eq!(page.ask(heads, json!([])), json!([]));
+    page.browser.open(&page.path("browser/page/report.html"), "?embed=curves#curves.band=none");
+    let seen = page.ask(
+        "[document.querySelectorAll('.plot').length, document.querySelectorAll('.panel').length, document.querySelector('h1, nav') === null, document.querySelector('#curves select[name=band]').value]",
+        json!([]),
+    );
+    assert_eq!(seen, json!([1, 2, true, "none"]));
+}
+
 impl Page {
     fn copied(&self, selector: &str) -> String {
         self.browser.click(selector);
@@ -102,6 +128,9 @@ fn commands_and_addresses_are_copied_with_and_without_a_clipboard() {
             "copied"
         );
         assert!(page.copied("#curves .files .link").ends_with("report.html#curves.band=none"));
+        let frame = page.copied("#curves .files .embed");
+        let there = ["<iframe src=\"file:", "report.html?embed=curves#curves.band=none\" title="];
+        assert!(there.iter().all(|part| frame.contains(part)), "{frame}");
     }
     let left = page.ask("[...document.querySelectorAll('textarea')].map(a => a.value)", json!([]));
     assert!(list(&left).is_empty());

@@ -77,7 +77,7 @@ fn tab_reaches_every_control() {
         page.browser.press(&[TAB]);
     }
     let controls =
-        ["x", "scale-x", "scale-y", "band", "panels", "range", "theory", "svg", "csv", "link"];
+        ["x", "scale-x", "scale-y", "band", "panels", "range", "theory", "svg", "csv", "table", "link", "embed"];
     let curves = [
         "FedAvg <b>\"plain\"</b>, H = 2",
         "FedAvg <b>\"plain\"</b>, H = 10",
@@ -86,11 +86,11 @@ fn tab_reaches_every_control() {
         "Too large",
         "infinite replicates (exact)",
     ];
-    // The chips of two claims and what folds; then the next figure.
+    // Two claims and what folds; then the next figure.
     let rest = ["slider"].iter().chain(&curves).copied();
     let wanted: Vec<&str> = controls.into_iter().chain(rest).collect();
     assert_eq!(reached[..wanted.len()], wanted);
-    assert!(reached[wanted.len()].starts_with("chip") && reached.last().unwrap() != "BODY");
+    assert!(reached[wanted.len()].starts_with("#claim-") && reached.last().unwrap() != "BODY");
     assert_eq!(reached[wanted.len() + 2], "SUMMARY");
 }
 

@@ -27,7 +27,7 @@ pub fn distinguishing_settings<'a>(
 }
 
 /// The symbols of settings in the sources.
-const SYMBOLS: [(&str, &str); 14] = [
+const SYMBOLS: [(&str, &str); 16] = [
     ("step-size", "γ"),
     ("local-steps", "H"),
     ("path-length", "γH"),
@@ -42,6 +42,8 @@ const SYMBOLS: [(&str, &str); 14] = [
     ("dimension", "d"),
     ("features", "d"),
     ("l2", "λ"),
+    ("alpha", "α"),
+    ("beta", "β"),
 ];
 
 /// The symbol of a setting, or else its name: the title of an axis.
@@ -71,7 +73,10 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         },
         ("heterogeneity" | "data", _) => value.to_string(),
         ("coupling", _) => format!("{value} noise"),
-        ("split", _) => format!("{value} records"),
+        ("split", Setting::Text(text)) => match text.strip_prefix("dirichlet ") {
+            Some(alpha) => format!("Dirichlet split (α = {alpha})"),
+            None => format!("{text} split"),
+        },
         (name, _) => format!("{name} {value}"),
     }
 }

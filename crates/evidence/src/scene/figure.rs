@@ -280,11 +280,9 @@ impl Figure {
         }
     }
 
-    /// Whether the page's script can draw it: curves of cells, or of exact values.
+    /// Whether the page's script draws it as curves.
     pub fn is_redrawn(&self) -> bool {
-        let Body::Plot(plot) = &self.body else { return false };
-        let exact = |series: &Series| series.points.iter().all(|point| point.n == 0);
-        self.exploration.is_some() || plot.series().all(exact)
+        matches!(self.body, Body::Plot(_))
     }
 
     /// Whether it shows a point or a square.

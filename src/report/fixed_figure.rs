@@ -1,0 +1,95 @@
+//! The data of a figure whose points are not those of cells over rounds or settings, such as exact
+//! values, the candidates of a search and profiles: each curve of each panel takes the place of a
+//! cell without runs, with the band that it has.
+
+use super::numbers::Numbers;
+use super::page_data::curve_data;
+use crate::evidence::{Curve, Line, Plot, Point, Series, symbol, words_before};
+use serde_json::{Value, json};
+
+/// What was collected of the panels.
+#[derive(Default)]
+struct Parts<'f> {
+    cells: Vec<Value>,
+    theory: Vec<Value>,
+    selected: Vec<Value>,
+    curves: Vec<&'f Curve>,
+    curve_of_cell: Vec<usize>,
+    has_bands: bool,
+}
+
+/// What the script needs of such a figure, besides what it needs of every figure.
+pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> Value {
+    let mut parts = Parts::default();
+    let groups = plot.panels.iter().map(|panel| {
+        let first = parts.cells.len();
+        panel.series.iter().for_each(|series| parts.add(series, first, &panel.title, numbers));
+        json!((&panel.title, (first..parts.cells.len()).collect::<Vec<_>>()))
+    });
+    let groups: Vec<Value> = groups.collect();
+    json!({
+        "rounds": true,
+        "x": "x",
+        "xs": [("x", &plot.x)],
+        // The points have this band or none.
+        "fixed": true,
+        "band": if parts.has_bands { "given" } else { "none" },
+        "selected": parts.selected,
+        "cells": parts.cells,
+        "views": [{
+            "panels": "clients",
+            "symbols": [symbol("clients")],
+            "groups": groups,
+            "curves": parts.curves.iter().map(|curve| curve_data(curve)).collect::<Vec<_>>(),
+            "of": parts.curve_of_cell,
+        }],
+        "theory": parts.theory,
+        "references": [],
+    })
+}
+
+impl<'f> Parts<'f> {
+    /// Adds a line of the panel with this title, whose cells begin with `first`.
+    fn add(&mut self, series: &'f Series, first: usize, title: &str, numbers: &mut Numbers) {
+        let Some(curve) = series.line.curve() else { return };
+        let known = self.curves.iter().position(|known| *known == curve);
+        let place = known.unwrap_or_else(|| {
+            self.curves.push(curve);
+            self.curves.len() - 1
+        });
+        let mut column = |value: fn(&Point) -> f64| numbers.add(series.points.iter().map(value));
+        let (x, y) = (column(|p| p.x), column(|p| p.y));
+        let cell = self.curve_of_cell[first..].iter().position(|of| *of == place);
+        let cell = cell.map(|of| first + of);
+        match (&series.line, cell) {
+            (Line::Predicted(_, prediction), Some(cell)) => {
+                let dash = series.line.style().dash.index();
+                let words = words_before(*prediction);
+                self.theory.push(
+                    json!({ "cell": cell, "words": words, "dash": dash, "rows": null, "y": y }),
+                );
+            }
+            (Line::Selected(_), Some(cell)) => {
+                let label = series.line.name();
+                self.selected.push(json!({ "cell": cell, "label": label, "x": x, "y": y }));
+            }
+            (Line::Measured(_) | Line::Exact(_), _) => {
+                let has_band = series.points.iter().any(|p| p.low.is_finite());
+                self.has_bands |= has_band;
+                let [low, high] = match has_band {
+                    true => [column(|p| p.low), column(|p| p.high)],
+                    false => [numbers.add([]), numbers.add([])],
+                };
+                let name = format!("{}, {title}", curve.name());
+                let n = series.points.first().map_or(0, |p| p.n);
+                self.cells.push(json!({
+                    "id": name, "name": name, "n": n, "diverged": series.diverged, "half": 0.0,
+                    "x": { "x": x }, "mean": y, "sd": numbers.add([]), "low": low, "high": high,
+                    "runs": [],
+                }));
+                self.curve_of_cell.push(place);
+            }
+            _ => {}
+        }
+    }
+}

@@ -267,6 +267,7 @@ fn times(rival: &Rival) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::RankedAlgorithm;
     use crate::stats::Ratio;
 
     fn standing(values: &[&str], ratio: f64, separation: Separation) -> Standing {

@@ -5,8 +5,7 @@ use super::report;
 use crate::evidence::tuned;
 use crate::store::Store;
 use crate::store::export::{ExportFormat, Exported, export};
-use exactfed_core::words::count;
-use exactfed_runner::manifest::document::nearest;
+use exactfed_core::words::{count, nearest};
 use exactfed_runner::plan::Plan;
 use std::path::{Path, PathBuf};
 

@@ -56,6 +56,9 @@ impl Manifests {
         });
         let mut plans = Failure::join(plans)?;
         plans.sort_by(|a, b| a.experiment.cmp(&b.experiment));
+        for (plan, warning) in plans.iter().filter_map(|plan| Some((plan, plan.warning()?))) {
+            eprintln!("warning: {}: {warning}", plan.source.name);
+        }
         Ok(plans)
     }
 

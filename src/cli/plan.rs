@@ -135,7 +135,7 @@ fn what_follows(plan: &Plan, threads: usize) -> Result<String, Failure> {
     let (fresh, time) = (count(fresh, "cell"), PlannedTime::new(&manifest, threads));
     let (of_fresh, unasked) = (duration(time.fresh), duration(time.unasked()));
     Ok(format!(
-        "then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge, up to {more}: run asks before what follows takes more than {unasked}\n"
+        "then fresh runs of what is selected, up to {fresh}, about {of_fresh}; and, where candidates are best at the edge of their range, up to {more}: run asks before what follows takes more than {unasked}\n"
     ))
 }
 

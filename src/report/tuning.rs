@@ -30,8 +30,9 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
     heads.extend(found.axes.iter().cloned());
     heads.extend(found.settings.iter().cloned());
     heads.push(format!("{metric} of fresh runs"));
-    heads.push("with one value for all".into());
-    heads.push("times larger".into());
+    let shares = found.rows.iter().any(|row| row.shared.is_some());
+    let of_shared = ["with one value for all", "times larger"];
+    heads.extend(of_shared.into_iter().filter(|_| shares).map(str::to_owned));
     heads.push("mean when selected".into());
     heads.push("candidates".into());
     let bordered = found.rows.iter().any(|row| !row.edges.is_empty());
@@ -55,7 +56,8 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
                 cells.push(values(Some(shared), found.settings.len()).join(", "));
                 cells.push(interval(ratio.estimate, (ratio.low, ratio.high)));
             }
-            None => cells.extend(["–".to_owned(), "–".to_owned()]),
+            None if shares => cells.extend(["–".to_owned(), "–".to_owned()]),
+            None => {}
         }
         cells.push(short(row.tuning_value));
         cells.push(match row.candidates {
@@ -109,7 +111,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
     let border = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
     if border > 0 {
         all.push(format!(
-            "{} of {} selected candidates are at the edge of what was tried, or next to a candidate that diverged. A better value may be outside: widen range or values in [tune].",
+            "{} of {} selected candidates are at the edge of what was tried, or next to a candidate that diverged, so that a better value may be outside: widen the range or the values in [tune].",
             border,
             found.rows.len()
         ));

@@ -3,7 +3,7 @@
 //! *Invariant*: a number that is read is the one in the file. A column of another type, and a whole
 //! number that f64 cannot tell from its neighbours, is refused.
 
-use exactfed_core::problem::arrays::{Column, Contents};
+use exactfed_core::problem::arrays::{Column, Contents, MISSING};
 use exactfed_runner::data::MOST_BYTES;
 use exactfed_runner::panics;
 use polars::prelude::*;
@@ -82,7 +82,7 @@ fn column(bytes: &[u8], about: &FileMetadata, field: &ArrowField) -> Result<Colu
 }
 
 fn empty(name: &str, row: usize) -> String {
-    format!("row {row} of column `{name}` is empty; nothing is filled in")
+    format!("row {row}, column `{name}`: {MISSING}")
 }
 
 fn is_number(kind: &ArrowDataType) -> bool {
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(columns[2].1, Column::Numbers(vec![1.0, 0.0, 1.0]));
         let holes =
             bytes(vec![Data::new("x".into(), [Some(1.0), None])], ParquetCompression::default());
-        assert!(read(holes).unwrap_err().contains("row 1 of column `x` is empty"));
+        assert!(read(holes).unwrap_err().contains("row 1, column `x`: the value is missing"));
         assert!(read(b"PAR1".to_vec()).is_err());
     }
 

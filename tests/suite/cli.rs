@@ -59,6 +59,37 @@ fn check_accepts_what_is_right() {
     assert_eq!(text.out, "experiments/smoke/garnet.toml: ok, 36 cells\n");
 }
 
+/// A fraction of the clients makes the cells of the number that it stands for.
+#[test]
+fn a_fraction_of_the_clients_is_a_number_of_them() {
+    let bench = Bench::new();
+    let manifest = |edits: &[(&str, &str)]| {
+        let text = edited(include_str!("../manifests/valid.toml"), edits);
+        bench.write("m.toml", edited(&text, &[("clients = 3", "clients = [3, 10]")]));
+    };
+    let zip = ("seed = 1", "seed = 1\nzip = [[\"clients\", \"cohort\"]]");
+    manifest(&[("step-size = 0.1", "step-size = 0.1\ncohort = [1, 3]"), zip]);
+    bench.compute(&["m.toml"]);
+    manifest(&[("step-size = 0.1", "step-size = 0.1\ncohort = 0.3")]);
+    bench.run(&["plan", "m.toml"]).expect(0).prints("4 done, 0 missing");
+}
+
+/// Mini-batch SGD with one gradient in a round is no baseline of tuned local steps.
+#[test]
+fn a_batch_that_is_not_tuned_is_a_warning() {
+    let bench = Bench::new();
+    let tuned = "[tune]\nover = [\"step-size\", \"local-steps\"]\n\
+                 range = { step-size = [0.1, 1.0], local-steps = [1, 10] }\n\n\
+                 [[algorithm.minibatch-sgd]]\n\n[[algorithm.fedlsa]]\n";
+    let good = include_str!("../manifests/valid.toml");
+    let text = good.split("[[algorithm").next().unwrap().to_owned() + tuned;
+    bench.write("m.toml", &text);
+    let warning = "warning: m.toml: \"mini-batch SGD\" takes one gradient of each client";
+    bench.run(&["check", "m.toml"]).expect(0).warns(warning);
+    bench.write("m.toml", edited(&text, &[("sgd]]", "sgd]]\nbatch = 5")]));
+    assert_eq!(bench.run(&["check", "m.toml"]).expect(0).err, "");
+}
+
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();

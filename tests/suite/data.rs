@@ -170,15 +170,30 @@ fn records_of_every_format_give_the_same_cells_results() {
     assert_eq!(finals("clients = 2", "r.npz", &arrays), csv);
 }
 
+/// Where a column says who holds which records, nothing is drawn, and the file says how many
+/// clients there are.
+#[test]
+fn clients_that_a_column_names() {
+    let settings = "features = [\"age\"], split = { column = \"site\" }";
+    let data = Data::new(&records(settings), "r.csv", TABLE.as_bytes());
+    let run = |set: &str| data.bench.run(&["run", "mine.toml", "--set", set]);
+    let remedy = "delete `instances`, or draw a test set for each with `test = 0.2` in `dataset`";
+    run("instances=3").expect(2).warns(remedy);
+    run("algorithm.fedavg.cohort=1").expect(0);
+    let digests = data.bench.digests("results");
+    run("algorithm.fedavg.cohort=0.1").expect(0);
+    assert_eq!(data.bench.digests("results"), digests);
+}
+
 #[test]
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
     for (settings, table, message) in [
         (iid, "age,label\n1,0\n2,0\n", "has 1 distinct label (0); two are needed"),
         (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 distinct labels (0, 1, 2)"),
-        (iid, "age,label\n1,0\n,1\n", "row 1 of column `age` is empty"),
-        (iid, "age,label\n1,0\nNaN,1\n", "feature [row, column] = [1, 0], counted from 0, is NaN"),
-        (iid, "age,label\n1,0\nx,1\n", "column `age` is not a feature: row 1 is \"x\""),
+        (iid, "age,label\n1,0\n,1\n", "line 3, column `age`: the value is missing; fill it in"),
+        (iid, "age,label\n1,0\nNaN,1\n", "line 3, column `age`: the value is missing"),
+        (iid, "age,label\n1,0\nx,1\n", "column `age` is not a feature: line 3 is \"x\""),
         (iid, "age,label\n1,0\n2\n", "line 3: it has 1 value, but there are 2 columns"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),
@@ -205,7 +220,11 @@ fn records_that_are_wrong_are_refused() {
         ("clients = 2, features = [\"age\"], test = 1.5", TABLE, "above 0 and below 1, not 1.5"),
         ("clients = 2, features = [\"age\"], test = 0.01", "age,label\n1,0\n", "0 of 1 records to"),
         ("clients = 2, test = { column = \"t\" }", TABLE, "there is no column `t`"),
-        ("clients = 2, test = { column = \"site\" }", TABLE, "row 0 of the column of the test set"),
+        (
+            "clients = 2, test = { column = \"site\" }",
+            TABLE,
+            "line 2 of the column of the test set",
+        ),
         ("clients = 2, test = \"most\"", TABLE, "unknown name `most`"),
         ("clients = 2, test = true", TABLE, "expected a number or one of fraction, column"),
         ("clients = 2, weights = \"size\"", TABLE, "unknown name `size`"),
@@ -424,7 +443,7 @@ fn sparse_records_that_are_wrong_are_refused() {
         (sparse, changed("1.5", "x"), "line 1: \"1:x\" is not index:value"),
         (sparse, changed("1:", "0:"), "line 1: \"0:1.5\" is not index:value with an index from 1"),
         (sparse, changed("1:", "30:"), "line 1: index 9 does not rise"),
-        (sparse, changed("1:1.5", "1:inf"), "[row, column] = [0, 0], counted from 0, is inf"),
+        (sparse, changed("1:1.5", "1:inf"), "feature 0 from 0: inf is not a finite number"),
         (sparse, changed("40:", "100000001:"), "index 100000001 is above 100000000"),
         (
             "clients = 2000",

@@ -294,8 +294,8 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "holes.csv",
             "a,b,label\n1,,x\n2,NA,y\n,3,x\n",
             &[][..],
-            "missing values: 1 in `a`, first in row 2, 2 in `b`, first in row 0",
-            "values are missing, and nothing is filled in",
+            "missing values: 1 in `a`, first in line 4, 2 in `b`, first in line 2",
+            "values are missing: fill them in, or remove their records",
         ),
         (
             "one.csv",
@@ -304,7 +304,20 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "labels (column `label`): 1 class: x (2)",
             "all labels are the same",
         ),
-        ("r.csv", "a,label\n1,x\n", &["--label", "b"], "", "there is no column `b`, only a, label"),
+        (
+            "r.csv",
+            "a,label\n1,x\n",
+            &["--label", "b"],
+            "",
+            "there is no column `b`, only a, label\n",
+        ),
+        (
+            "many.csv",
+            "a,b,c,d,e,f,g,h,i,j,k,l,m,outcome\n",
+            &["--label", "out"],
+            "",
+            "k, l, m, outcome; did you mean `outcome`?",
+        ),
         (
             "r.svm",
             "1 1:2\n",

@@ -60,6 +60,9 @@ too = 1
     empty_list: "local-steps = [1, 2]\n\n" => "steps-per-client = []\n\n";
     two_kinds_of_work: "local-steps = [1, 2]\n\n" => "local-steps = 2\nsteps-per-client = [1, 2]\n\n";
     cohort_too_large: "step-size = 0.1" => "step-size = 0.1\ncohort = 4";
+    participation_out_of_range: "step-size = 0.1" => "step-size = 0.1\ncohort = [2, 0.5, 1.0, 2.5, -1, \"all\"]";
+    participation_of_everybody: "step-size = 0.1" => "step-size = 0.1\ncohort = [0.5, 1.0]";
+    shipped_algorithm: "[[algorithm.fedlsa]]" => "[[algorithm.fedadam]]";
     coin_beside_local_steps: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\ncommunication-probability = 0.1";
     coin_out_of_range: "[[figure.convergence]]" => "[[algorithm.scaffnew]]\nstep-size = 0.1\ncommunication-probability = 1.5\n\n[[figure.convergence]]";
     clock_without_coin: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\nclock = \"steps\"";
@@ -146,6 +149,35 @@ fn mistakes_from_the_command_line() {
         &["--set", "problem.garnet.branching=40", "--set", "algorithm.fedlsa.step-size=0"],
     );
     insta::assert_snapshot!("set_out_of_range", output);
+    let two = format!("{GOOD}\n[[algorithm.scafflsa]]\nstep-size = 0.1\nlocal-steps = 2\n");
+    let output = messages(&two, &["--set", "algorithm.scafflsa.step-size=big"]);
+    insta::assert_snapshot!("set_to_a_wrong_value", output);
+}
+
+/// Of a `[tune]` that is wrong or has another name the message says that, and not that algorithms
+/// lack the settings that it would provide.
+#[test]
+fn a_tune_that_is_not_read() {
+    let message = |tune: &str| {
+        let tune = format!("{tune}\nover = \"step-size\"\nrange = [0.1, 1.0]\n\n[budget]");
+        messages(&edited(GOOD, &[("step-size = 0.1\n", ""), ("[budget]", &tune)]), &[])
+    };
+    insta::assert_snapshot!("tune_of_another_name", message("[tuning]"));
+    let by = |metric: &str| message(&format!("[tune]\nmetric = \"{metric}\""));
+    insta::assert_snapshot!("tune_by_an_unknown_metric", by("sq_error"));
+    insta::assert_snapshot!("tune_by_an_unrecorded_metric", by("suboptimality"));
+}
+
+/// The algorithms that the package ships are those whose module messages name.
+#[test]
+fn shipped_algorithms_are_known() {
+    let files =
+        std::fs::read_dir(crate::support::root().join("python/exactfed/algorithms")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let kinds = names.filter_map(|name| Some(name.strip_suffix(".py")?.replace('_', "-")));
+    let mut kinds: Vec<String> = kinds.filter(|kind| !kind.starts_with('-')).collect();
+    kinds.sort();
+    assert_eq!(kinds, exactfed_runner::manifest::read::SHIPPED);
 }
 
 #[test]

@@ -109,6 +109,23 @@ pub fn revived(field: &str) -> &str {
     field.strip_prefix('\'').filter(|text| text.starts_with(BEGINNINGS)).unwrap_or(field)
 }
 
+/// "did you mean `x`?" if some allowed name is close: a few letters differ, or its beginning is
+/// that of the unknown name, of which at most the last letter differs.
+pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
+    let distance = |other: &&&str| strsim::damerau_levenshtein(name, other);
+    let is_close = |other: &&&str| {
+        let longer = name.chars().count().max(other.chars().count());
+        distance(other) < longer && distance(other) <= (longer / 3).max(1)
+    };
+    let begins_alike = |other: &&&str| {
+        let common = name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        common >= 3 && common + 1 >= name.chars().count().min(other.chars().count())
+    };
+    let close = allowed.iter().filter(is_close).min_by_key(distance);
+    let best = close.or_else(|| allowed.iter().filter(begins_alike).min_by_key(distance))?;
+    Some(format!("did you mean `{best}`?"))
+}
+
 /// A text as one word of a shell command, in quotes.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -122,7 +139,7 @@ pub fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, inert, readable, revived, thousands};
+    use super::{count, inert, nearest, readable, revived, thousands};
 
     #[test]
     fn numbers_are_readable() {
@@ -142,6 +159,21 @@ mod tests {
         }
         for text in ["", "a=1", "-1", "+2.5e-3", "-inf", "×1", "0 of 4 ≠"] {
             assert_eq!((&*inert(text), revived(text)), (text, text));
+        }
+    }
+
+    #[test]
+    fn the_name_that_was_meant() {
+        for (name, meant) in [
+            ("step-sise", Some("step-size")),
+            ("tuning", Some("tune")),
+            ("out", Some("outcome")),
+            ("test_loss", Some("test-loss")),
+            ("te", None),
+            ("momentum", None),
+        ] {
+            let found = nearest(name, &["step-size", "tune", "outcome", "test-loss", "title"]);
+            assert_eq!(found, meant.map(|meant| format!("did you mean `{meant}`?")), "{name}");
         }
     }
 

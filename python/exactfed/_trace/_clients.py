@@ -44,12 +44,17 @@ class SymbolicClients:
             self._recorder.draw("generator")
         return self._generator
 
-    def cohort(self, size: int) -> Any:
+    def cohort(self, size: float) -> Any:
         recorder = self._recorder
         if is_symbol(size) or is_mask(size):
             raise refused("the size of a cohort depends on θ")
+        if 0 < size < 1:
+            size = max(1, int(size * self.n + 0.5))
         if not 1 <= size <= self.n:
-            raise ValueError(f"a cohort has from 1 to {self.n} clients, not {size}")
+            raise ValueError(
+                f"a cohort has from 1 to {self.n} clients, or a fraction of them above 0 and "
+                f"below 1, not {size}"
+            )
         if recorder.cohort is not None:
             raise refused("two cohorts in a round are not traced")
         if size == self.n:

@@ -264,10 +264,17 @@ fn lone_lines(cells: &[Lone]) -> Vec<String> {
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *by.entry(&cell.experiment).or_default() += 1);
+    let of_partition = |OtherSetting { path, .. }: &OtherSetting| {
+        ["weights", "clients", "split"].iter().any(|key| path.contains(&format!(".dataset.{key}")))
+    };
     let named = cells.iter().map(|OtherProblem { experiment, name, pair }| Lone {
         experiment: format!(
-            "{experiment}: another problem or start in {}",
-            words::count(by[experiment.as_str()], "cell")
+            "{experiment}: another problem or start in {}, whose errors ‖θ − θ*‖² cannot be compared{}",
+            words::count(by[experiment.as_str()], "cell"),
+            match pair.other.iter().all(of_partition) {
+                true => "; a test set is the same, and losses and accuracies on it can be (exactfed export)",
+                false => "",
+            }
         ),
         id: pair.after.clone(),
         name: format!("{name}, {}", others(&pair.other)),

@@ -2,7 +2,7 @@
 //! with partial participation, unequal work and mini-batches, BOOK 5.8–5.11.
 
 use super::info::{Family, LOCAL, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, WithWork, Work, numbers};
+use super::{AlgorithmKind, Component, Participation, WithWork, Work, numbers};
 use crate::federated::Terms;
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -19,10 +19,11 @@ pub struct FedAvg {
     #[serde(default, skip_serializing_if = "super::are_single")]
     #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
     pub batch_per_client: Vec<u64>,
-    /// L, the number of clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 5)]
-    pub cohort: Option<usize>,
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
+    pub cohort: Option<Participation>,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
     #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
@@ -41,6 +42,10 @@ impl Settings {
 impl AlgorithmKind for WithWork<FedAvg> {
     const FAMILY: Family = Family::FedAvg;
 
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        self.cohort.as_mut()
+    }
+
     fn round(&self) -> Option<RoundFormula> {
         let words = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
         Some(RoundFormula { words, tex: &[LOCAL, MEAN] })
@@ -49,7 +54,7 @@ impl AlgorithmKind for WithWork<FedAvg> {
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &self.batch_per_client),
-            cohort: self.cohort,
+            cohort: self.cohort.map(Participation::number),
             server_step: self.server_step,
             ..Terms::fedavg(step_size, 1)
         }))]

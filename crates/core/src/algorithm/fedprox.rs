@@ -3,7 +3,7 @@
 //! the same; with μ = 0 it is FedAvg.
 
 use super::info::{Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component};
+use super::{AlgorithmKind, Component, Participation};
 use crate::federated::Terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,19 @@ pub struct FedProx {
     /// μ, 0 or more: the weight of the proximal term.
     #[schemars(range(min = 0.0), example = 1.0)]
     pub proximal: f64,
-    /// L, the number of clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 5)]
-    pub cohort: Option<usize>,
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
+    pub cohort: Option<Participation>,
 }
 
 impl AlgorithmKind for FedProx {
     const FAMILY: Family = Family::FedProx;
+
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        self.cohort.as_mut()
+    }
 
     fn round(&self) -> Option<RoundFormula> {
         const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";
@@ -34,7 +39,7 @@ impl AlgorithmKind for FedProx {
     }
 
     fn components(&self, step_size: f64) -> Vec<Component> {
-        let (proximal, cohort) = (self.proximal, self.cohort);
+        let (proximal, cohort) = (self.proximal, self.cohort.map(Participation::number));
         let terms = Terms { proximal, cohort, ..Terms::fedavg(step_size, self.local_steps) };
         vec![Component::one(terms)]
     }

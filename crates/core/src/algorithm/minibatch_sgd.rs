@@ -5,7 +5,7 @@
 //! no heterogeneity bias.
 
 use super::info::{Family, RoundFormula};
-use super::{AlgorithmKind, Component};
+use super::{AlgorithmKind, Component, Participation};
 use crate::federated::Terms;
 use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
@@ -21,10 +21,11 @@ pub struct MinibatchSgd {
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 10)]
     pub batch: u64,
-    /// L, the number of clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 5)]
-    pub cohort: Option<usize>,
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
+    pub cohort: Option<Participation>,
 }
 
 fn one() -> u64 {
@@ -33,6 +34,10 @@ fn one() -> u64 {
 
 impl AlgorithmKind for MinibatchSgd {
     const FAMILY: Family = Family::Sgd;
+
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        self.cohort.as_mut()
+    }
 
     fn round(&self) -> Option<RoundFormula> {
         const STEP: &str = r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})";
@@ -49,7 +54,7 @@ impl AlgorithmKind for MinibatchSgd {
     }
 
     fn components(&self, step_size: f64) -> Vec<Component> {
-        let (batches, cohort) = (vec![self.batch], self.cohort);
+        let (batches, cohort) = (vec![self.batch], self.cohort.map(Participation::number));
         vec![Component::one(Terms { batches, cohort, ..Terms::fedavg(step_size, 1) })]
     }
 }

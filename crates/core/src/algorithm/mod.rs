@@ -14,6 +14,7 @@ pub mod fedprox;
 mod info;
 mod instance;
 pub mod minibatch_sgd;
+mod participation;
 pub mod richardson_romberg;
 pub mod scaffnew;
 pub mod scaffold;
@@ -27,6 +28,7 @@ use crate::sources::StatedAlgorithm;
 pub use averaged::Average;
 pub use info::{AlgorithmInfo, Family, RoundFormula};
 pub use instance::{Boxed, Instance};
+pub use participation::Participation;
 use richardson_romberg::Combined;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -135,6 +137,11 @@ pub trait AlgorithmKind {
 
     /// The runs of the engine that the estimate is a combination of.
     fn components(&self, step_size: f64) -> Vec<Component>;
+
+    /// How many clients take part in a round, where a key says so.
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        None
+    }
 
     /// What is wrong with the keys beyond the terms that they make.
     fn faults(&self) -> Vec<Fault> {
@@ -357,6 +364,14 @@ macro_rules! algorithms {
                 match self {
                     $(Self::$variant(settings) => settings.own.stated(),)*
                     Self::Custom(settings) => settings.own.stated(),
+                }
+            }
+
+            /// How many clients take part in a round, where a key says so.
+            pub fn cohort(&mut self) -> Option<&mut Participation> {
+                match self {
+                    $(Self::$variant(settings) => settings.own.cohort(),)*
+                    Self::Custom(settings) => settings.own.cohort(),
                 }
             }
 

@@ -3,7 +3,7 @@
 //! Kγ), over local steps (H and 2H) or over both, around any algorithm of the engine.
 
 use super::info::{Family, RoundFormula};
-use super::{AlgorithmKind, Component};
+use super::{AlgorithmKind, Component, Participation};
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use crate::sources::StatedAlgorithm;
@@ -31,10 +31,11 @@ pub struct RichardsonRomberg {
     #[serde(default = "two", skip_serializing_if = "is_two")]
     #[schemars(range(min = 2, max = 4), extend("default" = 2), example = 3)]
     pub points: u64,
-    /// L, the number of clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 5)]
-    pub cohort: Option<usize>,
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
+    pub cohort: Option<Participation>,
     /// The algorithm that is extrapolated.
     #[serde(default, skip_serializing)]
     #[schemars(extend("default" = "fedavg"))]
@@ -128,7 +129,11 @@ impl RichardsonRomberg {
                 Terms { schedule, ..scaffold(step_size, 1) }
             }
         };
-        Component { weight, terms: Terms { cohort: self.cohort, ..terms }, copy: 0 }
+        Component {
+            weight,
+            terms: Terms { cohort: self.cohort.map(Participation::number), ..terms },
+            copy: 0,
+        }
     }
 }
 
@@ -147,6 +152,10 @@ fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
 
 impl AlgorithmKind for RichardsonRomberg {
     const FAMILY: Family = Family::RichardsonRomberg;
+
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        self.cohort.as_mut()
+    }
 
     fn round(&self) -> Option<RoundFormula> {
         Some(RoundFormula {

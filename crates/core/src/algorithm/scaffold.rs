@@ -3,7 +3,7 @@
 //! clients at each step, H1 (Alg. 2).
 
 use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, WithWork, Work};
+use super::{AlgorithmKind, Component, Participation, WithWork, Work};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -30,10 +30,11 @@ pub struct Scaffold {
     #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "option-two"))]
     pub variates: Learning,
-    /// L, the number of clients drawn without replacement in each round; all by default.
+    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1), example = 5)]
-    pub cohort: Option<usize>,
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
+    pub cohort: Option<Participation>,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
     #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
@@ -51,6 +52,10 @@ impl Settings {
 impl AlgorithmKind for WithWork<Scaffold> {
     const FAMILY: Family = Family::Scaffold;
 
+    fn cohort(&mut self) -> Option<&mut Participation> {
+        self.cohort.as_mut()
+    }
+
     fn round(&self) -> Option<RoundFormula> {
         if self.communication_probability.is_some() {
             return Some(BY_COIN);
@@ -67,7 +72,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
         };
         vec![Component::one(self.common.terms(Terms {
             schedule,
-            cohort: self.cohort,
+            cohort: self.cohort.map(Participation::number),
             server_step: self.server_step,
             variates: Variates::Kept(self.variates),
             ..Terms::fedavg(step_size, 1)

@@ -3,7 +3,7 @@
 
 use super::{Fault, Minimiser};
 use crate::kernel::SparseRows;
-use crate::words::count;
+use crate::words::{count, nearest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -22,6 +22,38 @@ pub struct DataFile {
     pub sha256: Option<String>,
     /// How much it holds, once its bytes are read.
     pub size: Option<FileSize>,
+}
+
+/// What a message says of a value that is missing.
+pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
+
+impl DataFile {
+    /// Where the record of this number from 0 is among so many: its line, as an editor counts, if
+    /// each record has one; else its row.
+    pub fn place(&self, row: usize, records: usize) -> String {
+        let heads = usize::from(extension(&self.path) == "csv");
+        let (all, ends) = (records + heads, self.size.map_or(0, |size| size.lines as usize));
+        match ends > 0 && (ends == all || ends + 1 == all) {
+            true => format!("line {}", row + heads + 1),
+            false => format!("row {row}"),
+        }
+    }
+}
+
+/// The most columns that a message names.
+const MOST_COLUMNS: usize = 40;
+
+/// That a table has no column of this name, but others, and which may be meant.
+pub fn no_column(name: &str, file: &str, columns: &[(String, Column)]) -> String {
+    let all: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let listed: Vec<String> = all.iter().take(MOST_COLUMNS).map(|name| sanitised(name)).collect();
+    let more = if all.len() > MOST_COLUMNS { ", …" } else { "" };
+    let hint = nearest(name, &all).map_or(String::new(), |hint| format!("; {}", sanitised(&hint)));
+    format!(
+        "there is no column `{}`{file}, only {}{more}{hint}",
+        sanitised(name),
+        listed.join(", ")
+    )
 }
 
 /// How much a data file holds, counted in its bytes without reading its numbers: what a run costs

@@ -175,6 +175,10 @@ pub trait Settings {
     fn extent(&self) -> Option<InstanceSize> {
         None
     }
+    /// The number of clients, as far as the settings and the files say.
+    fn clients(&self, _files: &dyn Files) -> Option<usize> {
+        self.extent().map(|extent| extent.clients)
+    }
     /// What the parts of the problem cost, with the exact oracle or with its own.
     fn cost(&self, _exact: bool) -> ProblemCost {
         ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)

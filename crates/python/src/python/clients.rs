@@ -2,7 +2,7 @@
 
 use super::numbers::{counts, counts_per_client, flat, float, floats, floats_per_client, tuple};
 use super::watch::RoundClock;
-use exactfed::algorithm::Instance;
+use exactfed::algorithm::{Instance, Participation};
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
 use exactfed::kernel::{Members, Proximal};
 use exactfed_runner::panics::lock;
@@ -11,6 +11,13 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A number of clients, or a fraction of all.
+#[derive(FromPyObject)]
+enum CohortSize {
+    Number(i64),
+    Fraction(f64),
+}
 
 /// The clients of a run: an algorithm receives them, and does its rounds with them.
 ///
@@ -335,16 +342,29 @@ impl PythonClients {
         Ok(out)
     }
 
-    /// Draw ``size`` clients without replacement, who alone take part until the round ends; return
-    /// their indices in increasing order.
+    /// Draw ``size`` clients without replacement, or a fraction of all between 0 and 1, who alone
+    /// take part until the round ends; return their indices in increasing order.
     ///
     /// These are the draws of the built-in algorithms with ``cohort = size``.
-    fn cohort<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let known = usize::try_from(size).ok().filter(|size| (1..=self.n).contains(size));
-        let Some(size) = known else {
-            let message = format!("a cohort has from 1 to {} clients, not {size}", self.n);
-            return Err(PyValueError::new_err(message));
+    fn cohort<'py>(
+        &self,
+        py: Python<'py>,
+        size: CohortSize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let (written, size) = match size {
+            CohortSize::Number(size) => (size.to_string(), usize::try_from(size).unwrap_or(0)),
+            CohortSize::Fraction(part) => match Participation::Fraction(part).among(self.n) {
+                Participation::Clients(size) => (String::new(), size),
+                Participation::Fraction(_) => (format!("{part:?}"), 0),
+            },
         };
+        if !(1..=self.n).contains(&size) {
+            let message = format!(
+                "a cohort has from 1 to {} clients, or a fraction of them above 0 and below 1, not {written}",
+                self.n
+            );
+            return Err(PyValueError::new_err(message));
+        }
         let members = self.with(py, |clients| {
             clients.draw_cohort(size);
             indices(clients.members())

@@ -1,7 +1,7 @@
 //! CSV with a header.
 
 use csv::{Position, StringRecord};
-use exactfed_core::problem::arrays::{Column, Contents, sanitised};
+use exactfed_core::problem::arrays::{Column, Contents, MISSING as MISSING_VALUE, sanitised};
 use exactfed_core::words::count;
 
 /// The most columns: more than features may be, and some that are not used.
@@ -51,40 +51,37 @@ fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
         return Err(format!("two columns are called \"{}\"", sanitised(twice)));
     }
     let mut numbers = vec![true; heads.len()];
-    let (mut record, mut row) = (StringRecord::new(), 0_u64);
+    let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
         if let Some(j) = record.iter().position(str::is_empty) {
             let line = record.position().map_or(0, Position::line);
             let name = sanitised(&heads[j]);
-            return Err(format!(
-                "line {line}: row {row} of column `{name}` is empty; nothing is filled in"
-            ));
+            return Err(format!("line {line}, column `{name}`: {MISSING_VALUE}"));
         }
         for (number, value) in numbers.iter_mut().zip(&record) {
             *number = *number && value.parse::<f64>().is_ok();
         }
-        row += 1;
     }
     Ok(numbers)
 }
 
-/// The columns that lack values, with how many and the first row that lacks one: empty, or a
+/// The columns that lack values, with how many and the first line that lacks one: empty, or a
 /// usual mark of a missing value; `None` if the bytes are no table.
 pub fn missing(bytes: &[u8]) -> Option<Vec<(String, usize, u64)>> {
     let mut reader = reader(bytes);
     let heads = reader.headers().ok()?.clone();
     let mut found = vec![(0, 0); heads.len()];
-    let (mut record, mut row) = (StringRecord::new(), 0_u64);
+    let mut record = StringRecord::new();
     while reader.read_record(&mut record).ok()? {
+        let line = record.position().map_or(0, Position::line);
         for ((number, first), value) in found.iter_mut().zip(&record) {
             if MISSING.iter().any(|mark| value.eq_ignore_ascii_case(mark)) {
                 if *number == 0 {
-                    *first = row;
+                    *first = line;
                 }
                 *number += 1;
             }
         }
-        row += 1;
     }
     let all = heads.iter().zip(found).filter(|(_, (number, _))| *number > 0);
     Some(all.map(|(name, (number, first))| (name.to_owned(), number, first)).collect())
@@ -122,7 +119,7 @@ mod tests {
         for (text, message) in [
             ("a,b\n1,2\n3\n", "line 3: it has 1 value, but there are 2 columns"),
             ("a,a\n1,2\n", "two columns are called \"a\""),
-            ("a,b\n1,\n", "line 2: row 0 of column `b` is empty"),
+            ("a,b\n1,2\n3,\n", "line 3, column `b`: the value is missing; fill it in"),
             ("a\n\u{fffd}\n", ""),
         ] {
             match read(text.as_bytes()) {

@@ -7,7 +7,7 @@ mod starter;
 
 use super::{TableReader, csv};
 use exactfed_core::linalg::Matrix;
-use exactfed_core::problem::arrays::{Array, Column, Contents, sanitised};
+use exactfed_core::problem::arrays::{Array, Column, Contents, no_column, sanitised};
 use exactfed_core::words::count;
 use features::FeatureRows;
 use starter::Starter;
@@ -29,7 +29,7 @@ const CLIENTS: [&str; 8] =
     ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
 
 /// Why there is no manifest for records that lack values.
-const MISSING: &str = "values are missing, and nothing is filled in";
+const MISSING: &str = "values are missing: fill them in, or remove their records";
 
 /// What a file holds, line by line, and a manifest to start from.
 pub struct Description {
@@ -166,8 +166,8 @@ pub fn describe_file(
         let contents = super::read(path, bytes, tables).map_err(said)?;
         return describe(path, &contents, label, tune).map_err(said);
     }
-    let column = |(name, number, row): (String, usize, u64)| {
-        format!("{number} in `{}`, first in row {row}", sanitised(&name))
+    let column = |(name, number, line): (String, usize, u64)| {
+        format!("{number} in `{}`, first in line {line}", sanitised(&name))
     };
     let all: Vec<String> = missing.into_iter().map(column).collect();
     Ok(Description {
@@ -222,11 +222,7 @@ fn of_table<'a>(
 ) -> Result<FileRecords<'a>, String> {
     let named = |wanted: &str| columns.iter().position(|(name, _)| name == wanted);
     let place = match label {
-        Some(label) => named(label).ok_or_else(|| {
-            let known: Vec<String> =
-                columns.iter().take(MOST_NAMED).map(|(name, _)| sanitised(name)).collect();
-            format!("there is no column `{}`, only {}", sanitised(label), known.join(", "))
-        })?,
+        Some(label) => named(label).ok_or_else(|| no_column(label, "", columns))?,
         None => label_place(columns).ok_or("there are no columns")?,
     };
     let (label, labels) = &columns[place];

@@ -5,7 +5,7 @@
 use super::MOST_BYTES;
 use exactfed_core::kernel::SparseRows;
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
-use exactfed_core::problem::arrays::{Array, Column, Contents, check_features, sanitised};
+use exactfed_core::problem::arrays::{Array, Column, Contents, MISSING, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::BTreeMap;
@@ -192,7 +192,7 @@ fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
     let text = |(row, text)| match decoded(text).map(|text| text.trim_end_matches('\0').to_owned())
     {
         Some(text) if !text.is_empty() => Ok(text),
-        Some(_) => Err(format!("row {row} is empty; nothing is filled in")),
+        Some(_) => Err(format!("row {row}: {MISSING}")),
         None => Err(format!("row {row} is not Unicode text")),
     };
     let all = bytes[begin..].chunks_exact(size).enumerate().map(text);

@@ -2,6 +2,7 @@
 //! it was written, and the diagnostics that point there.
 
 use super::source::Source;
+use exactfed_core::words::nearest;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
@@ -281,14 +282,6 @@ fn excerpt(column: usize, text: &str) -> (usize, String) {
     let from = column.saturating_sub(MOST_CHARACTERS / 2);
     let part: String = text.chars().skip(from).take(MOST_CHARACTERS).collect();
     (column - from + 1, format!("…{part}…"))
-}
-
-/// "did you mean `x`?" if some allowed name is close.
-pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
-    let close = |other: &&str| strsim::damerau_levenshtein(name, other);
-    let best = allowed.iter().min_by_key(|other| close(other))?;
-    let limit = (name.chars().count().max(best.chars().count()) / 3).max(1);
-    (close(best) <= limit).then(|| format!("did you mean `{best}`?"))
 }
 
 /// The tree of a manifest, its overrides applied.

@@ -18,19 +18,46 @@ const ALGORITHM: &str = "algorithm";
 /// The choice for which a number alone stands: `test = 0.2` is short for
 /// `test = { fraction = 0.2 }`.
 const FRACTION: &str = "fraction";
+/// The kinds of the algorithms that `exactfed.algorithms` defines.
+pub const SHIPPED: [&str; 17] = [
+    "client-momentum",
+    "delayed",
+    "ef21",
+    "fedadam",
+    "fedavgm",
+    "feddyn",
+    "fedfista",
+    "fednesterov",
+    "fedyogi",
+    "gossip",
+    "gradient-tracking",
+    "masked",
+    "mimelite",
+    "private",
+    "scaffold-momentum",
+    "svrg-anchor",
+    "topk",
+];
 /// What a whole number must be.
 const WHOLE: &str = "a whole number, 0 or more";
 
 /// Reads the manifest at the first value of every axis, and finds all axes, also those inside
 /// one value of another. Every other value is read once too.
 ///
+/// Without `is_tune_read` a table that is wrong or unknown may be a `[tune]`, which provides keys of
+/// algorithms: that they lack some follows from it, and is left out.
+///
 /// # Errors
 /// Every diagnostic that any value of any axis shows.
 pub fn read(
     root: &Node,
     schema: &ManifestSchema,
+    is_tune_read: bool,
 ) -> Result<(Manifest, Vec<GridAxis>), Vec<Diagnostic>> {
-    let mut reader = Reader { schema, choice: None, found: Vec::new(), axes: Vec::new() };
+    let known = |key: &str| key != "tune" && schema.root["properties"].get(key).is_some();
+    let may_lack_keys = !is_tune_read && !root.keys().all(known);
+    let (choice, found, axes) = (None, Vec::new(), Vec::new());
+    let mut reader = Reader { schema, choice, may_lack_keys, found, axes };
     let tree = reader.value(&schema.root, root, "");
     let manifest = reader.typed("", tree, |tree| kinds::manifest(tree, schema))?;
     Ok((manifest, reader.axes))
@@ -47,7 +74,8 @@ pub fn read_at<T>(
     schema: &ManifestSchema,
     read: impl FnOnce(Toml) -> Result<T, String>,
 ) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
-    let mut reader = Reader { schema, choice: Some(choice), found: Vec::new(), axes: Vec::new() };
+    let (found, axes) = (Vec::new(), Vec::new());
+    let mut reader = Reader { schema, choice: Some(choice), may_lack_keys: false, found, axes };
     let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
     let value = reader.typed(path, tree, read)?;
     Ok((value, reader.axes))
@@ -59,6 +87,8 @@ struct Reader<'a> {
     /// The values that are taken of the axes; without a choice all are checked, and the first is
     /// taken.
     choice: Option<&'a Choice>,
+    /// Whether nothing is said of keys that algorithms lack.
+    may_lack_keys: bool,
     found: Vec<Diagnostic>,
     axes: Vec<GridAxis>,
 }
@@ -110,7 +140,7 @@ impl<'a> Reader<'a> {
     /// What a node holds, if it is of the schema; else it is noted what is wrong.
     fn value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let schema = self.schema.resolve(schema);
-        if let Some(kinds) = schema["anyOf"].as_array() {
+        if let Some(kinds) = schema["anyOf"].as_array().filter(|_| !may_vary(path)) {
             return self.any_of(kinds, node, path);
         }
         match &schema["type"] {
@@ -165,6 +195,14 @@ impl<'a> Reader<'a> {
         if !names.is_empty() {
             return self.variant(&names, node, path);
         }
+        if let Some([whole, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
+            let kind = match &node.value {
+                Value::Integer(Some(0..)) => whole,
+                Value::Float(_) => other,
+                _ => return self.expected(node, path, "a whole number, or a fraction of all"),
+            };
+            return self.single(kind, node, path);
+        }
         match (schema["type"].as_str().unwrap_or_default(), &node.value) {
             ("integer", Value::Integer(Some(value))) if *value >= 0 => Some(Toml::Integer(*value)),
             ("integer", Value::Integer(None)) => {
@@ -199,8 +237,16 @@ impl<'a> Reader<'a> {
             if path == ALGORITHM {
                 let own = "and algorithms of your own, where @exactfed.algorithm or `python = [\"file.py\"]` defines them";
                 diagnostic.allowed = diagnostic.allowed.map(|names| format!("{names}, {own}"));
+                if SHIPPED.contains(&entry.key.as_str()) {
+                    let code =
+                        "write python = [\"exactfed.algorithms\"], which defines it, at the top";
+                    diagnostic.hint = Some(code.to_owned());
+                }
             }
             self.note(diagnostic);
+        }
+        if self.may_lack_keys && path.starts_with("algorithm.") {
+            return;
         }
         let required = schema["required"].as_array().into_iter().flatten();
         for key in required.filter_map(Schema::as_str).filter(|key| node.child(key).is_none()) {

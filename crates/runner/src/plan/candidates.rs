@@ -1,8 +1,8 @@
 //! The candidates of tuned settings: what `[tune]` says of them, and their place as axes in the
 //! algorithms' tables.
 
-use super::Cell;
 use super::places::{Checker, diagnostic_under, place_of};
+use super::{Cell, Plan, unrecorded};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{KeyValue, Value, put};
 use crate::manifest::kinds::from_tree;
@@ -11,6 +11,7 @@ use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::{PerSetting, Ratio, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use exactfed_core::rng::MAX_REPLICATES;
+use exactfed_core::sources::StatedAlgorithm;
 
 /// Candidates of one setting.
 const MOST_CANDIDATES: usize = 1000;
@@ -261,16 +262,31 @@ impl<'a> Checker<'a> {
             let message = format!("`{key}` makes {runs} runs; at most {most} are allowed");
             self.require(runs <= most, &path, message);
         }
-        let recorded = tune.metric.metric().is_none_or(|metric| {
-            self.manifest.record.metrics.contains(&metric)
-                || metric == crate::manifest::Metric::SqErrorLimit
-        });
-        let name = tune.metric.name();
-        let message = format!("`{name}` is not recorded: add it to `record.metrics`");
-        self.require(recorded, "tune.metric", message);
-        let averaged = tune.metric.average().is_none();
-        let message = format!("`{name}` is no quantity of single runs");
-        self.require(averaged, "tune.metric", message);
+        if tune.metric.average().is_some() {
+            let message = format!("`{}` is no quantity of single runs", tune.metric.name());
+            self.fault("tune.metric", message);
+        } else if let Some(message) = unrecorded(self.manifest, tune.metric) {
+            self.fault("tune.metric", message);
+        }
+    }
+}
+
+impl Plan {
+    /// What is allowed, but hardly meant: mini-batch SGD with one gradient in a round next to
+    /// algorithms whose local steps are tuned.
+    pub fn warning(&self) -> Option<String> {
+        let names = self.manifest.tune.as_ref()?.over.all();
+        let tunes = |key: &str| names.iter().any(|name| name == key);
+        let takes_one = |cell: &&Cell| {
+            let algorithm = &cell.identity.algorithm;
+            algorithm.stated() == StatedAlgorithm::MinibatchSgd && algorithm.scale().1 == 1
+        };
+        let is_meant = !tunes("local-steps") || tunes("batch");
+        let cell = self.cells.iter().find(takes_one).filter(|_| !is_meant)?;
+        Some(format!(
+            "\"{}\" takes one gradient of each client in a round, and the local steps of the other algorithms are tuned: write \"batch\" in `over` of [tune] with the candidates of \"local-steps\", or its `batch`",
+            cell.label
+        ))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
+use exactfed_core::algorithm::Participation;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
@@ -30,8 +31,10 @@ struct Rest {
 #[derive(Default)]
 struct SharedParts {
     problems: HashMap<usize, SpecParts<problem::Spec>>,
-    /// Of one entry.
-    algorithms: HashMap<usize, SpecParts<algorithm::Spec>>,
+    /// The numbers of clients of problems, where they matter.
+    clients: HashMap<usize, Option<usize>>,
+    /// Of one entry, with the number of clients of which a fraction takes part.
+    algorithms: HashMap<(usize, Option<usize>), SpecParts<algorithm::Spec>>,
     rests: HashMap<(GridPoint, u64), Rest>,
 }
 
@@ -139,10 +142,16 @@ impl CellMaker<'_> {
     /// Makes the cell at a grid point, or notes what is wrong there.
     fn visit(&mut self, entry: &Arc<str>, parts: &mut SharedParts, visited: Visited<'_, '_>) {
         let Visited { tables, choice, point: reads } = visited;
-        let SharedParts { problems, algorithms, rests } = parts;
+        let SharedParts { problems, clients, algorithms, rests } = parts;
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let algorithm =
-            algorithms.entry(reads.algorithm).or_insert_with(|| self.algorithm(visited));
+        let clients = if takes_a_fraction(tables.algorithm.value(reads.algorithm)) {
+            *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem))
+        } else {
+            None
+        };
+        let algorithm = algorithms
+            .entry((reads.algorithm, clients))
+            .or_insert_with(|| self.algorithm(visited, clients));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
         let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
         let point = validate::CheckedPoint {
@@ -215,9 +224,17 @@ impl CellMaker<'_> {
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
     }
 
-    fn algorithm(&mut self, visited: Visited<'_, '_>) -> SpecParts<algorithm::Spec> {
+    /// An algorithm in which a fraction of so many clients is a number of them.
+    fn algorithm(
+        &mut self,
+        visited: Visited<'_, '_>,
+        clients: Option<usize>,
+    ) -> SpecParts<algorithm::Spec> {
         let Visited { tables, choice, point } = visited;
-        let spec = tables.algorithm.value(point.algorithm).clone();
+        let mut spec = tables.algorithm.value(point.algorithm).clone();
+        if let (Some(clients), Some(cohort)) = (clients, Arc::make_mut(&mut spec).cohort()) {
+            *cohort = cohort.among(clients);
+        }
         let (text, mut settings) = text_and_settings("algorithm", &*spec);
         let terms = &spec.components()[0].terms;
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
@@ -276,6 +293,11 @@ impl CellMaker<'_> {
         }
         self.varied.1.clone()
     }
+}
+
+/// Whether a fraction of the clients takes part in a round.
+fn takes_a_fraction(algorithm: &algorithm::Spec) -> bool {
+    matches!(algorithm.clone().cohort(), Some(Participation::Fraction(_)))
 }
 
 /// The first bytes of the hash of the canonical text that these tables make.

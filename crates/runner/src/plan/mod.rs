@@ -298,7 +298,7 @@ impl Plan {
         let reject = |found| {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
-        let (mut manifest, axes) = read(&root, &schema).map_err(reject)?;
+        let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
         let tables = kinds.read(&mut manifest);
         let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
         let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
@@ -376,7 +376,7 @@ fn tree_cells(
     schema: &ManifestSchema,
 ) -> Result<TriedCells, Rejected> {
     let reject = |found| Rejected::new(source, found);
-    let (manifest, axes) = read(root, schema).map_err(reject)?;
+    let (manifest, axes) = read(root, schema, true).map_err(reject)?;
     let mut hashes = Hashes::new(source);
     cells::tried_cells(root, &manifest, &axes, schema, &mut hashes).map_err(reject)
 }
@@ -416,6 +416,11 @@ impl Hashes {
             true => diagnostic.allowing("the manifest names no file"),
             false => diagnostic.naming(unused, &named),
         })
+    }
+
+    /// The number of clients of a problem, if it is sound and its settings or files say it.
+    fn clients(&self, problem: &settings::SpecParts<problem::Spec>) -> Option<usize> {
+        problem.faults.is_empty().then(|| problem.spec.clients(&self.folder)).flatten()
     }
 
     /// Adds to the settings of a problem what its data files hold.

@@ -3,8 +3,8 @@
 use super::places::Checker;
 use super::{Cell, Setting};
 use crate::manifest::claim::{Scalar, Selection};
-use crate::manifest::document::nearest;
 use crate::manifest::figure::FigureKeys;
+use exactfed_core::words::nearest;
 use std::collections::BTreeSet;
 
 /// Whether a figure shows a cell: all cells, unless it names labels or settings.

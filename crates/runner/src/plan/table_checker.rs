@@ -5,8 +5,8 @@ use super::places::Checker;
 use super::settings::symbol;
 use super::{Cell, Setting, selected, short};
 use crate::manifest::claim::Selection;
-use crate::manifest::document::nearest;
 use crate::manifest::{AtCost, Diagnostic, Manifest, Quantity};
+use exactfed_core::words::nearest;
 
 /// Checks a table, and notes what is wrong. Keys are dotted paths within the table; the empty key
 /// is the table itself.

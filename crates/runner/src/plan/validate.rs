@@ -11,6 +11,7 @@ use crate::manifest::{
     Source, Spacing, Start,
 };
 use crate::quantity::MeasuredOn;
+use exactfed_core::algorithm::Participation;
 use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
@@ -174,8 +175,12 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         InstanceMode::Fixed => manifest.instances.is_some_and(|n| n > 1).then_some("instances"),
     };
     if let Some(key) = several.filter(|_| !problem.spec.uses_seed()) {
-        let message =
-            format!("`{key}`: no part of this problem is drawn, so all replicates share it");
+        let mut message = format!(
+            "`{key}`: no part of this problem is drawn, so that all would be the same: delete `{key}`"
+        );
+        if problem.spec.record_metrics().loss && !problem.spec.as_ref().clone().files().is_empty() {
+            message += ", or draw a test set for each with `test = 0.2` in `dataset`";
+        }
         found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {
@@ -202,6 +207,10 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let (problem, algorithm) = (point.problem, point.algorithm);
     let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
+    let cohort = algorithm.spec.as_ref().clone().cohort().filter(|_| sound).copied();
+    if let Some(message) = cohort.and_then(Participation::fault) {
+        return Some(Fault::new("cohort", message));
+    }
     let extent = problem.spec.extent().filter(|_| sound)?;
     algorithm.spec.check_for(extent.clients)
 }
@@ -308,8 +317,8 @@ fn check_start(start: &Start) -> Option<Fault> {
     }
 }
 
-/// Diagnostics of overrides, with the setting that may have been meant: one of
-/// the manifest whose path ends as the override's does.
+/// Diagnostics of overrides whose key is unknown, which say what is allowed, with the setting that
+/// may have been meant: one of the manifest whose path ends as the override's does.
 pub fn with_hints_for_overrides(
     root: &Node,
     source: &Source,
@@ -330,7 +339,8 @@ pub fn with_hints_for_overrides(
         }
     });
     let meant = |mut diagnostic: Diagnostic| {
-        if let (Some(Place::Override(i)), None) = (&diagnostic.place, &diagnostic.hint) {
+        let Diagnostic { place, hint, allowed, .. } = &diagnostic;
+        if let (Some(Place::Override(i)), None, Some(_)) = (place, hint, allowed) {
             let key = source.overrides[*i].split('=').next().unwrap_or_default().trim();
             let end = format!(".{}", short(key));
             let close = paths.iter().find(|path| path.ends_with(&end) && *path != key);

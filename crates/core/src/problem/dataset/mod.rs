@@ -269,6 +269,14 @@ impl Dataset {
         faults.0
     }
 
+    /// The number of clients. Where a column names them the file says it; 1 of a file that cannot
+    /// be read, which is reported when the problem is built.
+    pub fn clients_in(&self, files: &dyn Files) -> Option<usize> {
+        let Split::Column(_) = self.split else { return self.clients };
+        let groups = self.open(files, 0, true).ok().and_then(|(records, _)| records.groups);
+        Some(groups.map_or(1, |groups| distinct_texts(&groups).len()))
+    }
+
     /// Whether the test set or the partition depends on the seed.
     pub fn uses_seed(&self) -> bool {
         let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
@@ -567,10 +575,8 @@ impl Records {
     pub fn numbers(&self) -> Result<Vec<f64>, Fault> {
         let wrong = |row: usize| {
             let value = sanitised(&self.labels.text(row));
-            Fault::new(
-                "dataset.label",
-                format!("{}: row {row} is \"{value}\", not a finite number", self.file),
-            )
+            let message = format!("{}: the label \"{value}\" is not a finite number", self.file);
+            Fault::new("dataset.label", message)
         };
         match &self.labels {
             Column::Numbers(values) => match values.iter().position(|v| !v.is_finite()) {

@@ -2,7 +2,7 @@
 
 use super::{Dataset, Records, Split, Storage, TestRecords, is_label};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Array, Column, Contents, Files, sanitised};
+use crate::problem::arrays::{Array, Column, Contents, Files, MISSING, no_column, sanitised};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
 use crate::words::count;
@@ -108,8 +108,9 @@ impl Dataset {
             "0" | "false" => Ok(false),
             other => {
                 let (file, other) = (&self.file.path, sanitised(other));
+                let place = self.file.place(row, marks.len());
                 let message = format!(
-                    "{file}: row {row} of the column of the test set is \"{other}\"; it must be 1 or 0, true or false"
+                    "{file}: {place} of the column of the test set is \"{other}\"; it must be 1 or 0, true or false"
                 );
                 Err(Fault::new("dataset.test", message))
             }
@@ -202,10 +203,17 @@ impl Dataset {
         self.check_lengths(records, count)?;
         self.check_finite_labels(records)?;
         let Some(((row, column), value)) = records.find(|x| !x.is_finite()) else { return Ok(()) };
-        let name = records.column_name(column);
-        Err(self.fault(format!(
-            "feature [row, column] = [{row}, {column}], counted from 0, is {value}{name}; every number must be finite, and nothing is filled in"
-        )))
+        let place = self.file.place(row, count);
+        let wrong = match (records.names.get(column), value.is_nan()) {
+            (Some(name), true) => format!("{place}, column `{}`: {MISSING}", sanitised(name)),
+            (Some(name), false) => {
+                format!("{place}, column `{}`: {value} is not finite", sanitised(name))
+            }
+            (None, _) => {
+                format!("{place}, feature {column} from 0: {value} is not a finite number")
+            }
+        };
+        Err(self.fault(wrong))
     }
 
     /// An error unless every column has as many values as there are rows, one or more.
@@ -244,7 +252,8 @@ impl Dataset {
             let Some(Column::Numbers(values)) = column else { continue };
             if let Some(row) = values.iter().position(|x| !x.is_finite()) {
                 let value = values[row];
-                return Err(self.fault(format!("the {name} of row {row} is {value}, not finite")));
+                let place = self.file.place(row, values.len());
+                return Err(self.fault(format!("the {name} of {place} is {value}, not finite")));
             }
         }
         Ok(())
@@ -292,12 +301,10 @@ impl Dataset {
     }
 
     fn unknown_column(&self, key: &'static str, name: &str, columns: &[(String, Column)]) -> Fault {
-        let known: Vec<String> = columns.iter().take(40).map(|(name, _)| sanitised(name)).collect();
-        if known.is_empty() {
+        if columns.is_empty() {
             return self.fault("there are no columns");
         }
-        let (path, known) = (&self.file.path, known.join(", "));
-        Fault::new(key, format!("there is no column `{name}` in {path}, only {known}"))
+        Fault::new(key, no_column(name, &format!(" in {}", self.file.path), columns))
     }
 
     /// An error if there are too many features, one is named twice, or one is the label.
@@ -319,7 +326,8 @@ impl Dataset {
         let name = sanitised(name);
         self.fault(match (first, values.first()) {
             (Some((row, value)), _) => format!(
-                "column `{name}` is not a feature: row {row} is \"{}\", not a number; list the `features` that are meant",
+                "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant",
+                self.file.place(row, values.len()),
                 sanitised(value)
             ),
             (None, Some(value)) => format!(

@@ -255,7 +255,7 @@ mod tests {
         let nan = SparseRows::new(40, vec![0, 2, 4, 6, 8], indices, values).unwrap();
         let labels = vec![1.0, -1.0, 1.0, -1.0];
         let said = open(Contents::Records { labels, features: nan });
-        assert!(said.contains("[row, column] = [2, 3], counted from 0, is NaN"), "{said}");
+        assert!(said.contains("row 2, feature 3 from 0: NaN is not a finite number"), "{said}");
         let said = open(Contents::Records { labels: vec![1.0; 3], features: rows(40) });
         assert!(said.contains("the features have 4 rows, the labels 3"), "{said}");
         let said = open(Contents::SparseArrays { features: rows(40), others: BTreeMap::new() });

@@ -9,7 +9,6 @@ use crate::compare::{
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
 use crate::store::{Store, git};
 use exactfed_runner::files::{Error, error, read_regular_text, write_atomically};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -245,18 +244,8 @@ fn reports(
     full_name: String,
     files: Vec<(String, String)>,
 ) -> Result<DiffSource, Failure> {
-    let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
-    for (file, text) in files {
-        let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
-        let place = usize::from(file == record::FINALS);
-        folders.entry(folder.to_owned()).or_default()[place] = Some(text);
-    }
     let mut side = Side { name: full_name, ..Side::default() };
-    for (experiment, [shared, finals]) in folders {
-        let read = match (&shared, finals) {
-            (Some(_), None) => Err(format!("{}: is missing", record::FINALS)),
-            (_, finals) => record::read(shared.as_deref(), &finals.unwrap_or_default()),
-        };
+    for (experiment, read) in record::experiments(files) {
         let read = read.map_err(|wrong| {
             let wrong = format!("{experiment}/{wrong}");
             Failure::input(format!("error: {name}: {}", wrong.trim_start_matches('/')))

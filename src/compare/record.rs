@@ -122,6 +122,27 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, String
     })
 }
 
+/// The experiments to which these files belong, each a [`RECORD`] or [`FINALS`] with its path and
+/// text, by their folders; or what is wrong with the files of a folder.
+pub fn experiments(
+    files: Vec<(String, String)>,
+) -> BTreeMap<String, Result<SideExperiment, String>> {
+    let mut folders: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
+    for (file, text) in files {
+        let (folder, file) = file.rsplit_once('/').unwrap_or(("", &file));
+        let place = usize::from(file == FINALS);
+        folders.entry(folder.to_owned()).or_default()[place] = Some(text);
+    }
+    let experiment = |(folder, [shared, finals]): (String, [Option<String>; 2])| {
+        let read = match (&shared, finals) {
+            (Some(_), None) => Err(format!("{FINALS}: is missing")),
+            (_, finals) => read(shared.as_deref(), &finals.unwrap_or_default()),
+        };
+        (folder, read)
+    };
+    folders.into_iter().map(experiment).collect()
+}
+
 type NumberedLine = (u64, String);
 
 fn cells(

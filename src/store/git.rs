@@ -37,21 +37,17 @@ fn message(output: &Output) -> String {
     text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()
 }
 
-/// The commit that a revision names.
+/// The commit that a revision names; `no` says what a name that is none might have been.
 ///
 /// # Errors
 /// The message of git, if it names none.
-pub fn commit(revision: &str) -> Result<String, Error> {
+pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
     let peeled = format!("{revision}^{{commit}}");
     let output = git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
-    let message = format!(
-        "is neither a results folder, a reports folder nor a git revision ({})",
-        message(&output)
-    );
-    Err(error(Path::new(revision), message))
+    Err(error(Path::new(revision), format!("is {no} git revision ({})", message(&output))))
 }
 
 /// The files of these names below a folder of a revision: `REV`, with `reports`,
@@ -62,29 +58,46 @@ pub fn commit(revision: &str) -> Result<String, Error> {
 pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
     let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
     let folder = folder.trim_matches('/').to_owned();
-    let commit = commit(revision)?;
-    let output = git(&["ls-tree", "-r", "-z", "--full-tree", &commit])?;
+    let no = "neither a results folder, a reports folder nor a";
+    let commit = commit(revision, no)?;
+    let (paths, ids): (Vec<String>, Vec<String>) =
+        listing(&commit, &folder, wanted)?.into_iter().unzip();
+    let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
+    Ok(Tree { commit, folder, files: paths.into_iter().zip(texts).collect() })
+}
+
+/// The files of these names below a folder of a commit: paths below the folder, and object ids.
+///
+/// # Errors
+/// The message of git.
+pub fn listing(
+    commit: &str,
+    folder: &str,
+    wanted: &[&str],
+) -> Result<Vec<(String, String)>, Error> {
+    let output = git(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
     if !output.status.success() {
-        return Err(error(Path::new(revision), message(&output)));
+        return Err(error(Path::new(commit), message(&output)));
     }
     let listing = String::from_utf8_lossy(&output.stdout);
     let entry = |line: &str| {
         // mode, kind and id, a tab, the path
         let (about, path) = line.split_once('\t')?;
-        let below = if folder.is_empty() { path } else { path.strip_prefix(&folder)? };
+        let below = if folder.is_empty() { path } else { path.strip_prefix(folder)? };
         let below = if folder.is_empty() { below } else { below.strip_prefix('/')? };
         let mut about = about.split(' ').skip(1);
         let (kind, id) = (about.next()?, about.next()?);
         let matches = kind == "blob" && wanted.contains(&below.rsplit('/').next()?);
         matches.then(|| (below.to_owned(), id.to_owned()))
     };
-    let (paths, ids): (Vec<String>, Vec<String>) = listing.split('\0').filter_map(entry).unzip();
-    let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
-    Ok(Tree { commit, folder, files: paths.into_iter().zip(texts).collect() })
+    Ok(listing.split('\0').filter_map(entry).collect())
 }
 
 /// The texts of these objects, by one process.
-fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
+///
+/// # Errors
+/// If git cannot be run, or an object is not text.
+pub fn blobs(ids: &[String]) -> Result<Vec<String>, String> {
     let wrong = |e: std::io::Error| format!("git: {e}");
     let mut list = tempfile::tempfile().map_err(wrong)?;
     let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();

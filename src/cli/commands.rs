@@ -2,8 +2,8 @@
 
 use super::outcome::{Code, Failure};
 use super::{
-    check, completions, data, decide, diff, digest, export, init, merge, plan, report, reproduce,
-    run, schema, submit, verify, watch,
+    check, completions, data, decide, diff, digest, export, history, init, merge, plan, report,
+    reproduce, run, schema, submit, verify, watch,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use exactfed_core::registry::Registry;
@@ -40,6 +40,8 @@ enum Subcommands {
     Data(data::Args),
     /// Compare two sets of results or reports
     Diff(diff::Args),
+    /// Show how committed results changed from commit to commit
+    History(history::Args),
     /// Write the rows of all cells to one Parquet or CSV file
     Export(export::Args),
     /// Merge several results folders into one
@@ -98,6 +100,7 @@ pub fn dispatch(cli: Cli) -> Result<Code, Failure> {
         Subcommands::Init(args) => init::run(&args),
         Subcommands::Data(args) => data::run(&args),
         Subcommands::Diff(args) => diff::run(&args),
+        Subcommands::History(args) => history::run(&args),
         Subcommands::Export(args) => export::run(&args),
         Subcommands::Merge(args) => merge::run(&args),
         Subcommands::Submit(args) => submit::run(&args),

@@ -30,7 +30,7 @@ pub struct Args {
     /// What makes the exit code 1: worse, diverged, failed, claims, removed, added,
     /// underpowered, incomparable, changed, or none
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    #[arg(default_value = "worse,diverged,failed,claims")]
+    #[arg(default_value = FAIL_ON)]
     fail_on: Vec<String>,
     /// Largest relative change of an error that counts as none
     #[arg(long, value_name = "FRACTION", default_value_t = Options::default().margin)]
@@ -54,6 +54,9 @@ enum DiffFormatName {
     /// Everything, for programs
     Json,
 }
+
+/// What makes the exit code 1 by default.
+pub const FAIL_ON: &str = "worse,diverged,failed,claims";
 
 /// The largest number of changed cells that are drawn.
 const MOST_DRAWN: usize = 24;
@@ -104,12 +107,17 @@ pub fn compare_sides(
         b.complete(&a.side, ResultsFolder::judge);
     }
     let comparison = compare(&a.side, &b.side, &options);
-    let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);
-    let fails = fails.collect();
-    Ok(Compared { comparison, sides: [a, b], fails })
+    Ok(Compared { sides: [a, b], ..Compared::of_reports(comparison, failing) })
 }
 
 impl Compared {
+    /// A comparison of two sides that are reports without pages.
+    pub fn of_reports(comparison: Comparison, failing: Vec<Class>) -> Self {
+        let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);
+        let fails = fails.collect();
+        Self { comparison, sides: Default::default(), fails }
+    }
+
     /// The comparison as text.
     ///
     /// # Errors
@@ -174,6 +182,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 }
 
 /// A side and where it is from.
+#[derive(Default)]
 struct DiffSource {
     side: Side,
     folder: Option<ResultsFolder>,
@@ -227,15 +236,19 @@ fn results(path: &Path, name: &str, schema: u32) -> Result<DiffSource, Failure> 
 
 fn revision(name: &str) -> Result<DiffSource, Failure> {
     let tree = git::tree(name, &[record::RECORD, record::FINALS])?;
-    let commit = tree.commit.get(..12).unwrap_or(&tree.commit);
+    let commit = git::short(&tree.commit);
     if tree.files.is_empty() {
         return Err(Failure::input(format!(
             "error: {name}: commit {commit} has no reports in {}/",
             tree.folder
         )));
     }
-    let full_name = format!("{name} (git revision, commit {commit}, {}/)", tree.folder);
-    reports(name, full_name, tree.files)
+    reports(name, revision_name(name, commit, &tree.folder), tree.files)
+}
+
+/// The name of the side that a revision gives.
+pub fn revision_name(name: &str, commit: &str, folder: &str) -> String {
+    format!("{name} (git revision, commit {commit}, {folder}/)")
 }
 
 /// A side from the files of reports.
@@ -273,11 +286,16 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> Resu
     Ok(())
 }
 
-/// The page of an experiment relative to the file that is written, if it is in the same folder or
-/// below it, and its address needs no escapes.
+/// The page of an experiment relative to the file that is written.
 fn page(side: &DiffSource, experiment: &str, out: Option<&Path>) -> Option<String> {
-    let page = side.pages.as_ref()?.join(experiment).join("report.html").canonicalize().ok()?;
-    let folder = Path::new(".").join(out?.parent()?).canonicalize().ok()?;
+    address(&side.pages.as_ref()?.join(experiment).join("report.html"), out?)
+}
+
+/// The address of a page relative to the file that is written, if it is in the same folder or
+/// below it, and its address needs no escapes.
+pub fn address(page: &Path, out: &Path) -> Option<String> {
+    let page = page.canonicalize().ok()?;
+    let folder = Path::new(".").join(out.parent()?).canonicalize().ok()?;
     let address = page.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
     address.chars().all(is_plain).then_some(address)

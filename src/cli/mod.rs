@@ -10,6 +10,7 @@ mod decide;
 mod diff;
 mod digest;
 mod export;
+mod history;
 mod init;
 mod interrupt;
 mod manifests;

@@ -3,7 +3,7 @@
 //! how significantly. docs/DIFF.md says how verdicts are reached.
 //!
 //! This module reads no file: [`results`] and [`record`] make sides, [`curves`]
-//! draws what changed. Random streams are common, so replicates are paired.
+//! draws what changed, [`history`] follows many commits. Random streams are common, so replicates are paired.
 //!
 //! *Invariant*: cells with equal digests enter no statistics, nor do cells whose problem,
 //! instance or start differ; diverged replicates are never averaged away; timings are no
@@ -11,6 +11,7 @@
 
 mod claims;
 pub mod curves;
+pub mod history;
 mod judge;
 mod names;
 mod pairing;
@@ -163,6 +164,12 @@ impl Comparison {
             Class::Incomparable => self.incomparable.len() + self.problems.len(),
             Class::Changed => self.changed.len(),
         }
+    }
+
+    /// Whether both sides have the same cells, bits and verdicts.
+    pub fn is_unchanged(&self) -> bool {
+        let lone = self.added.len() + self.removed.len() + self.claims.len();
+        lone + self.count(Class::Incomparable) + self.count(Class::Changed) == 0
     }
 
     /// How many changed cells have this verdict.

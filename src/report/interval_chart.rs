@@ -8,6 +8,8 @@ use std::fmt::Write;
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 40.0;
+/// Height of a drawing in a row of its own.
+const ROW: f64 = 26.0;
 /// Room at both sides of the scale.
 const MARGIN: f64 = 12.0;
 /// Where the interval is drawn, from the top.
@@ -82,6 +84,27 @@ pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: Numbe
     draw_labels(&mut out, &scale, &known, &holds);
     out.push_str("</svg>");
     out
+}
+
+/// Estimates that stand in rows, each with its interval as SVG on a common scale, which is
+/// logarithmic if all are positive and far apart. The row says the numbers.
+pub fn rows(estimates: &[Estimate]) -> Vec<String> {
+    let values = estimates.iter().flat_map(|e| [e.value, e.interval.0, e.interval.1]);
+    let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let is_far = low > 0.0 && values.iter().any(|value| *value > 20.0 * low);
+    let scale = IntervalScale::new(is_far, &values);
+    let draw = |estimate: &Estimate| {
+        let Some(scale) = scale.as_ref().filter(|_| !estimate.value.is_nan()) else {
+            return String::new();
+        };
+        let mut out = format!(
+            "<svg class=\"interval\" viewBox=\"0 0 {WIDTH} {ROW}\" width=\"{WIDTH}\" height=\"{ROW}\" aria-hidden=\"true\">"
+        );
+        draw_estimate(&mut out, scale, *estimate);
+        out + "</svg>"
+    };
+    estimates.iter().map(draw).collect()
 }
 
 /// The scale, the region, and a line at each of its ends.

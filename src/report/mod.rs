@@ -16,6 +16,7 @@ mod fixed_figure;
 mod formula;
 mod frontier;
 mod guide;
+pub mod history;
 mod index;
 mod interval_chart;
 mod latex;
@@ -354,10 +355,10 @@ const TREES: [(&str, &str); 7] = templates![
 ];
 
 /// The other templates.
-const TEMPLATES: [(&str, &str); 15] = templates![
+const TEMPLATES: [(&str, &str); 19] = templates![
     "parts.md" "parts.html" "style.css" "figure.css" "figure.html" "report.css" "index.css"
     "guide.css" "which-algorithm.md" "which-algorithm.html" "notebook.html" "diff.md" "diff.html"
-    "diff.css" "diff.txt"
+    "diff.css" "diff.txt" "history.md" "history.html" "history.css" "history.txt"
 ];
 
 /// Whether a template writes HTML.

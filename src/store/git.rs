@@ -18,6 +18,21 @@ pub struct Tree {
     pub files: Vec<(String, String)>,
 }
 
+/// A commit of a history.
+pub struct Commit {
+    /// Its id, in full.
+    pub id: String,
+    /// The date of its author.
+    pub date: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+/// The beginning of a commit's id.
+pub fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
 fn git(arguments: &[&str]) -> Result<Output, Error> {
     Command::new("git").args(arguments).output().map_err(|e| absent(&e))
 }
@@ -48,6 +63,25 @@ pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
     Err(error(Path::new(revision), format!("is {no} git revision ({})", message(&output))))
+}
+
+/// The commits that change any of these paths, the newest first: up to `to` along first parents,
+/// with a bound such as `^commit` or `--max-count=9`.
+///
+/// # Errors
+/// The message of git.
+pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error> {
+    let [a, b] = paths.map(|path| format!(":(top,literal){path}"));
+    let format = ["--first-parent", "--no-show-signature", "--format=%H%x09%as%x09%s"];
+    let output = git(&[&["log"], &format[..], &[bound, to, "--", &a, &b]].concat())?;
+    if !output.status.success() {
+        return Err(error(Path::new(to), message(&output)));
+    }
+    let commit = |line: &str| {
+        let mut parts = line.splitn(3, '\t').map(str::to_owned);
+        Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
+    };
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(commit).collect())
 }
 
 /// The files of these names below a folder of a revision: `REV`, with `reports`,

@@ -93,8 +93,8 @@ fn a_batch_that_is_not_tuned_is_a_warning() {
 #[test]
 fn every_verb_has_help_with_an_example() {
     let bench = Bench::new();
-    let verbs = "run watch report reproduce check plan init data diff digest export merge submit schema \
-         completions";
+    let verbs = "run watch report reproduce check plan init data diff history digest export merge submit \
+         schema completions";
     for verb in verbs.split(' ') {
         bench.run(&[verb, "--help"]).expect(0).prints("Example: exactfed");
     }

@@ -262,7 +262,7 @@ fn a_corrupt_file_costs_a_message_with_its_line() {
     assert!(output.err.contains("finals.csv: is missing") || output.err.contains("record.toml:1"));
 }
 
-fn git(bench: &Bench, arguments: &[&str]) -> Finished {
+pub fn git(bench: &Bench, arguments: &[&str]) -> Finished {
     let git = Program::new("git").args(["-c", "user.name=t", "-c", "user.email=t@t"]);
     git.args(arguments).folder(&bench.folder).run().into()
 }

@@ -25,6 +25,7 @@ mod figures;
 mod forge;
 mod fresh;
 mod frontier;
+mod history;
 mod index;
 mod latex;
 mod layering;

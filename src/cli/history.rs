@@ -1,0 +1,141 @@
+//! `history`: how the committed reports changed from commit to commit, read from git alone.
+
+use super::diff::{Compared, FAIL_ON, address, classes, revision_name};
+use super::outcome::{Code, Failure, print};
+use crate::compare::history::{History, HistoryStep, benchmarks};
+use crate::compare::record::{self, FINALS, RECORD};
+use crate::report::diff::DiffFormat;
+use crate::report::history::{BENCHMARKS, HistoryScope, render};
+use crate::store::git::{self, Commit, short};
+use exactfed_runner::files::{error, write_atomically};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example: exactfed history\n         exactfed history v0.1.0..HEAD --format html --out history.html\n         exactfed history --format html --out history.html --diffs diffs\n\nExit codes: 0 done; 2 bad input; 3 no commit changes reports or benchmarks."
+)]
+pub struct Args {
+    /// A..B: the commits after A up to B, along first parents; B: the last 100 up to B
+    #[arg(value_name = "A..B", default_value = "HEAD")]
+    range: String,
+    /// Folder of the repository with reports
+    #[arg(long, value_name = "FOLDER", default_value = "reports")]
+    reports: String,
+    /// Output format
+    #[arg(long, value_parser = ["text", "md", "html"], default_value = "text")]
+    format: String,
+    /// File to write instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Folder for a page of each diff, to which the history links
+    #[arg(long, value_name = "FOLDER")]
+    diffs: Option<PathBuf>,
+}
+
+/// The commits that are read where no range is given.
+const MOST: usize = 100;
+
+pub fn run(args: &Args) -> Result<Code, Failure> {
+    let folder = args.reports.trim_matches('/');
+    let (base, commits) = commits(&args.range, folder)?;
+    if commits.is_empty() {
+        let message = format!(
+            "error: {}: no commit changes {folder}/ or {}",
+            args.range,
+            BENCHMARKS.join("/")
+        );
+        return Err(Failure { code: Code::NotComparable, ..Failure::input(message) });
+    }
+    let most = (base.is_some() && !args.range.contains("..")).then_some(MOST);
+    let (mut history, mut files) = (History::default(), BTreeMap::new());
+    let numbers = usize::from(base.is_none())..;
+    for (number, commit) in numbers.zip(base.into_iter().chain(commits)) {
+        files = read(&mut history, number, commit, folder, &files)?;
+    }
+    let mut pages = BTreeMap::new();
+    if let Some(diffs) = &args.diffs {
+        std::fs::create_dir_all(diffs).map_err(|e| error(diffs, e))?;
+        for i in 1..history.steps.len() {
+            let before = short(&history.steps[i - 1].commit.id).to_owned();
+            let path = page(&before, &mut history.steps[i], diffs)?;
+            let address = path.zip(args.out.as_ref()).and_then(|(path, out)| address(&path, out));
+            pages.extend(address.map(|address| (history.steps[i].number, address)));
+        }
+    }
+    let scope = HistoryScope { range: &args.range, most, folder, pages };
+    let text = render(&history, &scope, &args.format)?;
+    match &args.out {
+        Some(path) => write_atomically(path, text.as_bytes())?,
+        None => print(&text)?,
+    }
+    Ok(Code::Done)
+}
+
+/// The commit with which the first is compared, and the commits of the range, the oldest first.
+fn commits(range: &str, folder: &str) -> Result<(Option<Commit>, Vec<Commit>), Failure> {
+    let id =
+        |revision: &str| git::commit(if revision.is_empty() { "HEAD" } else { revision }, "no");
+    let paths = [folder, &BENCHMARKS.join("/")];
+    let Some((from, to)) = range.split_once("..") else {
+        let mut found = git::log(&format!("--max-count={}", MOST + 1), &id(range)?, paths)?;
+        found.reverse();
+        let base = (found.len() > MOST).then(|| found.remove(0));
+        return Ok((base, found));
+    };
+    let (from, to) = (id(from)?, id(to)?);
+    let mut found = git::log(&format!("^{from}"), &to, paths)?;
+    found.reverse();
+    Ok((Some(Commit { id: from, date: String::new(), subject: String::new() }), found))
+}
+
+/// Adds a commit to the history: reads the files of the experiments in which anything is not as
+/// in `files`, the paths and object ids of the commit before. The paths and ids of this one.
+fn read(
+    history: &mut History,
+    number: usize,
+    commit: Commit,
+    folder: &str,
+    files: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let [docs, table] = BENCHMARKS;
+    let mut now = git::listing(&commit.id, docs, &[table])?;
+    now.retain(|(path, _)| path == table);
+    now.extend(git::listing(&commit.id, folder, &[RECORD, FINALS])?);
+    let now: BTreeMap<String, String> = now.into_iter().collect();
+    // The table of benchmarks is in no folder.
+    let experiment = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    let differs = |path: &&String| files.get(*path) != now.get(*path);
+    let changed: BTreeSet<String> =
+        files.keys().chain(now.keys()).filter(differs).map(|path| experiment(path)).collect();
+    let wanted = now.iter().filter(|(path, _)| changed.contains(&experiment(path)));
+    let (paths, ids): (Vec<String>, Vec<String>) =
+        wanted.map(|(path, id)| (path.clone(), id.clone())).unzip();
+    let name = short(&commit.id).to_owned();
+    let texts = git::blobs(&ids).map_err(|e| error(Path::new(&name), e))?;
+    let (tables, texts): (Vec<_>, Vec<_>) =
+        paths.into_iter().zip(texts).partition(|(path, _)| path == table);
+    if changed.contains("") {
+        let found: Vec<_> = tables.iter().flat_map(|(_, text)| benchmarks(text)).collect();
+        history.note(number, table, &found);
+    }
+    let read = record::experiments(texts);
+    let mut found: BTreeMap<_, _> = changed.into_iter().map(|gone| (gone, None)).collect();
+    found.extend(read.into_iter().map(|(experiment, read)| (experiment, Some(read))));
+    history.push(number, (commit, revision_name(&name, &name, folder)), found);
+    Ok(now)
+}
+
+/// Writes the page of a step's diff, if cells or verdicts changed: where it is.
+fn page(before: &str, step: &mut HistoryStep, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    if step.comparison.is_unchanged() {
+        return Ok(None);
+    }
+    let path = folder.join(format!("{before}-{}.html", short(&step.commit.id)));
+    let classes = classes(&FAIL_ON.split(',').map(str::to_owned).collect::<Vec<_>>())?;
+    let compared = Compared::of_reports(std::mem::take(&mut step.comparison), classes);
+    let text = compared.render(DiffFormat::Html(compared.drawn(None)))?;
+    write_atomically(&path, text.as_bytes())?;
+    step.comparison = compared.comparison;
+    Ok(Some(path))
+}

@@ -1,0 +1,108 @@
+//! The history of reports as text, Markdown or a page.
+
+use super::Pages;
+use super::claims::interval;
+use super::diff::clean;
+use super::interval_chart;
+use crate::compare::SideClaim;
+use crate::compare::history::{History, HistoryStep, States};
+use crate::evidence::claims::Estimate;
+use crate::store::git::short;
+use exactfed_runner::files::Error;
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Folder and file of a repository in which a table of benchmarks is looked for.
+pub const BENCHMARKS: [&str; 2] = ["docs", "PERFORMANCE.md"];
+
+/// What a history is of.
+pub struct HistoryScope<'a> {
+    /// The range of commits, as it was given.
+    pub range: &'a str,
+    /// How many commits are read, if there are more.
+    pub most: Option<usize>,
+    /// The folder with reports.
+    pub folder: &'a str,
+    /// Pages of diffs, relative to the page of the history, by the numbers of commits.
+    pub pages: BTreeMap<usize, String>,
+}
+
+/// The history in a format, which is the extension of a template.
+///
+/// # Errors
+/// If a template fails.
+pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Result<String, Error> {
+    let moved = history.states.iter().filter(|(_, states)| states.len() > 1);
+    let claim = |((experiment, id), states): (&(String, String), &States)| {
+        let known = || states.iter().filter_map(|(_, claim)| claim.as_ref());
+        let verdicts: BTreeSet<&str> = known().map(|claim| claim.verdict.name()).collect();
+        let estimates = states.iter().map(|(_, claim)| match claim {
+            Some(claim) => claim.estimate(),
+            None => Estimate::NONE,
+        });
+        let drawn = interval_chart::rows(&estimates.collect::<Vec<_>>());
+        context! {
+            experiment, id => clean(id), changed => verdicts.len() > 1,
+            statement => known().last().map(|claim| clean(&claim.statement)),
+            rows => states.iter().zip(drawn).rev().map(row).collect::<Vec<_>>(),
+        }
+    };
+    let before = [None].into_iter().chain(history.steps.iter().map(Some));
+    let steps = before.zip(&history.steps).filter(|(_, step)| step.number > 0);
+    let mut unread: BTreeMap<&str, (BTreeSet<usize>, BTreeSet<&str>)> = BTreeMap::new();
+    for (why, number, experiment) in &history.unread {
+        let (numbers, experiments) = unread.entry(why).or_default();
+        numbers.insert(*number);
+        experiments.insert(experiment);
+    }
+    let values = context! {
+        range => clean(scope.range), most => scope.most, folder => scope.folder,
+        benchmarks => BENCHMARKS[1], unread => Value::from(Serde(&unread)),
+        steps => steps.map(|(before, now)| step(history, scope, before, now)).collect::<Vec<_>>(),
+        claims => moved.map(claim).collect::<Vec<_>>(),
+        total => history.states.keys().filter(|(of, _)| of != BENCHMARKS[1]).count(),
+    };
+    Pages::new().render(&format!("history.{format}").replace("text", "txt"), values)
+}
+
+/// A state of a claim, as templates see it.
+fn row(((number, claim), drawing): (&(usize, Option<SideClaim>), String)) -> Value {
+    let estimated = claim.as_ref().filter(|claim| claim.estimate.is_finite());
+    let estimate = estimated.map(|claim| interval(claim.estimate()));
+    context! { number, estimate, drawing, verdict => claim.as_ref().map(|claim| claim.verdict.name()) }
+}
+
+/// A commit, as templates see it.
+fn step(
+    history: &History,
+    scope: &HistoryScope<'_>,
+    before: Option<&HistoryStep>,
+    HistoryStep { number, commit, comparison }: &HistoryStep,
+) -> Value {
+    let moved = |is_benchmark: bool| {
+        let of = history.states.iter().filter(|(key, _)| (key.0 == BENCHMARKS[1]) == is_benchmark);
+        let at = |(at, claim): &(usize, Option<SideClaim>)| at == number && claim.is_some();
+        of.filter(|(_, states)| states.iter().skip(1).any(at)).count()
+    };
+    // Of each experiment the cells that changed, that have another problem, are new, are gone.
+    let (mut cells, mut all): (BTreeMap<&str, [usize; 4]>, _) = (BTreeMap::new(), [0; 4]);
+    let changed = comparison.changed.iter().map(|change| (0, &change.experiment));
+    let problems = comparison.problems.iter().map(|problem| (1, &problem.experiment));
+    let added = comparison.added.iter().map(|lone| (2, &lone.experiment));
+    let removed = comparison.removed.iter().map(|lone| (3, &lone.experiment));
+    for (what, experiment) in changed.chain(problems).chain(added).chain(removed) {
+        cells.entry(experiment).or_default()[what] += 1;
+        all[what] += 1;
+    }
+    let (claims, benchmarks) = (moved(false), moved(true));
+    let quiet = comparison.is_unchanged() && claims + benchmarks == 0;
+    let both = comparison.claims.iter().filter(|c| c.before.is_some() && c.after.is_some());
+    context! {
+        number, cells, all, id => short(&commit.id), date => &commit.date,
+        before => before.map(|before| short(&before.commit.id)),
+        subject => clean(&commit.subject), verdicts => both.count(),
+        claims, benchmarks, quiet,
+        incomparable => comparison.incomparable.len(), page => scope.pages.get(number),
+    }
+}

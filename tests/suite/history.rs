@@ -1,0 +1,86 @@
+//! `history` on a repository whose past is known.
+
+use super::diff::git;
+use crate::support::Bench;
+use exactfed::compare::{SCHEMA, SideCell, SideClaim, SideExperiment, SideRuns, record};
+use exactfed::stats::verdict::Verdict;
+
+/// Commits the reports of an experiment with one cell and one claim.
+fn commit(bench: &Bench, digest: &str, verdict: Verdict, [estimate, low, high]: [f64; 3]) {
+    let (id, statement) = ("c".to_owned(), "it <holds>".to_owned());
+    let claim = SideClaim { id, statement, verdict, expected_refuted: false, estimate, low, high };
+    let runs = SideRuns::Done { digest: digest.into(), finals: vec![Some(estimate); 3] };
+    let cell = SideCell { runs, ..SideCell::new("FedAvg", [("seed", "7")]) };
+    let cells = [("x".to_owned(), cell)].into();
+    let claims = Some(vec![claim]);
+    let of = SideExperiment { schema: SCHEMA, seed: 7, manifest: "m".into(), cells, claims };
+    let write = |(file, text)| bench.write(&format!("reports/small/{file}"), text);
+    record::files(&of).into_iter().for_each(write);
+    git(bench, &["add", "."]).expect(0);
+    git(bench, &["commit", "-qm", &format!("Digest <{digest}>")]).expect(0);
+}
+
+/// A record that is none, then an interval, a verdict and a benchmark that change, then nothing.
+fn past() -> Bench {
+    let bench = Bench::new();
+    git(&bench, &["init", "-q"]).expect(0);
+    let table = "| what | bar | measured (95 % interval) | holds |\n| --- | --- | --- | --- |\n";
+    let row = |rest: &str| format!("{table}| a step | at most 9 ns | {rest} |\n");
+    bench.write("docs/PERFORMANCE.md", row("5.08 ns (5.00 to 5.17) | yes"));
+    bench.write("reports/old/record.toml", "schema = ");
+    bench.write("reports/old/finals.csv", "");
+    commit(&bench, "a", Verdict::Supported, [0.5, 0.4, 0.6]);
+    commit(&bench, "b", Verdict::Supported, [0.5, 0.3, 0.7]);
+    bench.write("docs/PERFORMANCE.md", row("9.50 ns | no"));
+    commit(&bench, "c", Verdict::Refuted, [2.0, 1.5, 3.0]);
+    bench.write("other", "");
+    git(&bench, &["add", "."]).expect(0);
+    git(&bench, &["commit", "-qm", "Nothing"]).expect(0);
+    bench
+}
+
+#[test]
+fn what_changed_is_named_with_its_commit() {
+    let bench = past();
+    let text = bench.run(&["history"]).expect(0);
+    text.prints("      1 verdict; 1 claim; 1 benchmark; cells: 1 changed\n");
+    text.prints("      1 claim; cells: 1 changed\n");
+    text.prints("not read  old in commit #1: record.toml:1: ");
+    text.prints(
+        "claim  small: c: supported (0.500 [0.400, 0.600]) from #1 → supported (0.500 [0.300, 0.700]) from #2 → refuted (2.00 [1.50, 3.00]) from #3\n",
+    );
+    assert!(!text.out.contains("Nothing") && text.out.starts_with("history  HEAD\n#3"));
+    let text = bench.run(&["history", "HEAD~2..", "--format", "md"]).expect(0);
+    text.prints("1 of 1 claim changed their verdict in 1 commit");
+    text.prints("#1 refuted 2.00 \\[1.50, 3.00\\]; before supported 0.500 \\[0.300, 0.700\\]");
+    text.prints("a step, at most 9 ns | #1 refuted 9.50; before supported 5.08 \\[5.00, 5.17\\] |");
+}
+
+#[test]
+fn the_page_draws_intervals_and_links_to_the_diffs() {
+    let bench = past();
+    let options = ["--format", "html", "--out", "history.html", "--diffs", "diffs"];
+    bench.run(&[&["history"], &options[..]].concat()).expect(0);
+    let page = bench.read("history.html");
+    assert_eq!(page.matches("<svg class=\"interval\"").count(), 3 + 2);
+    assert!(page.contains("it &lt;holds&gt;") && page.contains("Digest &lt;c&gt;"), "{page}");
+    let links: Vec<&str> =
+        page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let diffs: Vec<&&str> = links.iter().filter(|link| link.starts_with("diffs/")).collect();
+    assert_eq!(diffs.len(), 2, "{links:?}");
+    assert!(bench.read(diffs[0]).contains("<strong>Fails:</strong> 1 worse, 1 claims."));
+    let anchors = links.iter().filter_map(|link| link.strip_prefix('#'));
+    anchors.for_each(|id| assert!(page.contains(&format!("id=\"{id}\"")), "{id}"));
+}
+
+#[test]
+fn what_is_no_range_is_refused() {
+    let bench = past();
+    for no in ["nowhere", "nowhere..HEAD", "HEAD..nowhere", "HEAD...HEAD", "-x", "--all..HEAD"] {
+        bench.run(&["history", "--", no]).expect(2).warns("is no git revision (");
+    }
+    let none = ": no commit changes reports/ or docs/PERFORMANCE.md";
+    bench.run(&["history", "HEAD~1..HEAD"]).expect(3).warns(none);
+    bench.run(&["history", "--format", "pdf"]).expect(2);
+    Bench::new().run(&["history"]).expect(2).warns("is no git revision (not a git repository");
+}

@@ -6,7 +6,7 @@ use crate::compare::history::{History, HistoryStep, benchmarks};
 use crate::compare::record::{self, FINALS, RECORD};
 use crate::report::diff::DiffFormat;
 use crate::report::history::{BENCHMARKS, HistoryScope, render};
-use crate::store::git::{self, Commit, short};
+use crate::store::git::{self, Commit};
 use exactfed_runner::files::{error, write_atomically};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     if let Some(diffs) = &args.diffs {
         std::fs::create_dir_all(diffs).map_err(|e| error(diffs, e))?;
         for i in 1..history.steps.len() {
-            let before = short(&history.steps[i - 1].commit.id).to_owned();
+            let before = history.steps[i - 1].commit.id.clone();
             let path = page(&before, &mut history.steps[i], diffs)?;
             let address = path.zip(args.out.as_ref()).and_then(|(path, out)| address(&path, out));
             pages.extend(address.map(|address| (history.steps[i].number, address)));
@@ -86,7 +86,8 @@ fn commits(range: &str, folder: &str) -> Result<(Option<Commit>, Vec<Commit>), F
     let (from, to) = (id(from)?, id(to)?);
     let mut found = git::log(&format!("^{from}"), &to, paths)?;
     found.reverse();
-    Ok((Some(Commit { id: from, date: String::new(), subject: String::new() }), found))
+    let id = git::short(&from).to_owned();
+    Ok((Some(Commit { id, date: String::new(), subject: String::new() }), found))
 }
 
 /// Adds a commit to the history: reads the files of the experiments in which anything is not as
@@ -111,7 +112,7 @@ fn read(
     let wanted = now.iter().filter(|(path, _)| changed.contains(&experiment(path)));
     let (paths, ids): (Vec<String>, Vec<String>) =
         wanted.map(|(path, id)| (path.clone(), id.clone())).unzip();
-    let name = short(&commit.id).to_owned();
+    let name = commit.id.clone();
     let texts = git::blobs(&ids).map_err(|e| error(Path::new(&name), e))?;
     let (tables, texts): (Vec<_>, Vec<_>) =
         paths.into_iter().zip(texts).partition(|(path, _)| path == table);
@@ -131,7 +132,7 @@ fn page(before: &str, step: &mut HistoryStep, folder: &Path) -> Result<Option<Pa
     if step.comparison.is_unchanged() {
         return Ok(None);
     }
-    let path = folder.join(format!("{before}-{}.html", short(&step.commit.id)));
+    let path = folder.join(format!("{before}-{}.html", step.commit.id));
     let classes = classes(&FAIL_ON.split(',').map(str::to_owned).collect::<Vec<_>>())?;
     let compared = Compared::of_reports(std::mem::take(&mut step.comparison), classes);
     let text = compared.render(DiffFormat::Html(compared.drawn(None)))?;

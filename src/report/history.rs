@@ -7,7 +7,6 @@ use super::interval_chart;
 use crate::compare::SideClaim;
 use crate::compare::history::{History, HistoryStep, States};
 use crate::evidence::claims::Estimate;
-use crate::store::git::short;
 use exactfed_runner::files::Error;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -99,8 +98,8 @@ fn step(
     let quiet = comparison.is_unchanged() && claims + benchmarks == 0;
     let both = comparison.claims.iter().filter(|c| c.before.is_some() && c.after.is_some());
     context! {
-        number, cells, all, id => short(&commit.id), date => &commit.date,
-        before => before.map(|before| short(&before.commit.id)),
+        number, cells, all, id => &commit.id, date => &commit.date,
+        before => before.map(|before| &before.commit.id),
         subject => clean(&commit.subject), verdicts => both.count(),
         claims, benchmarks, quiet,
         incomparable => comparison.incomparable.len(), page => scope.pages.get(number),

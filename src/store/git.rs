@@ -20,7 +20,7 @@ pub struct Tree {
 
 /// A commit of a history.
 pub struct Commit {
-    /// Its id, in full.
+    /// Its id, abbreviated.
     pub id: String,
     /// The date of its author.
     pub date: String,
@@ -72,7 +72,8 @@ pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
 /// The message of git.
 pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error> {
     let [a, b] = paths.map(|path| format!(":(top,literal){path}"));
-    let format = ["--first-parent", "--no-show-signature", "--format=%H%x09%as%x09%s"];
+    let format =
+        ["--first-parent", "--no-show-signature", "--abbrev=12", "--format=%h%x09%as%x09%s"];
     let output = git(&[&["log"], &format[..], &[bound, to, "--", &a, &b]].concat())?;
     if !output.status.success() {
         return Err(error(Path::new(to), message(&output)));

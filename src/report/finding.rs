@@ -80,35 +80,35 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
 
 /// The only setting: those that lead, and how far the next is.
 fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
-    let is_close = |rival: &Rival| rival.ratio.estimate < 1.0 + standings.margin;
-    let is_near = |rival: &Rival| match row.leaders.as_slice() {
-        [_] => is_close(rival),
-        _ => rival.separation != Separation::Larger,
-    };
     let rivals = row.rivals();
-    let near = rivals.iter().take_while(|(_, rival)| is_near(rival)).count();
-    let mut first: Vec<&str> = vec![&row.leaders[0]];
-    first.extend(rivals[..near].iter().map(|(name, _)| name));
+    let most = 1.0 + standings.margin;
+    let is_close = |rival: &Rival| rival.ratio.estimate < most;
+    let is_near = |rival: &Rival| rival.separation != Separation::Larger || is_close(rival);
+    let (near, far): (Vec<_>, Vec<_>) = rivals.iter().partition(|(_, rival)| is_near(rival));
+    let alike = near
+        .iter()
+        .all(|(_, rival)| rival.ratio.high < most || rival.separation != Separation::Unclear);
+    let first: Vec<&str> =
+        std::iter::once(&*row.leaders[0]).chain(near.iter().map(|(name, _)| *name)).collect();
     let (all, error) = (1 + rivals.len(), error_word(standings));
-    let at = when_text(standings.at);
-    let further = rivals.get(near).map(|(name, rival)| {
-        format!("{name}’s {error} is {} times as large", readable(rival.ratio.estimate, 2))
+    let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
+    let next = far.first().map(|(name, rival)| {
+        (name, format!("{error} is {} times", readable(rival.ratio.estimate, 2)))
     });
-    let headline = match (first.as_slice(), &further) {
-        ([one], None) => format!("{one} has the smallest {error} {at}: {}", row.no_others()),
-        ([one], Some(_)) if all == 2 => format!(
-            "{}’s {error} is {} times {one}’s {at}",
-            rivals[0].0,
-            readable(rivals[0].1.ratio.estimate, 2)
-        ),
-        ([one], Some(next)) => format!("{one} is lowest of {all} algorithms {at}: {next}"),
+    let headline = match (first.as_slice(), next) {
+        ([one], None) => format!("{one} has the smallest {error}{at}: {}", row.no_others()),
+        ([one], Some((next, error))) if all == 2 => format!("{next}’s {error} {one}’s{at}"),
+        ([one], Some((next, error))) => {
+            format!("{one} is lowest of {all} algorithms{at}: {next}’s {error} as large")
+        }
         (several, next) => {
+            let next =
+                next.map_or(String::new(), |(next, error)| format!("; {next}’s {error} as large"));
             let names = listed(several, all);
-            let next = next.as_ref().map_or(String::new(), |next| format!("; {next}"));
-            match row.leaders.len() {
-                1 => format!("{names} show no practical difference {at}{next}"),
-                _ if next.is_empty() => format!("{names} are not separated {at}"),
-                _ => format!("{names} are lowest {at} and not separated{next}"),
+            match (alike, next.is_empty()) {
+                (true, _) => format!("{names} show no practical difference{at}{next}"),
+                (false, true) => format!("{names} are not separated{at}"),
+                (false, false) => format!("{names} are lowest{at} and not separated{next}"),
             }
         }
     };

@@ -59,7 +59,8 @@ impl RankingMatrix {
     /// The matrix of these grid points.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
-        let is_open = |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
+        let is_open =
+            |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
         let sentence = match all.as_slice() {
             [one] => match standings.at {
                 Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one).words),

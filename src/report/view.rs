@@ -299,7 +299,9 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         cells.push(short(standing.error));
         cells.extend(match standing.next() {
             // Equal but for rounding.
-            Some((next, Rival { separation: Separation::Equal, .. })) => [next.to_owned(), "1".into()],
+            Some((next, Rival { separation: Separation::Equal, .. })) => {
+                [next.to_owned(), "1".into()]
+            }
             Some((next, Rival { ratio, .. })) => {
                 [next.to_owned(), interval(ratio.estimate, (ratio.low, ratio.high))]
             }

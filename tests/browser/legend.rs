@@ -76,8 +76,10 @@ fn tab_reaches_every_control() {
         ));
         page.browser.press(&[TAB]);
     }
-    let controls =
-        ["x", "scale-x", "scale-y", "band", "panels", "range", "theory", "svg", "csv", "table", "link", "embed"];
+    let controls = [
+        "x", "scale-x", "scale-y", "band", "panels", "range", "theory", "svg", "csv", "table",
+        "link", "embed",
+    ];
     let curves = [
         "FedAvg <b>\"plain\"</b>, H = 2",
         "FedAvg <b>\"plain\"</b>, H = 10",

@@ -1,7 +1,9 @@
 //! What the pages say, as snapshots, and what they must hold.
 
 use crate::support::markup::tags;
-use crate::support::{Bench, DIVERGING, GARNET, LOGISTIC, QUADRATIC, SMALL, edited, files_with, root};
+use crate::support::{
+    Bench, DIVERGING, GARNET, LOGISTIC, QUADRATIC, SMALL, edited, files_with, root,
+};
 use std::fs;
 
 fn reported(name: &str) -> Bench {

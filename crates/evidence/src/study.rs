@@ -53,7 +53,15 @@ impl Experiment<'_> {
     /// What is tuned, in words; empty where nothing is.
     pub fn tuned_in_words(&self) -> String {
         self.tuning.as_ref().map_or(String::new(), |tuning| {
-            tuning.settings.join(" and ").replace('-', " ").replace("proximal", "proximal weight")
+            let names = tuning
+                .settings
+                .iter()
+                .map(|s| s.replace('-', " ").replace("proximal", "proximal weight"));
+            let names: Vec<String> = names.collect();
+            match names.split_last() {
+                Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+                _ => names.concat(),
+            }
         })
     }
 }

@@ -26,11 +26,10 @@ pub struct Tune {
     /// it is a table with a list for each.
     #[schemars(example = EXAMPLE_VALUES)]
     pub values: Option<PerSetting>,
-    /// The largest ratio of two neighbouring candidates of a range, above 1. For several settings it
-    /// may be a table with a ratio for each.
+    /// The largest ratio of two neighbouring candidates of a range, above 1.
     #[serde(default = "ratio")]
-    #[schemars(example = 1.5)]
-    pub ratio: Ratio,
+    #[schemars(extend("exclusiveMinimum" = 1.0), example = 1.5)]
+    pub ratio: f64,
     /// The number of runs of each candidate on each instance, in place of the manifest's
     /// `replicates`.
     #[schemars(range(min = 1), example = 10)]
@@ -63,11 +62,8 @@ pub struct Tune {
 const EXAMPLE_RANGE: [f64; 2] = [1e-3, 1.0];
 const EXAMPLE_VALUES: [f64; 2] = [0.01, 0.1];
 
-/// The ratio of candidates of a range where the manifest has none.
-const RATIO: f64 = 1.5;
-
-fn ratio() -> Ratio {
-    Ratio::One(RATIO)
+fn ratio() -> f64 {
+    1.5
 }
 
 fn extend() -> u64 {
@@ -102,26 +98,6 @@ pub enum PerSetting {
     One(Vec<f64>),
     /// A list for each tuned setting.
     Each(BTreeMap<String, Vec<f64>>),
-}
-
-/// A ratio for all tuned settings, or a table with one for each.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Ratio {
-    /// For all.
-    One(f64),
-    /// For these; 1.5 for the others.
-    Each(BTreeMap<String, f64>),
-}
-
-impl Ratio {
-    /// That of a setting.
-    pub fn of(&self, key: &str) -> f64 {
-        match self {
-            Self::One(ratio) => *ratio,
-            Self::Each(ratios) => ratios.get(key).copied().unwrap_or(RATIO),
-        }
-    }
 }
 
 /// The default of the number of fresh runs on one instance.

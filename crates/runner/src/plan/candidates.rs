@@ -8,7 +8,7 @@ use crate::manifest::document::{KeyValue, Value, put};
 use crate::manifest::kinds::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::tune::{PerSetting, Ratio, Tune, TunedSetting};
+use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::sources::StatedAlgorithm;
@@ -97,16 +97,9 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
             }
         });
     }
-    let of = |table: &Option<PerSetting>| match table {
-        Some(PerSetting::Each(lists)) => lists.keys().cloned().collect(),
-        _ => Vec::new(),
-    };
-    let ratios = match &tune.ratio {
-        Ratio::Each(ratios) => ratios.keys().cloned().collect(),
-        Ratio::One(_) => Vec::new(),
-    };
-    for (name, keys) in [("range", of(&tune.range)), ("values", of(&tune.values)), ("ratio", ratios)] {
-        if let Some(other) = keys.iter().find(|key| !names.contains(key)) {
+    for (name, table) in [("range", &tune.range), ("values", &tune.values)] {
+        let Some(PerSetting::Each(lists)) = table else { continue };
+        if let Some(other) = lists.keys().find(|key| !names.contains(key)) {
             let path = format!("tune.{name}.{other}");
             return Err(fault(root, &path, format!("`{other}` is not among `over`")));
         }
@@ -140,10 +133,10 @@ fn from_range(
             return Err(fault(root, &path, message));
         }
     };
-    let ratio = tune.ratio.of(key);
+    let ratio = tune.ratio;
     if !(ratio > 1.0 && ratio.is_finite()) {
         let message = format!("`ratio` must be a number above 1, not {ratio}");
-        return Err(fault(root, &path_of_list(root, "ratio", key), message));
+        return Err(fault(root, "tune.ratio", message));
     }
     let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, ratio));
     let too_many = |candidates: f64| {

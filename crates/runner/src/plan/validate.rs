@@ -256,7 +256,11 @@ fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
 impl CheckedPoint<'_> {
     /// T.
     fn rounds(&self) -> u64 {
-        super::rounds(self.budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
+        self.rounds_within(self.budget)
+    }
+
+    fn rounds_within(&self, budget: &Budget) -> u64 {
+        super::rounds(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
     }
 }
 
@@ -290,6 +294,16 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
         return None;
     }
     let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds());
+    // Of two limits, that which allows no round.
+    let (key, length) = match written.as_slice() {
+        [_, other]
+            if rounds == 0
+                && point.rounds_within(&Budget { gradients: None, ..budget.clone() }) > 0 =>
+        {
+            *other
+        }
+        _ => (key, length),
+    };
     let beyond = "or write `min-rounds` to go beyond it";
     let message = if key == "local-steps" && length < h && budget.min_rounds.is_none() {
         format!("must be at least the {h} local steps of one round, not {length}; {beyond}")

@@ -78,7 +78,8 @@ def _values(curves: list[dict[str, Any]], name: str) -> list[Value | None]:
 
 def _restyle(curves: list[dict[str, Any]], hue: str, style: str | None) -> list[dict[str, Any]]:
     """Give curves the colours and dashes of their values; the legend."""
-    hues, styles = _values(curves, hue), _values(curves, style) if style else [None]
+    hues = _values(curves, hue)
+    styles: list[Value | None] = _values(curves, style) if style else [None]
     if len(styles) > len(_DASHES):
         raise ExactfedError(
             f"error: style={style!r}: it has {len(styles)} values, and there are "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
@@ -118,8 +119,9 @@ def run(
         with _Bar(out, native.experiment) as bar:
             failed, notes = _native.run(native, out, progress=bar, **options)
     else:
-        called = progress and (lambda done, total, cells, _steps: progress(done, total, cells))
-        failed, notes = _native.run(native, out, progress=called or None, **options)
+        # What a caller's function receives are the first three of four numbers.
+        called = None if not progress else lambda *state: progress(*state[:3])
+        failed, notes = _native.run(native, out, progress=called, **options)
     for note in notes:
         warnings.warn(note, ExactfedWarning, stacklevel=2)
     texts = [f"cell {cell} ({label}) failed: {reason}" for cell, label, reason in failed]
@@ -200,9 +202,8 @@ class _SoFar:
             self._replace("")
 
     def _replace(self, html: str) -> None:
-        from IPython.display import HTML, display
-
+        ipython = importlib.import_module("IPython.display")
         if self._display is None:
-            self._display = display(HTML(html), display_id=True)
+            self._display = ipython.display(ipython.HTML(html), display_id=True)
         else:
-            self._display.update(HTML(html))
+            self._display.update(ipython.HTML(html))

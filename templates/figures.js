@@ -202,7 +202,7 @@ function rangeY(view, lines, isFraction) {
   // Fractions that most points come near (chart::panel has the same rule).
   if (view.scaleY === "linear" && isFraction) {
     const all = own.flatMap(list => [...list]).sort((a, b) => a - b), low = all[Math.floor(all.length / 10)], reach = all.at(-1) - low;
-    if (all.length >= 60 && reach > 0 && 4 * reach < all.at(-1) - all[0]) own.forEach((list, i) => { own[i] = list.filter(v => v >= low - reach / 4); });
+    if (all.length >= 20 && reach > 0 && 4 * reach < all.at(-1) - all[0]) own.forEach((list, i) => { own[i] = list.filter(v => v >= low - reach / 4); });
   }
   let least = Infinity;
   for (const list of own) for (const v of list) if (v > 0 && v < least) least = v;

@@ -84,7 +84,7 @@ impl<'a> Frames<'a> {
 /// close together: an axis with all of them would show no differences (figures.js has the same rule).
 fn without_transient(plot: &Plot, values: &mut Vec<f64>) {
     let is_fraction = plot.labels.at == LabelledPoint::Last && !plot.labels.is_ranked;
-    if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 60 {
+    if plot.scale_y != Scale::Linear || !is_fraction || values.len() < 20 {
         return;
     }
     let mut all = values.clone();

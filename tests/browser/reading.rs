@@ -117,7 +117,7 @@ fn a_touch_reads_below_the_panel() {
 fn keys_move_the_position_and_change_the_panel() {
     let page = page();
     // One tab stop: from the last control to the panel, and on to the list of curves.
-    page.ask("document.querySelector('#curves .link').focus()", json!([]));
+    page.ask("document.querySelector('#curves .embed').focus()", json!([]));
     page.browser.press(&[TAB]);
     let slider = page.slider();
     assert_eq!(slider["role"], "slider");

@@ -185,6 +185,31 @@ fn clients_that_a_column_names() {
     assert_eq!(data.bench.digests("results"), digests);
 }
 
+/// Categories are indicators of all but the first, and values that are missing are means, or their
+/// records are left out: as in a file that holds that.
+#[test]
+fn categories_and_missing_values() {
+    let finals = |settings: &str, table: &str| {
+        let settings = format!("clients = 2, split = \"iid\"{settings}");
+        let data = Data::new(&records(&settings), "r.csv", table.as_bytes());
+        data.accepted();
+        last_errors(&data.bench, "reports")
+    };
+    let colours = "age,colour,label\n1,red,0\n2,blue,1\n3,green,1\n4,blue,0\n";
+    let holes = "age,x,label\n1,2,0\n,4,1\n3,NA,1\n5,6,0\n7,8,1\n";
+    for (settings, table, like) in [
+        (
+            ", categorical = [\"colour\"]",
+            colours,
+            "age,green,red,label\n1,0,1,0\n2,0,0,1\n3,1,0,1\n4,0,0,0\n",
+        ),
+        (", missing = \"mean\"", holes, "age,x,label\n1,2,0\n4,4,1\n3,5,1\n5,6,0\n7,8,1\n"),
+        (", missing = \"drop\"", holes, "age,x,label\n1,2,0\n5,6,0\n7,8,1\n"),
+    ] {
+        assert_eq!(finals(settings, table), finals("", like), "{settings}");
+    }
+}
+
 #[test]
 fn records_that_are_wrong_are_refused() {
     let iid = "features = [\"age\"], clients = 2";
@@ -193,7 +218,19 @@ fn records_that_are_wrong_are_refused() {
         (iid, "age,label\n1,0\n2,1\n3,2\n", "has 3 distinct labels (0, 1, 2)"),
         (iid, "age,label\n1,0\n,1\n", "line 3, column `age`: the value is missing; fill it in"),
         (iid, "age,label\n1,0\nNaN,1\n", "line 3, column `age`: the value is missing"),
+        (iid, "age,label\n1,0\nNA,1\n", "or remove the record, or write `missing = \"mean\"`"),
         (iid, "age,label\n1,0\nx,1\n", "column `age` is not a feature: line 3 is \"x\""),
+        (
+            "categorical = [\"age\"], clients = 2",
+            "age,label\n1,0\n,1\n2,1\n",
+            "line 3, column `age = 2`: the value is missing",
+        ),
+        (iid, "age,label\n1,0\n2,\n", "the label of line 3 is NaN, not finite"),
+        (
+            "categorical = [\"site\"], clients = 2, features = [\"age\"]",
+            TABLE,
+            "names `site`, which is no feature",
+        ),
         (iid, "age,label\n1,0\n2\n", "line 3: it has 1 value, but there are 2 columns"),
         (iid, "old,label\n1,0\n2,1\n", "there is no column `age` in r.csv, only old, label"),
         ("clients = 2, features = [\"age\"], label = \"y\"", TABLE, "there is no column `y`"),

@@ -206,6 +206,15 @@ fn numbers_as_labels_of_a_table_and_of_arrays() {
     has(&printed, &["# 40 records of 2 features", "split = { column = \"client\" }"]);
 }
 
+/// Values that are missing are filled in, as the manifest says.
+#[test]
+fn records_that_lack_values() {
+    let holes = table().replace("\n-3,", "\n,").replace("\n2,", "\nNA,");
+    let (_, printed) = runs("records.csv", holes.as_bytes(), &[]);
+    let lacking = "# missing values: 22 in `height`, first in line 2";
+    has(&printed, &[lacking, "missing = \"mean\""]);
+}
+
 /// A sparse file is not standardised; half of each record's two numbers is 3, of twelve.
 #[test]
 fn sparse_records() {
@@ -292,7 +301,7 @@ fn what_no_problem_takes_is_described_with_the_reason() {
     for (file, text, arguments, described, reason) in [
         (
             "holes.csv",
-            "a,b,label\n1,,x\n2,NA,y\n,3,x\n",
+            "a,b,label\n1,,x\n2,NA,y\n,3,\n",
             &[][..],
             "missing values: 1 in `a`, first in line 4, 2 in `b`, first in line 2",
             "values are missing: fill them in, or remove their records",

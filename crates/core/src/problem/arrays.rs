@@ -27,6 +27,20 @@ pub struct DataFile {
 /// What a message says of a value that is missing.
 pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
 
+/// Usual marks of a missing value.
+const MARKS: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
+
+/// Whether a text is a usual mark of a missing value.
+pub fn is_mark(text: &str) -> bool {
+    MARKS.iter().any(|mark| text.eq_ignore_ascii_case(mark))
+}
+
+/// Texts as numbers, marks of missing values as NaN; `None` if one is neither.
+pub fn numbers_and_marks(texts: &[String]) -> Option<Vec<f64>> {
+    let number = |text: &String| if is_mark(text) { Some(f64::NAN) } else { text.parse().ok() };
+    texts.iter().map(number).collect()
+}
+
 impl DataFile {
     /// Where the record of this number from 0 is among so many: its line, as an editor counts, if
     /// each record has one; else its row.

@@ -1,16 +1,13 @@
 //! CSV with a header.
 
 use csv::{Position, StringRecord};
-use exactfed_core::problem::arrays::{Column, Contents, MISSING as MISSING_VALUE, sanitised};
+use exactfed_core::problem::arrays::{Column, Contents, is_mark, sanitised};
 use exactfed_core::words::count;
 
 /// The most columns: more than features may be, and some that are not used.
 const MOST_COLUMNS: usize = 20_000;
 
-/// Usual marks of a missing value.
-const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
-
-/// The columns, numbers where every row of a column is one.
+/// The columns, numbers where every row of a column is one or empty, which is NaN.
 pub fn read(bytes: &[u8]) -> Result<Contents, String> {
     // Twice: what a column holds is known at its end, and texts take far more
     // room than numbers.
@@ -26,7 +23,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let record = record.map_err(|e| wrong(&e))?;
         for (column, value) in columns.iter_mut().zip(&record) {
             match column {
-                Column::Numbers(all) => all.extend(value.parse::<f64>()),
+                Column::Numbers(all) => all.push(value.parse().unwrap_or(f64::NAN)),
                 Column::Text(all) => all.push(value.to_owned()),
             }
         }
@@ -53,13 +50,8 @@ fn survey(bytes: &[u8]) -> Result<Vec<bool>, String> {
     let mut numbers = vec![true; heads.len()];
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| wrong(&e))? {
-        if let Some(j) = record.iter().position(str::is_empty) {
-            let line = record.position().map_or(0, Position::line);
-            let name = sanitised(&heads[j]);
-            return Err(format!("line {line}, column `{name}`: {MISSING_VALUE}"));
-        }
         for (number, value) in numbers.iter_mut().zip(&record) {
-            *number = *number && value.parse::<f64>().is_ok();
+            *number = *number && (value.is_empty() || value.parse::<f64>().is_ok());
         }
     }
     Ok(numbers)
@@ -75,7 +67,7 @@ pub fn missing(bytes: &[u8]) -> Option<Vec<(String, usize, u64)>> {
     while reader.read_record(&mut record).ok()? {
         let line = record.position().map_or(0, Position::line);
         for ((number, first), value) in found.iter_mut().zip(&record) {
-            if MISSING.iter().any(|mark| value.eq_ignore_ascii_case(mark)) {
+            if is_mark(value) {
                 if *number == 0 {
                     *first = line;
                 }
@@ -119,7 +111,6 @@ mod tests {
         for (text, message) in [
             ("a,b\n1,2\n3\n", "line 3: it has 1 value, but there are 2 columns"),
             ("a,a\n1,2\n", "two columns are called \"a\""),
-            ("a,b\n1,2\n3,\n", "line 3, column `b`: the value is missing; fill it in"),
             ("a\n\u{fffd}\n", ""),
         ] {
             match read(text.as_bytes()) {

@@ -7,7 +7,9 @@ mod starter;
 
 use super::{TableReader, csv};
 use exactfed_core::linalg::Matrix;
-use exactfed_core::problem::arrays::{Array, Column, Contents, no_column, sanitised};
+use exactfed_core::problem::arrays::{
+    Array, Column, Contents, no_column, numbers_and_marks, sanitised,
+};
 use exactfed_core::words::count;
 use features::FeatureRows;
 use starter::Starter;
@@ -50,19 +52,23 @@ struct FileRecords<'a> {
     /// Columns that are not features, and the one of them that may be that of clients.
     others: Vec<String>,
     clients: Option<(String, usize)>,
+    /// Where values were missing, and whether means of features are in their place.
+    lacking: Vec<String>,
+    fills: bool,
 }
 
 /// Describes the file at `path` with these contents; `label` names the column of the labels. The
 /// manifest compares two algorithms with one step size or, with `tune`, several, each with the step
-/// size that is best for it.
+/// size that is best for it. Values were missing where `lacking` says; they are means of features if
+/// the manifest `fills` them in.
 ///
 /// # Errors
 /// If it holds no records, or there is no such column.
-pub fn describe(
+fn describe(
     path: &str,
     contents: &Contents,
-    label: Option<&str>,
-    tune: bool,
+    (label, tune): (Option<&str>, bool),
+    (lacking, fills): (Vec<String>, bool),
 ) -> Result<Description, String> {
     let records = match contents {
         Contents::Table(columns) => of_table(columns, label)?,
@@ -92,7 +98,7 @@ pub fn describe(
             of_arrays(features, y.data.clone(), client_array(arrays, y))
         }
     };
-    records.description(path, tune)
+    FileRecords { lacking, fills, ..records }.description(path, tune)
 }
 
 /// The first arrays and their shapes.
@@ -124,6 +130,8 @@ fn of_arrays(
         label: String::new(),
         others: Vec::new(),
         clients,
+        lacking: Vec::new(),
+        fills: false,
     }
 }
 
@@ -144,8 +152,8 @@ pub fn columns(
     Ok(label_place(&columns).map(|place| (listed(&names), names[place].clone())))
 }
 
-/// Describes a file by its path; `tables` reads Parquet. Of a CSV file that lacks values, only
-/// where it does is known.
+/// Describes a file by its path; `tables` reads Parquet. The manifest of a CSV file that lacks
+/// values fills them in.
 ///
 /// # Errors
 /// If it cannot be read, holds no records, or has no such column.
@@ -162,18 +170,42 @@ pub fn describe_file(
         super::check_lines(&bytes).map_err(said)?;
     }
     let missing = if is_csv { csv::missing(&bytes).unwrap_or_default() } else { Vec::new() };
-    if missing.is_empty() {
-        let contents = super::read(path, bytes, tables).map_err(said)?;
-        return describe(path, &contents, label, tune).map_err(said);
+    let mut contents = super::read(path, bytes, tables).map_err(said)?;
+    let (mut fills, mut lacks_labels) = (false, false);
+    if let Contents::Table(columns) = &mut contents {
+        let place = columns.iter().position(|(name, _)| Some(name.as_str()) == label);
+        let place = place.or(label_place(columns));
+        for (i, (name, column)) in columns.iter_mut().enumerate() {
+            let lacks = missing.iter().any(|(other, ..)| other == name);
+            if lacks && Some(i) == place {
+                lacks_labels = true;
+            } else if let Some(filled) = lacks.then(|| filled(column)).flatten() {
+                (*column, fills) = (filled, true);
+            }
+        }
     }
     let column = |(name, number, line): (String, usize, u64)| {
         format!("{number} in `{}`, first in line {line}", sanitised(&name))
     };
-    let all: Vec<String> = missing.into_iter().map(column).collect();
-    Ok(Description {
-        lines: vec![format!("missing values: {}", listed(&all))],
-        manifest: Err(MISSING.into()),
+    let lacking = missing.into_iter().map(column).collect();
+    let found = describe(path, &contents, (label, tune), (lacking, fills)).map_err(said)?;
+    Ok(match lacks_labels {
+        true => Description { manifest: Err(MISSING.into()), ..found },
+        false => found,
     })
+}
+
+/// A column of numbers and marks of missing values, with the mean of the numbers in their place;
+/// `None` of any other.
+fn filled(column: &Column) -> Option<Column> {
+    let mut all = match column {
+        Column::Numbers(values) => values.clone(),
+        Column::Text(texts) => numbers_and_marks(texts)?,
+    };
+    let known: Vec<f64> = all.iter().copied().filter(|x| !x.is_nan()).collect();
+    let mean = known.iter().sum::<f64>() / known.len() as f64;
+    all.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = mean);
+    (!known.is_empty()).then_some(Column::Numbers(all))
 }
 
 fn may_be_clients(name: &str) -> bool {
@@ -251,6 +283,8 @@ fn of_table<'a>(
         label: label.clone(),
         others,
         clients,
+        lacking: Vec::new(),
+        fills: false,
     })
 }
 
@@ -276,7 +310,7 @@ impl FileRecords<'_> {
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
-        lines.push(match lacking.as_slice() {
+        lines.push(match [&self.lacking[..], &lacking].concat().as_slice() {
             [] => "missing values: none".into(),
             some => format!("missing values: {}", listed(some)),
         });

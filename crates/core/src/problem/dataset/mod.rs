@@ -3,6 +3,7 @@
 //! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 
+mod columns;
 mod read;
 mod storage;
 
@@ -38,6 +39,16 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_FEATURES)]
     pub features: Vec<String>,
+    /// The features that hold categories, texts or numbers (CSV, Parquet, `.npz` of columns). Each
+    /// is replaced by indicators, one for each category but the first, in sorted order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = EXAMPLE_CATEGORICAL)]
+    pub categorical: Vec<String>,
+    /// What is done where a feature has no value (CSV, Parquet, `.npz` of columns): it is NaN, an
+    /// empty field of CSV, or a mark such as NA. Without this key that is an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = MissingValues::Mean)]
+    pub missing: Option<MissingValues>,
     /// N, the number of clients, 1 or more. A split by column determines it and refuses this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), example = 10)]
@@ -73,6 +84,17 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = Storage::Sparse)]
     pub storage: Option<Storage>,
+}
+
+/// What is done where a feature has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingValues {
+    /// It is the mean of the feature over the records that clients hold, also in the test set; an
+    /// indicator of a category is the category's fraction of them.
+    Mean,
+    /// The record is left out; also one without a label, a client or a mark of the test set.
+    Drop,
 }
 
 /// How features are stored.
@@ -195,6 +217,7 @@ fn is_label(name: &str) -> bool {
 
 /// An example for the documentation.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
+const EXAMPLE_CATEGORICAL: [&str; 1] = ["colour"];
 
 /// The records of a file, with features that are ready for use.
 pub struct Records {
@@ -220,6 +243,8 @@ impl Dataset {
             file: DataFile { path: "records.csv".into(), sha256: None, size: None },
             label: label(),
             features: Vec::new(),
+            categorical: Vec::new(),
+            missing: None,
             clients: Some(10),
             split: Split::Dirichlet(0.5),
             weights: ClientWeights::Equal,

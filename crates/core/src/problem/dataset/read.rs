@@ -1,12 +1,20 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
-use super::{Dataset, Records, Split, Storage, TestRecords, is_label};
+use super::{Dataset, MissingValues, Records, Split, Storage, TestRecords, is_label};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Array, Column, Contents, Files, MISSING, no_column, sanitised};
+use crate::problem::arrays::{
+    Array, Column, Contents, Files, MISSING, is_mark, no_column, sanitised,
+};
 use crate::problem::{Fault, MOST_DIMENSIONS};
 use crate::rng::{Purpose, Stream};
 use crate::words::count;
 use std::collections::BTreeMap;
+
+/// That a feature has no value at a place.
+fn lacks(place: &str, feature: &str) -> String {
+    let feature = sanitised(feature);
+    format!("{place}, column `{feature}`: {MISSING}, or write `missing = \"mean\"` or `\"drop\"`")
+}
 
 /// The most features that a message names.
 const MOST_NAMED: usize = 8;
@@ -63,6 +71,7 @@ impl Dataset {
         seed: u64,
     ) -> Result<(Records, Option<Records>), Fault> {
         let (mut records, mut test) = self.hold_out(records, seed)?;
+        self.fill_in(&mut records, test.as_mut())?;
         if self.standardise {
             self.standardise(&mut records, test.as_mut())?;
         }
@@ -178,7 +187,7 @@ impl Dataset {
         Ok(Records { groups, marks, ..self.records(Vec::new(), x, labels) })
     }
 
-    fn check_dimension(&self, d: usize) -> Result<(), Fault> {
+    pub(super) fn check_dimension(&self, d: usize) -> Result<(), Fault> {
         if d > MOST_DIMENSIONS {
             return Err(self.fault(format!(
                 "there are {d} features; at most {MOST_DIMENSIONS} are allowed (d × d matrices are made)"
@@ -202,10 +211,12 @@ impl Dataset {
         };
         self.check_lengths(records, count)?;
         self.check_finite_labels(records)?;
-        let Some(((row, column), value)) = records.find(|x| !x.is_finite()) else { return Ok(()) };
+        let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
+        let wrong = records.find(|x| !x.is_finite() && !(fills && x.is_nan()));
+        let Some(((row, column), value)) = wrong else { return Ok(()) };
         let place = self.file.place(row, count);
         let wrong = match (records.names.get(column), value.is_nan()) {
-            (Some(name), true) => format!("{place}, column `{}`: {MISSING}", sanitised(name)),
+            (Some(name), true) => lacks(&place, name),
             (Some(name), false) => {
                 format!("{place}, column `{}`: {value} is not finite", sanitised(name))
             }
@@ -249,6 +260,12 @@ impl Dataset {
         let columns =
             [("label", Some(&records.labels)), ("split's value", records.groups.as_ref())];
         for (name, column) in columns {
+            if let Some(Column::Text(values)) = column
+                && let Some(row) = values.iter().position(String::is_empty)
+            {
+                let place = self.file.place(row, values.len());
+                return Err(self.fault(format!("{place}: the {name} is missing")));
+            }
             let Some(Column::Numbers(values)) = column else { continue };
             if let Some(row) = values.iter().position(|x| !x.is_finite()) {
                 let value = values[row];
@@ -286,18 +303,25 @@ impl Dataset {
             self.features.iter().collect()
         };
         self.check_names(&names)?;
+        if let Some(other) = self.categorical.iter().find(|name| !names.contains(name)) {
+            find("dataset.categorical", other)?;
+            return Err(Fault::new(
+                "dataset.categorical",
+                format!("names `{other}`, which is no feature"),
+            ));
+        }
         let mut chosen = Vec::with_capacity(names.len());
         for name in &names {
-            match find("dataset.features", name)? {
-                Column::Numbers(values) => chosen.push(values),
-                Column::Text(values) => return Err(self.not_numeric(name, values)),
-            }
+            chosen.extend(self.features_of(name, find("dataset.features", name)?)?);
         }
-        let features = (0..labels.len()).flat_map(|i| chosen.iter().map(move |c| c[i])).collect();
+        self.check_dimension(chosen.len())?;
+        let features =
+            (0..labels.len()).flat_map(|i| chosen.iter().map(move |(_, c)| c[i])).collect();
         let [groups, marks] = further.map(|further| further.map(|(_, column)| column));
-        let names: Vec<String> = names.into_iter().cloned().collect();
-        let records = self.records(names.clone(), (names.len(), features), labels);
-        Ok(Records { groups, marks, ..records })
+        let size = chosen.len();
+        let names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
+        let records = self.records(names, (size, features), labels);
+        Ok(self.dropped(Records { groups, marks, ..records }))
     }
 
     fn unknown_column(&self, key: &'static str, name: &str, columns: &[(String, Column)]) -> Fault {
@@ -321,12 +345,15 @@ impl Dataset {
         Ok(())
     }
 
-    fn not_numeric(&self, name: &str, values: &[String]) -> Fault {
+    pub(super) fn not_numeric(&self, name: &str, values: &[String]) -> Fault {
         let first = values.iter().enumerate().find(|(_, value)| value.parse::<f64>().is_err());
         let name = sanitised(name);
         self.fault(match (first, values.first()) {
+            (Some((row, value)), _) if is_mark(value) => {
+                lacks(&self.file.place(row, values.len()), &name)
+            }
             (Some((row, value)), _) => format!(
-                "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant",
+                "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories",
                 self.file.place(row, values.len()),
                 sanitised(value)
             ),
@@ -420,7 +447,7 @@ impl Records {
     }
 
     /// The records of these rows.
-    fn take(&self, rows: &[usize]) -> Self {
+    pub(super) fn take(&self, rows: &[usize]) -> Self {
         let part = |column: &Column| match column {
             Column::Numbers(all) => Column::Numbers(rows.iter().map(|&i| all[i]).collect()),
             Column::Text(all) => Column::Text(rows.iter().map(|&i| all[i].clone()).collect()),

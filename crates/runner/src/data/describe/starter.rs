@@ -124,6 +124,7 @@ impl<'a> Starter<'a> {
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
             ("test", when(self.test, "0.2")),
+            ("missing", when(records.fills, &quoted("mean"))),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),

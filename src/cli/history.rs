@@ -47,7 +47,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         );
         return Err(Failure { code: Code::NotComparable, ..Failure::input(message) });
     }
-    let most = (base.is_some() && !args.range.contains("..")).then_some(MOST);
+    let is_cut = base.is_some() && !args.range.contains("..");
+    let last = if is_cut { format!(", the last {MOST} commits") } else { String::new() };
     let (mut history, mut files) = (History::default(), BTreeMap::new());
     let numbers = usize::from(base.is_none())..;
     for (number, commit) in numbers.zip(base.into_iter().chain(commits)) {
@@ -63,7 +64,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
             pages.extend(address.map(|address| (history.steps[i].number, address)));
         }
     }
-    let scope = HistoryScope { range: &args.range, most, folder, pages };
+    let scope = HistoryScope { range: &(args.range.clone() + &last), folder, pages };
     let text = render(&history, &scope, &args.format)?;
     match &args.out {
         Some(path) => write_atomically(path, text.as_bytes())?,

@@ -17,10 +17,8 @@ pub const BENCHMARKS: [&str; 2] = ["docs", "PERFORMANCE.md"];
 
 /// What a history is of.
 pub struct HistoryScope<'a> {
-    /// The range of commits, as it was given.
+    /// The range of commits in words.
     pub range: &'a str,
-    /// How many commits are read, if there are more.
-    pub most: Option<usize>,
     /// The folder with reports.
     pub folder: &'a str,
     /// Pages of diffs, relative to the page of the history, by the numbers of commits.
@@ -43,7 +41,7 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
         let drawn = interval_chart::rows(&estimates.collect::<Vec<_>>());
         context! {
             experiment, id => clean(id), changed => verdicts.len() > 1,
-            statement => known().last().map(|claim| clean(&claim.statement)),
+            statement => known().next_back().map(|claim| clean(&claim.statement)),
             rows => states.iter().zip(drawn).rev().map(row).collect::<Vec<_>>(),
         }
     };
@@ -56,7 +54,7 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
         experiments.insert(experiment);
     }
     let values = context! {
-        range => clean(scope.range), most => scope.most, folder => scope.folder,
+        range => clean(scope.range), folder => scope.folder,
         benchmarks => BENCHMARKS[1], unread => Value::from(Serde(&unread)),
         steps => steps.map(|(before, now)| step(history, scope, before, now)).collect::<Vec<_>>(),
         claims => moved.map(claim).collect::<Vec<_>>(),

@@ -3,13 +3,12 @@
 //! cell without runs, with the band that it has.
 
 use super::numbers::Numbers;
-use super::page_data::curve_data;
-use crate::evidence::{Curve, Line, Plot, Point, Series, symbol, words_before};
+use crate::evidence::{Color, Curve, Line, Plot, Point, Series, Style, symbol, words_before};
 use serde_json::{Value, json};
 
 /// What was collected of the panels.
 #[derive(Default)]
-struct Parts<'f> {
+struct FixedParts<'f> {
     cells: Vec<Value>,
     theory: Vec<Value>,
     selected: Vec<Value>,
@@ -20,7 +19,7 @@ struct Parts<'f> {
 
 /// What the script needs of such a figure, besides what it needs of every figure.
 pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> Value {
-    let mut parts = Parts::default();
+    let mut parts = FixedParts::default();
     let groups = plot.panels.iter().map(|panel| {
         let first = parts.cells.len();
         panel.series.iter().for_each(|series| parts.add(series, first, &panel.title, numbers));
@@ -48,7 +47,7 @@ pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> Value {
     })
 }
 
-impl<'f> Parts<'f> {
+impl<'f> FixedParts<'f> {
     /// Adds a line of the panel with this title, whose cells begin with `first`.
     fn add(&mut self, series: &'f Series, first: usize, title: &str, numbers: &mut Numbers) {
         let Some(curve) = series.line.curve() else { return };
@@ -92,4 +91,32 @@ impl<'f> Parts<'f> {
             _ => {}
         }
     }
+}
+
+/// An index into the palette; −1 for the neutral colour.
+pub fn color_index(color: Color) -> isize {
+    match color {
+        Color::Palette(index) => index as isize,
+        Color::Neutral => -1,
+    }
+}
+
+/// A curve: the parts of its name, and its style.
+pub fn curve_data(curve: &Curve) -> Value {
+    let Style { color, dash, marker } = curve.style;
+    let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
+    let mut data = json!({
+        // The parts of the name, for places that have room for one of them.
+        "algorithm": curve.algorithm,
+        "settings": settings.join(", "),
+        "family": curve.family,
+        "color": color_index(color),
+        "dash": dash.index(),
+        "mark": marker,
+    });
+    // The name, unless it is that of the parts.
+    if curve.exact {
+        data["label"] = json!(curve.name());
+    }
+    data
 }

@@ -5,13 +5,12 @@
 //! figure are left out if they would make it too large, and the page says so; means, deviations
 //! and quantiles are always there.
 
-use super::fixed_figure::fixed_figure;
+use super::fixed_figure::{color_index, curve_data, fixed_figure};
 use super::numbers::{Numbers, Slice};
 use crate::chart::{self, style};
 use crate::evidence::{
-    Body, CellResult, Color, Curve, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map,
-    Maps, Plot, Square, SquareValue, Style, View, XAxis, name, symbol, unique, words_before,
-    x_value,
+    Body, CellResult, Color, DenseMap, Experiment, Exploration, Figure, LegendEntry, Map, Maps,
+    Plot, Square, SquareValue, View, XAxis, name, symbol, unique, words_before, x_value,
 };
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_core::sources;
@@ -138,14 +137,6 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         "question": manifest.question,
         "origin": sources::cited(manifest.source.as_deref().unwrap_or_default()),
     })
-}
-
-/// An index into the palette; −1 for the neutral colour.
-fn color_index(color: Color) -> isize {
-    match color {
-        Color::Palette(index) => index as isize,
-        Color::Neutral => -1,
-    }
 }
 
 /// A figure of maps.
@@ -294,25 +285,6 @@ fn figure_data(
 fn kinds(plot: &Plot) -> Vec<(String, usize)> {
     let kinds = plot.legend.iter().filter(|entry| matches!(entry, LegendEntry::Prediction(_)));
     kinds.map(|entry| (entry.name(), entry.style().dash.index())).collect()
-}
-
-pub fn curve_data(curve: &Curve) -> Value {
-    let Style { color, dash, marker } = curve.style;
-    let settings: Vec<&str> = curve.settings.iter().map(|s| s.text.as_str()).collect();
-    let mut data = json!({
-        // The parts of the name, for places that have room for one of them.
-        "algorithm": curve.algorithm,
-        "settings": settings.join(", "),
-        "family": curve.family,
-        "color": color_index(color),
-        "dash": dash.index(),
-        "mark": marker,
-    });
-    // The name, unless it is that of the parts.
-    if curve.exact {
-        data["label"] = json!(curve.name());
-    }
-    data
 }
 
 /// Panels and their curves, as the analysis has assigned them.

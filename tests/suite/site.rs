@@ -5,7 +5,7 @@
 mod builder;
 
 use crate::support::markup::{Tag, tags};
-use crate::support::{Bench, root};
+use crate::support::{Bench, SMALL, root};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,9 @@ use std::path::Path;
 /// A site of the documents of the repository and small reports.
 fn built() -> Bench {
     let bench = Bench::of_smoke(&["diverging", "logistic"]);
+    // With a claim, since the navigation leads to the claims.
+    bench.write("experiments/small.toml", SMALL);
+    bench.compute(&["experiments/small.toml"]);
     bench.report();
     builder::build(root(), &bench.path("reports"), &bench.path("site")).unwrap();
     bench

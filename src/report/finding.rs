@@ -185,6 +185,7 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
 fn listed(names: &[&str], all: usize) -> String {
     match names {
         [head @ .., last] if names.len() <= 3 => format!("{} and {last}", head.join(", ")),
+        _ if names.len() == all => format!("all {all} algorithms"),
         _ => format!("{} of {all} algorithms", names.len()),
     }
 }

@@ -70,6 +70,21 @@ impl Replicates {
     }
 }
 
+/// The colours, dashes and markers of figures.
+fn styles() -> Value {
+    json!({
+        "palette": style::PALETTE.to_vec(),
+        "dashes": style::DASHES,
+        "thin_dashes": style::THIN_DASHES,
+        "markers": style::MARKERS,
+        "most_markers": style::MOST_MARKERS,
+        // The colour of the names beside lines of each colour, on white paper.
+        "inks": (0..style::PALETTE.len())
+            .map(|index| style::ink(Color::Palette(index))[0])
+            .collect::<Vec<_>>(),
+    })
+}
+
 /// The data of an experiment's page.
 pub fn page_data(experiment: &Experiment<'_>) -> Value {
     let mut numbers = Numbers::default();
@@ -107,17 +122,6 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
             figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
         }
     }
-    let styles = json!({
-        "palette": style::PALETTE.to_vec(),
-        "dashes": style::DASHES,
-        "thin_dashes": style::THIN_DASHES,
-        "markers": style::MARKERS,
-        "most_markers": style::MOST_MARKERS,
-        // The colour of the names beside lines of each colour, on white paper.
-        "inks": (0..style::PALETTE.len())
-            .map(|index| style::ink(Color::Palette(index))[0])
-            .collect::<Vec<_>>(),
-    });
     let maps: Vec<Value> = experiment
         .figures
         .iter()
@@ -129,7 +133,7 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
     let manifest = &experiment.plan.manifest;
     json!({
         "numbers": numbers.blocks(),
-        "styles": styles,
+        "styles": styles(),
         "figures": figures,
         "maps": maps,
         // What a saved drawing says of itself.

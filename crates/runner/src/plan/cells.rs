@@ -144,11 +144,9 @@ impl CellMaker<'_> {
         let Visited { tables, choice, point: reads } = visited;
         let SharedParts { problems, clients, algorithms, rests } = parts;
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let clients = if takes_a_fraction(tables.algorithm.value(reads.algorithm)) {
-            *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem))
-        } else {
-            None
-        };
+        let clients = takes_a_fraction(tables.algorithm.value(reads.algorithm))
+            .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
+            .flatten();
         let algorithm = algorithms
             .entry((reads.algorithm, clients))
             .or_insert_with(|| self.algorithm(visited, clients));

@@ -212,7 +212,7 @@ impl Dataset {
         self.check_lengths(records, count)?;
         self.check_finite_labels(records)?;
         let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
-        let wrong = records.find(|x| !x.is_finite() && !(fills && x.is_nan()));
+        let wrong = records.find(|x| !(x.is_finite() || fills && x.is_nan()));
         let Some(((row, column), value)) = wrong else { return Ok(()) };
         let place = self.file.place(row, count);
         let wrong = match (records.names.get(column), value.is_nan()) {

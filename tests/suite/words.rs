@@ -276,6 +276,34 @@ fn help_uses_the_words_of_the_glossary() {
 }
 
 #[test]
+fn pages_and_messages_use_the_words_of_the_glossary() {
+    let rejected = rejected(&glossary());
+    let pages = files_with(&root().join("reports"), "md");
+    let messages = files_with(&root().join("tests/suite/snapshots"), "snap");
+    assert!(pages.len() > 80 && messages.len() > 80, "pages and messages were found");
+    let mut found = Vec::new();
+    for file in pages.into_iter().chain(messages) {
+        found.extend(find(&name(&file), &without_code(&read(&file)), &rejected));
+    }
+    assert!(found.is_empty(), "{} rejected words:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn headlines_of_published_pages_have_at_most_twenty_words() {
+    let pages = files_with(&root().join("reports"), "md").into_iter();
+    let pages: Vec<PathBuf> = pages.filter(|page| page.ends_with("report.md")).collect();
+    assert!(pages.len() > 80, "the pages were found");
+    let long = pages.iter().filter_map(|page| {
+        let text = read(page);
+        let headline = text.lines().find_map(|line| line.strip_prefix("# "))?;
+        let words = headline.split_whitespace().count();
+        (words > 20).then(|| format!("{}: {words} words: {headline}", name(page)))
+    });
+    let long: Vec<String> = long.collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
 fn every_rejected_word_is_found_where_it_is_planted() {
     let glossary = glossary();
     let rejected = rejected(&glossary);

@@ -47,7 +47,7 @@ fn a_tuned_comparison_runs_as_it_is_printed() {
     let (bench, _) = runs("records.csv", table().as_bytes(), &["--label", "grade", "--tune"]);
     let rows = bench.rows("reports/start/tuned.csv");
     let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str()).collect();
-    assert_eq!(labels, ["FedAvg", "FedProx", "Richardson-Romberg", "Scaffold"]);
+    assert_eq!(labels, ["FedAvg", "FedProx", "Richardson-Romberg", "Scaffold", "mini-batch SGD"]);
     for row in &rows {
         let number = |name: &str| row[name].parse::<f64>().unwrap();
         assert!(number("selected_step-size") > 0.0 && number("low") < number("high"), "{row:?}");

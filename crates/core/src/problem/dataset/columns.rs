@@ -6,7 +6,7 @@ use crate::problem::arrays::{Column, is_mark, numbers_and_marks, sanitised};
 use std::borrow::Cow;
 
 /// Features that a column makes, by their names.
-type Features<'a> = Vec<(String, Cow<'a, [f64]>)>;
+type NamedFeatures<'a> = Vec<(String, Cow<'a, [f64]>)>;
 
 impl Dataset {
     /// The features that a column makes; a value that is missing is NaN.
@@ -14,7 +14,7 @@ impl Dataset {
         &self,
         name: &str,
         column: &'a Column,
-    ) -> Result<Features<'a>, Fault> {
+    ) -> Result<NamedFeatures<'a>, Fault> {
         if self.categorical.iter().any(|other| other == name) {
             return self.indicators(name, column);
         }
@@ -29,7 +29,7 @@ impl Dataset {
     }
 
     /// A feature for each category but the first: 1 where it is that of the record, else 0.
-    fn indicators<'a>(&self, name: &str, column: &Column) -> Result<Features<'a>, Fault> {
+    fn indicators<'a>(&self, name: &str, column: &Column) -> Result<NamedFeatures<'a>, Fault> {
         let mut categories = distinct_texts(column);
         categories.retain(|text| !self.is_missing(text));
         self.check_dimension(categories.len())?;

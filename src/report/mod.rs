@@ -261,6 +261,18 @@ impl Writer {
         let is_there = |place: &&(&str, &str)| shown(place.0).is_some();
         let places: Vec<&(&str, &str)> = PLACES.iter().filter(is_there).collect();
         let common = context! { smoke => &smoke, guide => &guide, coverage => &coverage, errata => &errata, failed, has_disputes };
+        // The index comes last: what it lists is complete.
+        for name in names.iter().filter(|_| self.writes("report.html")) {
+            let file = format!("{name}/report.html");
+            let text = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
+            let up = "../".repeat(name.split('/').count());
+            if let Some(text) = text {
+                let linked = with_navigation(&text, &up, "", &places);
+                if linked != text {
+                    self.owned.write(&self.out.join(&file), linked.as_bytes())?;
+                }
+            }
+        }
         for file in PAGES.into_iter().filter(|file| self.writes(file)) {
             let (path, template) = (self.out.join(file), file.replace("README", "index"));
             let page = template.split('.').next().unwrap_or_default();
@@ -271,17 +283,6 @@ impl Writer {
                 self.owned.write(&path, text.as_bytes())?;
             } else if self.owned.has(&path) && path.exists() {
                 fs::remove_file(&path).map_err(|e| error(&path, e))?;
-            }
-        }
-        for name in names.iter().filter(|_| self.writes("report.html")) {
-            let file = format!("{name}/report.html");
-            let text = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
-            let up = "../".repeat(name.split('/').count());
-            if let Some(text) = text {
-                let linked = with_navigation(&text, &up, "", &places);
-                if linked != text {
-                    self.owned.write(&self.out.join(&file), linked.as_bytes())?;
-                }
             }
         }
         self.owned.settle()

@@ -120,8 +120,8 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
     let line = match ratios.is_empty() {
         true => String::new(),
         false => {
-            let of = format!("{} of the {error}", row.mean());
-            format!("Times {}’s {of}: {}; {pairs}.", row.leaders[0], ratios.join(", "))
+            let (mean, ratios) = (row.mean(), ratios.join(", "));
+            format!("Ratios of {mean}s of the {error} to {}’s: {ratios}; {pairs}.", row.leaders[0])
         }
     };
     (headline, line)

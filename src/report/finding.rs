@@ -145,6 +145,9 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
             rows[0].leaders.iter().filter(everywhere).map(String::as_str).collect();
         let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
         let headline = match best.as_slice() {
+            [one] if rows.iter().all(|row| row.rivals().is_empty()) => {
+                format!("{one} is lowest in all {all} settings: {}", rows[0].no_others())
+            }
             [] | [_] => format!(
                 "In none of {all} settings is one algorithm lowest by {} % or more",
                 readable(100.0 * standings.margin, 2)

@@ -109,8 +109,8 @@ def test_texts_dictionaries_and_truth_values(tmp_path):
     text = said(tmp_path, a=["1.5"] * N)
     assert 'column `a` is not a feature: it holds numbers as text, such as "1.5" in row 0' in text
     assert 'row 23 is "x", not a number' in said(tmp_path, a=["1.5"] * (N - 1) + ["x"])
-    assert "row 0 of column `a` is empty" in said(tmp_path, a=pa.nulls(N))
-    assert "row 3 of column `a` is empty" in said(tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8"))
+    assert "row 0, column `a`: the value is missing" in said(tmp_path, a=pa.nulls(N))
+    assert "row 3, column `a`: the value is missing" in said(tmp_path, a=pa.array([1, 2, 3, None, *range(N - 4)], "int8"))
 
 
 def test_numbers_whose_squares_are_no_numbers(tmp_path):

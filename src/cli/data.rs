@@ -20,7 +20,7 @@ pub struct Args {
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Print a manifest that compares four algorithms, each with the step size that is best for it
+    /// Print a manifest that compares five algorithms, each with the settings that are best for it
     #[arg(long)]
     pub tune: bool,
 }

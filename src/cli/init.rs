@@ -32,7 +32,7 @@ pub struct Args {
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN", requires = "file")]
     label: Option<String>,
-    /// Compare four algorithms, each with the step size that is best for it
+    /// Compare five algorithms, each with the settings that are best for it
     #[arg(long, requires = "file")]
     tune: bool,
     /// The manifest; by default the name of FILE with .toml, in the current folder
@@ -139,7 +139,7 @@ fn questions(
             data::manifest(&records).map(|_| records)
         })?;
     }
-    let question = "Compare four algorithms, each with the step size that is best for it? [y/N]";
+    let question = "Compare five algorithms, each with the settings that are best for it? [y/N]";
     records.tune = dialogue.answer(question, |answer| match answer.to_lowercase().as_str() {
         "" | "n" | "no" => Ok(false),
         yes if is_yes(yes) => Ok(true),

@@ -5,6 +5,7 @@
 
 use super::description;
 use super::number_text::interval;
+use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, readable};
@@ -75,7 +76,9 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
     };
     let settings = experiment.tuned_in_words();
     let settings = if settings.is_empty() { settings } else { format!("Tuned: {settings}. ") };
-    (format!("{tuned}{headline}"), settings + &line + &at_the_edge(experiment))
+    let edge = experiment.tuning.as_ref().and_then(at_the_edge);
+    let edge = edge.map_or(String::new(), |edge| format!(" {edge}."));
+    (format!("{tuned}{headline}"), settings + &line + &edge)
 }
 
 /// The only setting: those that lead, and how far the next is.
@@ -112,6 +115,13 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
             }
         }
     };
+    let margin = match alike && first.len() > 1 {
+        true => format!(
+            "Differences below {} % are of no practical importance. ",
+            readable(100.0 * standings.margin, 2)
+        ),
+        false => String::new(),
+    };
     let ratio = |(name, rival): &(&str, &Rival)| {
         format!("{name} {}", interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high)))
     };
@@ -124,7 +134,7 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
             format!("Ratios of {mean}s of the {error} to {}’s: {ratios}; {pairs}.", row.leaders[0])
         }
     };
-    (headline, line)
+    (headline, margin + &line)
 }
 
 /// Several settings: the algorithm that is lowest in most of them by more than the margin, and the
@@ -197,18 +207,6 @@ fn listed(names: &[&str], all: usize) -> String {
 fn error_word(standings: &Standings) -> String {
     let name = standings.by.name();
     if name.contains("error") { "error".into() } else { name.replace('-', " ") }
-}
-
-/// How many selected candidates are at the edge of what was tried, so that the ranking may change.
-fn at_the_edge(experiment: &Experiment<'_>) -> String {
-    let Some(tuning) = &experiment.tuning else { return String::new() };
-    match tuning.rows.iter().filter(|row| !row.edges.is_empty()).count() {
-        0 => String::new(),
-        some => format!(
-            " {some} of {} selected candidates are at the edge of what was tried.",
-            tuning.rows.len()
-        ),
-    }
 }
 
 /// How many times larger the next mean is than the smallest, where they are separated.

@@ -82,6 +82,16 @@ fn values(selected: Option<&[Option<f64>]>, settings: usize) -> Vec<String> {
     (0..settings).map(one).collect()
 }
 
+/// How many selected candidates are at the edge of what was tried, so that the ranking may change.
+pub fn at_the_edge(found: &TuningResult) -> Option<String> {
+    let (at_edge, all) =
+        (found.rows.iter().filter(|row| !row.edges.is_empty()).count(), found.rows.len());
+    let are = if at_edge == 1 { "is" } else { "are" };
+    (at_edge > 0).then(|| {
+        format!("{at_edge} of {all} selected candidates {are} at the edge of what was tried")
+    })
+}
+
 fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -> Vec<String> {
     let manifest = &experiment.plan.manifest;
     let Some(tune) = &manifest.tune else { return Vec::new() };
@@ -97,7 +107,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
         false => "with fresh noise",
     };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms have the same candidates and the same noise. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms begin with the same candidates and have the same noise. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
         found.metric.formula(),
         count(runs as usize, "run"),
         experiment.tuned_in_words(),
@@ -108,14 +118,11 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
             experiment.tuned_in_words()
         ));
     }
-    let border = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
-    if border > 0 {
-        all.push(format!(
-            "{} of {} selected candidates are at the edge of what was tried, or next to a candidate that diverged, so that a better value may be outside: widen the range or the values in [tune].",
-            border,
-            found.rows.len()
-        ));
-    }
+    all.extend(at_the_edge(found).map(|edge| {
+        format!(
+            "{edge}, or next to a candidate that diverged. A better value may be outside: widen the range or the values in [tune]."
+        )
+    }));
     let none = found.rows.iter().filter(|row| row.selected.is_none()).count();
     if none > 0 {
         all.push(format!(

@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
                 Diagnostic::new(Some(entry.place.clone()), &below(path, &entry.key), message);
             let mut diagnostic = diagnostic.naming(&entry.key, &keys);
             if path == ALGORITHM {
-                let own = "and algorithms of your own, where @exactfed.algorithm or `python = [\"file.py\"]` defines them";
+                let own = "and your own algorithms, where @exactfed.algorithm or `python = [\"file.py\"]` defines them";
                 diagnostic.allowed = diagnostic.allowed.map(|names| format!("{names}, {own}"));
                 if SHIPPED.contains(&entry.key.as_str()) {
                     let code =

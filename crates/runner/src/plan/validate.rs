@@ -304,7 +304,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
         }
         _ => (key, length),
     };
-    let beyond = "or write `min-rounds` to go beyond it";
+    let beyond = "`min-rounds` allows it";
     let message = if key == "local-steps" && length < h && budget.min_rounds.is_none() {
         format!("must be at least the {h} local steps of one round, not {length}; {beyond}")
     } else if rounds == 0 {

@@ -83,7 +83,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
         let fault = |key, message: &str| vec![Fault::new(key, message)];
         if self.communication_probability.is_none() {
             if self.clock != Clock::Communications {
-                return fault("clock", "has a meaning beside `communication-probability` only");
+                return fault("clock", "has a meaning with `communication-probability` only");
             }
             return self.common.faults();
         }

@@ -276,7 +276,7 @@ fn help_uses_the_words_of_the_glossary() {
 }
 
 /// The sentences of a page or of a message: without tables, figures, excerpts of manifests, lists of
-/// amended settings, and one symbol.
+/// amended settings, and one symbol with its meaning.
 fn sentences(text: &str) -> String {
     let is_other = |line: &&str| {
         line.starts_with(['|', '!'])
@@ -286,7 +286,7 @@ fn sentences(text: &str) -> String {
     };
     let kept = |line| if is_other(&line) { "" } else { line };
     let lines: Vec<&str> = text.lines().map(kept).collect();
-    lines.join("\n").replace("in the mean Σφ", "in Σφ")
+    lines.join("\n").replace("in the mean Σφ", "").replace("in the mean covariance", "")
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum FrontierFlag {
     StepSizeFrom,
     /// The step size is the largest that was tried.
     StepSizeTo,
+    /// With another server step, a step size beyond the range might be better.
+    StepSizeOther,
     /// The server step is the largest that was tried.
     ServerStep,
 }
@@ -29,6 +31,7 @@ impl FrontierFlag {
             Self::LocalSteps => "local-steps-edge",
             Self::StepSizeFrom => "step-size-lower-edge",
             Self::StepSizeTo => "step-size-upper-edge",
+            Self::StepSizeOther => "step-size-edge-of-another-choice",
             Self::ServerStep => "server-step-edge",
         }
     }
@@ -42,6 +45,7 @@ impl FrontierFlag {
             Self::LocalSteps => "H or batch is the largest tried",
             Self::StepSizeFrom => "γ is the smallest tried",
             Self::StepSizeTo => "γ is the largest tried",
+            Self::StepSizeOther => "the range of γ may be too narrow for another server step",
             Self::ServerStep => "the server step is the largest tried",
         }
     }
@@ -49,6 +53,9 @@ impl FrontierFlag {
     /// Whether a wider range of γ or H could give a smaller number. Among large server steps it does not: FedAvg goes
     /// over into mini-batch SGD.
     pub fn is_edge(self) -> bool {
-        matches!(self, Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo)
+        matches!(
+            self,
+            Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo | Self::StepSizeOther
+        )
     }
 }

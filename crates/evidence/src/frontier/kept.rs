@@ -13,6 +13,7 @@ pub fn to_columns(reached: &[Reached], methods: &[FrontierAlgorithm]) -> Columns
         None => 0.0,
         Some(RangeEnd::From) => -1.0,
         Some(RangeEnd::To) => 1.0,
+        Some(RangeEnd::OfAnotherChoice) => 2.0,
     };
     Columns::from([
         column("method", &method),
@@ -48,6 +49,7 @@ pub fn from_columns(columns: &Columns, methods: &[FrontierAlgorithm]) -> Option<
             held: held[i] > 0.0,
             edge: match edges[i] {
                 e if e < 0.0 => Some(RangeEnd::From),
+                e if e > 1.0 => Some(RangeEnd::OfAnotherChoice),
                 e if e > 0.0 => Some(RangeEnd::To),
                 _ => None,
             },
@@ -68,7 +70,8 @@ mod tests {
                 MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, choice };
             Reached { run, target: 0.1 + 0.2, rounds: 244_137, held: edge.is_none(), edge }
         };
-        let edges = [None, Some(RangeEnd::From), Some(RangeEnd::To)];
+        let edges =
+            [None, Some(RangeEnd::From), Some(RangeEnd::To), Some(RangeEnd::OfAnotherChoice)];
         let all: Vec<Reached> =
             FrontierAlgorithm::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
         let methods = FrontierAlgorithm::ALL;

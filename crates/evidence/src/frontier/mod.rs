@@ -421,6 +421,7 @@ impl<'a> ComputedFrontier<'a> {
                 flags.extend(best.edge.map(|edge| match edge {
                     RangeEnd::From => FrontierFlag::StepSizeFrom,
                     RangeEnd::To => FrontierFlag::StepSizeTo,
+                    RangeEnd::OfAnotherChoice => FrontierFlag::StepSizeOther,
                 }));
             }
         }

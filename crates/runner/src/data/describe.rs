@@ -64,7 +64,7 @@ struct FileRecords<'a> {
 ///
 /// # Errors
 /// If it holds no records, or there is no such column.
-fn describe(
+pub fn describe(
     path: &str,
     contents: &Contents,
     (label, tune): (Option<&str>, bool),

@@ -95,13 +95,15 @@ impl Search {
     }
 }
 
-/// The end of the range of step sizes at which the best step size lies.
+/// Where a step size beyond the range might need fewer rounds than the best one in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeEnd {
-    /// The smallest step size.
+    /// Below the smallest, which is the best.
     From,
-    /// The largest step size.
+    /// Above the largest, which is the best.
     To,
+    /// At an end of the range, with another choice of further settings than the best.
+    OfAnotherChoice,
 }
 
 /// The fewest rounds in which a method reaches a target.

@@ -24,11 +24,13 @@ struct Best {
     crossing: Crossing,
 }
 
-/// The best step sizes so far to stay below a target, and to come below it.
+/// The best step sizes so far to stay below a target, and to come below it; and whether the range
+/// may end before those of another choice that stay below it in fewer rounds.
 #[derive(Clone, Copy, Default)]
 struct Bests {
     held: Option<Best>,
     passing: Option<Best>,
+    clipped: bool,
 }
 
 impl Best {
@@ -217,7 +219,8 @@ fn of_method(
     let refined = |mut over_targets: Vec<(Goal, Bests)>| {
         for (goal, best) in &mut over_targets {
             let Some(held) = least.refined(goal, best) else { continue };
-            best.held = Some(refine(problem, search, goal, held));
+            let refined = refine(problem, search, goal, held);
+            (best.held, best.clipped) = (Some(refined), goal.is_clipped(problem, search, &refined));
             worked(share);
         }
         keep_what_smaller_targets_need(problem, search, &mut over_targets);
@@ -306,11 +309,12 @@ struct Goal {
 impl Goal {
     /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
     fn reached(&self, best: &Bests, range: StepSizes) -> impl Iterator<Item = Reached> {
+        let clipped = best.clipped;
         let of = |best: Best, held: bool| {
             let edge = match best.step_size {
                 x if x >= range.to => Some(RangeEnd::To),
                 x if x <= range.from => Some(RangeEnd::From),
-                _ => None,
+                _ => (held && clipped).then_some(RangeEnd::OfAnotherChoice),
             };
             let rounds = best.crossing.rounds;
             Reached { run: self.run(best), target: self.target, rounds, held, edge }
@@ -325,6 +329,28 @@ impl Goal {
     fn run(&self, Best { step_size, choice, .. }: Best) -> MethodRun {
         let Self { method, clients, local_steps, .. } = *self;
         MethodRun { method, clients, local_steps, step_size, choice }
+    }
+
+    /// Whether with another choice of further settings a step size beyond the range might need fewer
+    /// rounds than the best: below it, if the smallest is too large to stay below the target, or
+    /// without noise not too small to be there by then; above it, if the largest may stay below.
+    fn is_clipped(&self, problem: &TypedProblem<'_>, search: &Search, best: &Best) -> bool {
+        let most = self.target * self.target;
+        let stays = |squares: &Squares<'_>| {
+            squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
+        };
+        let with = |choice, step_size, might: &dyn Fn(&Squares<'_>) -> bool| {
+            let run = self.run(Best { step_size, choice, ..*best });
+            let found = problem.squares(&run, search.own(), &problem.known.afresh(), |s| might(s));
+            found.unwrap_or(false)
+        };
+        let StepSizes { from, to, .. } = search.step_sizes;
+        let below = |squares: &Squares<'_>| {
+            let fewer = best.crossing.rounds.saturating_sub(1);
+            !stays(squares) || NoiselessError::new(squares).allows(fewer, most)
+        };
+        let mut others = (0..self.method.choices()).filter(|choice| *choice != best.choice);
+        others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
     }
 
     /// Where the error comes below the target and stays, with the step sizes of another target.

@@ -286,6 +286,42 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     assert!(gained > before.len() / 4, "{gained} of {} have gained", before.len());
 }
 
+/// Where a wider range of step sizes is better, as one is for larger server steps, this is said; of
+/// a range that is wide enough it is not.
+#[test]
+fn ranges_that_end_too_early_are_flagged() {
+    let problems: [Box<dyn Facts>; 2] = [Box::new(quadratic(2)), Box::new(two_chains(1, 1))];
+    let mut found_worse = [0, 0];
+    for facts in &problems {
+        let with = |from: f64, to: f64| {
+            let points = libm::ceil(libm::log(to / from) / 0.4) as usize;
+            let search = Search {
+                methods: vec![FrontierAlgorithm::FedavgServerStep],
+                local_steps: vec![1, 8, 64, 1024],
+                step_sizes: StepSizes { from, to, points },
+                refinements: 12,
+                ..settings(&[10], &[0.3, 0.1, 0.05])
+            };
+            super::search(facts.as_ref(), &search, &|_| ()).unwrap()
+        };
+        let wide = with(1e-8, 10.0);
+        assert!(wide.iter().all(|reached| reached.edge.is_none()), "{wide:?}");
+        let above = [1e-3, 1e-2, 0.1].map(|from| (from, 10.0));
+        for (from, to) in above.into_iter().chain([(1e-8, 1e-2)]) {
+            for narrow in with(from, to).iter().filter(|narrow| narrow.held) {
+                let key = |r: &Reached| (r.run.local_steps, r.target.to_bits(), r.held);
+                let best = wide.iter().find(|wide| key(wide) == key(narrow)).unwrap();
+                // A grid is coarser than that for the other server steps.
+                let is_worse = narrow.rounds as f64 > 1.05 * best.rounds as f64 + 1.0;
+                assert!(!is_worse || narrow.edge.is_some(), "{narrow:?} against {best:?}");
+                let of_another = is_worse && narrow.edge == Some(RangeEnd::OfAnotherChoice);
+                found_worse[usize::from(to < 1.0)] += usize::from(of_another);
+            }
+        }
+    }
+    assert!(found_worse.iter().all(|count| *count > 0), "{found_worse:?}");
+}
+
 #[test]
 fn what_cannot_be_computed_is_refused() {
     let facts = two_chains(2, 1);

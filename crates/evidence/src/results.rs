@@ -121,7 +121,8 @@ impl Cached {
     pub fn version(&self) -> u32 {
         match self {
             Self::Moments(_) => moments::VERSION,
-            Self::Frontier(_) | Self::Measures(_) | Self::Optimum(_) => 1,
+            Self::Frontier(_) => 2,
+            Self::Measures(_) | Self::Optimum(_) => 1,
         }
     }
 }

@@ -29,7 +29,11 @@ pub fn bracket(estimate: f64, interval: (f64, f64)) -> Option<String> {
     bracket_by(short, estimate, interval)
 }
 
-fn bracket_by(text: NumberText, estimate: f64, (low, high): (f64, f64)) -> Option<String> {
+fn bracket_by(
+    text: impl Fn(f64) -> String,
+    estimate: f64,
+    (low, high): (f64, f64),
+) -> Option<String> {
     let is_positive = estimate > 0.0 && low >= 0.0;
     let low = if is_positive && low < estimate / MOST_APART { 0.0 } else { low };
     let high = if is_positive && high > estimate * MOST_APART { f64::INFINITY } else { high };
@@ -37,14 +41,15 @@ fn bracket_by(text: NumberText, estimate: f64, (low, high): (f64, f64)) -> Optio
     is_there.then(|| format!("[{}, {}]", text(low), text(high)))
 }
 
-/// An estimate with its interval: `1.23 [1.20, 1.26]`. The estimate alone where it has no
-/// interval, as of one run, or where the interval has the same digits.
+/// An estimate with its interval: `1.23 [1.20, 1.26]`, with as many of three to six digits as tell
+/// them apart. The estimate alone where none do, or where it has no interval, as of one run.
 pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
-    interval_by(short, estimate, interval)
+    let with = |digits| interval_by(|x| plain(x, digits), estimate, interval);
+    (3..=6).map(with).find(|text| text.ends_with(']')).unwrap_or_else(|| short(estimate))
 }
 
-/// The same of numbers of another kind.
-pub fn interval_by(text: NumberText, estimate: f64, interval: (f64, f64)) -> String {
+/// The same of numbers that are written in another way.
+pub fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)) -> String {
     let value = text(estimate);
     let limits =
         bracket_by(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
@@ -62,5 +67,8 @@ mod tests {
         assert_eq!(interval_by(counted, 24.0, (20.0, 1e3)), "24 [20, 1 000]");
         assert_eq!(interval_by(counted, 24.0, (24.0, 24.0)), "24");
         assert_eq!(interval(24.0, (20.0, 1e3)), "24.0 [20.0, 1.00e3]");
+        assert_eq!(interval(1.0023, (1.0009, 1.0037)), "1.002 [1.001, 1.004]");
+        assert_eq!(interval(1.0, (1.0 - 1e-9, 1.0)), "1.00");
+        assert_eq!(interval(1.0, (f64::NAN, f64::NAN)), "1.00");
     }
 }

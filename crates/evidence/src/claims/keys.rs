@@ -20,7 +20,7 @@ pub enum When {
     End,
     /// At the recorded round closest to this one.
     Round(u64),
-    /// The mean over the recorded rounds of the second half, run by run.
+    /// The mean over the recorded rounds from half of the last one on, run by run.
     Stationary,
     /// At every recorded round but the first; the claim must hold at each.
     EveryRound,

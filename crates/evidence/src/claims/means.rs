@@ -4,7 +4,7 @@
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::When;
 use super::kind::{ClaimedCells, follow};
-use super::sample::{MetricSample, log_ratio, samples};
+use super::sample::{MetricSample, log_ratio, samples, second_half};
 use super::text::{number_text, selection_text, time_text};
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
@@ -191,7 +191,10 @@ impl Judge<'_> {
                     continue;
                 }
                 let value = match at {
-                    When::Stationary => mean(&expected[expected.len() / 2..]),
+                    When::Stationary => {
+                        let rounds = cell.runs.rounds(0).filter(|all| all.len() == expected.len());
+                        mean(&expected[rounds.map_or(0, second_half)..])
+                    }
                     _ => expected[each.row.unwrap_or(last).min(last)],
                 };
                 let found = log_ratio(&each.sample, &MetricSample::number(value), region(cell));

@@ -157,8 +157,16 @@ fn samples_at_rounds(
             Some((1..rows).map(one).collect())
         }
         // The end and costs were answered above.
-        _ => at_end(columns.iter().map(|c| mean(&c[rows / 2..rows])).collect()),
+        _ => {
+            let from = second_half(&rounds[..rows]);
+            at_end(columns.iter().map(|c| mean(&c[from.min(c.len())..])).collect())
+        }
     }
+}
+
+/// The first row of the second half of the rounds, however dense rows are.
+pub fn second_half(rounds: &[u64]) -> usize {
+    rounds.partition_point(|round| *round < rounds[rounds.len() - 1] / 2)
 }
 
 /// Evidence that log(mean a / mean b) lies in a region; `None` where the ratio is not

@@ -10,7 +10,9 @@ use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::quantity_symbol;
+use crate::stats::mean;
 use crate::stats::verdict::{Evidence, Region, slope_weights};
+use exactfed_core::words::plain;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
@@ -86,16 +88,21 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     /// Tests that a slope is a number, up to a margin, for each group of cells that differ in
     /// the setting alone.
     fn test(&self, judge: &Judge<'_>) -> Tested {
-        let mut parts = Parts::default();
+        let (mut parts, mut farthest) = (Parts::default(), None);
         let region = (self.value - self.margin, self.value + self.margin);
         for (name, group) in judge.slope_groups(self) {
             let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
             let found = match &self.reaching {
                 _ if group.len() < 2 => None,
-                None => slope_of_metric(self, &group, &weights, region),
+                None => slope_of_metric(self, &group, &weights, region, &mut farthest),
                 Some(reaching) => slope_of_cost(self.metric, reaching, &group, &weights, region),
             };
-            let otherwise = "no slope: a cell diverged, is the only one, has a mean that may be 0, or does not reach the target or the cost";
+            let otherwise = match &self.reaching {
+                _ if group.len() < 2 => "it has one value of the setting, and a slope needs two",
+                _ if group.iter().any(|(_, cell)| cell.runs.diverged > 0) => "a cell diverged",
+                None => "a mean may be 0, or a cell ends before the cost",
+                Some(_) => "a cell does not reach the target",
+            };
             parts.add(name, found, otherwise);
         }
         let metric = quantity_symbol(self.metric, judge.chosen(&self.of).into_iter());
@@ -104,12 +111,13 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
         };
         let formula = format!(
-            "slope of log({what}) over log({}) of {}{} is {} ± {}",
+            "slope of log({what}) over log({}) of {}{} is {} ± {}{}",
             symbol(&self.over),
             selection_text(&self.of),
             time_text(self.at),
             self.value,
-            self.margin
+            self.margin,
+            farthest.map_or_else(String::new, off_line),
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
@@ -150,15 +158,32 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Evidence for the slope of a metric's mean.
+/// Evidence for the slope of a metric's mean. Where there are more than two cells, `farthest` is at
+/// least how far one of the means is from the line, as a share of it.
 fn slope_of_metric(
     claim: &ClaimOf<SlopeKeys>,
     group: &[(f64, &CellResult<'_>)],
     weights: &[f64],
     region: Region,
+    farthest: &mut Option<f64>,
 ) -> Option<Evidence> {
     let all = group.iter().map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop());
     let all: Vec<MetricSample> = all.map(|last| Some(last?.sample)).collect::<Option<_>>()?;
     let weighted: Vec<(f64, &MetricSample)> = weights.iter().copied().zip(&all).collect();
-    log_combination(&weighted, region)
+    let found = log_combination(&weighted, region)?;
+    if group.len() > 2 {
+        let slope: f64 = weighted.iter().map(|(w, sample)| w * libm::log(sample.mean())).sum();
+        let rest = |((x, _), sample): (&(f64, _), &MetricSample)| {
+            libm::log(sample.mean()) - slope * libm::log(*x)
+        };
+        let rests: Vec<f64> = group.iter().zip(&all).map(rest).collect();
+        let off = rests.iter().map(|rest| libm::fabs(libm::expm1(rest - mean(&rests))));
+        *farthest = off.chain(*farthest).reduce(f64::max);
+    }
+    Some(found)
+}
+
+/// How far points are from the line that is fitted.
+fn off_line(farthest: f64) -> String {
+    format!(", and points are up to {} % off the line", plain(100.0 * farthest, 2))
 }

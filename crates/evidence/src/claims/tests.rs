@@ -147,3 +147,16 @@ fn noise_is_no_evidence_of_a_bias() {
         assert_eq!(verdict("theorem-2"), Verdict::NotTested, "seed {seed}");
     }
 }
+
+/// Half of the rounds, however many of them are recorded: logarithmic spacing records few late ones.
+#[test]
+fn the_second_half_is_of_rounds() {
+    for (rounds, first) in [
+        (vec![0, 25, 50, 75, 100], 2),
+        (vec![0, 3, 6, 9], 2),
+        (vec![0, 1, 2, 4, 8, 16, 32, 64, 100], 7),
+        (vec![0], 0),
+    ] {
+        assert_eq!(super::sample::second_half(&rounds), first, "{rounds:?}");
+    }
+}

@@ -49,12 +49,13 @@ use exactfed_runner::files::{
     remove_leftovers,
 };
 use exactfed_runner::manifest::Quantity;
+use exactfed_runner::panics::lock;
 use exactfed_runner::plan::Plan;
 pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
-use navigation::{PLACES, with_navigation};
+use navigation::{PLACES, Place, with_navigation};
 use number_text::nine_digits;
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
 use series::quoted;
@@ -63,6 +64,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +108,8 @@ pub struct Writer {
     inches: f64,
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
+    /// The pages about all experiments to which pages have links, once an index was written.
+    linked: Mutex<Option<Vec<&'static Place>>>,
 }
 
 /// A drawing of so many inches as a file.
@@ -123,7 +127,8 @@ impl Writer {
         let (owned, formats) = (Owned::open(out)?, formats.to_vec());
         let (out, inches) = (out.to_owned(), TEXT);
         let pages = Pages::new();
-        let writer = Self { pages, out, owned, formats, inches, of_manifests: false };
+        let linked = Mutex::default();
+        let writer = Self { pages, out, owned, formats, inches, of_manifests: false, linked };
         let pages =
             PAGES.iter().filter(|page| writer.writes(page)).map(|page| writer.out.join(page));
         pages.filter(|page| page.exists()).try_for_each(|page| writer.owned.claim(&page, &[]))?;
@@ -190,6 +195,10 @@ impl Writer {
         for file in ["report.md", "report.html"].into_iter().filter(|f| self.writes(f)) {
             let text =
                 self.pages.render(file, context! { page => values.clone(), up => up.clone() })?;
+            let text = match lock(&self.linked).as_ref() {
+                Some(places) => with_navigation(&text, &up, "", places),
+                None => text,
+            };
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
         for (file, text) in &page.files {
@@ -258,11 +267,12 @@ impl Writer {
             "disagreements" => all.clone().filter(|_| has_disputes),
             _ => all.clone(),
         };
-        let is_there = |place: &&(&str, &str)| shown(place.0).is_some();
-        let places: Vec<&(&str, &str)> = PLACES.iter().filter(is_there).collect();
+        let is_there = |place: &&Place| shown(place.0).is_some();
+        let places: Vec<&'static Place> = PLACES.iter().filter(is_there).collect();
         let common = context! { smoke => &smoke, guide => &guide, coverage => &coverage, errata => &errata, failed, has_disputes };
-        // The index comes last: what it lists is complete.
-        for name in names.iter().filter(|_| self.writes("report.html")) {
+        let before = lock(&self.linked).replace(places.clone());
+        let changed = before.as_ref() != Some(&places) && self.writes("report.html");
+        for name in names.iter().filter(|_| changed) {
             let file = format!("{name}/report.html");
             let text = self.read(&file).and_then(|bytes| String::from_utf8(bytes).ok());
             let up = "../".repeat(name.split('/').count());
@@ -273,6 +283,7 @@ impl Writer {
                 }
             }
         }
+        // The index comes last: what it lists is complete.
         for file in PAGES.into_iter().filter(|file| self.writes(file)) {
             let (path, template) = (self.out.join(file), file.replace("README", "index"));
             let page = template.split('.').next().unwrap_or_default();

@@ -42,8 +42,12 @@ impl Settings {
 impl AlgorithmKind for WithWork<FedAvg> {
     const FAMILY: Family = Family::FedAvg;
 
-    fn cohort(&mut self) -> Option<&mut Participation> {
-        self.cohort.as_mut()
+    fn cohort(&self) -> Option<Participation> {
+        self.cohort
+    }
+
+    fn set_cohort(&mut self, cohort: Participation) {
+        self.cohort = Some(cohort);
     }
 
     fn round(&self) -> Option<RoundFormula> {

@@ -28,8 +28,12 @@ pub struct FedProx {
 impl AlgorithmKind for FedProx {
     const FAMILY: Family = Family::FedProx;
 
-    fn cohort(&mut self) -> Option<&mut Participation> {
-        self.cohort.as_mut()
+    fn cohort(&self) -> Option<Participation> {
+        self.cohort
+    }
+
+    fn set_cohort(&mut self, cohort: Participation) {
+        self.cohort = Some(cohort);
     }
 
     fn round(&self) -> Option<RoundFormula> {

@@ -35,8 +35,12 @@ fn one() -> u64 {
 impl AlgorithmKind for MinibatchSgd {
     const FAMILY: Family = Family::Sgd;
 
-    fn cohort(&mut self) -> Option<&mut Participation> {
-        self.cohort.as_mut()
+    fn cohort(&self) -> Option<Participation> {
+        self.cohort
+    }
+
+    fn set_cohort(&mut self, cohort: Participation) {
+        self.cohort = Some(cohort);
     }
 
     fn round(&self) -> Option<RoundFormula> {

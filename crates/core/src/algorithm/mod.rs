@@ -139,9 +139,12 @@ pub trait AlgorithmKind {
     fn components(&self, step_size: f64) -> Vec<Component>;
 
     /// How many clients take part in a round, where a key says so.
-    fn cohort(&mut self) -> Option<&mut Participation> {
+    fn cohort(&self) -> Option<Participation> {
         None
     }
+
+    /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
+    fn set_cohort(&mut self, _: Participation) {}
 
     /// What is wrong with the keys beyond the terms that they make.
     fn faults(&self) -> Vec<Fault> {
@@ -368,10 +371,18 @@ macro_rules! algorithms {
             }
 
             /// How many clients take part in a round, where a key says so.
-            pub fn cohort(&mut self) -> Option<&mut Participation> {
+            pub fn cohort(&self) -> Option<Participation> {
                 match self {
                     $(Self::$variant(settings) => settings.own.cohort(),)*
                     Self::Custom(settings) => settings.own.cohort(),
+                }
+            }
+
+            /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
+            pub fn set_cohort(&mut self, cohort: Participation) {
+                match self {
+                    $(Self::$variant(settings) => settings.own.set_cohort(cohort),)*
+                    Self::Custom(settings) => settings.own.set_cohort(cohort),
                 }
             }
 

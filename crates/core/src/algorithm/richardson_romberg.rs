@@ -153,8 +153,12 @@ fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
 impl AlgorithmKind for RichardsonRomberg {
     const FAMILY: Family = Family::RichardsonRomberg;
 
-    fn cohort(&mut self) -> Option<&mut Participation> {
-        self.cohort.as_mut()
+    fn cohort(&self) -> Option<Participation> {
+        self.cohort
+    }
+
+    fn set_cohort(&mut self, cohort: Participation) {
+        self.cohort = Some(cohort);
     }
 
     fn round(&self) -> Option<RoundFormula> {

@@ -144,7 +144,8 @@ impl CellMaker<'_> {
         let Visited { tables, choice, point: reads } = visited;
         let SharedParts { problems, clients, algorithms, rests } = parts;
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let clients = takes_a_fraction(tables.algorithm.value(reads.algorithm))
+        let cohort = tables.algorithm.value(reads.algorithm).cohort();
+        let clients = matches!(cohort, Some(Participation::Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
         let algorithm = algorithms
@@ -230,8 +231,8 @@ impl CellMaker<'_> {
     ) -> SpecParts<algorithm::Spec> {
         let Visited { tables, choice, point } = visited;
         let mut spec = tables.algorithm.value(point.algorithm).clone();
-        if let (Some(clients), Some(cohort)) = (clients, Arc::make_mut(&mut spec).cohort()) {
-            *cohort = cohort.among(clients);
+        if let (Some(clients), Some(cohort)) = (clients, spec.cohort()) {
+            Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
         }
         let (text, mut settings) = text_and_settings("algorithm", &*spec);
         let terms = &spec.components()[0].terms;
@@ -291,11 +292,6 @@ impl CellMaker<'_> {
         }
         self.varied.1.clone()
     }
-}
-
-/// Whether a fraction of the clients takes part in a round.
-fn takes_a_fraction(algorithm: &algorithm::Spec) -> bool {
-    matches!(algorithm.clone().cohort(), Some(Participation::Fraction(_)))
 }
 
 /// The first bytes of the hash of the canonical text that these tables make.

@@ -207,7 +207,7 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let (problem, algorithm) = (point.problem, point.algorithm);
     let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
-    let cohort = algorithm.spec.as_ref().clone().cohort().filter(|_| sound).copied();
+    let cohort = algorithm.spec.cohort().filter(|_| sound);
     if let Some(message) = cohort.and_then(Participation::fault) {
         return Some(Fault::new("cohort", message));
     }

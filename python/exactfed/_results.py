@@ -391,7 +391,7 @@ class Results:
     ) -> Path:
         """Write the reports of the results folder, as ``exactfed report`` does.
 
-        ``formats`` are any of ``html``, ``md``, ``latex``, ``pdf`` and ``png``. The path of this
+        ``formats`` are any of ``html``, ``md``, ``latex``, ``pdf``, ``png`` and ``svg``. The path of this
         experiment's page is returned, or of its folder where no format has a page.
 
         Raises

@@ -1,4 +1,4 @@
-//! Drawings as PDF and PNG, for papers and slides: the only user of usvg, svg2pdf, resvg and png.
+//! Drawings as PDF, PNG and SVG, for papers and slides: the only user of usvg, svg2pdf, resvg and png.
 //!
 //! Text becomes outlines of the font in [`super::font`], so that the files do not depend on the
 //! fonts of a machine. An SVG must carry its looks in attributes or plain style sheets: variables
@@ -56,12 +56,21 @@ impl Outlines {
         };
         let read = |svg: &str| Tree::from_str(svg, &options).map_err(|e| e.to_string());
         // svg2pdf would embed subsets of the fonts, by crates that add 4 MB to the program.
-        let outlines = WriteOptions {
-            preserve_text: false,
-            coordinates_precision: 3,
-            ..WriteOptions::default()
-        };
-        Ok(Self(read(&read(svg)?.to_string(&outlines))?))
+        Ok(Self(read(&outlined(&read(svg)?))?))
+    }
+
+    /// An SVG file of this width in inches.
+    ///
+    /// # Errors
+    /// None.
+    pub fn svg(&self, inches: f64) -> Result<Vec<u8>, String> {
+        let (wide, high) = (self.width(), f64::from(self.0.size().height()));
+        let tall = inches * high / wide;
+        let inner = outlined(&self.0);
+        let head = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{inches}in\" height=\"{tall}in\" viewBox=\"0 0 {wide} {high}\">"
+        );
+        Ok(format!("{head}\n{inner}</svg>\n").into_bytes())
     }
 
     fn width(&self) -> f64 {
@@ -98,6 +107,12 @@ impl Outlines {
         resvg::render(&self.0, Transform::from_scale(scale, scale), &mut image.as_mut());
         encode(&image).map_err(|e| e.to_string())
     }
+}
+
+/// A drawing as SVG, whose text is outlines.
+fn outlined(drawing: &Tree) -> String {
+    let precision = WriteOptions { coordinates_precision: 3, ..WriteOptions::default() };
+    drawing.to_string(&WriteOptions { preserve_text: false, ..precision })
 }
 
 /// The file of an opaque image, which records its resolution.
@@ -163,6 +178,16 @@ mod tests {
         let dark = pixels.chunks(3).filter(|pixel| pixel.iter().all(|v| *v < 64)).count();
         assert!((5_000..200_000).contains(&dark), "{dark} dark pixels: is the text there?");
         assert_eq!(pixels[..3], [255, 255, 255]);
+    }
+
+    #[test]
+    fn an_svg_has_the_width_and_no_text() {
+        let file = Outlines::new(SVG).unwrap().svg(COLUMN).unwrap();
+        let text = String::from_utf8(file).unwrap();
+        let head = format!("width=\"{COLUMN}in\" height=\"2in\" viewBox=\"0 0 650 400\"");
+        assert!(text.contains(&head) && !text.contains("<text"), "{}", &text[..200]);
+        let again = Outlines::new(&text).unwrap();
+        assert!((again.width() - COLUMN * DRAWN).abs() < 1e-3, "{}", again.width());
     }
 
     #[test]

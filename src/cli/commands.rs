@@ -24,7 +24,7 @@ pub struct Cli {
 enum Subcommands {
     /// Run the missing cells of experiments
     Run(run::Args),
-    /// Write reports from results: HTML, Markdown, tables for LaTeX, figures as PDF and PNG
+    /// Write reports from results: HTML, Markdown, tables for LaTeX, figures as PDF, PNG and SVG
     Report(report::Args),
     /// Run the missing cells of experiments, and show the reports in a browser meanwhile
     Watch(watch::Args),

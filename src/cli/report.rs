@@ -22,8 +22,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 With the format latex, each report also contains tables.tex, its tables for \\input (booktabs). With \
-pdf and png, each figure is also a file figures/<id>.pdf for \\includegraphics, whose text is \
-outlines, and figures/<id>.png, at 300 pixels per inch.
+pdf, png and svg, each figure is also a file figures/<id>.pdf for \\includegraphics, whose text is \
+outlines, figures/<id>.png, at 300 pixels per inch, and figures/<id>.paper.svg.
 
 Example: exactfed report results --out paper --format latex,pdf --figure-width column")]
 pub struct Args {
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values = ["html", "md"])]
     #[arg(value_parser = PossibleValuesParser::new(Format::ALL.map(|(_, name)| name)))]
     format: Vec<String>,
-    /// Width of PDF and PNG figures: column (3.25in) or text (6.75in) of a paper with two columns,
+    /// Width of these figures: column (3.25in) or text (6.75in) of a paper with two columns,
     /// or a length such as 5.5in, 89mm or 240pt [default: text]
     #[arg(long, value_name = "WIDTH", value_parser = figure_inches)]
     figure_width: Option<f64>,
@@ -76,10 +76,9 @@ pub fn figure_inches(text: &str) -> Result<f64, String> {
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let formats: Vec<Format> = args.format.iter().filter_map(|name| Format::named(name)).collect();
-    let exports = formats.iter().any(|format| matches!(format, Format::Pdf | Format::Png));
-    if args.figure_width.is_some() && !exports {
+    if args.figure_width.is_some() && !formats.iter().any(|format| format.has_width()) {
         return Err(Failure::input(
-            "error: --figure-width is for figures as PDF or PNG: add --format pdf, png or both",
+            "error: --figure-width is for figures as PDF, PNG or SVG: add --format pdf, png or svg",
         ));
     }
     let store = Store::open_existing(&args.results)?;

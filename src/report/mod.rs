@@ -13,6 +13,7 @@ mod description;
 pub mod diff;
 mod finding;
 mod fixed_figure;
+mod format;
 mod formula;
 mod frontier;
 mod guide;
@@ -51,13 +52,14 @@ use exactfed_runner::files::{
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::Plan;
+pub use format::Format;
 pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
 use navigation::{PLACES, Place, with_navigation};
 use number_text::nine_digits;
-use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, is_figure, is_table};
+use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, PAPER, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -66,37 +68,6 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
-/// The format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Pages for a browser.
-    Html,
-    /// Pages for a code host.
-    Md,
-    /// Tables for a paper.
-    Latex,
-    /// Figures, as outlines.
-    Pdf,
-    /// Figures, as images.
-    Png,
-}
-
-impl Format {
-    /// All formats with their names.
-    pub const ALL: [(Self, &str); 5] = [
-        (Self::Html, "html"),
-        (Self::Md, "md"),
-        (Self::Latex, "latex"),
-        (Self::Pdf, "pdf"),
-        (Self::Png, "png"),
-    ];
-
-    /// The format of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(format, _)| format)
-    }
-}
-
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
 /// only a few experiments are in memory at the same time.
 pub struct Writer {
@@ -104,7 +75,7 @@ pub struct Writer {
     out: PathBuf,
     owned: Owned,
     formats: Vec<Format>,
-    /// Width of PDF and PNG figures.
+    /// Width of figures for papers.
     inches: f64,
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
@@ -116,7 +87,7 @@ pub struct Writer {
 type Export = fn(&Outlines, f64) -> Result<Vec<u8>, String>;
 
 impl Writer {
-    /// A writer of pages of these formats in this folder, which it creates. PDF and PNG figures
+    /// A writer of pages of these formats in this folder, which it creates. Figures for papers
     /// are as wide as the text of a paper.
     ///
     /// # Errors
@@ -135,7 +106,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The writer with PDF and PNG figures of so many inches.
+    /// The writer with figures for papers of so many inches.
     pub fn with_figure_width(self, inches: f64) -> Self {
         Self { inches, ..self }
     }
@@ -224,8 +195,11 @@ impl Writer {
     /// Writes a figure for papers in each format, drawn for its width, so that its text has the
     /// same size in each.
     fn export(&self, folder: &Path, figure: &Figure) -> Result<(), Error> {
-        let exports: [(Format, &str, Export); 2] =
-            [(Format::Pdf, ".pdf", Outlines::pdf), (Format::Png, ".png", Outlines::png)];
+        let exports: [(Format, &str, Export); 3] = [
+            (Format::Pdf, ".pdf", Outlines::pdf),
+            (Format::Png, ".png", Outlines::png),
+            (Format::Svg, PAPER, Outlines::svg),
+        ];
         let outlines =
             LazyCell::new(|| Outlines::new(&chart::svg_in(figure, pixels(self.inches))?));
         for (_, end, export) in exports.iter().filter(|one| self.formats.contains(&one.0)) {
@@ -495,7 +469,7 @@ fn provenance(experiment: &Experiment<'_>) -> String {
     });
     let seconds: f64 = experiment.cells.iter().map(|c| c.seconds).sum();
     format!(
-        "# Provenance of {}\n\nThe results were computed by\n\n{}\n\nin {seconds:.1} s of one thread. This page was written on {} ({}, {} processors).\n",
+        "# Provenance of {}\n\nThe results were computed by\n\n{}\n\nin {seconds:.1} s of one thread by the clock. This page was written on {} ({}, {} processors).\n",
         experiment.plan.experiment,
         unique(by).join("\n"),
         std::env::consts::OS,

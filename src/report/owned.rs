@@ -178,7 +178,9 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
 }
 
 /// The ends of the files of a figure.
-pub const FIGURE_ENDS: [&str; 4] = [".svg", ".csv", ".pdf", ".png"];
+pub const FIGURE_ENDS: [&str; 5] = [".svg", ".csv", ".pdf", ".png", PAPER];
+/// The end of the name of a figure for papers as SVG; the figure of a page ends with `.svg`.
+pub const PAPER: &str = ".paper.svg";
 /// The end of figures and the name of a document that earlier versions wrote for LaTeX.
 const OBSOLETE_FIGURE: &str = ".tex";
 const OBSOLETE_DOCUMENT: &str = "all.tex";

@@ -29,7 +29,7 @@ fn image(png: &[u8]) -> (u32, HashSet<[u8; 3]>) {
 fn figures_have_the_width_that_is_asked_for() {
     let bench = Bench::of_smoke(&["diverging"]);
     let written = |width: &[&str]| {
-        let report = ["report", "--quiet", "--format", "pdf,png"];
+        let report = ["report", "--quiet", "--format", "pdf,png,svg"];
         bench.run(&[&report, width].concat()).expect(0);
         let read = |end| bench.read_bytes(&format!("{FOLDER}/convergence.{end}"));
         (read("pdf"), read("png"))
@@ -38,6 +38,8 @@ fn figures_have_the_width_that_is_asked_for() {
     assert!(!bench.path("reports/smoke/diverging/report.md").exists());
     assert_eq!(written(&["--figure-width", "text"]), (pdf.clone(), png.clone()));
     let (column, narrow) = written(&["--figure-width", "column"]);
+    let svg = bench.read(&format!("{FOLDER}/convergence.paper.svg"));
+    assert!(svg.contains("width=\"3.25in\"") && !svg.contains("<text"), "{}", &svg[..200]);
     let ((wide, high), (less, lower)) = (page(&pdf), page(&column));
     assert!((wide - 486.0).abs() < 0.01 && (less - 234.0).abs() < 0.01, "{wide} and {less}");
     // Drawn for the width, so that text has the same size in both.

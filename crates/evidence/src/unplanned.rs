@@ -132,12 +132,12 @@ impl UnplannedCells {
         let replicates = self.replicates.iter().map(u64::to_string);
         let seeds = self.seeds.iter().map(i64::to_string);
         let sets = [
-            (replicates.len(), "other numbers of replicates", listed(replicates)),
-            (seeds.len(), "other seeds", listed(seeds)),
+            (replicates.len(), "other numbers of replicates:", listed(replicates)),
+            (seeds.len(), "other seeds:", listed(seeds)),
         ];
         let sets =
             sets.into_iter().filter(|(number, ..)| *number > 0).map(|(number, what, each)| {
-                format!("{} of these cells with {what} ({each})", count(number, "further set"))
+                format!("{} of these cells with {what} {each}", count(number, "further set"))
             });
         let sets: Vec<String> = sets.collect();
         if sets.is_empty() {

@@ -83,7 +83,7 @@ function ticks(scale, [low, high], about) {
     return out;
   }
   const first = Math.ceil(low), last = Math.floor(high);
-  if (last - first < 1) {
+  if (high - low < 2) {
     for (let e = first - 1; e < first + 2; e++) for (const m of [1, 2, 5]) {
       const at = Math.log10(m) + e;
       if (at >= low && at <= high) out.push([at, e >= -3 && e <= 3 ? plain(+`${m}e${e}`) : m === 1 ? raised(e) : `${m}·${raised(e)}`]);
@@ -191,7 +191,7 @@ function model(figure, view) {
 // A diverging curve may leave the panel, and a prediction far below all that was measured does not
 // squash the curves (chart::panel has the same rule).
 function rangeY(view, lines, isFraction) {
-  const inside = list => list.y.filter((_, i) => within(view.zoom, list.x[i]));
+  const inside = list => list.y.filter((_, i) => within(view.zoom, list.x[i]) && Number.isFinite(place(view.scaleX, list.x[i])));
   const kept = lines.map(line => ({ line, y: inside(line) }));
   let top = 0;
   for (const { line, y } of kept) {
@@ -208,7 +208,7 @@ function rangeY(view, lines, isFraction) {
   for (const list of own) for (const v of list) if (v > 0 && v < least) least = v;
   const runs = view.band === "runs" ? lines.flatMap(l => l.runs.map(run => inside(run).filter(v => v > 0 && v <= top))) : [];
   const beside = kept.filter(k => k.line.role !== "measured").map(k => k.y.filter(v => v >= least / 30 && v <= top));
-  const bands = kept.flatMap(({ line }) => line.low ? [line.low, line.high].flatMap(ends => Array.from(ends).filter((_, i) => within(view.zoom, line.x[i]) && line.y[i] <= top)) : []);
+  const bands = kept.flatMap(({ line }) => line.low ? [line.low, line.high].flatMap(ends => Array.from(ends).filter((_, i) => within(view.zoom, line.x[i]) && Number.isFinite(place(view.scaleX, line.x[i])) && line.y[i] <= top)) : []);
   return over(view.scaleY, [...own, ...runs, ...beside], 0.04, bands);
 }
 

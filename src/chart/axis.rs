@@ -127,7 +127,7 @@ impl Axis {
             Scale::Log => {
                 let decades = self.high - self.low;
                 let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
-                if last - first < 1 {
+                if decades < 2.0 {
                     return self.minor(first - 1);
                 }
                 let step = (decades / about as f64).ceil().max(1.0) as usize;
@@ -136,7 +136,7 @@ impl Axis {
         }
     }
 
-    /// Ticks at 1, 2 and 5 times a power of ten, for axes of less than a decade.
+    /// Ticks at 1, 2 and 5 times a power of ten, for axes of less than two decades.
     fn minor(&self, from: i32) -> Vec<(f64, String)> {
         let all = (from..from + 3).flat_map(|e| [(1, e), (2, e), (5, e)]);
         let tick =
@@ -145,7 +145,8 @@ impl Axis {
     }
 }
 
-fn place(scale: Scale, value: f64) -> Option<f64> {
+/// The position of a value on a scale; `None` if it has none.
+pub fn place(scale: Scale, value: f64) -> Option<f64> {
     let placed = match scale {
         Scale::Linear => value,
         Scale::Log if value > 0.0 => libm::log10(value),
@@ -231,6 +232,8 @@ mod tests {
         assert_eq!(names(linear), ["0", "20k", "40k", "60k", "80k", "100k"]);
         let log = Axis::over(Scale::Log, [1e-3, 100.0].into_iter(), 0.0);
         assert_eq!(names(log), ["10⁻³", "10⁻²", "10⁻¹", "1", "10", "10²"]);
+        let decade = Axis::over(Scale::Log, [10.0, 100.0].into_iter(), 0.0);
+        assert_eq!(names(decade), ["10", "20", "50", "100"]);
         let narrow = Axis::over(Scale::Log, [0.015, 0.06].into_iter(), 0.0);
         assert_eq!(names(narrow), ["0.02", "0.05"]);
         let small = Axis::over(Scale::Log, [1.5e-5, 6e-5].into_iter(), 0.0);

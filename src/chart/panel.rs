@@ -1,6 +1,6 @@
 //! A panel of curves.
 
-use super::axis::{Axis, Chart};
+use super::axis::{Axis, Chart, place};
 use super::labels::{CurveLabels, coincide};
 use super::layout::{PanelArea, TITLE};
 use super::style::{color_name, dash_array, marked_points, marker, plotters_color};
@@ -49,16 +49,19 @@ const BELOW: f64 = 30.0;
 
 impl<'a> Frames<'a> {
     pub fn new(plot: &'a Plot) -> Self {
-        let measured = plot.series().filter(|s| s.line.is_measured()).flat_map(|s| &s.points);
-        let calm = plot.series().filter(|s| s.diverged == 0).flat_map(|s| &s.points);
+        // A logarithmic axis has no round 0.
+        let is_there = |p: &&Point| place(plot.scale_x, p.x).is_some();
+        let points = |s: &'a Series| s.points.iter().filter(is_there);
+        let measured = plot.series().filter(|s| s.line.is_measured()).flat_map(points);
+        let calm = plot.series().filter(|s| s.diverged == 0).flat_map(points);
         let starts = plot.series().filter_map(|s| s.points.first()).map(|p| p.y * BEYOND);
         let top = starts.chain(calm.map(|p| p.y)).filter(|y| y.is_finite()).fold(0.0, f64::max);
         let mut values: Vec<f64> = measured.map(|p| p.y).filter(|y| *y <= top).collect();
         without_transient(plot, &mut values);
         let least = values.iter().copied().filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
-        let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(|s| &s.points);
+        let beside = plot.series().filter(|s| !s.line.is_measured()).flat_map(points);
         values.extend(beside.map(|p| p.y).filter(|y| (least / BELOW..=top).contains(y)));
-        let drawn = plot.series().filter(|s| s.line.is_measured()).flat_map(|s| &s.points);
+        let drawn = plot.series().filter(|s| s.line.is_measured()).flat_map(points);
         let bands = drawn.filter(|p| p.y <= top).flat_map(|p| [p.low, p.high]);
         let y = Axis::with_bands(plot.scale_y, values.into_iter(), 0.04, bands);
         Self { plot, y }

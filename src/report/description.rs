@@ -501,15 +501,22 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
     match found.as_slice() {
         [one] => Ok(one.cell.id.clone()),
         several => {
+            let settings: String = values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
+            let named =
+                format!("cell(\"{label}\"{settings}) names {} cells, not one", several.len());
             let mut labels: Vec<&str> = facts.iter().map(|f| f.cell.label.as_str()).collect();
             labels.dedup();
-            let settings: Vec<String> =
-                values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
-            let (count, settings) = (several.len(), settings.concat());
-            let labels = labels.join(", ");
-            Err(invalid(format!(
-                "cell(\"{label}\"{settings}) names {count} cells, not one (labels: {labels})"
-            )))
+            // What tells the first two apart, as an argument.
+            let apart = several.first().zip(several.get(1)).and_then(|(a, b)| {
+                let differ =
+                    |name: &&String| a.cell.settings.get(name) != b.cell.settings.get(name);
+                let name = a.cell.varied.iter().find(differ)?;
+                Some((name.replace('-', "_"), a.cell.settings.get(name)?))
+            });
+            Err(invalid(match apart {
+                Some((name, value)) => format!("{named}: add a setting, such as {name} = {value}"),
+                None => format!("{named} (labels: {})", labels.join(", ")),
+            }))
         }
     }
 }

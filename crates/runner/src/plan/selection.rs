@@ -46,13 +46,35 @@ impl Checker<'_> {
             }
         }
         if sound && !self.cells.iter().any(|cell| selected(cell, selection)) {
-            let labels: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
-            let labels: Vec<&str> = labels.into_iter().collect();
-            let wanted = selection.0.get("label").map(ToString::to_string).unwrap_or_default();
-            let hint = nearest(&wanted, &labels).filter(|_| !labels.contains(&wanted.as_str()));
-            let allowed = format!("labels {}", labels.join(", "));
+            let keys = selection.0.keys().map(String::as_str).filter(|key| *key != "label");
+            let (key, values) = keys
+                .map(|key| (key, self.values(key, selection)))
+                .find(|(_, values)| !values.is_empty())
+                .unwrap_or_else(|| ("label", self.values("label", &Selection::default())));
+            let names: Vec<&str> = values.iter().map(String::as_str).collect();
+            let wanted = selection.0.get(key).map(ToString::to_string).unwrap_or_default();
+            let hint =
+                nearest(&wanted, &names).filter(|_| key == "label" && !names.contains(&&*wanted));
+            let allowed = match key {
+                "label" => format!("labels {}", values.join(", ")),
+                _ => format!("`{key}` {}", values.join(", ")),
+            };
             let message = "this selection matches no cell";
             self.note(path, message, |d| d.hinting(hint).allowing(allowed));
         }
+    }
+
+    /// The values of a setting in the cells that the other keys of a selection select, in their order.
+    fn values(&self, key: &str, selection: &Selection) -> Vec<String> {
+        let others = |cell: &&Cell| selection.0.iter().all(|(k, v)| k == key || fits(cell, k, v));
+        let mut values: Vec<String> = Vec::new();
+        for cell in self.cells.iter().filter(others) {
+            let value = match key {
+                "label" => Some(cell.label.clone()),
+                _ => cell.settings.get(key).map(ToString::to_string),
+            };
+            values.extend(value.filter(|value| !values.contains(value)));
+        }
+        values
     }
 }

@@ -18,7 +18,12 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let checked = plans.iter().map(|plan| {
         check(plan)?;
-        print(&format!("{}: ok, {}\n", plan.source.name, count(plan.cells.len(), "cell")))
+        let cells = count(plan.cells.len(), "cell");
+        let frontiers = match plan.manifest.frontier.len() {
+            0 => String::new(),
+            some => format!(" and {}", count(some, "frontier")),
+        };
+        print(&format!("{}: ok, {cells}{frontiers}\n", plan.source.name))
     });
     Failure::join(checked).map(|_| Code::Done)
 }

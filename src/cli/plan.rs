@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// The frontiers and the maps of a plan, if it has some.
-fn frontiers(plan: &Plan) -> String {
+pub fn frontiers(plan: &Plan) -> String {
     let (frontiers, maps) = (plan.manifest.frontier.len(), plan.manifest.phase.len());
     let maps = if maps > 0 { format!(" with {}", count(maps, "map")) } else { String::new() };
     match frontiers {

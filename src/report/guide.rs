@@ -4,6 +4,7 @@
 //! without the script it shows the maps at the manifests' middle prices.
 
 use super::claims::ClaimText;
+use super::finding::ColoredText;
 use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
@@ -16,10 +17,23 @@ use serde_json::{Value, json};
 /// The page.
 #[derive(Serialize)]
 pub struct Guide {
+    /// What the pages of its problems find, maps first.
+    pub findings: Vec<GuideFinding>,
     /// The claims that answer its question.
     pub answers: Vec<ClaimText>,
     /// The problems that it looks up.
     pub problems: Vec<GuideProblem>,
+}
+
+/// What a page finds.
+#[derive(Serialize)]
+pub struct GuideFinding {
+    /// The experiment.
+    pub name: String,
+    /// Its headline.
+    pub headline: Vec<ColoredText>,
+    /// The figure of its first map of the best algorithm.
+    pub map: Option<String>,
 }
 
 /// A problem with a frontier.

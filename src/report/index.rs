@@ -7,7 +7,7 @@
 use super::claims::{self, ClaimText};
 use super::coverage::{Coverage, Errata};
 use super::finding::ColoredText;
-use super::guide::{self, Guide, GuideProblem};
+use super::guide::{self, Guide, GuideFinding, GuideProblem};
 use super::topics::topics;
 use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::{Thumbnail, thumbnail};
@@ -29,6 +29,8 @@ pub struct IndexEntry {
     p: Vec<f64>,
     /// The problems with a frontier.
     guide: Vec<GuideProblem>,
+    /// The figure of its first map of the best algorithm.
+    map: Option<String>,
 }
 
 /// An experiment on a card.
@@ -89,7 +91,8 @@ impl IndexEntry {
             cells: (planned_cells(plan), experiment.missing.len()),
         };
         let p = experiment.claims.iter().filter_map(JudgedClaim::p).collect();
-        Self { card, claims: page.claims.list, p, guide: guide::problems(experiment) }
+        let map = manifest.phase.first().map(|phase| phase.id.clone());
+        Self { card, claims: page.claims.list, p, guide: guide::problems(experiment), map }
     }
 
     /// The name of the experiment.
@@ -180,7 +183,16 @@ pub fn guide(entries: &[IndexEntry]) -> Option<Guide> {
     let problems: Vec<_> = shown.iter().flat_map(|entry| entry.guide.iter().cloned()).collect();
     let claims = shown.iter().flat_map(|entry| &entry.claims);
     let answers = claims.filter(|claim| claim.stated.answer).cloned().collect();
-    (!problems.is_empty()).then_some(Guide { answers, problems })
+    let answering = shown.iter().filter(|entry| !entry.guide.is_empty());
+    let mut findings: Vec<GuideFinding> = answering
+        .map(|entry| GuideFinding {
+            name: entry.card.name.clone(),
+            headline: entry.card.headline.clone(),
+            map: entry.map.clone(),
+        })
+        .collect();
+    findings.sort_by_key(|finding| finding.map.is_none());
+    (!problems.is_empty()).then_some(Guide { findings, answers, problems })
 }
 
 /// Which statements of the sources claims measure, and the errors in the sources.

@@ -127,15 +127,15 @@ fn every_cell_needs_theory(plan: &Plan) -> bool {
 pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = claims(plan);
     let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
-    draws(plan, TheoryKind::Bounds) || claimed.any(Prediction::is_bound)
+    draws(plan, TheoryKind::is_of_bounds) || claimed.any(Prediction::is_bound)
 }
 
 /// Whether a figure draws exact biases, so that tables have them too.
 pub fn draws_exact_bias(plan: &Plan) -> bool {
-    draws(plan, TheoryKind::ExactBias)
+    draws(plan, |kind| kind == TheoryKind::ExactBias)
 }
 
-fn draws(plan: &Plan, kind: TheoryKind) -> bool {
+fn draws(plan: &Plan, is_meant: fn(TheoryKind) -> bool) -> bool {
     let figures = drawn_figures(plan);
-    figures.iter().any(|figure| figure.predictions().contains(&kind))
+    figures.iter().any(|figure| figure.predictions().iter().any(|kind| is_meant(*kind)))
 }

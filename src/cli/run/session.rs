@@ -4,6 +4,7 @@ use super::follower::{Follower, Workload};
 use super::options::RunOptions;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{Code, Failure};
+use crate::cli::plan::frontiers;
 use crate::cli::prepare::prepared;
 use crate::cli::progress::Progress;
 use crate::cli::reuse::EarlierReplicates;
@@ -98,7 +99,8 @@ impl Session<'_> {
         if cells.is_empty() {
             if !self.options.quiet && failed.is_empty() && before == 0 {
                 match all.len() {
-                    0 => {}
+                    0 if plan.manifest.frontier.is_empty() => {}
+                    0 => follower.message(&format!("{name}: {}", frontiers(plan).trim_end())),
                     1 => follower.message(&format!("{name}: the one cell is done")),
                     all => follower.message(&format!("{name}: all {all} cells are done")),
                 }

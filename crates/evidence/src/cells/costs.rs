@@ -1,7 +1,7 @@
 //! At which cost algorithms are compared, in words, and what they have paid there.
 //!
 //! *Invariant*: nothing is said to be compared at equal cost unless the algorithms of every grid
-//! point have paid the same communications and the same oracle calls of a client.
+//! point have paid the same communications and the same gradients of a client.
 
 use crate::cells::panels::unique;
 use crate::cells::runs::NoSample;
@@ -24,8 +24,15 @@ const MOST_NAMED: usize = 4;
 
 /// A cost as text: `500 communications`.
 pub fn cost_text(at: AtCost) -> String {
-    let AtCost { unit, most } = at;
-    format!("{} {}", number(most, 3), unit.formula())
+    amount(number(at.most, 3), at.unit)
+}
+
+/// An amount of a cost: `1 communication`, `500 gradients of a client`.
+fn amount(amount: String, unit: Quantity) -> String {
+    let formula = unit.formula();
+    let (word, rest) = formula.split_at(formula.find(' ').unwrap_or(formula.len()));
+    let word = if amount == "1" { word.strip_suffix('s').unwrap_or(word) } else { word };
+    format!("{amount} {word}{rest}")
 }
 
 /// When runs are compared: at the last round, or at a cost.
@@ -33,7 +40,7 @@ pub fn when_text(at: Option<AtCost>) -> String {
     at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
 }
 
-/// What the runs of a cell have paid, in the mean, of each of the stated costs.
+/// What the runs of a cell have paid, on average, of each of the stated costs.
 fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
     let [communications, gradients] = STATED.map(|unit| cell.sample(unit, at).ok());
     Some([mean(&communications?), mean(&gradients?)])
@@ -55,8 +62,8 @@ fn range_text(range: Range) -> String {
             format!("{} to {}", number(low, 3), number(high, 3))
         }
     });
-    let [unit, other] = STATED.map(Quantity::formula);
-    format!("{communications} {unit} and {gradients} {other}")
+    let [communication, gradient] = STATED;
+    format!("{} and {}", amount(communications, communication), amount(gradients, gradient))
 }
 
 /// What the algorithms that are compared at these grid points have paid, as sentences: one number

@@ -8,6 +8,8 @@ use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
 use exactfed_core::flattened::Flattened;
+use exactfed_core::theory::bounds::BoundId;
+use exactfed_runner::manifest::add_bounds;
 use exactfed_runner::manifest::figure::FigureKeys;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ pub type FigureOf<K> = Flattened<FigureKeys, K>;
 /// A prediction that a figure draws with its curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(transform = add_bounds)]
 pub enum TheoryKind {
     /// The squared exact bias ‖lim E θ_t − θ*‖² (SCAFFLSA, Theorem 4.1).
     ExactBias,
@@ -34,6 +37,17 @@ pub enum TheoryKind {
     Clt,
     /// The published bounds whose conditions hold.
     Bounds,
+    /// One published statement, where its conditions hold.
+    #[serde(untagged)]
+    #[schemars(skip, !untagged)]
+    Bound(BoundId),
+}
+
+impl TheoryKind {
+    /// Whether it stands for published statements.
+    pub fn is_of_bounds(self) -> bool {
+        matches!(self, Self::Bounds | Self::Bound(_))
+    }
 }
 
 /// A figure of cells that a manifest asks for.

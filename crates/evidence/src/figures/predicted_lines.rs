@@ -20,6 +20,7 @@ pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {
         TheoryKind::SecondOrder => vec![Prediction::SecondOrder],
         TheoryKind::Closure => vec![Prediction::Closure],
         TheoryKind::Clt => vec![Prediction::Clt],
+        TheoryKind::Bound(bound) => vec![Prediction::Bound(bound)],
         TheoryKind::Bounds => {
             let mut drawn: Vec<BoundId> = BoundId::all().collect();
             drawn.retain(|bound| bound.info().dash.is_some());
@@ -73,7 +74,7 @@ pub fn caption(
             (TheoryKind::SecondOrder, true) => " The term after it is not divided by N: the clients' own variance within a round.",
             (TheoryKind::Closure, true) => " Closure: the field's curvature acting on the exact second moments of its linearisation.",
             (TheoryKind::Clt, true) => " Central limit theorem: tr(A⁻¹CA⁻ᵀ)/(NHn) of the mean of n iterates, without any bias.",
-            (TheoryKind::Bounds, true) => " Published bounds of this quantity at every round are drawn where their conditions hold.",
+            (kind, true) if kind.is_of_bounds() => " Published bounds of this quantity at every round are drawn where their conditions hold.",
             (TheoryKind::Bounds, false) => " The conditions of no published bound hold; the table of bounds shows which fail.",
             _ => "",
         });

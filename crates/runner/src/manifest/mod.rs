@@ -22,7 +22,7 @@ pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::problem;
 use kinds::AlgorithmTables;
-pub use prediction::Prediction;
+pub use prediction::{Prediction, add_bounds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;

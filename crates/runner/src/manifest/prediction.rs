@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-#[schemars(transform = Prediction::add_bounds)]
+#[schemars(transform = add_bounds)]
 pub enum Prediction {
     /// The exact moments of errors, biases and variances (linear problems).
     ExactMoments,
@@ -53,14 +53,6 @@ impl Prediction {
         matches!(self, Self::Bound(_))
     }
 
-    fn add_bounds(schema: &mut schemars::Schema) {
-        let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") else { return };
-        choices.extend(BoundId::all().map(|bound| {
-            let text = bound.info().description;
-            serde_json::json!({ "type": "string", "const": bound.name(), "description": text })
-        }));
-    }
-
     /// How pages write it.
     pub fn words(self) -> &'static str {
         match self {
@@ -80,4 +72,13 @@ impl Prediction {
             Self::Bound(bound) => bound.info().words,
         }
     }
+}
+
+/// Adds the published statements to the choices of a schema.
+pub fn add_bounds(schema: &mut schemars::Schema) {
+    let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") else { return };
+    choices.extend(BoundId::all().map(|bound| {
+        let text = bound.info().description;
+        serde_json::json!({ "type": "string", "const": bound.name(), "description": text })
+    }));
 }

@@ -63,7 +63,7 @@ fn statement(change: &Change) -> [ColoredText; 3] {
         _ if log_ratio > 0.0 => ("the error of ", format!(" rose {factor}-fold")),
         _ => ("the error of ", format!(" fell {factor}-fold")),
     };
-    let label = ColoredText { text: clean(&change.label), family: Some(change.family) };
+    let label = ColoredText { text: clean(&change.name), family: Some(change.family) };
     [plain(before), label, plain(&after)]
 }
 

@@ -137,13 +137,25 @@ fn literal(c: char) -> String {
     }
 }
 
+/// Between two formulas these make one of them.
+const OPERATORS: [&str; 7] = ["-", r"\leq", r"\geq", r"\cdot", r"\pm", r"\times", r"\approx"];
+
 /// The output, with neighbouring mathematics in one group.
 fn concatenated(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut math = String::new();
-    for piece in pieces {
+    // Whether there is an operator at this place, between spaces and formulas.
+    let joins = |at: usize| {
+        use Piece::{Math, Text};
+        let around = at.checked_sub(2).and_then(|from| pieces.get(from..=at + 2));
+        matches!(around, Some([Math(_), Text(l), Math(op), Text(r), Math(_)])
+            if l == " " && r == " " && OPERATORS.contains(&op.trim_end()))
+    };
+    for (i, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::Math(m) => math.push_str(m),
+            // The space of an operator is that of mathematics.
+            Piece::Text(t) if t == " " && (joins(i + 1) || i > 0 && joins(i - 1)) => {}
             Piece::Text(t) => {
                 flush(&mut math, &mut out);
                 out.push_str(t);
@@ -182,10 +194,8 @@ mod tests {
 
     #[test]
     fn mathematics_is_grouped() {
-        assert_eq!(
-            text("‖θ − θ*‖²"),
-            r"\ensuremath{\Vert \theta} \ensuremath{-} \ensuremath{\theta ^{*}\Vert ^{2}}"
-        );
+        assert_eq!(text("‖θ − θ*‖²"), r"\ensuremath{\Vert \theta -\theta ^{*}\Vert ^{2}}");
+        assert_eq!(text("θ − 1"), r"\ensuremath{\theta} \ensuremath{-} 1");
         assert_eq!(
             text("N⁻¹ Σ θ_c F̄ ζ₁ b_h"),
             r"N\ensuremath{^{-1}} \ensuremath{\Sigma} \ensuremath{\theta _{c}} \ensuremath{\bar{F}} \ensuremath{\zeta _{1}} \ensuremath{b_{h}}"

@@ -284,7 +284,7 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::FirstOrder => 2,
         Prediction::SecondOrder => 3,
         Prediction::Closure => 4,
-        Prediction::Bound(bound) => bound.info().dash.unwrap_or(UNDRAWN),
+        Prediction::Bound(bound) => bound.dash(),
         Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
         // No figure has contractions beside these.

@@ -17,7 +17,7 @@ pub struct PublishedBound {
     pub statement: &'static str,
     /// How pages write it in a sentence.
     pub words: &'static str,
-    /// Its dash pattern, if figures draw it.
+    /// Its dash pattern, if figures with all bounds draw it.
     pub dash: Option<usize>,
     /// Whether tables list it for every run that it is of, or only where a claim is tested on it.
     pub is_listed: bool,
@@ -375,6 +375,11 @@ impl BoundId {
     /// Its name in manifests.
     pub fn name(self) -> &'static str {
         self.info().key.unwrap_or_default()
+    }
+
+    /// Its dash pattern, where a figure names it: those without one of their own take turns.
+    pub fn dash(self) -> usize {
+        self.info().dash.unwrap_or(11 + usize::from(self.0 % 2))
     }
 
     /// The bound of a run; `None` of runs that it is not of.

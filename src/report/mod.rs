@@ -57,7 +57,7 @@ pub use index::IndexEntry;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, context};
-use navigation::{PLACES, Place, with_navigation};
+use navigation::{PLACES, PageLink, with_navigation};
 use number_text::nine_digits;
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, PAPER, is_figure, is_table};
 use series::quoted;
@@ -80,7 +80,7 @@ pub struct Writer {
     /// Whether pages show the cells of their manifests and nothing else that results contain.
     pub of_manifests: bool,
     /// The pages about all experiments to which pages have links, once an index was written.
-    linked: Mutex<Option<Vec<&'static Place>>>,
+    linked: Mutex<Option<Vec<&'static PageLink>>>,
 }
 
 /// A drawing of so many inches as a file.
@@ -241,8 +241,8 @@ impl Writer {
             "disagreements" => all.clone().filter(|_| has_disputes),
             _ => all.clone(),
         };
-        let is_there = |place: &&Place| shown(place.0).is_some();
-        let places: Vec<&'static Place> = PLACES.iter().filter(is_there).collect();
+        let is_there = |place: &&PageLink| shown(place.0).is_some();
+        let places: Vec<&'static PageLink> = PLACES.iter().filter(is_there).collect();
         let common = context! { smoke => &smoke, guide => &guide, coverage => &coverage, errata => &errata, failed, has_disputes };
         let before = lock(&self.linked).replace(places.clone());
         let changed = before.as_ref() != Some(&places) && self.writes("report.html");

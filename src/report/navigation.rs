@@ -1,10 +1,10 @@
 //! The links that every page has to the pages about all experiments.
 
 /// A page about all experiments: its file without the ending, and what a link says.
-pub type Place = (&'static str, &'static str);
+pub type PageLink = (&'static str, &'static str);
 
 /// Those to which every page has a link, where they exist.
-pub const PLACES: [Place; 6] = [
+pub const PLACES: [PageLink; 6] = [
     ("index", "Experiments"),
     ("which-algorithm", "Which algorithm"),
     ("claims", "Claims"),
@@ -15,11 +15,11 @@ pub const PLACES: [Place; 6] = [
 
 /// A page with links to these places, which are not known before the pages of all experiments are;
 /// `up` leads to their folder, and `here` is the one that the page is.
-pub fn with_navigation(text: &str, up: &str, here: &str, places: &[&Place]) -> String {
+pub fn with_navigation(text: &str, up: &str, here: &str, places: &[&PageLink]) -> String {
     let begin = "<nav class=\"pages\" aria-label=\"Pages\">";
     let Some((before, rest)) = text.split_once(begin) else { return text.to_owned() };
     let Some((_, after)) = rest.split_once("</nav>") else { return text.to_owned() };
-    let link = |(file, words): &&Place| {
+    let link = |(file, words): &&PageLink| {
         let current = if *file == here { " aria-current=\"page\"" } else { "" };
         format!("<a href=\"{up}{file}.html\"{current}>{words}</a>")
     };

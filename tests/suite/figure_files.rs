@@ -84,7 +84,7 @@ fn what_cannot_be_written_is_refused() {
     bench
         .run(&["report", "--figure-width", "column"])
         .expect(2)
-        .warns("--figure-width is for figures as PDF or PNG: add --format pdf, png or both");
+        .warns("--figure-width is for figures as PDF, PNG or SVG: add --format pdf, png or svg");
     for (width, reason) in [
         ("5", "expected column, text, or a length such as 5.5in, 89mm, 9cm or 240pt"),
         ("wide", "expected column"),

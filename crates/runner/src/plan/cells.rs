@@ -14,7 +14,7 @@ use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Record};
-use exactfed_core::algorithm::Participation;
+use exactfed_core::algorithm::Participation::Fraction;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
@@ -144,8 +144,7 @@ impl CellMaker<'_> {
         let Visited { tables, choice, point: reads } = visited;
         let SharedParts { problems, clients, algorithms, rests } = parts;
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(visited));
-        let cohort = tables.algorithm.value(reads.algorithm).cohort();
-        let clients = matches!(cohort, Some(Participation::Fraction(_)))
+        let clients = matches!(tables.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
         let algorithm = algorithms

@@ -95,8 +95,8 @@ def diff(
 ) -> Diff:
     """Compare two results folders, as ``exactfed diff`` does.
 
-    Each side is a path, a :class:`Results` or a git revision with ``reports/``. ``fail_on`` lists
-    what makes the verdict ``"fails"``.
+    ``a`` and ``b`` are each a path, a :class:`Results` or a git revision with ``reports/``.
+    ``fail_on`` lists what makes the verdict ``"fails"``.
 
     Raises
     ------

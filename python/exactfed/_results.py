@@ -293,9 +293,10 @@ class Results:
             Other quantities for the axes, named as in manifests, frames or pages:
             ``"local-steps"``, ``"bytes"`` or ``"bytes-sent"`` and the other costs; or a setting
             for ``x``, over which the last errors are drawn. Without ``figure``, all cells of the
-            last run are drawn, in one panel.
+            last run are drawn, in one panel; of an experiment with ``[tune]`` the selected ones.
+            Bands of these plots are the mean ± the standard deviation.
         hue, col, style
-            Settings, or ``"label"`` for the algorithm, that all cells of the last run are drawn by:
+            Settings, or ``"label"`` for the algorithm, that these cells are drawn by:
             one colour, one panel, or one dash pattern and marker for each value. Curves that agree
             in all of these look alike. With ``style`` alone, colours show the algorithm.
         width

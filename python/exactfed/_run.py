@@ -79,7 +79,9 @@ def run(
         If the call is made in a round of the same experiment's run, by the algorithm or by a thread
         that it started: it would wait for that round for ever.
     KeyboardInterrupt
-        After Ctrl-C. Finished cells are stored; the same call runs the others.
+        After Ctrl-C: at the end of the current rounds, or after three seconds; the threads then
+        finish their round in the background. Finished cells are stored; the same call runs the
+        others.
 
     Warns
     -----

@@ -176,7 +176,11 @@ fn shown(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
         format!("{}: another {} ({} before, {} after)", i.experiment, i.what, i.before, i.after)
     });
     let incomparable = incomparable.chain(other_problems(&comparison.problems));
-    let fails = fails.iter().map(|(class, count)| format!("{count} {}", class.name()));
+    let fails = fails.iter().map(|(class, count)| {
+        let name = class.name();
+        let name = if *count == 1 { name.strip_suffix('s').unwrap_or(name) } else { name };
+        format!("{count} {name}")
+    });
     // The verdicts that cells have: tone, number and name.
     let count = |(verdict, name, tone)| (tone, comparison.count_verdict(verdict), name);
     let counts: Vec<(&str, usize, &str)> =

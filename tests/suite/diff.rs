@@ -167,7 +167,7 @@ fn a_cell_that_is_worse_fails_and_takes_its_claim_along() {
     output
         .prints("2 cells bit-identical, 1 changed: 1 worse.")
         .prints("claim  small: small: supported")
-        .prints("Fails: 1 worse, 1 claims.");
+        .prints("Fails: 1 worse, 1 claim.");
     bench.run(&["diff", "a", "b", "--fail-on", "diverged"]).expect(0);
     bench.run(&["diff", "b", "a"]).expect(0);
     assert_eq!(verdicts(&json(&bench, "b", "a")), [("better", "Scaffold")]);

@@ -68,7 +68,7 @@ fn the_page_draws_intervals_and_links_to_the_diffs() {
         page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let diffs: Vec<&&str> = links.iter().filter(|link| link.starts_with("diffs/")).collect();
     assert_eq!(diffs.len(), 2, "{links:?}");
-    assert!(bench.read(diffs[0]).contains("<strong>Fails:</strong> 1 worse, 1 claims."));
+    assert!(bench.read(diffs[0]).contains("<strong>Fails:</strong> 1 worse, 1 claim."));
     let anchors = links.iter().filter_map(|link| link.strip_prefix('#'));
     anchors.for_each(|id| assert!(page.contains(&format!("id=\"{id}\"")), "{id}"));
 }

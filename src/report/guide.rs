@@ -32,7 +32,7 @@ pub struct GuideFinding {
     pub name: String,
     /// Its headline.
     pub headline: Vec<ColoredText>,
-    /// The figure of its first map of the best algorithm.
+    /// Its first map of the best algorithm, as SVG.
     pub map: Option<String>,
 }
 

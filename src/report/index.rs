@@ -29,7 +29,7 @@ pub struct IndexEntry {
     p: Vec<f64>,
     /// The problems with a frontier.
     guide: Vec<GuideProblem>,
-    /// The figure of its first map of the best algorithm.
+    /// Its first map of the best algorithm, as SVG.
     map: Option<String>,
 }
 
@@ -91,7 +91,9 @@ impl IndexEntry {
             cells: (planned_cells(plan), experiment.missing.len()),
         };
         let p = experiment.claims.iter().filter_map(JudgedClaim::p).collect();
-        let map = manifest.phase.first().map(|phase| phase.id.clone());
+        let phase = manifest.phase.first().map(|phase| phase.id.as_str());
+        let map = page.figures.iter().find(|figure| Some(&*figure.id) == phase);
+        let map = map.map(|figure| figure.svg.clone());
         Self { card, claims: page.claims.list, p, guide: guide::problems(experiment), map }
     }
 

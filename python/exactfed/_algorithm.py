@@ -70,27 +70,31 @@ class Algorithm:
         self.__name__ = getattr(function, "__name__", self.kind)
         self._parameters = frozenset(_parameters(function))
         self._definition, self._given, self._patience = definition, source, patience
+        # Where it is defined: a definition that is run again replaces itself.
+        self._place = (function.__module__, getattr(function, "__qualname__", ""))
+        self._where = _where(function)
         other = _defined.get(self.kind)
-        if other is not None and other._place() != self._place():
-            raise AlgorithmError(
-                f"{self.kind} is defined in {other.function.__module__} already: give one of the "
-                'two another name in manifests, @exactfed.algorithm("…", kind="…")'
-            )
+        if other is not None and other._place != self._place:
+            if other._known() != self._known():
+                raise AlgorithmError(
+                    f"this process has defined {self.kind} already, with other code "
+                    f"({other._where}): give one of the two another name in manifests, "
+                    '@exactfed.algorithm("…", kind="…")'
+                )
+            # The same file, imported and named by a manifest: a reload replaces both.
+            self._place = other._place
         self._register()
         _defined[self.kind] = self
         _threads.inherit()
 
-    def _place(self) -> tuple[str, str]:
-        """Where it is defined: a definition that is run again replaces itself."""
-        return self.function.__module__, getattr(self.function, "__qualname__", "")
+    def _known(self) -> dict[str, Any]:
+        """Its definition as it is now: what its source uses may have another value."""
+        return {**self._definition, "source": _source(self.function, self._given)}
 
     def _register(self) -> None:
-        """Make it known as it is now: what its source uses may have another value."""
-        definition = {**self._definition, "source": _source(self.function, self._given)}
+        definition = json.dumps(self._known())
         try:
-            _native.register_algorithm(
-                json.dumps(definition), self._start, self._program, self._patience
-            )
+            _native.register_algorithm(definition, self._start, self._program, self._patience)
         except ValueError as error:
             raise AlgorithmError(str(error)) from None
 
@@ -114,7 +118,6 @@ class Algorithm:
                 "yields θ after every round, or a class whose method round() returns it"
             )
         return made
-
 
     def _program(
         self,
@@ -150,9 +153,22 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {parameter.name: parameter for parameter in parameters[1:]}
 
 
+def _where(function: Callable[..., Any]) -> str:
+    """The file and the line of a definition, or its module."""
+    try:
+        return f"{inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}"
+    except (OSError, TypeError):
+        return function.__module__
+
+
 def _key(parameter: inspect.Parameter) -> dict[str, Any]:
     """The key of a manifest that a parameter is."""
     name, default = parameter.name, parameter.default
+    for common in ("gamma", "H"):
+        if name.replace("_", "-") == _COMMON[common]:
+            raise AlgorithmError(
+                f"the parameter {name} is a key that all algorithms have: name it {common}"
+            )
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise AlgorithmError(f"the parameter {parameter} can be no key of a manifest: name each one")
     annotation: Any = parameter.annotation
@@ -302,7 +318,7 @@ def algorithm(
         Communications of a round.
     vectors
         Vectors of d numbers that each participating client and the server send each other in a
-        round. :meth:`Clients.charge` counts what a single round sends instead.
+        round. :meth:`Clients.charge` counts what all send together in a single round instead.
     calls_per_step
         Gradients that a client evaluates for each of its local steps. It only plans how many
         rounds a budget of gradients pays for; what is done is counted.

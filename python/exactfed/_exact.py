@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ._manifest import Manifest, Overrides, _plain, read
 from ._native import exact as _exact
+from ._results import Results
 
 Array = NDArray[np.float64]
 
@@ -53,6 +54,10 @@ class Exact:
     mean, C_c the covariance of its noise at θ* and C = N Σ π_c² C_c. The sources are SCAFFLSA
     (federated linear stochastic approximation), RR (federated Richardson-Romberg), SLIDES and
     BOOK.
+
+    The rounds of your own algorithm are traced up to the budget. Limits, and what is stationary,
+    assume that it goes on as in its last rounds: an algorithm that changes after the budget has
+    other ones.
 
     Attributes
     ----------
@@ -217,7 +222,7 @@ class Exact:
     contraction_printed: Array | None
 
     def __init__(self, found: tuple[Any, ...]) -> None:
-        self.cell, self.name, rounds, values, bounds, self.program = found
+        self.cell, self.name, rounds, values, bounds, (self.program, self._no_program) = found
         self.rounds = np.array(rounds, dtype=np.int64)
         self.bounds = {bound[0]: Bound(*bound) for bound in bounds}
         self._why: dict[str, str | None] = {}
@@ -228,6 +233,8 @@ class Exact:
 
     def why(self, name: str) -> str | None:
         """Why a value is not known; ``None`` if it is known."""
+        if name == "program":
+            return self._no_program
         if name not in self._why:
             known = ", ".join(self._why)
             raise AttributeError(f"there is no value {name!r}, only {known}")
@@ -249,7 +256,7 @@ def _scalar(value: Any) -> Any:
 
 
 def exact(
-    manifest: Manifest,
+    manifest: Manifest | Results,
     *,
     cell: str | None = None,
     label: str | None = None,
@@ -266,7 +273,8 @@ def exact(
     ----------
     manifest
         A path, a text or a dict, as for :func:`exactfed.run`; so are ``name``, ``set``,
-        ``replicates`` and ``arrays``.
+        ``replicates`` and ``arrays``. Or :class:`Results`, which alone have the further candidates
+        and the fresh runs of ``[tune]``: ``cell`` is then any id of their last run.
     cell, label, settings
         Which cell: the beginning of its id, its label, and settings as in a claim,
         ``{"local-steps": 10}``. Of a manifest with one cell none is needed.
@@ -301,5 +309,10 @@ def exact(
     wanted = {key.replace("_", "-"): _scalar(_plain(v, key)) for key, v in (settings or {}).items()}
     if label is not None:
         wanted["label"] = label
-    plan = read(manifest, name, set, replicates, arrays)
+    if not isinstance(manifest, Results):
+        plan = read(manifest, name, set, replicates, arrays)
+    elif name is set is replicates is arrays is None:
+        plan = manifest._native.plan()
+    else:
+        raise TypeError("results have their own name, settings, replicates and arrays")
     return Exact(_exact(plan, cell or "", json.dumps(wanted), instance))

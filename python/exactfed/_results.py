@@ -53,6 +53,7 @@ class Results:
 
     def __init__(self, native: NativeResults, path: Path) -> None:
         self._native, self.path = native, path
+        self._told_of_edges = False
 
     @property
     def experiment(self) -> str:
@@ -136,7 +137,8 @@ class Results:
             The label of the algorithm.
         <setting>
             A column for each setting that distinguishes points of the grid, then one for each
-            tuned setting with the selected value. Whole numbers are integers.
+            tuned setting with the selected value, an integer if all its candidates are written as
+            whole numbers.
         at_edge
             Where the selected values are at the edge of what was tried, in words.
         tuning_value
@@ -155,11 +157,30 @@ class Results:
         ------
         ExactfedError
             If the manifest tunes nothing.
+
+        Warns
+        -----
+        ExactfedWarning
+            If a selected candidate is at the edge of what was tried; once, here or in
+            :meth:`ranking`.
         """
         native = self._native.tuned()
         if native is None:
             raise ExactfedError(f"error: {self.experiment}: its manifest has no [tune]")
+        self._tell_of_edges()
         return to_frame(native, kind)
+
+    def _tell_of_edges(self) -> None:
+        native = None if self._told_of_edges else self._native.tuned()
+        self._told_of_edges = True
+        rows = [] if native is None else to_frame(native).select("label", "at_edge").rows()
+        edges = list(dict.fromkeys(f"{label}: {edge}" for label, edge in rows if edge))
+        if edges:
+            text = (
+                "a better candidate may lie beyond the edge of what was tried; widen the range or "
+                f"the values in [tune] ({'; '.join(edges[:6])}{'; …' if edges[6:] else ''})"
+            )
+            warnings.warn(text, ExactfedWarning, stacklevel=3)
 
     def frontier(self, kind: Kind = "polars") -> Any:
         """Every point of the manifest's frontiers, one row each.
@@ -220,8 +241,18 @@ class Results:
             error at the start.
         leads
             Whether it is the best or not separated from it.
+
+        Warns
+        -----
+        ExactfedWarning
+            If there is nothing to rank, or, as in :meth:`tuned`, candidates are at an edge.
         """
-        return to_frame(self._native.table("ranking_of_all" if all else "ranking"), kind)
+        self._tell_of_edges()
+        native = self._native.table("ranking_of_all" if all else "ranking")
+        if len(native) == 0:
+            text = "there is nothing to rank: no point of the grid has results of two algorithms"
+            warnings.warn(text, ExactfedWarning, stacklevel=2)
+        return to_frame(native, kind)
 
     def failures(self, kind: Kind = "polars") -> Any:
         """The cells that failed or are damaged.

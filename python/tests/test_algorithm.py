@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib import pyplot
 
 import exactfed as ef
 
@@ -219,7 +220,45 @@ def test_two_algorithms_of_one_name_are_refused(tmp_path):
     (tmp_path / "own.py").write_text(textwrap.dedent(program))
     call = [sys.executable, "own.py"]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert "fedavgm is defined in __main__ already" in done.stdout, done.stderr
+    said = f"this process has defined fedavgm already, with other code ({tmp_path / 'own.py'}:4)"
+    assert said in done.stdout, (done.stdout, done.stderr)
+
+
+def test_a_file_is_imported_and_named_by_a_manifest(tmp_path):
+    program = """
+        import importlib, sys
+        import exactfed as ef
+        import twice
+
+        ef.check("m.toml")
+        ef.check("m.toml")
+        own = open("twice.py").read()
+        open("twice.py", "w").write(own.replace("yield theta", "yield 2 * theta"))
+        try:
+            ef.check("m.toml")
+        except ef.ManifestError as error:
+            print(error)
+        importlib.reload(twice)
+        ef.check("m.toml")
+        print("reloaded")
+    """
+    own = "import exactfed as ef\n\n@ef.algorithm(\"Twice\", kind=\"twice\")\n"
+    own += "def twice(clients, theta, gamma, H):\n    while True:\n        yield theta\n"
+    (tmp_path / "twice.py").write_text(own)
+    (tmp_path / "m.toml").write_text('python = ["twice.py"]\n' + QUADRATIC + entries(twice=""))
+    (tmp_path / "own.py").write_text(textwrap.dedent(program))
+    call = [sys.executable, "-B", "own.py"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("reloaded\n"), (done.stdout, done.stderr)
+    assert "this process has defined twice already, with other code" in done.stdout
+
+
+def test_parameters_that_all_algorithms_have_say_their_name():
+    with pytest.raises(ef.AlgorithmError, match="step_size is a key that all .*: name it gamma"):
+
+        @ef.algorithm
+        def named(clients, theta, step_size):
+            yield theta
 
 
 def test_its_keys_are_tuned(tmp_path):
@@ -233,9 +272,19 @@ def test_its_keys_are_tuned(tmp_path):
     """
     kinds = "[[algorithm.fedavg]]\nlocal-steps = 5\n[[algorithm.fedavgm]]\nlocal-steps = 5\n"
     results = ef.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
-    tuned = results.tuned()
+    with pytest.warns(ef.ExactfedWarning, match=r"widen the range or the values in \[tune\] \(FedAvg"):
+        tuned = results.tuned()
+    with warnings.catch_warnings(action="error"):
+        results.ranking()
     assert set(tuned["label"]) == {"FedAvg", "FedAvgM"}
     assert tuned.filter(label="FedAvgM")["momentum"].item() in (0.0, 0.5, 0.9)
+    assert tuned.schema["momentum"] == pl.Float64, "whichever is selected"
+    figure = results.plot("tuning-momentum")
+    [measured, ring] = figure.axes[0].lines[:2]
+    assert measured.get_xdata().tolist() == [0.0, 0.5, 0.9] and len(ring.get_xdata()) == 1
+    pyplot.close(figure)
+    caption = results._figure("tuning-momentum", None, None)["caption"]
+    assert "Every algorithm that has this setting began with the same 3 values." in caption
     # Without the algorithm, what is wrong is its kind and not what is tuned.
     unknown = QUADRATIC + textwrap.dedent(tune) + "[[algorithm.unheard-of]]\nlocal-steps = 5\n"
     with pytest.raises(ef.ManifestError, match="unknown key `unheard-of`"):

@@ -92,7 +92,8 @@ def test_a_field_that_is_not_linear_has_fewer():
         "algorithm": {"fedavg": [{"step-size": 0.1, "local-steps": 2}]},
     }
     e = ef.exact(manifest, arrays={"mine": {"x": x.astype("f4"), "y": y}})
-    assert e.mean is None and "linear fields" in e.why("mean")
+    assert e.mean is None and e.why("mean").startswith("the field of the problem is not linear: it")
+    assert "linear" not in e.why("program") and "your own" in e.why("program")
     assert e.client_optima.shape == (3, 3) and e.first_order_bias.shape == (3,)
     assert repr(e).startswith("Exact('FedAvg', ")
 
@@ -115,6 +116,43 @@ def test_of_an_algorithm_of_ones_own_the_instance_is_known():
     assert np.allclose(e.limit, known.limit, rtol=1e-12, atol=0) and not e.bounds
     assert e.program is not None and "H = 5" in e.program and known.program is None
     assert e.why("first_order_bias") == "it is known of built-in algorithms alone"
+    assert e.why("program") is None and "your own" in known.why("program")
+
+
+@ef.algorithm("Signs", kind="signs-of-exact")
+def signs(clients, theta, gamma):
+    while True:
+        theta = theta - gamma * np.sign(clients.mean(clients.local_steps(theta, gamma, 1)))
+        yield theta
+
+
+def test_why_its_rounds_are_no_program():
+    e = ef.exact({**LINEAR, "algorithm": {"signs-of-exact": {"step-size": 0.05}}})
+    assert e.program is None and e.why("program") == e.why("mean") and "sign" in e.why("program")
+
+
+def test_cells_of_results(tmp_path: Path):
+    entries = {kind: [{"local-steps": 5}] for kind in ("fedavg", "scaffold")}
+    tune = {"over": "step-size", "range": [0.001, 0.002], "evaluate": 3}
+    results = ef.run({**LINEAR, "replicates": 2, "algorithm": entries, "tune": tune}, out=tmp_path)
+    last = results.frame().filter(round=40)
+    assert last["step_size"].max() > 0.002, "candidates were added"
+    for row in last.unique("cell").iter_rows(named=True):
+        e = ef.exact(results, cell=row["cell"])
+        assert e.cell == row["cell"] and e.name.startswith(row["label"])
+    with pytest.raises(TypeError, match="results have their own"):
+        ef.exact(results, cell=last["cell"][0], replicates=3)
+
+
+def test_why_there_is_no_spectral_radius():
+    quadratic = {
+        "dimension": 5, "clients": 10, "spectrum": {"from": 0.1, "to": 1.0}, "noise": 0.05,
+        "gradient-heterogeneity": 1.0, "hessian-heterogeneity": 0.09,
+    }  # fmt: skip
+    scaffold = {"scaffold": [{"step-size": 0.316, "local-steps": 10}]}
+    e = ef.exact({**LINEAR, "seed": 1, "problem": {"quadratic": quadratic}, "algorithm": scaffold})
+    assert e.square_radius is None and e.stationary_sq_error is not None
+    assert e.why("square_radius") == "the growth of second moments does not settle"
 
 
 def test_one_cell_is_selected():

@@ -9,6 +9,7 @@ import exactfed as ef
 import exactfed.algorithms as shipped
 import polars as pl
 import pytest
+from test_trust import command
 
 assert shipped, "the algorithms are known once their module is imported"
 
@@ -105,3 +106,46 @@ def test_what_is_refused(algorithm: str, words: str, tmp_path: Path) -> None:
         frontier(algorithm, tmp_path)
     if "fedadam" in algorithm:
         assert "change**2" in str(refusal.value), "the line that is not linear"
+
+
+OWN = """
+import exactfed as ef
+
+
+@ef.algorithm("Mixed", kind="mixed")
+def mixed(clients, theta, gamma, H, mix=0.5):
+    previous = theta
+    while True:
+        point = (1.0 - mix) * theta + mix * previous
+        previous, theta = theta, clients.mean(clients.local_steps(point, gamma, H))
+        yield theta
+"""
+
+
+def test_reports_of_results_need_code_until_the_frontier_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    text = manifest("{ mixed = { mix = [0.0, 0.5] } }")
+    (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + text)
+    assert command("run", "m.toml", folder=tmp_path).returncode == 0
+    done = command("report", folder=tmp_path)
+    assert done.returncode == 2 and "name its file with --run-code" in done.stderr, done.stderr
+    done = command("report", "--run-code", "own.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "reports/m/frontier.csv"
+    before = page.read_text()
+    assert "mixed" in before
+    page.unlink()
+    done = command("report", folder=tmp_path)
+    assert done.returncode == 0 and page.read_text() == before, done.stderr
+    done = command("verify", "--all", folder=tmp_path)
+    assert done.returncode == 4 and 'frontier "least" left out: the code of `mixed`' in done.stdout
+    done = command("verify", "--all", "--run-code", "own.py", folder=tmp_path)
+    assert done.returncode == 0 and "1 cache of theory computed again" in done.stdout, done.stdout
+
+
+def test_reports_load_the_shipped_algorithms(tmp_path: Path) -> None:
+    text = manifest("{ fedavgm = { momentum = [0.5] } }")
+    (tmp_path / "m.toml").write_text('python = ["exactfed.algorithms"]\n' + text)
+    assert command("run", "m.toml", folder=tmp_path).returncode == 0
+    done = command("report", folder=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -207,6 +207,31 @@ momentum = [0.0, 0.5]
     pyplot.close("all")
 
 
+def test_theory_that_there_is_none_of_is_said(tmp_path: Path) -> None:
+    text = """
+    title = "t"
+    seed = 1
+    replicates = 2
+    problem.logistic = { dimension = 2, records = 10, clients = 2, l2 = 0.1, data = DATA }
+    start.zero = true
+    budget.rounds = 5
+    algorithm.fedavg = [{ step-size = 0.1, local-steps = 2 }]
+    figure.convergence = [{ id = "curves", theory = ["exact-moments"] }]
+    claim.matches = [{ id = "m", statement = "s", CLAIM }]
+    """.replace("CLAIM", 'of = {}, metric = "sq-error", prediction = "exact-moments", margin = 0.5')
+    text = text.replace("DATA", "{ heterogeneous = { spread = 1.0, perturbation = 1.0 } }")
+    results = ef.run(text, out=tmp_path / "results", name="m")
+    why = "exact moments of 1 of 1 cell: the field of the problem is not linear"
+    with pytest.warns(ef.ExactfedWarning, match=why):
+        pyplot.close(results.plot())
+    unknown = "nothing is known of the exact moments here: the field of the problem is not linear"
+    with pytest.warns(ef.ExactfedWarning, match=rf"is not tested \(FedAvg: {unknown}\)"):
+        page = results.report(tmp_path / "reports", ["md"])
+    assert f"Not drawn: {why}." in page.read_text()
+    with pytest.warns(ef.ExactfedWarning, match="there is nothing to rank"):
+        assert len(results.ranking()) == 0
+
+
 def test_a_cost_that_an_algorithm_does_not_have_is_said(tmp_path: Path) -> None:
     @ef.algorithm("Gradients alone", kind="plot-gradients-alone")
     def gradients(clients, theta, gamma, H):  # type: ignore[no-untyped-def]

@@ -81,8 +81,15 @@ pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     if found.is_empty() { Ok(()) } else { Err(Failure::of_plan(plan, found.into_iter())) }
 }
 
-/// Runs of these files of Python what the source of an algorithm contains that made stored cells
-/// and has no code here. The hash in the ids of the cells is that of the source. Returns what was
+/// Why something of results is left out: the code of this kind is not at hand.
+pub fn no_code(kind: &str) -> String {
+    format!(
+        "the code of `{kind}` is not at hand, or is not what made them; results run no code, so name a file that defines it: --run-code FILE, in Python run_code=FILE"
+    )
+}
+
+/// Runs of these files of Python what the source of an algorithm contains that made stored cells or
+/// is of a frontier, and has no code here. The hash in the ids of the cells is that of the source. Returns what was
 /// left out of the files, a line each.
 pub fn load_for_cells(
     plans: &[(Plan, Vec<String>)],
@@ -90,8 +97,9 @@ pub fn load_for_cells(
 ) -> Result<Vec<String>, Failure> {
     let lacking = |(plan, ids): &(Plan, Vec<String>)| -> Vec<CustomDefinition> {
         let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
-        let kinds: BTreeSet<_> =
-            stored.filter_map(|cell| cell.identity.algorithm.lacks_code()).collect();
+        let of_cells = stored.filter_map(|cell| cell.identity.algorithm.lacks_code());
+        let of_frontiers = plan.manifest.frontier.iter().flat_map(|one| one.lacking_code());
+        let kinds: BTreeSet<_> = of_cells.chain(of_frontiers).collect();
         let known = plan.source.algorithms.iter();
         known.filter(|known| kinds.contains(known.definition.kind.as_str())).cloned().collect()
     };

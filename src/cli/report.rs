@@ -1,8 +1,10 @@
 //! `report`: writes reports from results.
 
+use super::code::{load_for_cells, load_python};
 use super::memory;
 use super::outcome::{Code, Failure};
 use super::progress::FrontierProgress;
+use super::verify::{Findings, stored_plans};
 use crate::chart::export::{COLUMN, TEXT};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::frontier::{ComputedFrontier, are_known, frontiers};
@@ -21,6 +23,9 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
+Results run no Python code unasked. The frontier of an algorithm whose code is not at hand is \
+computed with --run-code, or by a report where the code is, and kept with the results.
+
 With the format latex, each report also contains tables.tex, its tables for \\input (booktabs). With \
 pdf, png and svg, each figure is also a file figures/<id>.pdf for \\includegraphics, whose text is \
 outlines, figures/<id>.png, at 300 pixels per inch, and figures/<id>.paper.svg.
@@ -41,6 +46,9 @@ pub struct Args {
     /// or a length such as 5.5in, 89mm or 240pt [default: text]
     #[arg(long, value_name = "WIDTH", value_parser = figure_inches)]
     figure_width: Option<f64>,
+    /// File of Python code that defines algorithms of the results (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    run_code: Vec<PathBuf>,
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
@@ -82,14 +90,22 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         ));
     }
     let store = Store::open_existing(&args.results)?;
+    if !args.run_code.is_empty() {
+        let plans = stored_plans(&store, None, &mut Findings::default())?;
+        load_for_cells(&plans, &args.run_code)?.iter().for_each(|line| eprintln!("{line}"));
+    }
     let width = args.figure_width.unwrap_or(TEXT);
     let writer = Writer::new(&args.out, &formats)?.with_figure_width(width);
     write_all(stored(&store)?, BTreeMap::new(), &store, &writer, args.quiet)
 }
 
-/// All experiments of a results folder.
+/// All experiments of a results folder, with the algorithms that the package ships.
 pub fn stored<'p>(store: &Store) -> Result<Vec<Subject<'p>>, Failure> {
-    Ok(store.listing()?.into_iter().map(|listed| Subject::Stored(Box::new(listed))).collect())
+    let listing = store.listing()?;
+    let known = listing.iter().filter_map(|(_, experiment)| experiment.as_ref().ok());
+    // Pages of cells need no code, and a frontier says that it does.
+    known.for_each(|experiment| drop(load_python(&experiment.source)));
+    Ok(listing.into_iter().map(|listed| Subject::Stored(Box::new(listed))).collect())
 }
 
 /// An experiment that has pages.

@@ -8,7 +8,7 @@ mod findings;
 
 pub use findings::Findings;
 
-use super::code::{load_for_cells, load_python};
+use super::code::{load_for_cells, load_python, no_code};
 use super::interrupt::Interrupt;
 use super::outcome::{Code, Failure, print};
 use super::prepare::pool;
@@ -133,7 +133,7 @@ pub fn verify_results(
 }
 
 /// The plans of all experiments, with the ids of the cells that have results.
-fn stored_plans(
+pub fn stored_plans(
     store: &Store,
     wanted: Option<&str>,
     findings: &mut Findings,
@@ -299,7 +299,8 @@ fn with_code<'a>(
         let (name, number) = (&plan.experiment, count(cells.len(), "cell"));
         let named = cells.iter().map(|cell| format!("{} ({})", cell.id, cell.label));
         findings.add(format_args!(
-            "{name}: {number} left out: the code of `{kind}` is not at hand, or is not what made them; results run no code, so name a file that defines it: --run-code FILE, in Python run_code=FILE: {}",
+            "{name}: {number} left out: {}: {}",
+            no_code(kind),
             named.collect::<Vec<_>>().join(", ")
         ));
     }

@@ -28,7 +28,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
     let metric = found.metric.formula();
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(found.axes.iter().cloned());
-    heads.extend(found.settings.iter().cloned());
+    heads.extend(found.settings.iter().map(|setting| setting.key.clone()));
     heads.push(format!("{metric} of fresh runs"));
     let shares = found.rows.iter().any(|row| row.shared.is_some());
     let of_shared = ["with one value for all", "times larger"];
@@ -107,7 +107,7 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -
         false => "with fresh noise",
     };
     let mut all = vec![format!(
-        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected; all algorithms begin with the same candidates and have the same noise. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
+        "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
         found.metric.formula(),
         count(runs as usize, "run"),
         experiment.tuned_in_words(),
@@ -139,7 +139,7 @@ fn csv(found: &TuningResult) -> String {
     heads.extend(found.axes.iter().cloned());
     match found.settings.as_slice() {
         [_] => heads.push("selected".into()),
-        several => heads.extend(several.iter().map(|key| format!("selected_{key}"))),
+        several => heads.extend(several.iter().map(|setting| format!("selected_{}", setting.key))),
     }
     let further = [
         "at_edge",

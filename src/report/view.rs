@@ -285,8 +285,9 @@ fn ranking(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Value {
 fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
     let mut heads = standings.axes.clone();
     let error = mean_error(standings);
-    let further = ["smallest mean error", error, "next", "times larger", "runs"];
+    let further = ["smallest mean error", error, "next", "times larger"];
     heads.extend(further.map(str::to_owned));
+    heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
     let row = |standing: &Standing| {
         let mut cells: Vec<String> =
             standing.values.iter().map(|v| without_true(&v.to_string())).collect();

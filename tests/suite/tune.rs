@@ -363,7 +363,10 @@ fn what_cannot_be_tuned_costs_one_message() {
             ("[1e-2, 0.5]", "[1e-2, 0.5]\nvalues = [0.1, 0.2]"),
             "`range` and `values` exclude each other",
         ),
-        (("range = [1e-2, 0.5]", "values = [0.1]"), "must be at least two different candidates"),
+        (
+            ("range = [1e-2, 0.5]", "values = [0.1]"),
+            "two different candidates; write a single value in the algorithm's table",
+        ),
         (("evaluate = 6", "evaluate = 0"), "`evaluate` must be 1 or more, not 0"),
         (("evaluate = 6", "metric = \"suboptimality\""), "`suboptimality` is not recorded"),
         (

@@ -56,7 +56,7 @@ impl Experiment<'_> {
             let names = tuning
                 .settings
                 .iter()
-                .map(|s| s.replace('-', " ").replace("proximal", "proximal weight"));
+                .map(|s| s.key.replace('-', " ").replace("proximal", "proximal weight"));
             let names: Vec<String> = names.collect();
             match names.split_last() {
                 Some((last, head)) if !head.is_empty() => format!("{} and {last}", head.join(", ")),

@@ -28,8 +28,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub struct TuningResult {
     /// The quantity by which candidates were compared.
     pub metric: Quantity,
-    /// The keys of the tuned settings.
-    pub settings: Vec<String>,
+    /// The tuned settings.
+    pub settings: Vec<TunedSetting>,
     /// The names of the other settings that vary.
     pub axes: Vec<String>,
     /// A row for each algorithm at each point of the grid.
@@ -142,7 +142,7 @@ impl TuningResult {
         };
         Some(Self {
             metric: tune.metric,
-            settings: keys.iter().map(|key| (*key).to_owned()).collect(),
+            settings: tuning.settings.clone(),
             axes: axes.iter().map(|name| (*name).to_owned()).collect(),
             rows: tuning.groups.iter().filter_map(row).collect(),
         })
@@ -242,11 +242,15 @@ fn caption(tuning: &Tuning, number: usize) -> String {
     let values = &tuning.settings[number];
     let ratio = values.ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} times apart"));
     let more = match values.ratio {
-        Some(_) => "; where the best was at the end of the range, further ones were added",
+        Some(_) => {
+            "; further ones were added where the best was at the edge, and the table of tuned settings has the numbers"
+        }
         None => "",
     };
+    let has_it = |group: &TuningGroup| group.candidates.iter().any(|c| c.values[number].is_some());
+    let with_it = if tuning.groups.iter().all(has_it) { "" } else { " that has this setting" };
     format!(
-        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. All algorithms have the same {} candidates{ratio}{more}.",
+        "{others} A ring marks the selected candidate of each algorithm, and the label of a curve says the value there. Every algorithm{with_it} began with the same {} values{ratio}{more}.",
         values.values.len()
     )
 }
@@ -326,12 +330,13 @@ fn losses(
     let panels = view.groups.iter().map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));
     let scale_y = if tune.metric.is_fraction() { Scale::Linear } else { Scale::Log };
+    let has_logarithms = setting.values.iter().all(|value| *value > 0.0);
     let plot = Plot {
         panels,
         legend: legend.collect(),
         x: setting_text::symbol(&setting.key),
         y: tune.metric.formula().to_owned(),
-        scale_x: Scale::Log,
+        scale_x: if has_logarithms { Scale::Log } else { Scale::Linear },
         scale_y,
         labels: CurveValue { at: LabelledPoint::Selected, ..CurveValue::last(scale_y) },
     };

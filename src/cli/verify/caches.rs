@@ -2,6 +2,7 @@
 //! numbers, since anybody can compute a hash.
 
 use super::findings::{Chosen, Findings};
+use crate::cli::code::no_code;
 use crate::cli::interrupt::Interrupt;
 use crate::evidence::cacheable_measures;
 use crate::evidence::frontier::cacheable_frontier;
@@ -46,6 +47,11 @@ pub fn check(
             let all = all.iter().filter(|one| chosen.frontiers.contains(&one.frontier.id.as_str()));
             let all = all.filter(|_| going_on());
             for frontier in all {
+                if let Some(kind) = frontier.frontier.lacking_code().next() {
+                    let (name, id, why) = (&plan.experiment, &frontier.frontier.id, no_code(kind));
+                    findings.add_wrong(format_args!("{name}: frontier \"{id}\" left out: {why}"));
+                    continue;
+                }
                 checked.extend(store.check_cached(&cacheable_frontier(frontier)));
                 let phases = PreparedPhase::all(plan, frontier);
                 let phases = phases.iter().filter(|_| going_on());

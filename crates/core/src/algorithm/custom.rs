@@ -157,7 +157,7 @@ impl CustomAlgorithmSettings {
     fn without_code(&self) -> String {
         let kind = self.kind();
         format!(
-            "the code of the algorithm `{kind}` is not at hand, or has changed since: do this where the same code is registered, or its file is where `python` of the manifest says"
+            "the code of the algorithm `{kind}` is not at hand, or has changed since; results run no code, so do this where the same code is registered, or name its file with --run-code"
         )
     }
 

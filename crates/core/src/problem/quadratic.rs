@@ -98,7 +98,7 @@ impl super::Settings for Settings {
         });
         let (apart, least) = (self.per_client(self.hessian_heterogeneity), self.spectrum.from);
         faults.require(apart < least || apart == 0.0, "hessian-heterogeneity", || {
-            format!("moves eigenvalues by {apart}, and the smallest is {least}: it must be below")
+            format!("moves eigenvalues by {apart}, which must be less than the smallest, {least}")
         });
         let alone = |x: f64| self.clients > 1 || x == 0.0;
         for (key, value) in [

@@ -163,12 +163,17 @@ impl<'a> Judge<'a> {
         let words = by.words();
         let too_costly = self.theory.too_costly(id, by);
         let bound = self.theory.bound(id, by, rounds).map(|bound| bound.value.err());
+        let of_moments = matches!(by, Prediction::ExactMoments | Prediction::Stationary);
+        let unknown = || self.theory.no_moments(id).filter(|_| of_moments);
         let reason = match (too_costly, &bound) {
             (Some(cost), _) => format!("{words} is not computed at this size: {cost}"),
-            (None, _) if !by.is_bound() && self.theory.has_unequal_shares(id) => format!(
-                "{words} does not apply to it or assumes that clients have equal weights, or it diverged"
-            ),
-            (None, _) if !by.is_bound() => format!("{words} does not apply to it, or it diverged"),
+            (None, _) if !by.is_bound() => match unknown() {
+                Some(why) => format!("nothing is known of {words} here: {why}"),
+                None if self.theory.has_unequal_shares(id) => format!(
+                    "nothing is known of {words} here, or of clients of unequal weights, or it diverged"
+                ),
+                None => format!("nothing is known of {words} here, or it diverged"),
+            },
             (None, None) => format!("{words} does not apply to it"),
             (None, Some(Some(unmet))) if !unmet.is_empty() => {
                 let unmet: Vec<&str> = unmet.iter().map(|u| u.condition.as_str()).collect();

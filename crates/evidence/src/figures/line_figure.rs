@@ -109,6 +109,7 @@ impl<'a> LineFigure<'a> {
             cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
             views,
             slopes: self.slope.into_iter().collect(),
+            without_moments: predicted_lines::without_moments(self.theory, cells, theory),
         };
         let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
         Figure { large, exploration: Some(exploration), ..figure }

@@ -8,6 +8,7 @@ use crate::scene::figure::{Panel, Plot};
 use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::bounds::BoundId;
 use exactfed_core::theory::effort::Effort;
+use exactfed_core::words::count;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::Quantity;
 
@@ -49,6 +50,20 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
         .collect()
 }
 
+/// Exact moments that a figure asks for and that are not drawn, and why.
+pub fn without_moments(
+    kinds: &[TheoryKind],
+    cells: &[&CellResult<'_>],
+    theory: &Theory<'_>,
+) -> Option<String> {
+    let reason = |cell: &&CellResult<'_>| theory.no_moments(&cell.cell.id);
+    let is_asked = kinds.contains(&TheoryKind::ExactMoments);
+    let reasons: Vec<String> = cells.iter().filter(|_| is_asked).filter_map(reason).collect();
+    let (some, all) = (reasons.len(), cells.len());
+    let why = reasons.first()?;
+    Some(format!("exact moments of {some} of {}: {why}", count(all, "cell")))
+}
+
 /// What a caption says about the predictions beside a figure's curves.
 pub fn caption(
     kinds: &[TheoryKind],
@@ -79,6 +94,9 @@ pub fn caption(
             _ => "",
         });
     }
+    if let Some(without) = without_moments(kinds, cells, theory) {
+        out.push_str(&format!(" Not drawn: {without}."));
+    }
     for kind in kinds {
         let without = |c: &&CellResult<'_>| {
             let mut each = predictions(*kind).into_iter();
@@ -90,9 +108,9 @@ pub fn caption(
                 TheoryKind::Bounds => "published bound",
                 kind => predictions(*kind).first().map_or("", |by| legend_text(*by)),
             };
-            let count = costs.len();
+            let some = costs.len();
             out.push_str(&format!(
-                " Not computed at this size, for {count} of {} cells: \"{kind}\" ({most}).",
+                " Not computed at this size, for {some} of {} cells: \"{kind}\" ({most}).",
                 cells.len()
             ));
         }

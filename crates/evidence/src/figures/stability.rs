@@ -66,7 +66,7 @@ fn figure(
     let known: Vec<&Prepared<'_>> =
         cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
     let radii: HashMap<&str, Radii> =
-        known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p)?))).collect();
+        known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p).ok()?))).collect();
     let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
     let mut maps = Vec::new();
     for label in unique(cells.iter().map(|c| &c.cell.label)) {

@@ -14,7 +14,7 @@ mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::theory::frontier::{
-    MethodRun, RangeEnd, Reached, Search, Worked, rounds_to, search,
+    MethodRun, RangeEnd, Reached, Search, Worked, check_search, rounds_to, search,
 };
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
@@ -64,7 +64,7 @@ pub struct ComputedFrontier<'a> {
     sgd: HashMap<u64, f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
     pub best: Vec<FrontierPoint>,
-    /// What it costs to miss the best settings.
+    /// What it costs to miss the best settings, of algorithms whose code is at hand.
     pub sensitivity: Vec<Sensitivity>,
     /// The maps around it.
     pub phases: Vec<ComputedPhase<'a>>,
@@ -234,7 +234,8 @@ pub fn frontiers<'a>(
     let worked = |share: f64| worked(share * part);
     let each = prepared.iter().zip(known).zip(&phases).map(|((prepared, known), phases)| {
         let compute = || {
-            let found = search(&*prepared.instance, &prepared.search, &worked);
+            let found = check_search(&*prepared.instance, &prepared.search)
+                .and_then(|()| search(&*prepared.instance, &prepared.search, &worked));
             let found = found.map_err(|refusal| failed(refusal.to_string()))?;
             let columns = to_columns(&found, &prepared.search.methods);
             results.cache(&Cached::Frontier(prepared.key.clone()), &columns);
@@ -453,7 +454,13 @@ impl<'a> ComputedFrontier<'a> {
             let (algorithm, clients, times) = (point.algorithm, point.clients, others.map(times));
             Some(Sensitivity { algorithm, clients, target, least, times })
         };
-        let points = self.algorithms.iter().flat_map(|a| self.points(self.lead, *a));
+        let has_code = |algorithm: &&FrontierAlgorithm| {
+            algorithm
+                .own()
+                .is_none_or(|own| prepared.frontier.lacking_code().all(|k| k != own.kind()))
+        };
+        let algorithms = self.algorithms.iter().filter(has_code);
+        let points = algorithms.flat_map(|a| self.points(self.lead, *a));
         let at_target = points.filter(|point| point.target == target).collect::<Vec<_>>();
         at_target.into_par_iter().filter_map(of).collect()
     }

@@ -2,7 +2,8 @@
 
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::moments::{self, ExactMoments};
-use exactfed_runner::runner::{Prepared, Scenario, predict};
+use exactfed_runner::runner::predict::{self, NoMoments};
+use exactfed_runner::runner::{Prepared, Scenario};
 
 /// Spectral radii of a cell: of the mean, where it is known, and of second moments.
 pub type Radii = (Option<f64>, f64);
@@ -11,25 +12,30 @@ pub type Radii = (Option<f64>, f64);
 const ROUNDS: u64 = 1024;
 const MOST_PRODUCTS: f64 = 4e9;
 
-/// The radii of a cell's recursions, the largest of its instances; `None` where moments
-/// do not close, cost too much, or do not settle.
-pub fn radii(prepared: &Prepared<'_>) -> Option<Radii> {
-    let of_instance = |scenario: &Scenario| -> Option<Radii> {
+/// The radii of a cell's recursions, the largest of its instances.
+///
+/// # Errors
+/// Why they are not known: moments do not close, cost too much, or do not settle.
+pub fn radii(prepared: &Prepared<'_>) -> Result<Radii, NoMoments> {
+    let unsettled = || NoMoments::Unknown("the growth of second moments does not settle".into());
+    let of_instance = |scenario: &Scenario| -> Result<Radii, NoMoments> {
         let facts: &dyn Facts = &*scenario.instance;
         if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
-            let found = cycle.ok()?.radii()?;
-            return Some((found.mean, found.square));
+            let found = cycle?.radii().ok_or_else(unsettled)?;
+            return Ok((found.mean, found.square));
         }
-        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
+        let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients());
+        let scheme = scheme.ok_or(NoMoments::Open)?;
         let cost = moments::effort(facts, &scheme, ROUNDS, 0);
         if cost.products > MOST_PRODUCTS || !cost.fits() {
-            return None;
+            return Err(NoMoments::Costly(cost));
         }
-        let found = ExactMoments::new(facts, &scheme)?.stability()?;
-        Some((found.mean, found.square))
+        let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
+        let found = exact.stability().ok_or_else(unsettled)?;
+        Ok((found.mean, found.square))
     };
     let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));
-    let all: Option<Vec<Radii>> =
+    let all: Result<Vec<Radii>, NoMoments> =
         prepared.scenarios.iter().map(|scenario| of_instance(scenario)).collect();
-    all?.into_iter().reduce(largest)
+    all?.into_iter().reduce(largest).ok_or(NoMoments::Open)
 }

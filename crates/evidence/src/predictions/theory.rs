@@ -89,6 +89,17 @@ impl<'a> Theory<'a> {
         self.refused.cost(id, by)
     }
 
+    /// Why there are no exact moments of a cell at any size, if there are none.
+    pub fn no_moments(&self, id: &str) -> Option<String> {
+        let why = match self.expected.get(id) {
+            Some(found) => found.as_ref().err().cloned(),
+            None => predict::check_exact_moments(self.cells.get(id)?).err(),
+        };
+        let why = why.filter(|why| !matches!(why, predict::NoMoments::Costly(_)))?.to_string();
+        // Lines after the first quote the code of an algorithm.
+        Some(why.lines().next()?.to_owned())
+    }
+
     /// The computations that were refused, one sentence each.
     pub fn not_computed(&self) -> Vec<String> {
         self.refused.sentences()

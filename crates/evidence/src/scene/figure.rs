@@ -83,6 +83,8 @@ pub struct Exploration {
     pub views: Vec<View>,
     /// Slopes of the reference lines.
     pub slopes: Vec<f64>,
+    /// Exact moments that are asked for and are not known, and why.
+    pub without_moments: Option<String>,
 }
 
 /// A figure's cells divided into panels, and the curves that they form there.

@@ -379,7 +379,8 @@ impl PythonClients {
     /// communications
     ///     Exchanges between server and clients.
     /// vectors
-    ///     Messages of all clients and the server together.
+    ///     Messages of all clients and the server together: ``2 * clients.n`` where the decorator
+    ///     says ``vectors=2``, which are those of each client.
     /// bytes
     ///     Their bytes; by default 8 d each.
     #[pyo3(signature = (communications = 1, *, vectors = 0, bytes = None))]

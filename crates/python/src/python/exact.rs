@@ -12,8 +12,10 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 type FloatArray = Py<PyArray1<f64>>;
-/// The id and the name of a cell, the recorded rounds, the values, the bounds and the program.
-type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>, Option<String>);
+/// The id and the name of a cell, the recorded rounds, the values, the bounds, and the program or
+/// why there is none.
+type FoundCell = (String, String, Vec<u64>, Vec<FoundValue>, Vec<FoundBound>, FoundProgram);
+type FoundProgram = (Option<String>, Option<String>);
 /// A value: its name, the lengths of its axes, its numbers, and why there are none.
 type FoundValue = (&'static str, Vec<usize>, Option<FloatArray>, Option<String>);
 /// A bound: its name, formula and quantity, whether it is proved, its numbers, and the conditions
@@ -53,7 +55,9 @@ pub fn exact(
         let values = PyArray1::from_vec(py, values).unbind();
         (bound.name, bound.formula, quantity, bound.proved, values, unmet)
     };
-    Ok((id, name, rounds, values.collect(), bounds.into_iter().map(curve).collect(), program))
+    let bounds = bounds.into_iter().map(curve).collect();
+    let program = (program.clone().ok(), program.err());
+    Ok((id, name, rounds, values.collect(), bounds, program))
 }
 
 /// The kinds of values: name, axes and meaning of each.

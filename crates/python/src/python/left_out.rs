@@ -103,7 +103,8 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let beyond = all.saturating_sub(shown.cells.len());
     let sampled = (beyond > 0)
         .then(|| format!("{beyond} of {all} cells, since a figure of so many shows a sample"));
-    sampled.into_iter().chain(of_curves).chain(of_points).collect()
+    let without = shown.without_moments.clone();
+    sampled.into_iter().chain(of_curves).chain(of_points).chain(without).collect()
 }
 
 /// Whether the x axis is logarithmic and the cells have values that have no place on it.

@@ -2,10 +2,12 @@
 
 use super::arrow::NativeFrame;
 use super::errors::{raise, raise_text};
+use super::plan::NativePlan;
 use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
 use exactfed::cli::{self, Failure, Interrupt, Rerun};
 use exactfed::compare::Options;
+use exactfed::evidence::results::Results;
 use exactfed::evidence::{Experiment, analyse, tuned};
 use exactfed::plan::{Cell, Plan};
 use exactfed::report::diff::DiffFormat;
@@ -63,12 +65,18 @@ fn id(figure: &exactfed::evidence::Figure) -> String {
     figure.id.clone()
 }
 
-/// The results folder and the plan of an experiment in it, at the point of its tuning that the
-/// results have reached.
-fn follow(root: &Path, experiment: StoredExperiment) -> Result<(Store, Plan), Failure> {
+/// How a plan follows the results: [`tuned::follow`] or [`tuned::all_stages`].
+type Stages = fn(Plan, &dyn Results) -> Result<Plan, Error>;
+
+/// The results folder and the plan of an experiment in it, as far as the results have come.
+fn follow(
+    root: &Path,
+    experiment: StoredExperiment,
+    stages: Stages,
+) -> Result<(Store, Plan), Failure> {
     let store = Store::open_existing(root)?;
     let source = experiment.source();
-    let plan = tuned::follow(exactfed::evidence::plan(experiment.name, source)?, &store)?;
+    let plan = stages(exactfed::evidence::plan(experiment.name, source)?, &store)?;
     Ok((store, plan))
 }
 
@@ -87,15 +95,12 @@ impl NativeResults {
     fn with_plan<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Store, &Plan) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Store, Plan) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
         let (root, experiment) = (self.root.clone(), self.experiment.clone());
         let done = interruptible(py, move || {
-            let store = Store::open_existing(&root)?;
-            let source = experiment.source();
-            let plan =
-                tuned::all_stages(exactfed::evidence::plan(experiment.name, source)?, &store)?;
-            work(&store, &plan)
+            let (store, plan) = follow(&root, experiment, tuned::all_stages)?;
+            work(&store, plan)
         });
         done?.map_err(|e| raise(py, e))
     }
@@ -104,7 +109,7 @@ impl NativeResults {
         if self.analysed.get().is_none() {
             let (root, experiment) = (self.root.clone(), self.experiment.clone());
             let made = interruptible(py, move || {
-                let (store, plan) = follow(&root, experiment)?;
+                let (store, plan) = follow(&root, experiment, tuned::follow)?;
                 Analysed::new(&analysed(&plan, &store)?)
             })?;
             // Another thread may have been faster, with the same numbers.
@@ -133,8 +138,8 @@ impl NativeResults {
 
     /// The rows of the cells of the last run, or of all cells, and why cells are left out.
     fn rows(&self, py: Python<'_>, earlier: bool) -> PyResult<(Option<NativeFrame>, Vec<String>)> {
-        let (frame, damaged) = self
-            .with_plan(py, |store, plan| Ok(export::frame(store, std::slice::from_ref(plan))?))?;
+        let (frame, damaged) =
+            self.with_plan(py, |store, plan| Ok(export::frame(store, &[plan])?))?;
         let chosen = |frame: DataFrame| match earlier {
             true => Ok(frame),
             // On this thread: those of polars do not exist in a process that was forked.
@@ -142,6 +147,13 @@ impl NativeResults {
         };
         let frame = frame.map(|frame| NativeFrame::new(py, chosen(frame))).transpose()?;
         Ok((frame, damaged.iter().map(Error::to_string).collect()))
+    }
+
+    /// The plan of all its stages, with a cell for each that is stored.
+    fn plan(&self, py: Python<'_>) -> PyResult<NativePlan> {
+        let plan = Arc::new(self.with_plan(py, |_, plan| Ok(plan))?);
+        let (experiment, source) = (plan.experiment.clone(), plan.source.clone());
+        Ok(NativePlan { experiment, source, plan })
     }
 
     /// The number of cells that are done.
@@ -222,7 +234,7 @@ impl NativeResults {
         let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
         let made = interruptible(py, move || -> Result<_, Failure> {
             experiment.source.overrides.extend(overrides);
-            let (store, plan) = follow(&root, experiment)?;
+            let (store, plan) = follow(&root, experiment, tuned::follow)?;
             let figures = figures_of(&analysed(&plan, &store)?);
             Ok(figures.into_iter().find(|(known, _)| *known == id).map(|(_, json)| json))
         })?;

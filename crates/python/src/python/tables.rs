@@ -59,9 +59,14 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     let value = |i: usize| rows.iter().map(move |row| row.values[i].as_ref());
     columns
         .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
-    for (i, key) in found.settings.iter().enumerate() {
+    for (i, tuned) in found.settings.iter().enumerate() {
         let selected = |row: &TunedRow| row.selected.as_ref().and_then(|all| all[i]);
-        columns.push(whole_or_real(&snake(key), rows.iter().map(selected).collect()));
+        let (name, values) = (snake(&tuned.key), rows.iter().map(selected));
+        // The type follows from the candidates, whichever is selected.
+        columns.push(match tuned.whole {
+            true => whole_or_real(&name, values.collect()),
+            false => Column::new(name.into(), values.collect::<Vec<Option<f64>>>()),
+        });
     }
     columns.extend([
         texts("at_edge", rows.iter().map(|row| row.edges.join("; "))),

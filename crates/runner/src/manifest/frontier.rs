@@ -326,6 +326,12 @@ impl Frontier {
         own.filter(|own| own.kind() == definition.kind).for_each(|own| own.call(&definition.name));
     }
 
+    /// The kinds of its algorithms for which there is no code.
+    pub fn lacking_code(&self) -> impl Iterator<Item = &str> {
+        let lacking = self.own.iter().filter(|own| own.start.is_none());
+        lacking.map(|own| own.known.definition.kind.as_str())
+    }
+
     /// The targets, the largest first.
     pub fn all_targets(&self) -> Vec<f64> {
         let mut all = match &self.targets {

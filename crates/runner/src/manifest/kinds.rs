@@ -46,11 +46,6 @@ impl AlgorithmTables {
         self.custom.iter().position(|own| own.definition.kind == kind)
     }
 
-    /// The definitions of the algorithms that are defined outside of the program.
-    pub fn definitions(&self) -> &[CustomDefinition] {
-        &self.custom
-    }
-
     fn read(tree: Value, schema: &ManifestSchema) -> Result<Self, String> {
         let mut kinds: Vec<(String, Value)> = from_tree::<Table>(tree)?.into_iter().collect();
         let built_in = algorithm::Spec::KINDS;
@@ -68,6 +63,20 @@ impl AlgorithmTables {
             }
         }
         Ok(all)
+    }
+}
+
+impl Manifest {
+    /// The definitions of the algorithms that are defined outside of the program, also of those of
+    /// frontiers.
+    pub fn definitions(&self) -> Vec<CustomDefinition> {
+        let mut all = self.algorithm.custom.clone();
+        for own in self.frontier.iter().flat_map(|frontier| &frontier.own) {
+            if !all.contains(&own.known) {
+                all.push(own.known.clone());
+            }
+        }
+        all
     }
 }
 

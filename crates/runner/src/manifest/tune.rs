@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 /// For each algorithm, and at each point of the grid, one or more of its settings are chosen by
 /// experiment: all candidates are run, and that with the smallest mean of a metric is selected.
 /// What figures, claims and the ranking show are fresh runs of what was selected, with noise of
-/// their own; the mean of the runs by which it was selected would be too small. All algorithms have
-/// the same candidates and the same noise.
+/// their own; the mean of the runs by which it was selected would be too small. All algorithms
+/// begin with the same candidates and have the same noise.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tune {

@@ -175,7 +175,11 @@ fn from_values(
     let written = values.len();
     values.dedup();
     if written < 2 || values.len() < written {
-        return Err(fault(root, &path, "must be at least two different candidates"));
+        return Err(fault(
+            root,
+            &path,
+            "must be at least two different candidates; write a single value in the algorithm's table",
+        ));
     }
     Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
 }

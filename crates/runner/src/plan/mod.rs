@@ -317,7 +317,7 @@ impl Plan {
         if !found.is_empty() {
             return Err(reject(found));
         }
-        let algorithms = manifest.algorithm.definitions().to_vec();
+        let algorithms = manifest.definitions();
         let Hashes { known: files, sizes, .. } = hashes;
         let source = Source { files, sizes, algorithms, ..source };
         if !kinds.figures.is_empty() && figure_tables.is_empty() && !cells.is_empty() {

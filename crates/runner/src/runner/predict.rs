@@ -12,6 +12,7 @@ use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
 use exactfed_core::theory::program::{Cycle, ProgramMoments, ProgramSizes, closes};
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 /// Local steps of a round, if a round ends after a fixed number of them under random
@@ -69,6 +70,16 @@ pub enum NoMoments {
     Unknown(String),
     /// They would need too much time or memory.
     Costly(Effort),
+}
+
+impl Display for NoMoments {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("second moments do not close"),
+            Self::Unknown(why) => f.write_str(why),
+            Self::Costly(cost) => write!(f, "it is not computed at this size: {cost}"),
+        }
+    }
 }
 
 /// The rounds of a cell's algorithm as a program, or why they are none; `None` if its components
@@ -156,7 +167,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
     let along = markov::are_closed(facts, &scheme);
     if !along && !moments::are_closed(facts, &scheme) {
-        return Err(NoMoments::Open);
+        return Err(closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open));
     }
     let steps = fixed_steps(identity);
     if steps.is_some() && (scheme.runs.len() > 1 || scheme.burn_in.is_some()) {

@@ -46,6 +46,11 @@ impl ValueKind {
         [CLOSED, COUPLED].contains(&self.known) || self.is_of_rest()
     }
 
+    /// Whether it is a spectral radius.
+    pub(super) fn is_radius(&self) -> bool {
+        ["mean_radius", "square_radius"].contains(&self.name)
+    }
+
     /// Whether it is made of the exact moments at the recorded rounds.
     pub(super) fn needs_moments(&self) -> bool {
         self.known == CLOSED

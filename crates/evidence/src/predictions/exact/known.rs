@@ -27,7 +27,7 @@ pub struct KnownCell<'a> {
     /// The exact moments at the recorded rounds.
     pub moments: Result<Vec<Moments>, predict::NoMoments>,
     measures: OnceCell<Option<Measures>>,
-    radii: OnceCell<Option<Radii>>,
+    radii: OnceCell<Result<Radii, predict::NoMoments>>,
 }
 
 impl<'a> KnownCell<'a> {
@@ -61,7 +61,12 @@ impl<'a> KnownCell<'a> {
 
     /// A spectral radius of a round.
     pub fn radius(&self, one: fn(&Radii) -> Option<f64>) -> Option<Vec<f64>> {
-        Some(vec![one(self.radii.get_or_init(|| radii(self.prepared)).as_ref()?)?])
+        Some(vec![one(self.radii().as_ref().ok()?)?])
+    }
+
+    /// The spectral radii, or why they are not known.
+    pub fn radii(&self) -> &Result<Radii, predict::NoMoments> {
+        self.radii.get_or_init(|| radii(self.prepared))
     }
 
     /// The first run's drift from θ*.

@@ -60,8 +60,8 @@ pub struct CellTheory<'a> {
     pub values: Vec<TheoryValue>,
     /// The published bounds that are about its algorithm.
     pub bounds: Vec<BoundCurve>,
-    /// The rounds of an algorithm of one's own, as text.
-    pub program: Option<String>,
+    /// The rounds of an algorithm of one's own, as text, or why there are none.
+    pub program: Result<String, String>,
 }
 
 impl CellTheory<'_> {
@@ -114,8 +114,11 @@ pub fn cell_theory<'a>(
     let rounds = alone[0].recorded.to_vec();
     let values = KINDS.iter().map(|kind| value(&known, kind)).collect();
     let (name, bounds) = (name(cell), bounds(&known, &rounds));
-    let program = predict::program(cell, known.scenario);
-    let program = program.and_then(|traced| Some(traced.as_ref().as_ref().ok()?.to_string()));
+    let program = match predict::program(cell, known.scenario).map(|traced| &**traced) {
+        Some(Ok(program)) => Ok(program.to_string()),
+        Some(Err(why)) => Err(why.clone()),
+        None => Err("it is known of algorithms of your own alone".into()),
+    };
     Ok(CellTheory { cell, name, rounds, values, bounds, program })
 }
 
@@ -154,14 +157,23 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
 
 /// Why a value is not known.
 fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> String {
-    let of_moments = match (&known.moments, kind.needs_moments()) {
-        (Err(predict::NoMoments::Costly(cost)), true) => Some(*cost),
-        _ => None,
+    let too_costly = match &known.moments {
+        Err(predict::NoMoments::Costly(cost)) if kind.needs_moments() => Some(*cost),
+        _ => by.and_then(|by| known.theory.too_costly(known.id(), by)),
     };
-    match of_moments.or_else(|| known.theory.too_costly(known.id(), by?)) {
-        Some(cost) => format!("it is not computed at this size: {cost}"),
-        None => own_reason(known, kind).unwrap_or_else(|| format!("it is known {}", kind.known)),
-    }
+    let too_costly = too_costly.map(|cost| predict::NoMoments::Costly(cost).to_string());
+    too_costly.or_else(|| own_reason(known, kind)).unwrap_or_else(|| {
+        let known_where = format!("it is known {}", kind.known);
+        match &known.moments {
+            Err(predict::NoMoments::Unknown(why)) if kind.is_of_rounds() => {
+                format!("{why}: {known_where}")
+            }
+            Ok(_) if kind.is_radius() => {
+                known.radii().as_ref().map_or_else(ToString::to_string, |_| known_where)
+            }
+            _ => known_where,
+        }
+    })
 }
 
 /// Why a value is not known of an algorithm of one's own; `None` for another algorithm.
@@ -171,17 +183,13 @@ fn own_reason(known: &KnownCell<'_>, kind: &ValueKind) -> Option<String> {
     if kind.is_of_instance() {
         return None;
     }
-    let text = |why: &predict::NoMoments| match why {
-        predict::NoMoments::Unknown(why) => why.clone(),
-        predict::NoMoments::Costly(cost) => format!("it is not computed at this size: {cost}"),
-        predict::NoMoments::Open => "second moments do not close".into(),
-    };
     Some(match (&**program, &known.moments) {
         _ if !kind.is_of_rounds() => "it is known of built-in algorithms alone".into(),
         (Err(why), _) => why.clone(),
-        (Ok(_), Err(why)) => text(why),
+        (Ok(_), Err(why)) => why.to_string(),
+        (Ok(_), Ok(_)) if kind.is_radius() => known.radii().as_ref().err()?.to_string(),
         (Ok(_), Ok(_)) => match predict::cycle(cell, scenario)? {
-            Err(why) => text(&why),
+            Err(why) => why.to_string(),
             Ok(cycle) => cycle.stationary().err()?,
         },
     })

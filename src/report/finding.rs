@@ -85,18 +85,17 @@ fn of_ranking(experiment: &Experiment<'_>) -> (String, String) {
 fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
     let rivals = row.rivals();
     let most = 1.0 + standings.margin;
-    let is_close = |rival: &Rival| rival.ratio.estimate < most;
+    let is_close = |rival: &Rival| rival.ratio.high < most || rival.separation == Separation::Equal;
     let is_near = |rival: &Rival| rival.separation != Separation::Larger || is_close(rival);
     let (near, far): (Vec<_>, Vec<_>) = rivals.iter().partition(|(_, rival)| is_near(rival));
-    let alike = near
-        .iter()
-        .all(|(_, rival)| rival.ratio.high < most || rival.separation != Separation::Unclear);
+    let alike = near.iter().all(|(_, rival)| is_close(rival));
     let first: Vec<&str> =
         std::iter::once(&*row.leaders[0]).chain(near.iter().map(|(name, _)| *name)).collect();
     let (all, error) = (1 + rivals.len(), error_word(standings));
     let at = standings.at.map_or(String::new(), |at| format!(" {}", when_text(Some(at))));
     let next = far.first().map(|(name, rival)| {
-        (name, format!("{error} is {} times", readable(rival.ratio.estimate, 2)))
+        let digits = if rival.ratio.estimate < 1.1 { 3 } else { 2 };
+        (name, format!("{error} is {} times", readable(rival.ratio.estimate, digits)))
     });
     let headline = match (first.as_slice(), next) {
         ([one], None) => format!("{one} has the smallest {error}{at}: {}", row.no_others()),

@@ -209,8 +209,8 @@ pub struct Compare {
     /// By default each is compared after its last round, or at the cost of `[tune]`.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
-    /// The margin of practical importance. Where errors differ by a smaller factor than 1 plus this,
-    /// the headline of the page says that there is no practical difference.
+    /// The margin of practical importance. Where the intervals of ratios of errors end below 1 plus
+    /// this, the headline of the page says that there is no practical difference.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub margin: f64,
 }

@@ -209,9 +209,9 @@ fn frontiers_of<'a>(
     let (is_quick, quiet) = (are_known(plan, store), printed != Printed::Progress);
     let progress = (!is_quick).then(|| FrontierProgress::new(&plan.experiment, quiet));
     let worked = |share: f64| progress.iter().for_each(|progress| progress.worked(share));
-    let computed = frontiers(plan, store, &worked);
+    let computed = frontiers(plan, store, &worked)?;
     progress.iter().for_each(FrontierProgress::finish);
-    Ok(computed?)
+    Ok(computed)
 }
 
 /// What is printed on standard error before a report ends.

@@ -412,7 +412,7 @@ mod tests {
 
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
         let (card, claims, p, guide) = (card(name, question), Vec::new(), Vec::new(), Vec::new());
-        IndexEntry { card, claims, p, guide }
+        IndexEntry { card, claims, p, guide, map: None }
     }
 
     /// The names of the cards of a gallery, by group.

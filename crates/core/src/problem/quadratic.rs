@@ -334,7 +334,7 @@ mod tests {
     fn too_much_heterogeneity_is_refused() {
         let faults = Settings { hessian_heterogeneity: 0.2, ..settings(4) }.check();
         assert_eq!(faults.len(), 1);
-        assert!(faults[0].message.contains("smallest is 0.2"), "{faults:?}");
+        assert!(faults[0].message.contains("the smallest, 0.2"), "{faults:?}");
         assert_eq!(Settings { clients: 1, ..settings(1) }.check().len(), 2);
     }
 }

@@ -71,7 +71,7 @@ fn a_right_engine_is_supported() {
         ]
     );
     assert!(claims.iter().all(|c| c.common.id == "rounds" || c.contradiction().is_none()));
-    assert!(claims[3].untested[0].contains("no slope"), "{:?}", claims[3].untested);
+    assert!(claims[3].untested[0].contains("a slope needs two"), "{:?}", claims[3].untested);
     let curve = &claims[0];
     assert_eq!((curve.parts.len(), curve.n, curve.decision.together), (30, 300, 5));
     let Estimate { value, interval } = curve.estimate();

@@ -174,7 +174,10 @@ fn arrays_of_one_axis_are_columns_in_their_order() {
 #[test]
 fn texts_that_are_wrong_are_refused() {
     for (bytes, message) in [
-        (array_of("|S2", "(2,)", b"ab\0\0"), "`t`: row 1: the value is missing; fill it in, or remove the record"),
+        (
+            array_of("|S2", "(2,)", b"ab\0\0"),
+            "`t`: row 1: the value is missing; fill it in, or remove the record",
+        ),
         (array_of("|S2", "(2,)", b"ab\xff\xff"), "`t`: row 1 is not Unicode text"),
         (array_of("<U1", "(1,)", &[0, 0, 0, 0x80]), "`t`: row 0 is not Unicode text"),
         (array_of("<U1", "(9999999999,)", &[b'a', 0, 0, 0]), "which it does not hold"),

@@ -274,7 +274,8 @@ def test_its_keys_are_tuned(tmp_path):
     results = ef.run(QUADRATIC + textwrap.dedent(tune) + kinds, out=tmp_path)
     with pytest.warns(ef.ExactfedWarning, match=r"widen the range or the values in \[tune\] \(FedAvg"):
         tuned = results.tuned()
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         results.ranking()
     assert set(tuned["label"]) == {"FedAvg", "FedAvgM"}
     assert tuned.filter(label="FedAvgM")["momentum"].item() in (0.0, 0.5, 0.9)

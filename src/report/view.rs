@@ -134,6 +134,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "name": plan.experiment,
             "title": manifest.title,
             "question": manifest.question,
+            "opens_with": manifest.opens_with,
             "source": sources::cited(source),
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,

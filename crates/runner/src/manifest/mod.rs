@@ -72,6 +72,10 @@ pub struct Manifest {
     /// | `least(…, of="local-steps")` | another number of that point |
     #[schemars(example = &"FedLSA ends at {{ mean(cell(\"FedLSA\")) }}.")]
     pub analysis: Option<String>,
+    /// What the page shows below its headline: its first figure, or its claims, for a finding that
+    /// they draw and no figure does.
+    #[serde(default)]
+    pub opens_with: Opening,
     /// Seed of all random streams.
     #[schemars(example = 2024)]
     pub seed: u64,
@@ -166,6 +170,17 @@ const EXAMPLE_PYTHON: [&str; 1] = ["momentum.py"];
 const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
 const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
 const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
+
+/// What a page shows below its headline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// The first figure.
+    #[default]
+    Figure,
+    /// The claims, with their estimates drawn.
+    Claims,
+}
 
 /// Whether oracles are noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

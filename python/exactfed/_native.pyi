@@ -33,6 +33,8 @@ def run(
     locks: Sequence[str],
     *,
     threads: int | None,
+    only: _Path | None,
+    shard: tuple[int, int] | None,
     force: bool,
     rerun_failed: bool,
     until_decided: bool,

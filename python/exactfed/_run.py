@@ -112,6 +112,8 @@ def run(
     options: dict[str, Any] = {
         "locks": _threads.locks(),
         "threads": threads,
+        "only": None,
+        "shard": None,
         "force": force,
         "rerun_failed": rerun_failed,
         "until_decided": until_decided,

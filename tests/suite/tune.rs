@@ -197,6 +197,26 @@ fn a_range_that_ends_too_early_is_extended_or_reported() {
     }
 }
 
+/// Where further candidates were not run yet, nothing is selected among those that were.
+#[test]
+fn nothing_is_selected_while_candidates_are_missing() {
+    let bench = Bench::new();
+    bench.write("m.toml", &edited(TUNED, &[("[1e-2, 0.5]", "[0.3, 0.5]")]));
+    for i in ["1", "2"] {
+        let (shard, part) = (format!("{i}/2"), format!("part-{i}"));
+        bench.run(&["run", "m.toml", "--shard", &shard, "--out", &part]).expect(0);
+    }
+    bench.run(&["merge", "part-1", "part-2", "--out", "results"]).expect(0);
+    bench.run(&["report"]).expect(0);
+    let rows = bench.rows("reports/m/tuned.csv");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        assert_eq!([&*row["selected"], &row["at_edge"], &row["tuning_value"]], [""; 3], "{row:?}");
+    }
+    let page = bench.read("reports/m/report.md");
+    assert!(page.contains("`exactfed run m.toml` runs them"), "{page}");
+}
+
 /// FedAvg whose participation is tuned: noise is all that is left, of which more clients have less.
 const PARTICIPATION: &str = include_str!("../manifests/participation.toml");
 

@@ -125,7 +125,7 @@ pub fn locks() -> Vec<PathBuf> {
 /// Runs the missing cells of a plan, as a part of the work for `locks`: the cells that failed, and
 /// warnings.
 #[pyfunction]
-#[pyo3(signature = (plan, out, locks, *, threads, force, rerun_failed, until_decided, memory, progress))]
+#[pyo3(signature = (plan, out, locks, *, threads, only, shard, force, rerun_failed, until_decided, memory, progress))]
 #[allow(clippy::too_many_arguments)] // Those of the function in Python, by name.
 pub fn run(
     py: Python<'_>,
@@ -133,13 +133,24 @@ pub fn run(
     out: PathBuf,
     locks: Vec<PathBuf>,
     threads: Option<usize>,
+    only: Option<PathBuf>,
+    shard: Option<(u64, u64)>,
     force: bool,
     rerun_failed: bool,
     until_decided: bool,
     memory: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<FailedCell>, Vec<String>)> {
-    let options = RunOptions { out, threads, force, rerun_failed, memory, ..RunOptions::default() };
+    let options = RunOptions {
+        out,
+        threads,
+        only,
+        shard,
+        force,
+        rerun_failed,
+        memory,
+        ..RunOptions::default()
+    };
     let options = RunOptions { yes: true, quiet: true, ..options };
     let stop = Arc::new(AtomicBool::new(false));
     let interrupt = Interrupt::by_request(stop.clone());

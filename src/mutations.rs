@@ -55,7 +55,8 @@ impl<'a> Subject<'a> {
         let needs = Needs::of_claims(self.plan);
         let prices = self.plan.manifest.prices.unwrap_or_default();
         let known = self.plan.cells.iter().filter_map(|cell| {
-            let traces = replaced.get(&cell.id).or_else(|| self.traces.get(&cell.id))?;
+            let traces =
+                replaced.get(cell.id.as_str()).or_else(|| self.traces.get(cell.id.as_str()))?;
             let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
             Some(result(cell, runs, prices))
         });
@@ -151,7 +152,7 @@ impl Target<'_> {
         let each = |change: &dyn Fn(&CellResult<'_>, &Trace) -> Trace| -> Traces {
             let changed = own.iter().filter_map(|cell| {
                 let all = traces(&cell.cell.id)?.iter().map(|trace| change(cell, trace));
-                Some((cell.cell.id.clone(), all.collect()))
+                Some((cell.cell.id.to_string(), all.collect()))
             });
             changed.collect()
         };
@@ -199,7 +200,7 @@ impl Target<'_> {
         cells: &[CellResult<'_>],
         wrong: WrongResult,
     ) -> Option<Vec<(String, String)>> {
-        let id = |cell: &CellResult<'_>| cell.cell.id.clone();
+        let id = |cell: &CellResult<'_>| cell.cell.id.to_string();
         let own = judge.chosen(self.of);
         Some(match wrong {
             WrongResult::Exchanged => {
@@ -443,7 +444,7 @@ fn of_manifest(name: &str, source: Source, stored: Option<&Store>) -> Option<Vec
             Some(store) => store.read(&plan.experiment, &cell.id).unwrap()?.traces,
             None => (0..cell.identity.runs()).map(|r| prepared.simulate(r)).collect(),
         };
-        Some((cell.id.clone(), traces))
+        Some((cell.id.to_string(), traces))
     };
     let traces: Traces = prepared.par_iter().filter_map(traces).collect();
     assert_eq!(traces.len(), plan.cells.len(), "{name}: results are missing: run `make reproduce`");

@@ -9,7 +9,7 @@ use super::outcome::Failure;
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::registered::{load, load_covered};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,10 +92,10 @@ pub fn no_code(kind: &str) -> String {
 /// is of a frontier, and has no code here. The hash in the ids of the cells is that of the source. Returns what was
 /// left out of the files, a line each.
 pub fn load_for_cells(
-    plans: &[(Plan, Vec<String>)],
+    plans: &[(Plan, Vec<CellId>)],
     files: &[PathBuf],
 ) -> Result<Vec<String>, Failure> {
-    let lacking = |(plan, ids): &(Plan, Vec<String>)| -> Vec<CustomDefinition> {
+    let lacking = |(plan, ids): &(Plan, Vec<CellId>)| -> Vec<CustomDefinition> {
         let stored = plan.cells.iter().filter(|cell| ids.binary_search(&cell.id).is_ok());
         let of_cells = stored.filter_map(|cell| cell.identity.algorithm.lacks_code());
         let of_frontiers = plan.manifest.frontier.iter().flat_map(|one| one.lacking_code());

@@ -3,6 +3,7 @@
 use super::outcome::{Code, Failure, print};
 use crate::store::{Store, StoredCell};
 use exactfed_runner::files::Error;
+use exactfed_runner::plan::CellId;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
             }
         };
         // The numbers are read, so that a digest is that of the numbers that are there.
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let ids: Vec<&str> = ids.iter().map(CellId::as_str).collect();
         let order = store.reading_order(&name, &ids);
         let line = |place: usize| -> Result<Option<String>, Error> {
             let stored = store.read(&name, ids[place])?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 The file has one row per replicate and recorded round (docs/FORMAT.md), sorted by experiment, \
-cell, replicate and round; a metric that a cell did not record is null. Cells of earlier settings \
+cell in the order of the grid, replicate and round; a metric that a cell did not record is null. Cells of earlier settings \
 are included, with last_run = false; the label is that of the last run. Every setting in which the cells of an experiment differ has a \
 column, so that a group-by over these columns mixes no cells. CSV omits the column `settings`. An \
 existing file is replaced. Damaged cells are reported and omitted; the exit code is then 4.

@@ -26,7 +26,7 @@ pub fn chosen<'a>(
     let only = only.map(|file| listed(file, plans)).transpose()?;
     let wanted = |Plan { experiment, .. }: &Plan, Cell { id, .. }: &Cell| {
         let has = |lines: &HashSet<String>| {
-            lines.contains(id) || lines.contains(&format!("{experiment}/{id}"))
+            lines.contains(id.as_str()) || lines.contains(&format!("{experiment}/{id}"))
         };
         only.as_ref().is_none_or(has)
     };
@@ -164,7 +164,7 @@ mod tests {
         let share = |i| {
             let cells =
                 chosen(plans, None, Some((i, n))).unwrap_or_else(|e| panic!("{}", e.message));
-            let mut ids: Vec<String> = cells.iter().flatten().map(|c| c.id.clone()).collect();
+            let mut ids: Vec<_> = cells.iter().flatten().map(|c| c.id).collect();
             ids.sort();
             ids
         };

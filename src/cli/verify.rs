@@ -18,7 +18,7 @@ use crate::store::{Store, StoredCell};
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, sha256};
 use exactfed_runner::panics::lock;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::{self, Prepared, prepare};
 use exactfed_runner::trace::{self, Trace};
 use findings::Chosen;
@@ -137,7 +137,7 @@ pub fn stored_plans(
     store: &Store,
     wanted: Option<&str>,
     findings: &mut Findings,
-) -> Result<Vec<(Plan, Vec<String>)>, Failure> {
+) -> Result<Vec<(Plan, Vec<CellId>)>, Failure> {
     let mut plans = Vec::new();
     let mut listing = store.listing()?;
     listing.retain(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
@@ -172,7 +172,7 @@ pub fn stored_plans(
 
 /// What is computed again of each plan, among its frontiers and the cells that have results: the
 /// first in the order of hashes, which nobody chooses.
-fn chosen<'a>(plans: &'a [(Plan, Vec<String>)], rerun: &Rerun) -> Vec<Chosen<'a>> {
+fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>> {
     enum Item<'a> {
         Cell(&'a Cell),
         Frontier(&'a str),

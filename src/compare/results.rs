@@ -27,7 +27,7 @@ pub fn side_experiment(experiment: &Experiment<'_>) -> SideExperiment {
     let plan = experiment.plan;
     let mut cells: BTreeMap<String, SideCell> = planned(plan).into_iter().collect();
     for result in &experiment.cells {
-        if let Some(cell) = cells.get_mut(&result.cell.id) {
+        if let Some(cell) = cells.get_mut(result.cell.id.as_str()) {
             let finals = result.runs.errors();
             cell.runs = SideRuns::Done { digest: result.digest.clone(), finals };
         }
@@ -64,7 +64,7 @@ fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
         let settings: Vec<Vec<(String, String)>> = settings.collect();
         cells.extend(some.iter().zip(settings).map(|(cell, settings)| {
             let (label, settings) = (cell.label.clone(), shapes.read(settings));
-            (cell.id.clone(), SideCell { label, settings, ..SideCell::default() })
+            (cell.id.to_string(), SideCell { label, settings, ..SideCell::default() })
         }));
     }
     cells
@@ -137,7 +137,7 @@ impl ResultsFolder {
         for id in self.store.ids(experiment)? {
             let settings = shapes.read(leaves(&self.store.settings(experiment, &id)?));
             let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
-            cells.push((id, SideCell { label, settings, ..SideCell::default() }));
+            cells.push((id.to_string(), SideCell { label, settings, ..SideCell::default() }));
         }
         Ok(cells)
     }

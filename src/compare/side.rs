@@ -90,8 +90,10 @@ impl SideCell {
 /// The paths of the settings in which these cells differ, in value or in having them.
 pub fn differing_paths<'a>(cells: &[&'a SideCell]) -> BTreeSet<&'a str> {
     let key = |cell: &'a SideCell, path| cell.settings.at_path(path).map(Setting::key);
-    let paths = cells.iter().flat_map(|cell| cell.settings.iter()).map(|(path, _)| path);
-    let mut paths: BTreeSet<&str> = paths.collect();
+    let mut paths = BTreeSet::new();
+    for cell in cells {
+        paths.extend(cell.settings.iter().map(|(path, _)| path));
+    }
     paths.retain(|path| cells.windows(2).any(|two| key(two[0], path) != key(two[1], path)));
     paths
 }

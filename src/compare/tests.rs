@@ -237,7 +237,10 @@ fn simulated(mutation: Mutation) -> Side {
         let traces = wrong::traces(&prepared[0], mutation);
         let finals = traces.iter().map(Trace::final_error).collect();
         let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
-        (planned.id.clone(), SideCell { label: planned.label.clone(), runs, ..SideCell::default() })
+        (
+            planned.id.to_string(),
+            SideCell { label: planned.label.clone(), runs, ..SideCell::default() },
+        )
     });
     let cells = cells.collect();
     let record = SideExperiment { schema: SCHEMA, seed: 5, cells, ..SideExperiment::default() };

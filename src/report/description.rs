@@ -451,7 +451,7 @@ fn claim<'a>(known: &'a Known, id: &str) -> Result<&'a ClaimFacts, Error> {
 }
 
 fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
-    facts.iter().find(|f| f.cell.id == id).ok_or_else(|| invalid(format!("{id} is no cell")))
+    facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
 /// The quantity that `of="…"` names.
@@ -499,7 +499,7 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
     };
     let found: Vec<&CellFacts> = facts.iter().filter(fits).collect();
     match found.as_slice() {
-        [one] => Ok(one.cell.id.clone()),
+        [one] => Ok(one.cell.id.to_string()),
         several => {
             let settings: String = values.iter().map(|(n, v)| format!(", {n} = {v}")).collect();
             let named =

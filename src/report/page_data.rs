@@ -351,7 +351,7 @@ fn cell_data(
     };
     let x = xs.iter().map(|(x, _)| across(x)).collect();
     CellData {
-        id: result.cell.id.clone(),
+        id: result.cell.id.to_string(),
         name: name(result.cell),
         n,
         diverged: result.runs.diverged,

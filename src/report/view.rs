@@ -353,7 +353,7 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
             0 => String::new(),
             diverged => format!(", {diverged} diverged"),
         };
-        cells.extend([format!("{}{diverged}", runs.count), cell.id.clone()]);
+        cells.extend([format!("{}{diverged}", runs.count), cell.id.to_string()]);
         cells
     };
     let (all, shown) = (&experiment.cells, table::best(&experiment.cells, MOST_ROWS));
@@ -382,7 +382,7 @@ fn missing(experiment: &Experiment<'_>) -> TextTable {
     let row = |missing: &Missing<'_>| {
         let why = missing.failed.clone().unwrap_or_else(|| "not run yet".into());
         let cell = missing.cell;
-        vec![cell.label.clone(), details(cell, &[]), why, cell.id.clone()]
+        vec![cell.label.clone(), details(cell, &[]), why, cell.id.to_string()]
     };
     // Failed cells first, because their reasons are of interest.
     let mut order: Vec<&Missing<'_>> = missing.iter().collect();

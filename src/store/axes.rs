@@ -15,7 +15,7 @@ fn from_setting(setting: &Setting) -> Value {
         Setting::Number(x) => Value::Float(*x),
         Setting::Text(text) => match text.parse() {
             Ok(flag) => Value::Boolean(flag),
-            Err(_) => Value::String(text.clone()),
+            Err(_) => Value::String(text.to_string()),
         },
     }
 }

@@ -96,7 +96,7 @@ impl<'a> BatchWriter<'a> {
     pub fn fail(&self, failed: &Failed<'_>) -> Result<(), Error> {
         let cell = failed.cell;
         self.store.write_failed(&FailedRecord {
-            id: cell.id.clone(),
+            id: cell.id.to_string(),
             experiment: self.plan.experiment.clone(),
             label: cell.label.clone(),
             reason: failed.reason.clone(),

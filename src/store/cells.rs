@@ -170,7 +170,7 @@ impl Store {
         let experiment = plan.experiment.clone();
         let folder = self.make_folder(&experiment)?;
         let line = |new: &Done<'_>| PackLine {
-            id: new.cell.id.clone(),
+            id: new.cell.id.to_string(),
             label: new.cell.label.clone(),
             digest: trace::digest(&new.traces),
             rows: new.traces.iter().map(Trace::rows).sum(),

@@ -1,19 +1,21 @@
 //! All rows of all cells in one file, Parquet or CSV.
 //!
 //! *Invariant*: a row is that of the cell's pack, bit for bit; only the label is that of the last
-//! run. Rows are sorted by experiment, cell, replicate and round, whereas a pack has its cells in the
-//! order in which they finished: for each portion of the cells, whose rows have about [`PORTION`] bytes, the
-//! packs that hold some of it are read, one by each thread at a time. So packs of many cells are read as
-//! often as there are portions, and those of a single cell once.
+//! run. The cells of an experiment come in the order of its grid, and those of earlier settings by
+//! their ids after them, each with its rows by replicate and round. A pack has its cells in the order
+//! in which they finished, which is nearly that of the grid: for each portion of the cells, whose rows
+//! have about [`PORTION`] bytes, the packs that hold some of it are read, one by each thread at a
+//! time. So most packs are read once or twice, and a reader that looks for a setting skips the groups
+//! of rows that do not have it.
 
 use super::axes::{Leaves, SettingColumn, SettingValues, leaves};
-use super::pack::Pack;
+use super::pack::{Pack, PackLine};
 use super::parquet;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
-use exactfed_runner::plan::{Cell, Plan, Setting};
+use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use polars::prelude::*;
 use rayon::prelude::*;
@@ -23,15 +25,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of the rows that are sorted at a time, approximately.
-const PORTION: usize = 1 << 27;
+const PORTION: usize = 1 << 25;
 /// Bytes of the texts of a row, approximately.
 const TEXTS: usize = 128;
 
 /// An experiment that is exported.
 struct ExportedExperiment<'a> {
     plan: &'a Plan,
-    /// The cells of its last run by id.
-    last_run: HashMap<&'a str, &'a Cell>,
+    /// The places of the cells of its last run by their ids.
+    last_run: HashMap<CellId, usize>,
 }
 
 /// The result of an export.
@@ -153,7 +155,10 @@ impl<'a> ExportedRows<'a> {
                 row_bytes.push(found.row_bytes);
             }
             let packs = packs.packs.clone();
-            cells.sort_by(|(a, i), (b, j)| packs[*a].id(*i).cmp(packs[*b].id(*j)));
+            cells.sort_by_cached_key(|(k, i)| {
+                let id = packs[*k].id(*i);
+                (experiment.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
+            });
             settings.push(values);
             all.push(SoundCells { experiment, packs, cells, row_bytes });
         }
@@ -275,21 +280,20 @@ impl SoundCells<'_> {
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
         let frame = taken(&frame, rows).map_err(|e| error(&pack.path, e));
-        let lines = pack.lines()?;
-        let cell = |&(place, i): &(usize, usize)| -> Result<_, Error> {
-            let line = &lines[i];
+        let lines = pack.lines(chosen.iter().map(|(_, i)| *i))?;
+        let cell = |(&(place, i), line): (&(usize, usize), PackLine)| -> Result<_, Error> {
             let settings = line.settings().map_err(|e| error(&pack.path, e))?;
-            let planned = self.experiment.last_run.get(&*line.id);
+            let planned = self.experiment.planned(&line.id);
             let by = &pack.head.provenance;
             let seed = settings.get("seed").and_then(toml::Value::as_integer);
             let mut axes = self.experiment.leaves(&line.id, &settings);
             axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
             let facts = ExportedCell {
                 // Labels do not enter the id: that of the last run may be another than the stored one.
-                label: planned.map_or(&line.label, |planned| &planned.label).clone(),
+                label: planned.map_or(line.label, |planned| planned.label.clone()),
                 seed: seed.unwrap_or_default() as u64,
                 settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
-                digest: line.digest.clone(),
+                digest: line.digest,
                 version: by.version.clone(),
                 commit: by.commit.clone(),
                 dirty: by.dirty,
@@ -298,7 +302,8 @@ impl SoundCells<'_> {
             };
             Ok((place, pack.rows(i).len(), facts))
         };
-        Ok(PackPart { cells: chosen.iter().map(cell).collect::<Result<_, _>>()?, frame: frame? })
+        let cells = chosen.iter().zip(lines).map(cell).collect::<Result<_, _>>()?;
+        Ok(PackPart { cells, frame: frame? })
     }
 
     /// The number of cells in these parts of a portion, and their rows in order.
@@ -398,7 +403,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
     }
     let cells = &plan.cells;
     let mut columns = vec![
-        text(cells, "cell", |cell| cell.id.clone()),
+        text(cells, "cell", |cell| cell.id.to_string()),
         text(cells, "problem", |cell| cell.identity.problem.kind().to_owned()),
         text(cells, "algorithm", |cell| cell.identity.algorithm.kind().to_owned()),
         text(cells, "label", |cell| cell.label.clone()),
@@ -428,21 +433,27 @@ fn metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
 
 impl<'a> ExportedExperiment<'a> {
     fn new(plan: &'a Plan) -> Self {
-        Self { plan, last_run: plan.cells.iter().map(|cell| (&*cell.id, cell)).collect() }
+        let places = plan.cells.iter().enumerate();
+        Self { plan, last_run: places.map(|(place, cell)| (cell.id, place)).collect() }
+    }
+
+    /// The cell of this id in the last run.
+    fn planned(&self, id: &str) -> Option<&'a Cell> {
+        self.last_run.get(&CellId::read(id)?).map(|place| &self.plan.cells[*place])
     }
 
     /// Checks these cells of a pack.
     fn check(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
-        let (rows, lines) = (pack.read()?, pack.lines()?);
+        let (rows, lines) = (pack.read()?, pack.lines(cells.iter().copied())?);
         let row_bytes = TEXTS + rows.bytes / rows.len().max(1);
         let mut checked = CheckedPack { row_bytes, ..CheckedPack::default() };
-        for i in cells {
+        for (i, line) in cells.into_iter().zip(lines) {
             if let Err(e) = pack.traces(&rows, i) {
                 checked.damaged.push(e);
                 continue;
             }
-            let settings = lines[i].settings().map_err(|e| error(&pack.path, e))?;
-            checked.settings.add(self.leaves(&lines[i].id, &settings));
+            let settings = line.settings().map_err(|e| error(&pack.path, e))?;
+            checked.settings.add(self.leaves(&line.id, &settings));
             checked.sound.push(i);
         }
         Ok(checked)
@@ -450,10 +461,7 @@ impl<'a> ExportedExperiment<'a> {
 
     /// The settings of one of its cells.
     fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        leaves(
-            settings,
-            self.last_run.get(id).into_iter().flat_map(|cell| defaults(cell, settings)),
-        )
+        leaves(settings, self.planned(id).into_iter().flat_map(|cell| defaults(cell, settings)))
     }
 }
 

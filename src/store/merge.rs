@@ -96,7 +96,7 @@ impl<'a> MergeSources<'a> {
             self.damaged.push(Damage { folder, error: error.clone(), cells: Vec::new() });
         }
         for (k, pack) in packs.packs.iter().enumerate() {
-            let key = |i: usize| (name.to_owned(), pack.id(i).to_owned());
+            let key = |i: usize| (name.to_owned(), pack.id(i).to_string());
             let current = packs.current(k);
             if let Err(error) = pack.check() {
                 let cells = current.into_iter().map(key).collect();

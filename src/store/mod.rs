@@ -37,6 +37,7 @@ use exactfed_runner::files::{
     Error, check_writable, create_below, error, refuse_links, remove_leftovers,
 };
 use exactfed_runner::panics::lock;
+use exactfed_runner::plan::CellId;
 pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::{Lock, locks_of_thread, work_for};
 use marker::ResultsMarker;
@@ -119,13 +120,13 @@ impl Store {
     ///
     /// # Errors
     /// If the folder cannot be read, or the index of a pack is not as it was written.
-    pub fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
+    pub fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         let packs = self.packs(experiment)?;
         if let Some((_, e)) = packs.damaged.first() {
             return Err(e.clone());
         }
-        let mut ids: Vec<String> = packs.ids().map(str::to_owned).collect();
-        ids.sort();
+        let mut ids: Vec<CellId> = packs.ids().collect();
+        ids.sort_unstable();
         Ok(ids)
     }
 
@@ -138,7 +139,7 @@ impl Store {
     /// The number of cells in an experiment's folder that are not among these.
     pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
         let packs = self.packs(experiment).unwrap_or_default();
-        packs.ids().filter(|id| !known.contains(id)).count()
+        packs.ids().filter(|id| !known.contains(id.as_str())).count()
     }
 
     /// The packs of an experiment, as they were when they were first needed.

@@ -17,6 +17,7 @@ use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{
     Error, MOST_READ, error, open_regular, read_plain, refuse_links, sha256, write_synced,
 };
+use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::{self, Trace};
 use polars::frame::DataFrame;
 use serde::{Deserialize, Serialize};
@@ -77,13 +78,13 @@ impl PackLine {
 /// What is held of each cell: its line without the settings, which of a large grid would take much
 /// memory.
 struct PackedCell {
-    id: Box<str>,
+    id: CellId,
     label: Arc<str>,
     digest: Box<str>,
     seconds: f64,
-    rows: Range<usize>,
+    rows: Range<u32>,
     /// The bytes of its line in the index.
-    line: Range<usize>,
+    line: Range<u32>,
 }
 
 /// A pack whose index is as it was written.
@@ -114,8 +115,8 @@ impl Pack {
     }
 
     /// The id of the `i`-th cell.
-    pub fn id(&self, i: usize) -> &str {
-        &self.cells[i].id
+    pub fn id(&self, i: usize) -> CellId {
+        self.cells[i].id
     }
 
     /// The digest of the traces of the `i`-th cell.
@@ -124,13 +125,13 @@ impl Pack {
     }
 
     /// Ids of the cells, in the order of their rows.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.cells.iter().map(|cell| &*cell.id)
+    pub fn ids(&self) -> impl Iterator<Item = CellId> {
+        self.cells.iter().map(|cell| cell.id)
     }
 
     /// The rows of the `i`-th cell.
     pub fn rows(&self, i: usize) -> Range<usize> {
-        self.cells[i].rows.clone()
+        usizes(&self.cells[i].rows)
     }
 
     /// The record of the `i`-th cell without its settings.
@@ -147,7 +148,7 @@ impl Pack {
 
     /// The line of the `i`-th cell, which is read from the file.
     pub fn line(&self, i: usize) -> Result<PackLine, Error> {
-        let range = &self.cells[i].line;
+        let range = usizes(&self.cells[i].line);
         let mut text = vec![0; range.len()];
         let mut read = || {
             let mut file = open_regular(&self.path, fs::File::options().read(true))?;
@@ -158,11 +159,11 @@ impl Pack {
         serde_json::from_slice(&text).map_err(|_| error(&self.path, CHANGED))
     }
 
-    /// The lines of all cells, which are read from the file.
-    pub fn lines(&self) -> Result<Vec<PackLine>, Error> {
+    /// The lines of these cells, which are read from the file.
+    pub fn lines(&self, cells: impl Iterator<Item = usize>) -> Result<Vec<PackLine>, Error> {
         let (text, _) = read_index(&self.path)?;
-        let line = |cell: &PackedCell| serde_json::from_slice(text.get(cell.line.clone())?).ok();
-        let lines: Option<_> = self.cells.iter().map(line).collect();
+        let line = |i: usize| serde_json::from_slice(text.get(usizes(&self.cells[i].line))?).ok();
+        let lines: Option<_> = cells.map(line).collect();
         lines.ok_or_else(|| error(&self.path, CHANGED))
     }
 
@@ -244,6 +245,11 @@ impl Pack {
     }
 }
 
+/// A range of places.
+fn usizes(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
 /// The name of the pack that has these bytes.
 fn pack_name(bytes: &[u8]) -> String {
     format!("{}{PACK}", &sha256(bytes)[..16])
@@ -311,24 +317,27 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
     let mut lines = index.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();
     let head = serde_json::from_slice(first).map_err(|e| e.to_string())?;
-    let (mut cells, mut from, mut row): (Vec<PackedCell>, _, usize) = (Vec::new(), first.len(), 0);
+    let place = |n: usize| u32::try_from(n).map_err(|_| "is too large");
+    let (mut cells, mut from, mut row): (Vec<PackedCell>, _, u32) =
+        (Vec::new(), place(first.len())?, 0);
     for text in lines {
         let line: PackLine = serde_json::from_slice(text).map_err(|e| e.to_string())?;
-        check_settings(&line.id, &line.cell)?;
+        let id = check_settings(&line.id, &line.cell)?;
         let label = match cells.last() {
             Some(last) if *last.label == *line.label => last.label.clone(),
             _ => line.label.into(),
         };
-        let end = row.checked_add(line.rows).ok_or("has too many rows")?;
+        let end = row.checked_add(place(line.rows)?).ok_or("has too many rows")?;
+        let next = from.checked_add(place(text.len())?).ok_or("is too large")?;
         cells.push(PackedCell {
-            id: line.id.into(),
+            id,
             label,
             digest: line.digest.into(),
             seconds: line.seconds,
             rows: row..end,
-            line: from..from + text.len(),
+            line: from..next,
         });
-        (row, from) = (end, from + text.len());
+        (row, from) = (end, next);
     }
     Ok((head, cells))
 }

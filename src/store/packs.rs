@@ -7,6 +7,7 @@ use super::parquet::TraceRows;
 use super::paths::{contents, file_name, is_pack};
 use exactfed_runner::files::Error;
 use exactfed_runner::panics::lock;
+use exactfed_runner::plan::CellId;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,7 +20,7 @@ pub struct Packs {
     /// Why the index of each other one is not.
     pub damaged: Vec<(PathBuf, Error)>,
     /// The pack that holds a cell, and the number of the cell in it.
-    places: HashMap<Box<str>, (u32, u32)>,
+    places: HashMap<CellId, (u32, u32)>,
 }
 
 impl Packs {
@@ -46,7 +47,7 @@ impl Packs {
     /// Adds a pack that counts before all others.
     pub fn push(&mut self, pack: Pack) {
         let k = self.packs.len() as u32;
-        let places = pack.ids().enumerate().map(|(i, id)| (id.into(), (k, i as u32)));
+        let places = pack.ids().enumerate().map(|(i, id)| (id, (k, i as u32)));
         self.places.extend(places);
         self.packs.push(Arc::new(pack));
     }
@@ -64,13 +65,13 @@ impl Packs {
     }
 
     /// Ids of all cells, in no order.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.places.keys().map(|id| &**id)
+    pub fn ids(&self) -> impl Iterator<Item = CellId> {
+        self.places.keys().copied()
     }
 
     /// The number of the pack that holds a cell, and that of the cell in it.
     pub fn place(&self, id: &str) -> Option<(usize, usize)> {
-        self.places.get(id).map(|(pack, i)| (*pack as usize, *i as usize))
+        self.places.get(&CellId::read(id)?).map(|(pack, i)| (*pack as usize, *i as usize))
     }
 
     /// The cells of the `k`-th pack that no later one holds.

@@ -1,7 +1,7 @@
 //! The record of a cell that failed, and the settings that belong to an id.
 
 use exactfed_evidence::results::Provenance;
-use exactfed_runner::plan::cell_id;
+use exactfed_runner::plan::CellId;
 use serde::{Deserialize, Serialize};
 
 /// The record of a cell that could not be run to its end.
@@ -21,10 +21,10 @@ pub struct FailedRecord {
     pub cell: toml::Table,
 }
 
-/// Checks that settings, as TOML, are those whose hash is the id.
-pub fn check_settings(id: &str, settings: &str) -> Result<(), String> {
-    match cell_id(settings) {
-        hash if hash == id => Ok(()),
+/// The id, if settings, as TOML, are those whose hash it is.
+pub fn check_settings(id: &str, settings: &str) -> Result<CellId, String> {
+    match CellId::of(settings) {
+        hash if hash == *id => Ok(hash),
         hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
     }
 }

@@ -7,6 +7,7 @@ use exactfed_evidence::results::{
     Cached, Columns, PlannedLooks, Results, ShownVerdicts, StoredCell,
 };
 use exactfed_runner::files::Error;
+use exactfed_runner::plan::CellId;
 
 impl Results for Store {
     fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
@@ -21,7 +22,7 @@ impl Results for Store {
         self.reading_order(experiment, ids)
     }
 
-    fn ids(&self, experiment: &str) -> Result<Vec<String>, Error> {
+    fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         self.ids(experiment)
     }
 

@@ -68,7 +68,7 @@ fn cells_come_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     for (k, manifest) in [LOGISTIC, DIVERGING].into_iter().enumerate() {
         let (store, plan, traces) = filled(&folder.path().join(k.to_string()), manifest);
-        let mut ids: Vec<String> = plan.cells.iter().map(|c| c.id.clone()).collect();
+        let mut ids: Vec<_> = plan.cells.iter().map(|c| c.id).collect();
         for (i, cell) in plan.cells.iter().enumerate() {
             assert_eq!(store.status(NAME, &cell.id), Status::Done);
             let stored = store.read(NAME, &cell.id).unwrap().unwrap();
@@ -163,7 +163,7 @@ fn cells_of_sound_packs_are_found_next_to_a_damaged_one() {
     assert_eq!(store.status(NAME, &plan.cells[1].id), Status::Done);
     assert!(matches!(store.status(NAME, &plan.cells[0].id), Status::Damaged(_)));
     assert_eq!(store.recover(NAME).unwrap().len(), 1);
-    assert_eq!(store.ids(NAME).unwrap(), [plan.cells[1].id.clone()]);
+    assert_eq!(store.ids(NAME).unwrap(), [plan.cells[1].id]);
 }
 
 /// The results that were written last count, also if the run that wrote them was killed; those
@@ -319,10 +319,10 @@ fn an_export_holds_the_cells_bit_for_bit() {
     };
     let mut from = 0;
     for plan in [&all[0], &plan] {
-        let mut ids: Vec<&String> = plan.cells.iter().map(|c| &c.id).collect();
+        let mut ids: Vec<_> = plan.cells.iter().map(|c| c.id).collect();
         ids.sort();
         for id in ids {
-            let found = store.packs(&plan.experiment).unwrap().find(id).unwrap();
+            let found = store.packs(&plan.experiment).unwrap().find(&id).unwrap();
             let (pack, i) = found.unwrap();
             let range = pack.rows(i);
             let cell = read(&pack.path).slice(range.start as i64, range.len());
@@ -333,7 +333,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
                     Err(_) => assert_eq!(column.null_count(), cell.height()),
                 }
             }
-            let record = store.summary(&plan.experiment, id).unwrap().unwrap();
+            let record = store.summary(&plan.experiment, &id).unwrap().unwrap();
             assert_eq!(text(&rows, "digest", 0), record.digest);
             assert_eq!(text(&rows, "commit", 0), record.provenance.commit);
             let settings: serde_json::Value =

@@ -121,7 +121,7 @@ fn ids(folder: &std::path::Path, parts: &[(&str, String)]) -> Result<Vec<String>
     let name = folder.join("m.toml").display().to_string();
     let source = Source { name, text: text.clone(), ..Source::default() };
     let plan = exactfed::evidence::plan("m".into(), source).map_err(|e| format!("{e}\n{text}"))?;
-    Ok(plan.cells.into_iter().map(|cell| cell.id).collect())
+    Ok(plan.cells.into_iter().map(|cell| cell.id.to_string()).collect())
 }
 
 /// Adds what an algorithm needs beyond what its schema requires, since it may be tuned.

@@ -100,7 +100,7 @@ fn predictions_are_those_of_the_page() {
         for series in plot.series().filter(|series| !series.points.is_empty()) {
             let Some(by) = series.line.prediction() else { continue };
             let [cell] = &series.cells[..] else { panic!("{series:?}") };
-            let exact = all.iter().find(|exact| exact.cell.id == *cell).unwrap();
+            let exact = all.iter().find(|exact| exact.cell.id == **cell).unwrap();
             let square = |name: &str| known(exact, name).iter().fold(0.0, |sum, x| sum + x * x);
             let bound = |name: &str| {
                 let found = exact.bounds.iter().find(|curve| curve.bound.name == name);

@@ -468,7 +468,7 @@ fn forge(bench: &Bench) -> String {
         *number = f64::from_bits(number.to_bits() ^ 1);
         stored.record.provenance =
             Provenance { version: "forger".into(), commit: "none".into(), dirty: false };
-        id.set(cell.id.clone()).is_ok()
+        id.set(cell.id).is_ok()
     });
-    id.into_inner().unwrap()
+    id.into_inner().unwrap().to_string()
 }

@@ -41,7 +41,7 @@ fn forge(bench: &Bench, experiment: &str, id: &str) {
     let theirs = other.read(experiment, &theirs).unwrap().unwrap().traces;
     bench.forge("b", |cell, stored| {
         stored.traces.clone_from(&theirs);
-        cell.id == id
+        cell.id == *id
     });
 }
 

@@ -66,7 +66,7 @@ fn what_is_accepted_runs_to_its_end() {
                     _ => assert!(recorded.starts_with(&trace.round)),
                 }
             }
-            done.lock().unwrap().insert(cell.cell.id.clone());
+            done.lock().unwrap().insert(cell.cell.id.to_string());
             Ok(())
         });
         let failed = failed.map_err(TestCaseError::fail)?;

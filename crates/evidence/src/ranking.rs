@@ -317,7 +317,7 @@ impl Standings {
             };
             let algorithm = |(place, rank): (usize, Option<usize>)| RankedAlgorithm {
                 name: name(cells[place]),
-                cell: cells[place].cell.id.clone(),
+                cell: cells[place].cell.id.to_string(),
                 rank,
                 rival: rivals.iter().find(|rival| rival.cell == place).cloned(),
             };

@@ -6,6 +6,7 @@ use exactfed_core::problem::Minimiser;
 use exactfed_core::program::Traced;
 use exactfed_core::theory::moments;
 use exactfed_runner::files::Error;
+use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub trait Results: Sync {
     ///
     /// # Errors
     /// If they cannot be listed.
-    fn ids(&self, experiment: &str) -> Result<Vec<String>, Error>;
+    fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error>;
 
     /// The settings of a cell that has results.
     ///

@@ -99,7 +99,7 @@ impl TuningResult {
         let axes: Vec<&str> =
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
         let of = |all: &[CellResult<'_>], id: &str| {
-            let found = all.iter().find(|c| c.cell.id == id)?;
+            let found = all.iter().find(|c| c.cell.id == *id)?;
             found.sample(tune.metric, tune.at).ok()
         };
         let row = |group: &TuningGroup| {
@@ -293,7 +293,7 @@ fn loss_curves(
         let at = |cell: &&CellResult<'_>| {
             let sample = cell.sample(tune.metric, tune.at).ok()?;
             let point = point(x_value(cell, key)?, &sample, Band::Ci95);
-            Some((cell.cell.id.clone(), point))
+            Some((cell.cell.id.to_string(), point))
         };
         let (ids, points) = ordered(cells.iter().filter_map(at).collect());
         let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));

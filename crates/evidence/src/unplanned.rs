@@ -5,7 +5,7 @@ use crate::looks::at_look;
 use crate::results::{PlannedLooks, Results};
 use exactfed_core::words::{count, thousands};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{CellId, Plan};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
@@ -48,7 +48,7 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
         .map(|cell| RunSettings::new(cell.identity.canonical()).rest)
         .collect();
     // A cell whose record is damaged counts as one of other settings.
-    let read = |id: &String| results.settings(name, id).ok().map(RunSettings::new);
+    let read = |id: &CellId| results.settings(name, id).ok().map(RunSettings::new);
     let runs: Vec<_> = ids.par_iter().map(read).collect();
     let looks = results.planned_looks(name)?;
     for run in runs {

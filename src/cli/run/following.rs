@@ -12,7 +12,7 @@ use crate::cli::prepare::prepared;
 use crate::cli::{memory, shard};
 use crate::evidence::tuned;
 use crate::store::Lock;
-use exactfed_runner::plan::Plan;
+use exactfed_runner::plan::{CellId, Plan};
 use exactfed_runner::runner::cost::expected_seconds;
 use std::collections::HashSet;
 
@@ -33,14 +33,14 @@ impl Session<'_> {
         }
         let threads = self.pool.current_num_threads();
         let (planned, mut seconds) = (PlannedTime::new(plan, threads), 0.0);
-        let mut handled: HashSet<String> = plan.cells.iter().map(|cell| cell.id.clone()).collect();
+        let mut handled: HashSet<CellId> = plan.cells.iter().map(|cell| cell.id).collect();
         let mut reported: HashSet<String> = HashSet::new();
         while !self.interrupt.is_requested() {
             let source = plan.source.clone();
             let next = crate::evidence::plan(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
             self.report_left_out(&next, &mut reported, follower);
-            let cells = next.all_cells().filter(|cell| handled.insert(cell.id.clone()));
+            let cells = next.all_cells().filter(|cell| handled.insert(cell.id));
             next.cells = cells.cloned().collect();
             if next.cells.is_empty() {
                 self.report_waiting(&next, follower);

@@ -59,7 +59,7 @@ mod tests {
             .replace("seed = ", "seed = 77");
         let source = Source { name: "t".into(), text, ..Source::default() };
         let plan = crate::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
-        let id = plan.cells[1].id.clone();
+        let id = plan.cells[1].id.to_string();
         let (total, plans) = (plan.cells.len(), vec![plan]);
         let run = |rerun_failed| {
             let (out, threads) = (folder.path().join("r"), Some(2));

@@ -193,7 +193,7 @@ impl Observer for RunStatus {
             let Failed { cell, reason } = failed;
             state.failures.push(json!({
                 "experiment": state.current,
-                "cell": cell.id,
+                "cell": cell.id.as_str(),
                 "label": cell.label,
                 "reason": reason,
             }));

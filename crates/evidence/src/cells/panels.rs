@@ -75,7 +75,7 @@ fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
     let mut heads: HashMap<&str, usize> = HashMap::new();
     values.iter().filter_map(|v| head(v)).for_each(|h| *heads.entry(h).or_default() += 1);
     let one = |value: &&Setting| match head(value).filter(|head| heads[head] == 1) {
-        Some(head) => pretty(name, &Setting::Text(head.to_owned())),
+        Some(head) => pretty(name, &Setting::Text(head.into())),
         None => pretty(name, value),
     };
     values.iter().map(one).collect()

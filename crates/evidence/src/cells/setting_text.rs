@@ -59,12 +59,12 @@ pub fn pretty(name: &str, value: &Setting) -> String {
         (name, _) if SYMBOLS.iter().any(|(of, _)| *of == name) => {
             format!("{} = {value}", symbol(name))
         }
-        ("normalised", Setting::Text(text)) if text == "true" => "γ/E".into(),
+        ("normalised", Setting::Text(text)) if **text == *"true" => "γ/E".into(),
         ("normalised", Setting::Text(_)) => "γ as it is".into(),
         ("noise", Setting::Text(text)) => format!("{text} noise"),
-        ("average", Setting::Text(text)) if text == "none" => "iterates".into(),
+        ("average", Setting::Text(text)) if **text == *"none" => "iterates".into(),
         ("average", _) => "averaged".into(),
-        ("start", Setting::Text(text)) => match text.as_str() {
+        ("start", Setting::Text(text)) => match &**text {
             "zero" | "zero true" => "from 0".into(),
             "limit" | "limit true" => "from the limit".into(),
             "offset" => "from an offset".into(),

@@ -31,7 +31,7 @@ pub fn selection_text(selection: &Selection) -> String {
     for (key, value) in selection.0.iter().filter(|(key, _)| *key != "label") {
         let setting = match value {
             Scalar::Number(x) => Setting::Number(*x),
-            text => Setting::Text(text.to_string()),
+            text => Setting::Text(text.to_string().into()),
         };
         parts.push(setting_text::pretty(key, &setting));
     }

@@ -106,7 +106,7 @@ impl<'a> LineFigure<'a> {
             x: self.x.clone(),
             y: self.y,
             band: self.band,
-            cells: cells.iter().map(|c| c.cell.id.clone()).collect(),
+            cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
             views,
             slopes: self.slope.into_iter().collect(),
             without_moments: predicted_lines::without_moments(self.theory, cells, theory),
@@ -159,7 +159,7 @@ impl<'a> LineFigure<'a> {
         let (count, id) = (points.len(), &cell.cell.id);
         let mut all = vec![Series {
             diverged: cell.runs.diverged,
-            cells: vec![id.clone()],
+            cells: vec![id.to_string()],
             rows: (0..count).collect(),
             ..Series::new(Line::Measured(curve.clone()), points)
         }];
@@ -167,7 +167,7 @@ impl<'a> LineFigure<'a> {
             if drawn.len() > 1 {
                 let (rows, points) = drawn.into_iter().unzip();
                 let line = Line::Predicted(curve.clone(), prediction);
-                all.push(Series { cells: vec![id.clone()], rows, ..Series::new(line, points) });
+                all.push(Series { cells: vec![id.to_string()], rows, ..Series::new(line, points) });
             }
         };
         let columns = cell.columns(x);
@@ -204,7 +204,7 @@ impl<'a> LineFigure<'a> {
     ) -> Vec<Series> {
         let measured = |cell: &&CellResult<'_>| {
             let point = point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band);
-            Some((cell.cell.id.clone(), point))
+            Some((cell.cell.id.to_string(), point))
         };
         let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
         let measured = Series {
@@ -216,7 +216,7 @@ impl<'a> LineFigure<'a> {
             let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
                 let x = x_value(c, x)?;
                 let y = theory.curve(&c.cell.id, self.y, prediction)?.pop()?;
-                (y > 0.0).then(|| (c.cell.id.clone(), Point::bare(x, y)))
+                (y > 0.0).then(|| (c.cell.id.to_string(), Point::bare(x, y)))
             };
             let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
             let line = Line::Predicted(curve.clone(), prediction);

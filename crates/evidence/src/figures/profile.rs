@@ -45,7 +45,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         let series = places.iter().zip(ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
             Series {
-                cells: vec![all[*place].cell.id.clone()],
+                cells: vec![all[*place].cell.id.to_string()],
                 ..Series::new(Line::Measured(curve.clone()), steps(ratios, farthest))
             }
         });

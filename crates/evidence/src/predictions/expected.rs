@@ -33,7 +33,7 @@ impl<'a> MomentsCache<'a> {
 
     /// The exact moments of a cell.
     pub(super) fn columns(self, prepared: &Prepared<'_>) -> ExpectedColumns {
-        let what = Cached::Moments(prepared.cell.id.clone());
+        let what = Cached::Moments(prepared.cell.id.to_string());
         let cached = match self {
             Self::Off => None,
             Self::Read(results) | Self::ReadAndWrite(results) => results.cached(&what),
@@ -52,7 +52,7 @@ impl<'a> MomentsCache<'a> {
 /// The exact moments of a cell, to check their cache.
 pub fn cacheable_moments<'a>(prepared: &'a Prepared<'_>) -> Cacheable<'a> {
     let compute = || mean_columns(prepared).ok();
-    Cacheable { what: Cached::Moments(prepared.cell.id.clone()), compute: Box::new(compute) }
+    Cacheable { what: Cached::Moments(prepared.cell.id.to_string()), compute: Box::new(compute) }
 }
 
 /// The quantities that moments of an instance give at every recorded round.

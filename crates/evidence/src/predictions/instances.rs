@@ -4,7 +4,7 @@ use super::theory::exact_bias;
 use crate::cells::CellResult;
 use crate::results::Results;
 use exactfed_runner::files::{Error, error};
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::{KnownOptima, Prepared, prepare_knowing};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -76,8 +76,8 @@ pub fn add_biases(
     prepared: &[Prepared<'_>],
     cells: &mut [CellResult<'_>],
 ) -> Result<(), Error> {
-    let bias = |p: &Prepared<'_>| (p.cell.id.clone(), exact_bias(p));
-    let mut known: HashMap<String, Option<f64>> = prepared.iter().map(bias).collect();
+    let bias = |p: &Prepared<'_>| (p.cell.id, exact_bias(p));
+    let mut known: HashMap<CellId, Option<f64>> = prepared.iter().map(bias).collect();
     let others = cells.iter().map(|c| c.cell).filter(|cell| !known.contains_key(&cell.id));
     for some in others.collect::<Vec<&Cell>>().chunks(AT_ONCE) {
         known.extend(build(plan, results, some)?.iter().map(bias));

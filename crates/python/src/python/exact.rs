@@ -38,7 +38,7 @@ pub fn exact(
         let cell = find_cell(&plan, &cell, &wanted).map_err(Failure::input)?;
         let CellTheory { cell, name, rounds, values, bounds, program } =
             cell_theory(&plan, &Store::known_optima(&plan), cell, instance)?;
-        Ok((cell.id.clone(), name, rounds, values, bounds, program))
+        Ok((cell.id, name, rounds, values, bounds, program))
     };
     let found = interruptible(py, find)?;
     let (id, name, rounds, values, bounds, program) = found.map_err(|e| raise(py, e))?;
@@ -57,7 +57,7 @@ pub fn exact(
     };
     let bounds = bounds.into_iter().map(curve).collect();
     let program = (program.clone().ok(), program.err());
-    Ok((id, name, rounds, values.collect(), bounds, program))
+    Ok((id.to_string(), name, rounds, values.collect(), bounds, program))
 }
 
 /// The kinds of values: name, axes and meaning of each.

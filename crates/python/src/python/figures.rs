@@ -76,7 +76,7 @@ impl<'a> SettingsOfCells<'a> {
             if cells.iter().all(|cell| cell.cell.settings.get(name) == Some(value)) {
                 let plain = match value {
                     Setting::Number(value) => json!(value),
-                    Setting::Text(text) => json!(text),
+                    Setting::Text(text) => json!(**text),
                 };
                 shared.insert((*name).into(), json!([plain, pretty(name, value)]));
             }

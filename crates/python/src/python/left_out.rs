@@ -113,8 +113,8 @@ pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
         return false;
     };
     let XAxis::Cells(name) = &shown.x else { return false };
-    let ids: HashSet<&String> = shown.cells.iter().collect();
-    let cells = experiment.cells.iter().filter(|cell| ids.contains(&cell.cell.id));
+    let ids: HashSet<&str> = shown.cells.iter().map(String::as_str).collect();
+    let cells = experiment.cells.iter().filter(|cell| ids.contains(cell.cell.id.as_str()));
     plot.scale_x == Scale::Log && cells.filter_map(|cell| x_value(cell, name)).any(|x| x <= 0.0)
 }
 

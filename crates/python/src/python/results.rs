@@ -169,7 +169,7 @@ impl NativeResults {
         let failed = self.with_plan(py, |store, plan| {
             let failed = |cell: &Cell| match store.status(&plan.experiment, &cell.id) {
                 Status::Failed(reason) | Status::Damaged(reason) => {
-                    Some([cell.id.clone(), cell.label.clone(), reason])
+                    Some([cell.id.to_string(), cell.label.clone(), reason])
                 }
                 Status::Done | Status::Missing => None,
             };

@@ -92,7 +92,7 @@ impl Observer for RunProgress {
         }
         let mut all = lock(&self.not_finite);
         let new = || NotFinite { label: cell.label.clone(), first: (round, run), runs: 0 };
-        let runs = all.entry(cell.id.clone()).or_insert_with(new);
+        let runs = all.entry(cell.id.to_string()).or_insert_with(new);
         runs.first = runs.first.min((round, run));
         runs.runs += 1;
     }
@@ -100,7 +100,7 @@ impl Observer for RunProgress {
     fn failed(&self, failed: &Failed<'_>) {
         let Failed { cell, reason } = failed;
         let mut all = lock(&self.failed);
-        all.push((cell.id.clone(), cell.label.clone(), reason.clone()));
+        all.push((cell.id.to_string(), cell.label.clone(), reason.clone()));
     }
 }
 

@@ -8,8 +8,10 @@ use super::grid::{self, Grid, setting_path};
 use super::places::{find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{GridPoint, VaryingTables, Visited};
-use super::{Cell, Hashes, Identity, MOST_CELLS, NUMERICS, candidates, rounds, validate};
-use crate::files::hex;
+use super::{
+    Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, SharedByCells, candidates, rounds,
+    validate,
+};
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::schema::ManifestSchema;
@@ -54,7 +56,7 @@ struct CellMaker<'a> {
     /// Places of cells by their ids.
     ids: HashMap<[u8; 8], usize>,
     /// What is wrong with a cell, by its id, where such cells are made too.
-    faults: Option<HashMap<String, String>>,
+    faults: Option<HashMap<CellId, String>>,
 }
 
 /// The cells of a manifest.
@@ -75,7 +77,7 @@ pub fn cells(
 pub struct TriedCells {
     pub cells: Vec<Cell>,
     /// What is wrong with some of them, by their ids.
-    pub faults: HashMap<String, String>,
+    pub faults: HashMap<CellId, String>,
 }
 
 /// The cells of a manifest, also those that are wrong.
@@ -98,7 +100,7 @@ fn make<'a>(
     manifest: &'a Manifest,
     axes: &[GridAxis],
     schema: &ManifestSchema,
-    (hashes, faults): (&'a mut Hashes, Option<HashMap<String, String>>),
+    (hashes, faults): (&'a mut Hashes, Option<HashMap<CellId, String>>),
 ) -> Result<CellMaker<'a>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
@@ -189,18 +191,34 @@ impl CellMaker<'_> {
         }
         let parts = [&problem.settings, &algorithm.settings, &rest.settings];
         let cell = Cell {
-            id: hex(&hash),
-            label: identity.algorithm.label().to_owned(),
+            id: CellId::from_hash(hash),
             settings: self.shapes.settings(parts),
-            varied: self.varied(tables, reads),
-            entry: entry.clone(),
-            custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
+            shared: self.shared(visited, entry, &identity),
             identity,
         };
         if let (Some(faults), Some(first)) = (&mut self.faults, wrong.into_iter().next()) {
-            faults.insert(cell.id.clone(), first.message);
+            faults.insert(cell.id, first.message);
         }
         self.cells.push(cell);
+    }
+
+    /// What the cell has in common with others, which is often what the cell before has.
+    fn shared(
+        &mut self,
+        Visited { tables, point, .. }: Visited<'_, '_>,
+        entry: &Arc<str>,
+        identity: &Identity,
+    ) -> Arc<SharedByCells> {
+        let shared = SharedByCells {
+            label: identity.algorithm.label().to_owned(),
+            varied: self.varied(tables, point),
+            entry: entry.clone(),
+            custom_place: self.manifest.algorithm.custom_place(identity.algorithm.kind()),
+        };
+        match self.cells.last() {
+            Some(before) if *before.shared == shared => before.shared.clone(),
+            _ => Arc::new(shared),
+        }
     }
 
     /// Notes that a grid point describes the cell at this place. Of cells that are tried the first

@@ -5,6 +5,7 @@
 
 mod amendments;
 mod candidates;
+mod cell_id;
 mod cells;
 mod claims;
 mod costs;
@@ -24,7 +25,6 @@ mod tune;
 mod validate;
 
 use crate::data::DataFolder;
-use crate::files::sha256;
 use crate::manifest::axis::Choice;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::document::parse;
@@ -35,6 +35,7 @@ use crate::manifest::{
     BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
     Rejected, Source, Spacing, Start,
 };
+pub use cell_id::CellId;
 use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::federated::Cost;
@@ -52,6 +53,7 @@ pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 pub use table_checker::TableChecker;
@@ -91,17 +93,33 @@ pub struct Plan {
     pub tuning: Option<Tuning>,
 }
 
-/// One point of the grid: one algorithm on one problem, all its replicates.
+/// One point of the grid: one algorithm on one problem, all its replicates. It derefs to what it
+/// shares with its neighbours.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Content id: sixteen hexadecimal digits.
-    pub id: String,
+    /// Content id.
+    pub id: CellId,
     /// What determines the numbers.
     pub identity: Identity,
-    /// Name of the algorithm in figures.
-    pub label: String,
     /// Every setting by its path.
     pub settings: Settings,
+    /// What neighbours in the grid have in common.
+    pub shared: Arc<SharedByCells>,
+}
+
+impl Deref for Cell {
+    type Target = SharedByCells;
+
+    fn deref(&self) -> &SharedByCells {
+        &self.shared
+    }
+}
+
+/// What a cell shares with its neighbours in the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedByCells {
+    /// Name of the algorithm in figures.
+    pub label: String,
     /// Paths of the settings that the grid varies.
     pub varied: Arc<[String]>,
     /// Path of the algorithm's entry in the manifest.
@@ -180,8 +198,8 @@ impl Identity {
     }
 
     /// The content id of a cell that differs in the number of replicates alone.
-    pub fn id_with(&self, replicates: u64) -> String {
-        cell_id(&Self { replicates, ..self.clone() }.canonical().to_string())
+    pub fn id_with(&self, replicates: u64) -> CellId {
+        CellId::of(&Self { replicates, ..self.clone() }.canonical().to_string())
     }
 
     /// The runs of all instances together.
@@ -224,11 +242,6 @@ impl Identity {
     pub fn client_steps(&self, clients: usize) -> u64 {
         self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }
-}
-
-/// The content id of the cell whose canonical text this is.
-pub fn cell_id(canonical: &str) -> String {
-    sha256(canonical.as_bytes())[..16].to_owned()
 }
 
 /// The default of the number of recorded rounds.

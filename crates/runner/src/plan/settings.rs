@@ -13,7 +13,7 @@ pub enum Setting {
     /// A number.
     Number(f64),
     /// A name, a flag, or a table in one line.
-    Text(String),
+    Text(Arc<str>),
 }
 
 /// A setting as a key of a map: equal settings have equal keys.
@@ -30,7 +30,7 @@ impl Setting {
     pub fn displayed_as(text: &str) -> Self {
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value.to_string() == text => Self::Number(value),
-            _ => Self::Text(text.to_owned()),
+            _ => Self::Text(text.into()),
         }
     }
 
@@ -113,10 +113,11 @@ impl Shape {
     }
 }
 
-/// Makes settings whose paths are there once.
+/// Makes settings whose paths and texts are there once.
 #[derive(Default)]
 pub struct Shapes {
     paths: HashMap<Vec<String>, Arc<[String]>>,
+    texts: HashSet<Arc<str>>,
     shapes: HashMap<[*const String; PARTS], Arc<Shape>>,
     /// The parts of all settings that were [read](Self::read), by their texts.
     parts: HashMap<BTreeMap<String, String>, Part>,
@@ -125,7 +126,15 @@ pub struct Shapes {
 impl Shapes {
     /// A part of these settings.
     pub fn part(&mut self, settings: BTreeMap<String, Setting>) -> Part {
-        let (paths, values): (Vec<String>, Vec<Setting>) = settings.into_iter().unzip();
+        let (paths, mut values): (Vec<String>, Vec<Setting>) = settings.into_iter().unzip();
+        for value in &mut values {
+            if let Setting::Text(text) = value {
+                match self.texts.get(text) {
+                    Some(known) => *text = known.clone(),
+                    None => drop(self.texts.insert(text.clone())),
+                }
+            }
+        }
         let shared = match self.paths.get(&paths) {
             Some(shared) => shared.clone(),
             None => {
@@ -231,7 +240,7 @@ pub fn add(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml::Value)
     let setting = match value {
         toml::Value::Integer(value) => Setting::Number(*value as f64),
         toml::Value::Float(value) => Setting::Number(*value),
-        other => Setting::Text(inline(other)),
+        other => Setting::Text(inline(other).into()),
     };
     all.insert(path.to_owned(), setting);
     if let toml::Value::Table(table) = value {
@@ -299,10 +308,10 @@ pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
 /// A value as a manifest writes it, if it is a single one.
 pub fn from_value(value: &Value) -> Option<Setting> {
     match value {
-        Value::String(text) => Some(Setting::Text(text.clone())),
+        Value::String(text) => Some(Setting::Text(text.as_str().into())),
         Value::Integer(value) => value.map(|value| Setting::Number(value as f64)),
         Value::Float(value) => Some(Setting::Number(*value)),
-        Value::Boolean(value) => Some(Setting::Text(value.to_string())),
+        Value::Boolean(value) => Some(Setting::Text(value.to_string().into())),
         _ => None,
     }
 }

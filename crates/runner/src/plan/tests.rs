@@ -19,7 +19,7 @@ fn rejected(text: &str) -> Rejected {
     read_plan(text).err().unwrap_or_else(|| panic!("{text}"))
 }
 
-fn ids(text: &str) -> Vec<String> {
+fn ids(text: &str) -> Vec<CellId> {
     plan(text).cells.into_iter().map(|c| c.id).collect()
 }
 
@@ -127,7 +127,7 @@ fn ids_ignore_what_does_not_change_the_numbers() {
 #[test]
 fn an_id_is_for_ever_and_of_one_cell() {
     let mut all = ids(TEXT);
-    assert_eq!(all[0], "0e30e1eb20ea9fc7");
+    assert_eq!(all[0].as_str(), "0e30e1eb20ea9fc7");
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 40);
@@ -198,7 +198,7 @@ fn an_id_is_the_hash_of_the_canonical_text() {
     for text in [TEXT.to_owned(), nested, TEXT.to_owned() + romberg] {
         for cell in plan(&text).cells {
             let whole = cell.identity.canonical().to_string();
-            assert_eq!(cell.id, cell_id(&whole), "{whole}");
+            assert_eq!(cell.id, CellId::of(&whole), "{whole}");
         }
     }
 }

@@ -6,9 +6,10 @@
 
 use super::candidates::replicates;
 use super::settings::{Setting, short};
-use super::{Cell, Plan, cell_id};
+use super::{Cell, CellId, Plan};
 use crate::manifest::tune::{EVALUATE, TunedSetting};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Settings that are tuned, and how far that is.
 #[derive(Clone, Debug, Default)]
@@ -159,8 +160,9 @@ impl Plan {
         let tune = self.manifest.tune.as_ref();
         cell.identity.replicates = tune.and_then(|tune| tune.evaluate).unwrap_or(usual);
         cell.identity.fresh = true;
-        cell.varied = cell.varied.iter().filter(|path| !self.is_tuned(path)).cloned().collect();
-        cell.id = cell_id(&cell.identity.canonical().to_string());
+        let varied = cell.varied.iter().filter(|path| !self.is_tuned(path)).cloned().collect();
+        Arc::make_mut(&mut cell.shared).varied = varied;
+        cell.id = CellId::of(&cell.identity.canonical().to_string());
         cell
     }
 

@@ -21,7 +21,7 @@ fn replicates_come_in_their_order_from_any_number_of_threads() {
     let collect = |threads| {
         let kept = Mutex::new(Vec::new());
         let failed = run(&prepared, threads, &Silent, |done| {
-            lock(&kept).push((done.cell.id.clone(), done.traces));
+            lock(&kept).push((done.cell.id.to_string(), done.traces));
             Ok::<_, ()>(())
         });
         assert!(failed.unwrap().is_empty());

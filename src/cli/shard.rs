@@ -164,7 +164,7 @@ mod tests {
         let share = |i| {
             let cells =
                 chosen(plans, None, Some((i, n))).unwrap_or_else(|e| panic!("{}", e.message));
-            let mut ids: Vec<_> = cells.iter().flatten().map(|c| c.id).collect();
+            let mut ids: Vec<String> = cells.iter().flatten().map(|c| c.id.to_string()).collect();
             ids.sort();
             ids
         };

@@ -52,12 +52,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 pub use table::read as read_table;
 
+/// The packs of an experiment, which whoever needs them first opens while others wait.
+type OpenedPacks = Arc<Mutex<Option<Arc<Packs>>>>;
+
 /// A results folder.
 pub struct Store {
     /// The path of the folder.
     pub root: PathBuf,
     /// The packs of each experiment, as they were when they were first needed.
-    packs: Mutex<HashMap<String, Arc<Packs>>>,
+    packs: Mutex<HashMap<String, OpenedPacks>>,
     recent: RecentRows,
 }
 
@@ -144,13 +147,14 @@ impl Store {
 
     /// The packs of an experiment, as they were when they were first needed.
     fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
-        if let Some(packs) = lock(&self.packs).get(experiment) {
+        let place = lock(&self.packs).entry(experiment.to_owned()).or_default().clone();
+        let mut opened = lock(&place);
+        if let Some(packs) = &*opened {
             return Ok(packs.clone());
         }
         self.refuse_links(experiment)?;
         let packs = Arc::new(Packs::open(&self.folder(experiment))?);
-        lock(&self.packs).insert(experiment.to_owned(), packs.clone());
-        Ok(packs)
+        Ok(opened.insert(packs).clone())
     }
 
     /// Forgets the packs of an experiment: they have changed, or may have.

@@ -10,7 +10,7 @@ use exactfed_runner::files::{Error, error, remove_leftovers};
 use exactfed_runner::panics::lock;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 impl Store {
     /// Removes files that were being written and results that were replaced, and quarantines files
@@ -38,7 +38,8 @@ impl Store {
         let quarantined = renamed.collect::<Result<_, Error>>()?;
         self.forget_packs(experiment);
         if let Some(packs) = packs {
-            lock(&self.packs).insert(experiment.to_owned(), Arc::new(packs));
+            let opened = Arc::new(Mutex::new(Some(Arc::new(packs))));
+            lock(&self.packs).insert(experiment.to_owned(), opened);
         }
         self.remove_superseded(experiment)?;
         Ok(quarantined)

@@ -8,7 +8,6 @@ use super::follower::Follower;
 use super::session::{Session, Task, missing};
 use crate::cli::confirm::PlannedTime;
 use crate::cli::outcome::{Code, Failure};
-use crate::cli::prepare::prepared;
 use crate::cli::{memory, shard};
 use crate::evidence::tuned;
 use crate::store::Lock;
@@ -57,9 +56,8 @@ impl Session<'_> {
                 follower.warning(&format!("error: {}: {why}", plan.experiment));
                 return Ok(code.and(Code::SomeFailed));
             }
-            let missing = self.interrupt.immediately(|| prepared(&next, &missing))?;
             let new = cells.len();
-            let task = Task { plan: &next, cells, missing };
+            let task = self.interrupt.immediately(|| Task::new(&next, cells, &missing))?;
             code = code.and(self.experiment(task, lock, before, follower)?);
             before += new;
         }

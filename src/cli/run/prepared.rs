@@ -2,11 +2,11 @@
 
 use super::follower::{Follower, Workload};
 use super::options::RunOptions;
-use super::session::{Session, Task, missing, work_on};
+use super::session::{Session, Task, missing};
 use crate::cli::code::require_code;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{self, Code, Failure};
-use crate::cli::prepare::{pool, prepared};
+use crate::cli::prepare::pool;
 use crate::cli::reuse::EarlierReplicates;
 use crate::cli::{confirm, memory, names, shard};
 use crate::evidence::frontier::are_known;
@@ -54,17 +54,16 @@ impl<'a> PreparedRun<'a> {
             None => confirm().and_then(|()| Interrupt::listen())?,
         };
         let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
-            let build = missing.into_iter().zip(chosen).map(|((plan, missing), cells)| {
-                let missing = pool.install(|| prepared(plan, &missing))?;
-                Ok(Task { plan, cells, missing })
-            });
+            let build = missing
+                .into_iter()
+                .zip(chosen)
+                .map(|((plan, missing), cells)| pool.install(|| Task::new(plan, cells, &missing)));
             build.collect::<Result<_, Failure>>()
         })?;
         // Pages are written as experiments end: those that take least time come first, so that
         // there is something to read soon, and last those whose frontiers have to be computed for
         // their pages, which takes a time that is not known.
-        let place =
-            |task: &Task<'_>| (!are_known(task.plan, &store), work_on(&task.missing).nanoseconds);
+        let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.nanoseconds);
         waiting.sort_by_cached_key(place);
         let (by, earlier) = (provenance::now(), EarlierReplicates::default());
         let session = Session { store, options, pool, by, interrupt, earlier };
@@ -84,8 +83,8 @@ impl<'a> PreparedRun<'a> {
         self.waiting.iter().map(|task| Workload {
             experiment: &task.plan.experiment,
             cells: task.cells.len(),
-            done: task.cells.len() - task.missing.len(),
-            work: work_on(&task.missing),
+            done: task.cells.len() - task.missing,
+            work: task.work,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::cli::reuse::EarlierReplicates;
 use crate::store::{BatchWriter, Lock, Provenance, Status, Store, work_for};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::{self, Failed, Observer, Prepared, RunWork};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -26,8 +26,36 @@ pub struct Task<'a> {
     pub plan: &'a Plan,
     /// The cells of this command.
     pub cells: Vec<&'a Cell>,
-    /// Those of them that have no results.
-    pub missing: Vec<Prepared<'a>>,
+    /// How many of them have no results, and the work on those.
+    pub missing: usize,
+    pub work: RunWork,
+    /// Those, if they are not too many to be prepared at a time.
+    ready: Vec<Prepared<'a>>,
+}
+
+/// Cells whose instances, starts and limits are in memory at a time.
+const AT_ONCE: usize = 1 << 16;
+
+impl<'a> Task<'a> {
+    /// The missing ones among the cells of a command, each prepared once to see that it can be.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn new(
+        plan: &'a Plan,
+        cells: Vec<&'a Cell>,
+        missing: &[&'a Cell],
+    ) -> Result<Self, Failure> {
+        let (mut ready, mut work) = (Vec::new(), RunWork::default());
+        for some in missing.chunks(AT_ONCE) {
+            ready = prepared(plan, some)?;
+            work = work + work_on(&ready);
+        }
+        if missing.len() > AT_ONCE {
+            ready = Vec::new();
+        }
+        Ok(Self { plan, cells, missing: missing.len(), work, ready })
+    }
 }
 
 /// Those of these cells that are to be run.
@@ -66,10 +94,9 @@ impl Session<'_> {
         before: usize,
         follower: &dyn Follower,
     ) -> Result<Code, Failure> {
-        let Task { plan, cells: all, missing } = task;
+        let Task { plan, cells: all, ready, .. } = task;
         let (store, name) = (&self.store, &plan.experiment);
         store.write_experiment(plan)?;
-        store.keep_optima(&missing);
         for (e, moved) in store.recover(name)? {
             follower.warning(&format!("{name}: {e}; moved to {} and run again", moved.display()));
         }
@@ -77,39 +104,49 @@ impl Session<'_> {
         let found = self.pool.install(|| statuses(store, plan, &all));
         let (done, failed) = self.stored(plan, &all, &found, follower);
         let wanted = all.iter().zip(&found).filter(|(_, status)| self.options.wants(status));
-        let wanted: HashSet<&str> = wanted.map(|(cell, _)| &*cell.id).collect();
-        let cells = missing.into_iter().filter(|p| wanted.contains(&*p.cell.id));
-        let mut cells: Vec<Prepared<'_>> = cells.collect();
-        if cells.len() < wanted.len() {
-            // Results that existed when the command began are gone.
-            let ready: HashSet<&str> = cells.iter().map(|p| &*p.cell.id).collect();
-            let is_gone = |c: &&&Cell| wanted.contains(&*c.id) && !ready.contains(&*c.id);
-            let gone: Vec<&Cell> = all.iter().filter(is_gone).copied().collect();
-            cells.extend(self.interrupt.immediately(|| prepared(plan, &gone))?);
-        }
-        self.earlier.leave_out(plan, store, &mut cells);
-        follower.begins(Workload {
-            experiment: name,
-            cells: before + all.len(),
-            done: before + all.len() - cells.len() - failed.len(),
-            work: work_on(&cells),
-        });
-        failed.iter().for_each(|failed| follower.failed(failed));
-        let code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
-        if cells.is_empty() {
-            if !self.options.quiet && failed.is_empty() && before == 0 {
-                match all.len() {
-                    0 if plan.manifest.frontier.is_empty() => {}
-                    0 => follower.message(&format!("{name}: {}", frontiers(plan).trim_end())),
-                    1 => follower.message(&format!("{name}: the one cell is done")),
-                    all => follower.message(&format!("{name}: all {all} cells are done")),
-                }
-            }
-            return Ok(code);
-        }
+        let wanted: HashSet<CellId> = wanted.map(|(cell, _)| cell.id).collect();
+        let ready = ready.into_iter().filter(|p| wanted.contains(&p.cell.id));
+        let mut ready: Vec<Prepared<'_>> = ready.collect();
+        let known: HashSet<CellId> = ready.iter().map(|p| p.cell.id).collect();
+        let is_open = |c: &&&Cell| wanted.contains(&c.id) && !known.contains(&c.id);
+        // Too many to be prepared at a time, or results that existed when the command began are gone.
+        let open: Vec<&Cell> = all.iter().filter(is_open).copied().collect();
+        let mut parts = open.chunks(AT_ONCE);
+        let mut code = if failed.is_empty() { Code::Done } else { Code::SomeFailed };
+        let mut left = wanted.len();
         let locks = lock.with_locks_of_thread();
         self.pool.broadcast(|_| work_for(locks.clone()));
-        Ok(code.and(self.cells(plan, &cells, (done, all.len()), follower)?))
+        loop {
+            let mut cells = std::mem::take(&mut ready);
+            if cells.is_empty() && left > 0 {
+                let some = parts.next().unwrap_or_default();
+                cells = self.interrupt.immediately(|| prepared(plan, some))?;
+            }
+            let handled = cells.len();
+            store.keep_optima(&cells);
+            self.earlier.leave_out(plan, store, &mut cells);
+            follower.begins(Workload {
+                experiment: name,
+                cells: before + all.len(),
+                done: before + all.len() - left - failed.len(),
+                work: work_on(&cells),
+            });
+            if left == wanted.len() {
+                failed.iter().for_each(|failed| follower.failed(failed));
+            }
+            if cells.is_empty() {
+                if !self.options.quiet && failed.is_empty() && before == 0 {
+                    all_done(plan, all.len(), follower);
+                }
+                return Ok(code);
+            }
+            let before = done + wanted.len() - left;
+            code = code.and(self.cells(plan, &cells, (before, all.len()), follower)?);
+            left -= handled;
+            if left == 0 || self.interrupt.is_requested() {
+                return Ok(code);
+            }
+        }
     }
 
     /// The number of cells that are done, and those that failed before and are not run again.
@@ -244,6 +281,17 @@ impl Observer for Observers<'_> {
 }
 
 /// The message of a run that was interrupted.
+/// Says that there is nothing to do.
+fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
+    let name = &plan.experiment;
+    match cells {
+        0 if plan.manifest.frontier.is_empty() => {}
+        0 => follower.message(&format!("{name}: {}", frontiers(plan).trim_end())),
+        1 => follower.message(&format!("{name}: the one cell is done")),
+        all => follower.message(&format!("{name}: all {all} cells are done")),
+    }
+}
+
 fn interrupted(name: &str, stored: usize, all: usize) -> String {
     let stored = stored_of(stored, all);
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")

@@ -252,6 +252,8 @@ impl CellMaker<'_> {
             Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
         }
         let (text, mut settings) = text_and_settings("algorithm", &*spec);
+        // The table as a whole is another long text in nearly every cell.
+        settings.retain(|path, _| path.matches('.').count() > 1);
         let terms = &spec.components()[0].terms;
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         settings.insert("path-length".into(), length);

@@ -83,9 +83,7 @@ pub struct Done<'a> {
 }
 
 /// How far a cell is.
-#[derive(Default)]
 struct Partial {
-    /// Room is made when the first arrives: most cells wait.
     traces: Vec<Option<Trace>>,
     missing: u64,
     elapsed: Duration,
@@ -133,7 +131,8 @@ struct Queue<'a> {
     tasks: Vec<(usize, Range<u64>)>,
     next: AtomicUsize,
     stop: AtomicBool,
-    progress: Vec<Mutex<Partial>>,
+    /// Of cells that have begun: most wait.
+    progress: Vec<Mutex<Option<Box<Partial>>>>,
     failed: Mutex<Vec<Failed<'a>>>,
 }
 
@@ -143,15 +142,12 @@ impl<'a> Queue<'a> {
         order.sort_by_cached_key(|&i| Reverse(cost::expected_nanoseconds(&cells[i].cell.identity)));
         let tasks =
             order.iter().flat_map(|&i| cells[i].tasks().into_iter().map(move |runs| (i, runs)));
-        let missing = |i: usize| cells[i].missing_runs();
-        let partial = |i| Partial { missing: missing(i), ..Partial::default() };
-        let progress = (0..cells.len()).map(|i| Mutex::new(partial(i)));
         Self {
             cells,
             tasks: tasks.collect(),
             next: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
-            progress: progress.collect(),
+            progress: cells.iter().map(|_| Mutex::default()).collect(),
             failed: Mutex::new(Vec::new()),
         }
     }
@@ -169,6 +165,7 @@ impl<'a> Queue<'a> {
         let count = runs.end - runs.start;
         {
             let mut progress = lock(&self.progress[i]);
+            let progress = progress.get_or_insert_with(|| Partial::new(prepared.missing_runs()));
             if progress.failed {
                 // Its other runs would be dropped.
                 progress.missing -= count;
@@ -187,14 +184,12 @@ impl<'a> Queue<'a> {
             Err(reason) if count == 1 => Err(format!("replicate {}: {reason}", runs.start)),
             Err(reason) => Err(format!("one of replicates {runs:?}: {reason}")),
         };
-        let mut progress = lock(&self.progress[i]);
+        let mut place = lock(&self.progress[i]);
+        let progress = place.as_mut()?;
         progress.missing -= count;
         progress.elapsed += begin.elapsed();
         match traces {
             Ok(traces) => {
-                if progress.traces.is_empty() {
-                    progress.traces.resize(prepared.missing_runs() as usize, None);
-                }
                 let places = &mut progress.traces[(runs.start - prepared.first_run) as usize..];
                 places.iter_mut().zip(traces).for_each(|(place, trace)| *place = Some(trace));
             }
@@ -209,11 +204,20 @@ impl<'a> Queue<'a> {
         if progress.missing > 0 || progress.failed {
             return None;
         }
-        let traces = std::mem::take(&mut progress.traces).into_iter().flatten().collect();
+        let Partial { traces, elapsed, .. } = *place.take()?;
+        let traces = traces.into_iter().flatten().collect();
         let (cell, clients) = (prepared.cell, prepared.clients());
         let optimum_error = prepared.optimum_error();
         let programs = prepared.programs();
-        Some(Done { cell, clients, traces, elapsed: progress.elapsed, optimum_error, programs })
+        Some(Done { cell, clients, traces, elapsed, optimum_error, programs })
+    }
+}
+
+impl Partial {
+    /// A cell of which so many runs are missing.
+    fn new(missing: u64) -> Box<Self> {
+        let traces = vec![None; missing as usize];
+        Box::new(Self { traces, missing, elapsed: Duration::ZERO, failed: false })
     }
 }
 

@@ -269,11 +269,10 @@ pub fn prepare_knowing<'a>(
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
         .collect();
-    let (good, bad): (Vec<_>, Vec<_>) = prepared.into_iter().partition(Result::is_ok);
-    if bad.is_empty() {
-        Ok(good.into_iter().flatten().collect())
+    if prepared.iter().all(Result::is_ok) {
+        Ok(prepared.into_iter().flatten().collect())
     } else {
-        Err(bad.into_iter().filter_map(Result::err).collect())
+        Err(prepared.into_iter().filter_map(Result::err).collect())
     }
 }
 

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of the rows that are sorted at a time, approximately.
-const PORTION: usize = 1 << 25;
+const PORTION: usize = 1 << 24;
 /// Bytes of the texts of a row, approximately.
 const TEXTS: usize = 128;
 

@@ -60,7 +60,7 @@ sanitize: ## Run the kernels' tests under the address sanitizer (x86-64 Linux)
 		-p exactfed-core --lib --target x86_64-unknown-linux-gnu \
 		--target-dir target/sanitize kernel
 
-slurm-test: build ## Test `submit` on a real Slurm of one node (installs Debian packages)
+slurm-test: build ## Test `submit` on a real Slurm of three nodes (root; installs Debian packages)
 	scripts/slurm-test.sh
 
 portability: ## Compare digests: threads, shards, x86-64 processors, aarch64 (ONLY=quick, x86, aarch64; qemu-user)

@@ -84,7 +84,10 @@ vain=0
 if [ "$after" -le "$before" ]; then
     vain=$(($(cat "$job/tasks/$task.vain" 2> /dev/null || echo 0) + 1))
 fi
-echo "$vain" > "$job/tasks/$task.vain"
+echo "$vain" > "$job/tasks/$task.vain" || {
+    say "gave up with exit code $code: $job/tasks cannot be written to"
+    exit "$code"
+}
 if [ "$vain" -ge "$tries" ]; then
     say "gave up after $vain attempts in a row that finished no cell; see above, or allow more time or memory"
     exit "$code"

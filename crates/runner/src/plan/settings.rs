@@ -5,6 +5,7 @@ use exactfed_core::problem::Fault;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The value of a setting.
@@ -71,6 +72,21 @@ pub struct Part {
     values: Arc<[Setting]>,
 }
 
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        self.paths == other.paths
+            && self.values.iter().map(Setting::key).eq(other.values.iter().map(Setting::key))
+    }
+}
+
+impl Eq for Part {}
+
+impl Hash for Part {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        self.values.iter().for_each(|value| value.key().hash(to));
+    }
+}
+
 /// A problem or an algorithm, for all cells that have it.
 pub struct SpecParts<T> {
     /// What it is.
@@ -119,8 +135,8 @@ pub struct Shapes {
     paths: HashMap<Vec<String>, Arc<[String]>>,
     texts: HashSet<Arc<str>>,
     shapes: HashMap<[*const String; PARTS], Arc<Shape>>,
-    /// The parts of all settings that were [read](Self::read), by their texts.
-    parts: HashMap<BTreeMap<String, String>, Part>,
+    /// The parts of all settings that were [read](Self::read).
+    parts: HashSet<Part>,
 }
 
 impl Shapes {
@@ -155,22 +171,21 @@ impl Shapes {
 
     /// The settings that are displayed as these texts, by their paths; equal parts are in memory
     /// once.
-    pub fn read<P: Into<String>, T: Into<String>>(
+    pub fn read<P: Into<String>, T: AsRef<str>>(
         &mut self,
         all: impl IntoIterator<Item = (P, T)>,
     ) -> Settings {
         let mut parts = [const { BTreeMap::new() }; PARTS];
         for (path, text) in all {
             let path = path.into();
-            parts[rank(&path)].insert(path, text.into());
+            parts[rank(&path)].insert(path, Setting::displayed_as(text.as_ref()));
         }
-        let parts = parts.map(|texts| {
-            if let Some(known) = self.parts.get(&texts) {
+        let parts = parts.map(|settings| {
+            let part = self.part(settings);
+            if let Some(known) = self.parts.get(&part) {
                 return known.clone();
             }
-            let all = texts.iter().map(|(path, text)| (path.clone(), Setting::displayed_as(text)));
-            let part = self.part(all.collect());
-            self.parts.insert(texts, part.clone());
+            self.parts.insert(part.clone());
             part
         });
         self.settings(parts.each_ref())

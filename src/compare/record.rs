@@ -37,6 +37,9 @@ struct RecordFile {
 
 /// SHA-256 of a text, whatever its line ends are.
 pub fn hash(text: &str) -> String {
+    if !text.contains("\r\n") {
+        return sha256(text.as_bytes());
+    }
     sha256(text.replace("\r\n", "\n").as_bytes())
 }
 

@@ -108,15 +108,14 @@ impl ResultsFolder {
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
-            let cells = match cells {
+            let mut cells = match cells {
                 Some(cells) => cells,
                 None => self.stored(&experiment.name)?,
             };
-            let checked = cells.into_par_iter().map(|(id, cell)| {
-                let cell = self.check(&experiment.name, &id, cell);
-                (id, cell)
+            cells.par_iter_mut().for_each(|(id, cell)| {
+                *cell = self.check(&experiment.name, id, std::mem::take(cell));
             });
-            let cells: BTreeMap<String, SideCell> = checked.collect();
+            let cells: BTreeMap<String, SideCell> = cells.into_iter().collect();
             let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
             let seed = cells.values().find_map(seed);
             let record = SideExperiment {

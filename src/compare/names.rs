@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 
 /// The settings that distinguish an experiment's cells of one label, by path: whether they have
 /// several values, or some cells lack them.
-pub struct CellNames<'a>(BTreeMap<&'a str, bool>);
+pub struct CellNames(BTreeMap<String, bool>);
 
-impl<'a> CellNames<'a> {
+impl CellNames {
     /// The names of the cells of an experiment.
-    pub fn new(experiment: &'a SideExperiment) -> Self {
+    pub fn new(experiment: &SideExperiment) -> Self {
         let mut labels: BTreeMap<&str, Vec<&SideCell>> = BTreeMap::new();
         let cells = experiment.cells.values();
         cells.for_each(|cell| labels.entry(&cell.label).or_default().push(cell));
         let mut paths = BTreeMap::new();
         for cells in labels.values() {
-            for path in differing_paths(cells) {
-                let values = cells.iter().filter_map(|cell| cell.settings.at_path(path));
+            for path in differing_paths(cells.iter().copied()) {
+                let values = cells.iter().filter_map(|cell| cell.settings.at_path(&path));
                 let mut values = values.map(Setting::key);
                 let first = values.next();
                 *paths.entry(path).or_default() |= values.any(|value| Some(value) != first);

@@ -138,7 +138,7 @@ struct NumberedCells {
 
 impl NumberedCells {
     fn new(cells: &[&SideCell]) -> Self {
-        let paths = differing_paths(cells);
+        let paths = differing_paths(cells.iter().copied());
         let mut known: HashMap<SettingKey<'_>, u32> = HashMap::new();
         let mut numbers = vec![None];
         let mut number = |value: &Setting| {
@@ -199,12 +199,8 @@ fn differing(a: &SideCell, b: &SideCell) -> Vec<OtherSetting> {
     let text = |cell: &SideCell, path: &str| {
         cell.settings.at_path(path).map_or_else(|| "–".into(), Setting::to_string)
     };
-    let other = |path: &str| OtherSetting {
-        path: path.into(),
-        before: text(a, path),
-        after: text(b, path),
-    };
-    differing_paths(&[a, b]).into_iter().map(other).collect()
+    let other = |path: String| OtherSetting { before: text(a, &path), after: text(b, &path), path };
+    differing_paths([a, b]).into_iter().map(other).collect()
 }
 
 #[cfg(test)]

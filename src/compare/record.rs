@@ -43,12 +43,16 @@ pub fn hash(text: &str) -> String {
     sha256(text.replace("\r\n", "\n").as_bytes())
 }
 
-/// The files of a record: names and texts.
-pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
-    let varied = differing_paths(&record.cells.values().collect::<Vec<_>>());
-    let finals = finals(record, &varied);
-    let first = record.cells.values().next().into_iter().flat_map(|cell| cell.settings.iter());
-    let shared = first.filter(|(path, _)| !varied.contains(path));
+/// The files of a record: names and texts. Its cells come one after the other, by their ids: of many,
+/// few are in memory at a time.
+pub fn files<C: Iterator<Item = (String, SideCell)>>(
+    record: &SideExperiment,
+    cells: impl Fn() -> C,
+) -> [(&'static str, String); 2] {
+    let varied = differing_paths(cells().map(|(_, cell)| cell));
+    let finals = finals(cells(), &varied);
+    let first = cells().next().map(|(_, cell)| cell.settings).unwrap_or_default();
+    let shared = first.iter().filter(|(path, _)| !varied.contains(*path));
     let file = RecordFile {
         schema: record.schema,
         seed: record.seed,
@@ -62,21 +66,22 @@ pub fn files(record: &SideExperiment) -> [(&'static str, String); 2] {
 }
 
 /// A line per cell, with a column for each setting in which cells differ.
-fn finals(record: &SideExperiment, varied: &BTreeSet<&str>) -> String {
+fn finals(cells: impl Iterator<Item = (String, SideCell)>, varied: &BTreeSet<String>) -> String {
     let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
     let mut line = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes it all");
-    line(HEAD.into_iter().chain(varied.iter().copied()).chain(["finals"]).collect());
-    for (id, cell) in &record.cells {
+    line(HEAD.into_iter().chain(varied.iter().map(String::as_str)).chain(["finals"]).collect());
+    for (id, cell) in cells {
         let (digest, finals) = match &cell.runs {
             SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
             SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
         };
-        let value = |path| cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
+        let value =
+            |path: &str| cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
         let settings: Vec<String> = varied.iter().map(|path| value(path)).collect();
         let settings: Vec<_> = settings.iter().map(|text| inert(text)).collect();
         let settings = settings.iter().map(|value| &**value);
         let label = inert(&cell.label);
-        line([id, digest, &label].into_iter().chain(settings).chain([&*finals]).collect());
+        line([&id, digest, &label].into_iter().chain(settings).chain([&*finals]).collect());
     }
     let bytes = writer.into_inner().expect("memory takes it all");
     String::from_utf8(bytes).expect("it was made of text")
@@ -234,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_bit_comes_back() {
-        let [(_, toml), (_, finals)] = files(&record());
+        let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
         assert_eq!(finals.lines().next(), Some("cell,digest,label,step,finals"));
         assert!(toml.contains("seed = \"7\""), "{toml}");
         assert_eq!(read(Some(&toml), &finals), Ok(record()));
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_is_not_as_it_was_written_is_refused() {
-        let [(_, toml), (_, finals)] = files(&record());
+        let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
         let wrong = |toml: &str, finals: &str| read(Some(toml), finals).unwrap_err();
         let refused = |finals: &str, place: &str| {
             let message = wrong(&toml, finals);
@@ -261,7 +266,7 @@ mod tests {
 
     #[test]
     fn other_schemas_are_named_and_not_read() {
-        let [(_, toml), (_, finals)] = files(&record());
+        let [(_, toml), (_, finals)] = files(&record(), || record().cells.into_iter());
         assert_eq!(read(None, "anything").unwrap().schema, 0);
         let other = toml.replace("schema = 1", "schema = 9");
         assert_eq!(read(Some(&other), &finals).unwrap().schema, 9);

@@ -7,10 +7,10 @@
 use super::claims::SideClaim;
 use super::record;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
-use crate::evidence::{Experiment, tuned};
+use crate::evidence::{CellResult, Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::{self, Plan, Shapes};
+use exactfed_runner::plan::{self, Cell, CellId, Plan, Shapes};
 use exactfed_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -22,23 +22,33 @@ pub struct ResultsFolder {
     experiments: Vec<store::StoredExperiment>,
 }
 
-/// What a report stores of an analysed experiment for later diffs.
-pub fn side_experiment(experiment: &Experiment<'_>) -> SideExperiment {
+/// The files that a report stores of an analysed experiment for later diffs.
+pub fn record_files(experiment: &Experiment<'_>) -> [(&'static str, String); 2] {
     let plan = experiment.plan;
-    let mut cells: BTreeMap<String, SideCell> = planned(plan).into_iter().collect();
-    for result in &experiment.cells {
-        if let Some(cell) = cells.get_mut(result.cell.id.as_str()) {
-            let finals = result.runs.errors();
-            cell.runs = SideRuns::Done { digest: result.digest.clone(), finals };
+    let mut order: Vec<&Cell> = plan.cells.iter().collect();
+    order.sort_unstable_by_key(|cell| cell.id);
+    let mut results: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
+    results.sort_unstable_by_key(|result| result.cell.id);
+    let cell = |(id, mut cell): (CellId, SideCell)| {
+        if let Ok(place) = results.binary_search_by_key(&id, |result| result.cell.id) {
+            let (digest, finals) = (results[place].digest.clone(), results[place].runs.errors());
+            cell.runs = SideRuns::Done { digest, finals };
         }
-    }
-    SideExperiment {
+        (id.to_string(), cell)
+    };
+    let cells = || {
+        let mut shapes = Shapes::default();
+        let some = order.chunks(AT_ONCE);
+        some.flat_map(move |some| planned(some, &mut shapes)).map(cell)
+    };
+    let head = SideExperiment {
         schema: SCHEMA,
         seed: plan.manifest.seed,
         manifest: manifest(&plan.source.text, &plan.source.overrides),
-        cells,
+        cells: BTreeMap::new(),
         claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
-    }
+    };
+    record::files(&head, cells)
 }
 
 /// The hash of a manifest and its overrides.
@@ -54,20 +64,18 @@ fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
     tuned::follow(plan, store).ok()
 }
 
-/// The cells of a plan, without results.
-fn planned(plan: &Plan) -> Vec<(String, SideCell)> {
-    // Equal settings are in memory once, except for those of a few cells at a time.
-    const AT_ONCE: usize = 4096;
-    let (mut cells, mut shapes) = (Vec::with_capacity(plan.cells.len()), Shapes::default());
-    for some in plan.cells.chunks(AT_ONCE) {
-        let settings = some.par_iter().map(|cell| leaves(&cell.identity.canonical()));
-        let settings: Vec<Vec<(String, String)>> = settings.collect();
-        cells.extend(some.iter().zip(settings).map(|(cell, settings)| {
-            let (label, settings) = (cell.label.clone(), shapes.read(settings));
-            (cell.id.to_string(), SideCell { label, settings, ..SideCell::default() })
-        }));
-    }
-    cells
+/// Cells of which the texts of all settings are in memory at a time.
+const AT_ONCE: usize = 4096;
+
+/// Cells of a plan, without results.
+fn planned(some: &[&Cell], shapes: &mut Shapes) -> Vec<(CellId, SideCell)> {
+    let settings = some.par_iter().map(|cell| leaves(&cell.identity.canonical()));
+    let settings: Vec<Vec<(String, String)>> = settings.collect();
+    let cell = |(cell, settings): (&&Cell, Vec<(String, String)>)| {
+        let (label, settings) = (cell.label.clone(), shapes.read(settings));
+        (cell.id, SideCell { label, settings, ..SideCell::default() })
+    };
+    some.iter().zip(settings).map(cell).collect()
 }
 
 /// Settings as texts by dotted path; those that are empty are left out.
@@ -102,7 +110,10 @@ impl ResultsFolder {
         // This release may not be able to read a manifest of another one; the cells can still be
         // compared. A plan is dropped once its cells are listed, to save memory.
         let cells = |experiment: &store::StoredExperiment| {
-            plan(experiment, &self.store).map(|plan| planned(&plan))
+            let plan = plan(experiment, &self.store)?;
+            let (all, mut shapes) = (plan.cells.iter().collect::<Vec<_>>(), Shapes::default());
+            let cells = all.chunks(AT_ONCE).flat_map(|some| planned(some, &mut shapes));
+            Some(cells.map(|(id, cell)| (id.to_string(), cell)).collect())
         };
         let all: Vec<Option<Vec<(String, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();

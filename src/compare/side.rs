@@ -3,6 +3,7 @@
 use super::claims::SideClaim;
 use crate::evidence::family::family;
 use exactfed_runner::plan::{Setting, Settings, Shapes};
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of what a side stores of an experiment. The first reports had final errors
@@ -88,12 +89,20 @@ impl SideCell {
 }
 
 /// The paths of the settings in which these cells differ, in value or in having them.
-pub fn differing_paths<'a>(cells: &[&'a SideCell]) -> BTreeSet<&'a str> {
-    let key = |cell: &'a SideCell, path| cell.settings.at_path(path).map(Setting::key);
-    let mut paths = BTreeSet::new();
+pub fn differing_paths<C: Borrow<SideCell>>(
+    cells: impl IntoIterator<Item = C>,
+) -> BTreeSet<String> {
+    let mut cells = cells.into_iter();
+    let first = cells.next().map(|cell| cell.borrow().settings.clone()).unwrap_or_default();
+    let mut differing = BTreeSet::new();
     for cell in cells {
-        paths.extend(cell.settings.iter().map(|(path, _)| path));
+        let settings = &cell.borrow().settings;
+        for (path, _) in settings.iter().chain(first.iter()) {
+            let [a, b] = [&first, settings].map(|all| all.at_path(path).map(Setting::key));
+            if a != b && !differing.contains(path) {
+                differing.insert(path.to_owned());
+            }
+        }
     }
-    paths.retain(|path| cells.windows(2).any(|two| key(two[0], path) != key(two[1], path)));
-    paths
+    differing
 }

@@ -184,7 +184,7 @@ impl Writer {
         }
         sweep(&self.owned, &folder, is_table, &tables)?;
         self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        for (file, text) in compare::record::files(&compare::results::side_experiment(experiment)) {
+        for (file, text) in compare::results::record_files(experiment) {
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
         let provenance = provenance(experiment);

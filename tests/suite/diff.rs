@@ -221,7 +221,9 @@ fn recorded(bench: &Bench) -> SideExperiment {
 }
 
 fn write_record(bench: &Bench, pages: &str, of: &SideExperiment) {
-    record::files(of).iter().for_each(|(f, text)| bench.write(&format!("{pages}/small/{f}"), text));
+    record::files(of, || of.cells.clone().into_iter())
+        .iter()
+        .for_each(|(f, text)| bench.write(&format!("{pages}/small/{f}"), text));
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn commit(bench: &Bench, digest: &str, verdict: Verdict, [estimate, low, high]: 
     let claims = Some(vec![claim]);
     let of = SideExperiment { schema: SCHEMA, seed: 7, manifest: "m".into(), cells, claims };
     let write = |(file, text)| bench.write(&format!("reports/small/{file}"), text);
-    record::files(&of).into_iter().for_each(write);
+    record::files(&of, || of.cells.clone().into_iter()).into_iter().for_each(write);
     git(bench, &["add", "."]).expect(0);
     git(bench, &["commit", "-qm", &format!("Digest <{digest}>")]).expect(0);
 }

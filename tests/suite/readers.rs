@@ -179,7 +179,7 @@ fn a_record_comes_back_whatever_the_texts() {
         let schema = compare::SCHEMA;
         let all =
             SideExperiment { schema, seed: 7, manifest: "m".into(), cells, claims: Some(vec![]) };
-        let [(_, shared), (_, finals)] = record::files(&all);
+        let [(_, shared), (_, finals)] = record::files(&all, || all.cells.clone().into_iter());
         let again = record::read(Some(&shared), &finals);
         prop_assert_eq!(again.map_err(|w| TestCaseError::fail(format!("{w:?}")))?, all);
         Ok(())

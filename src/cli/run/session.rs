@@ -46,13 +46,12 @@ impl<'a> Task<'a> {
         cells: Vec<&'a Cell>,
         missing: &[&'a Cell],
     ) -> Result<Self, Failure> {
-        let (mut ready, mut work) = (Vec::new(), RunWork::default());
-        for some in missing.chunks(AT_ONCE) {
-            ready = prepared(plan, some)?;
-            work = work + work_on(&ready);
-        }
-        if missing.len() > AT_ONCE {
+        let (first, others) = missing.split_at(missing.len().min(AT_ONCE));
+        let mut ready = prepared(plan, first)?;
+        let mut work = work_on(&ready);
+        for some in others.chunks(AT_ONCE) {
             ready = Vec::new();
+            work = work + work_on(&prepared(plan, some)?);
         }
         Ok(Self { plan, cells, missing: missing.len(), work, ready })
     }

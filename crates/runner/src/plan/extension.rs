@@ -87,8 +87,10 @@ impl TuningGroup {
             a.values.partial_cmp(&b.values).unwrap_or(std::cmp::Ordering::Equal)
         };
         self.candidates.sort_by(order);
-        // The place of what was selected among those before is no longer its own.
-        (self.selected, self.edges) = (None, Vec::new());
+        if !self.is_complete() {
+            // The place of what was selected among those before is no longer its own.
+            (self.selected, self.edges) = (None, Vec::new());
+        }
     }
 
     fn refuse(&mut self, reason: String) {

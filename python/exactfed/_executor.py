@@ -39,7 +39,7 @@ _PER_WORKER = 8
 _MOST_LOST = 3
 """How often a task is submitted again when it was lost."""
 _SMALL = 1 << 16
-"""The most bytes of a content that every task brings along."""
+"""The most bytes of a content in memory that every task brings along."""
 _PATIENCE = 3.0
 """Seconds for which an interruption waits for tasks that cannot be cancelled."""
 _CODE = "algorithms"
@@ -104,26 +104,23 @@ class _Job:
         self._tasks, self._options, self._progress = tasks, options, progress
         self._part, self._handled = folder / "part", set[str]()
         self._state, self._is_stored, self._next = [0, 0, 0, 0], True, 0.0
-        self._submitted = 0
+        self._submitted, self._has_replied = 0, False
         self._contents: dict[str, bytes | Path] = {}
         self.notes: list[str] = []
-        self._files = {"exactfed.toml": self._keep(out / "exactfed.toml")}
+        self._files = {"exactfed.toml": self._keep((out / "exactfed.toml").read_bytes())}
         self._experiment = f"{native.experiment}/experiment.toml"
-        self._files[self._experiment] = self._keep(out / self._experiment)
+        self._files[self._experiment] = self._keep((out / self._experiment).read_bytes())
         for digest, file in native.files.items():
             copy = out / ".data" / digest
+            self._contents[digest] = copy if copy.is_file() else file
             self._files[f".data/{digest}"] = digest
-            self._keep(copy if copy.is_file() else file, digest)
         if code := _packed(native.algorithms):
             self._files[_CODE] = self._keep(code)
 
-    def _keep(self, content: bytes | Path, digest: str = "") -> str:
+    def _keep(self, content: bytes, file: Path | None = None) -> str:
         """Keep a content, or the file that holds it: its hash."""
-        held = content if isinstance(content, bytes) else b""
-        if isinstance(content, Path) and (not digest or content.stat().st_size <= _SMALL):
-            held = content.read_bytes()
-        digest = digest or hashlib.sha256(held).hexdigest()
-        self._contents[digest] = held if 0 < len(held) <= _SMALL else content
+        digest = hashlib.sha256(content).hexdigest()
+        self._contents[digest] = file or content
         return digest
 
     def wanted(self) -> dict[str, int]:
@@ -141,7 +138,8 @@ class _Job:
             # They follow from results, which workers then need too.
             for file in (self._out / self._native.experiment).iterdir():
                 if file.name.endswith((".parquet", ".failed.toml")):
-                    self._files[f"{self._native.experiment}/{file.name}"] = self._keep(file)
+                    path = f"{self._native.experiment}/{file.name}"
+                    self._files[path] = self._keep(file.read_bytes(), file)
         self._handled.update(found)
         self._state[1] += sum(found.values())
         return found
@@ -149,6 +147,7 @@ class _Job:
     def stage(self, cells: dict[str, int]) -> None:
         """Have these cells computed and stored."""
         waiting, running = deque(self._split(cells)), dict[Future[Any], _Task]()
+        self._has_replied = False
         try:
             while waiting or running:
                 most = self._most()
@@ -184,18 +183,18 @@ class _Job:
         return tasks
 
     def _most(self) -> int:
-        """How many tasks are submitted at once: few, so that workers do not ask for data twice."""
+        """How many tasks are submitted at once: few, where workers would ask for data several times."""
         workers = _workers(self._executor)
-        return sys.maxsize if workers is None else 2 * max(workers, 4)
+        if workers is None or not any(map(_is_large, self._contents.values())):
+            return sys.maxsize
+        return max(workers, 1) * (2 if self._has_replied else 1)
 
     def _submit(self, task: _Task) -> Future[Any]:
         contents = {}
         for digest in set(self._files.values()):
             content = self._contents[digest]
-            if isinstance(content, bytes):
-                contents[digest] = content
-            elif digest in task.carried:
-                contents[digest] = content.read_bytes()
+            if digest in task.carried or not _is_large(content):
+                contents[digest] = content if isinstance(content, bytes) else content.read_bytes()
         # Equal calls would be one to Dask.
         self._submitted += 1
         call = {
@@ -244,7 +243,7 @@ class _Job:
         self._state[2] += len(task.cells)
         self._state[3] += reply["steps"]
         self.notes += reply["notes"]
-        self._is_stored = False
+        self._is_stored, self._has_replied = False, True
         return True
 
     def _store(self, *, now: bool) -> None:
@@ -268,6 +267,10 @@ class _Job:
             f"error: {self._native.experiment}: {what} ({why_text}). Finished cells are stored; the "
             "same call, with an executor that works, runs the others"
         )
+
+
+def _is_large(content: bytes | Path) -> bool:
+    return isinstance(content, Path) or len(content) > _SMALL
 
 
 def _workers(executor: Any) -> int | None:

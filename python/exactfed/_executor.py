@@ -62,6 +62,8 @@ def distribute(
         hint = ": pass client.get_executor()" if hasattr(executor, "get_executor") else ""
         kind = type(executor).__name__
         raise TypeError(f"executor= is a concurrent.futures.Executor, not {kind}{hint}")
+    if tasks is not None and tasks < 1:
+        raise ValueError(f"tasks= is 1 or more, not {tasks}")
     if options["until_decided"]:
         raise TypeError("until_decided= goes on from each look to the next: it takes no executor=")
     here = {**options, "threads": None, "force": False, "rerun_failed": False, "progress": None}
@@ -103,8 +105,8 @@ class _Job:
         self._executor, self._native, self._out = executor, native, out
         self._tasks, self._options, self._progress = tasks, options, progress
         self._part, self._handled = folder / "part", set[str]()
-        self._state, self._is_stored, self._next = [0, 0, 0, 0], True, 0.0
-        self._submitted, self._has_replied = 0, False
+        self._state, self._next = [0, 0, 0, 0], 0.0
+        self._submitted, self._has_replied, self._follows = 0, False, False
         self._contents: dict[str, bytes | Path] = {}
         self.notes: list[str] = []
         self._files = {"exactfed.toml": self._keep((out / "exactfed.toml").read_bytes())}
@@ -134,8 +136,9 @@ class _Job:
             for cell, state, seconds in frame.iter_rows()
             if cell not in self._handled and (state in states or self._options["force"])
         }
-        if found and len(frame) > len(self._native):
-            # They follow from results, which workers then need too.
+        self._follows = len(frame) > len(self._native)
+        if found and self._follows:
+            # Some follow from results, which workers then need too.
             for file in (self._out / self._native.experiment).iterdir():
                 if file.name.endswith((".parquet", ".failed.toml")):
                     path = f"{self._native.experiment}/{file.name}"
@@ -204,6 +207,7 @@ class _Job:
             "cells": task.cells,
             "files": dict(self._files),
             "contents": contents,
+            "follows": self._follows,
             "threads": self._options["threads"] or 1,
             "memory": self._options["memory"],
         }
@@ -243,22 +247,21 @@ class _Job:
         self._state[2] += len(task.cells)
         self._state[3] += reply["steps"]
         self.notes += reply["notes"]
-        self._is_stored, self._has_replied = False, True
+        self._has_replied = True
         return True
 
     def _store(self, *, now: bool) -> None:
         """Merge what was returned into the results, unless merging took much of the time so far."""
         begin = time.monotonic()
-        if self._is_stored or (begin < self._next and not now):
+        if not self._part.exists() or (begin < self._next and not now):
             return
-        (self._part / self._experiment).parent.mkdir(parents=True, exist_ok=True)
         for path in ("exactfed.toml", self._experiment):
             content = self._contents[self._files[path]]
             assert isinstance(content, bytes)
             (self._part / path).write_bytes(content)
         _native.add_results(self._part, self._out, self._native.experiment)
         shutil.rmtree(self._part)
-        self._is_stored, end = True, time.monotonic()
+        end = time.monotonic()
         self._next = end + 10 * (end - begin)
 
     def _stopped(self, what: str, why: Exception) -> ExactfedError:
@@ -275,9 +278,11 @@ def _is_large(content: bytes | Path) -> bool:
 
 def _workers(executor: Any) -> int | None:
     """The number of workers of an executor, where it says it."""
-    if hasattr(executor, "_client"):  # Dask
-        return sum(executor._client.nthreads().values())
-    return getattr(executor, "_max_workers", None)
+    client = getattr(executor, "_client", None)
+    if hasattr(client, "nthreads"):  # Dask
+        return sum(client.nthreads().values())
+    workers: int | None = getattr(executor, "_max_workers", None)
+    return workers
 
 
 def work(task: dict[str, Any]) -> dict[str, Any]:
@@ -306,7 +311,7 @@ def _run(task: dict[str, Any], root: Path) -> dict[str, Any]:
     only.write_text("\n".join(task["cells"]))
     plan = NativePlan(results / experiment / "experiment.toml", "", "", [], {})
     _, notes = _native.run(
-        plan.following(results),
+        plan.following(results) if task["follows"] else plan,
         results,
         _threads.locks(),
         threads=task["threads"],
@@ -386,7 +391,8 @@ def _value(algorithm: Algorithm, cloudpickle: Any) -> bytes:
     if named:
         cloudpickle.register_pickle_by_value(module)
     try:
-        return cloudpickle.dumps(algorithm.function)
+        value: bytes = cloudpickle.dumps(algorithm.function)
+        return value
     except Exception as error:
         raise ExactfedError(
             f"error: {algorithm._where}: {algorithm.kind} cannot be sent to workers: {error}"

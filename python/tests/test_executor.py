@@ -143,9 +143,16 @@ def processes(workers: int = 2, **options: Any) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), **options)
 
 
-def test_a_process_pool_gives_the_digests_of_a_local_run(cases: Cases, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ProcessPoolExecutor]:
     with processes() as pool:
-        check(pool, cases, tmp_path)
+        yield pool
+
+
+def test_a_process_pool_gives_the_digests_of_a_local_run(
+    pool: Executor, cases: Cases, tmp_path: Path
+) -> None:
+    check(pool, cases, tmp_path)
 
 
 def test_loky_gives_the_digests_of_a_local_run(cases: Cases, tmp_path: Path) -> None:
@@ -166,6 +173,7 @@ def cluster() -> Iterator[Any]:
 def test_dask_gives_the_digests_of_a_local_run_when_two_workers_are_killed(
     cluster: Any, cases: Cases, slow: dict[str, str], tmp_path: Path
 ) -> None:
+    """Dask sends them again by itself."""
     check(cluster.get_executor(), cases, tmp_path)
     victims = [*cluster.run(os.getpid).values()][:2]
 
@@ -209,7 +217,8 @@ def test_mpi_gives_the_digests_of_a_local_run(cases: Cases, tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="session")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of cells that take a while."""
     return ef.run(SLOW, out=tmp_path_factory.mktemp("slow")).digests()
 
 
@@ -223,8 +232,8 @@ def test_workers_of_a_process_pool_are_killed_at_random(slow: dict[str, str], tm
         with processes() as pool:
             pool.submit(os.getpid).result(timeout=60)
             victim = draws.choice([*pool._processes])
-            timer = threading.Timer(draws.uniform(0.05, 1.0), os.kill, (victim, KILL))
-            if attempt < 4:
+            timer = threading.Timer(draws.uniform(0.05, 0.8), os.kill, (victim, KILL))
+            if attempt < 3:
                 timer.start()
             try:
                 results = ef.run(SLOW, out=tmp_path, executor=pool, tasks=12)
@@ -241,9 +250,11 @@ def test_workers_of_a_process_pool_are_killed_at_random(slow: dict[str, str], tm
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_keeps_what_has_finished(slow: dict[str, str], tmp_path: Path) -> None:
+    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
+
     def interrupt(done: int, total: int, cells: int) -> None:
-        if cells:
-            threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+        if cells and not timer.ident:
+            timer.start()
 
     with processes() as pool:
         with pytest.raises(KeyboardInterrupt):
@@ -321,7 +332,7 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     assert not stored(tmp_path)
 
 
-def test_failed_cells_and_forced_ones(tmp_path: Path) -> None:
+def test_failed_cells_and_forced_ones(pool: Executor, tmp_path: Path) -> None:
     @ef.algorithm("Fails", kind="fails-on-workers")
     def fails(clients, theta, gamma, H):
         while True:
@@ -332,52 +343,49 @@ def test_failed_cells_and_forced_ones(tmp_path: Path) -> None:
 
     entry = {"fails-on-workers": {"step-size": [0.1, 0.2], "local-steps": 2}}
     manifest = SMALL | {"algorithm": entry}
-    with processes() as pool:
-        for options in ({}, {}, {"rerun_failed": True}, {"force": True}):
-            with pytest.warns(ef.CellFailedWarning, match="too large"):
-                results = ef.run(manifest, out=tmp_path, executor=pool, **options)
-            assert results.failures().height == 1 and len(results.digests()) == 1
-        with pytest.raises(ef.CellError, match="too large"):
-            large = {"algorithm.fails-on-workers.step-size": 0.2}
-            ef.run(manifest, out=tmp_path / "none", executor=pool, set=large)
+    for options in ({}, {}, {"rerun_failed": True}, {"force": True}):
+        with pytest.warns(ef.CellFailedWarning, match="too large"):
+            results = ef.run(manifest, out=tmp_path, executor=pool, **options)
+        assert results.failures().height == 1 and len(results.digests()) == 1
+    with pytest.raises(ef.CellError, match="too large"):
+        large = {"algorithm.fails-on-workers.step-size": 0.2}
+        ef.run(manifest, out=tmp_path / "none", executor=pool, set=large)
     with pytest.raises(TypeError, match="until_decided"):
         ef.run(manifest, out=tmp_path / "looks", executor=Here(print), until_decided=True)
 
 
 def test_algorithms_without_cloudpickle(
-    cases: Cases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    pool: Executor, cases: Cases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     (manifest, options), digests = cases[3]
-    with processes() as pool:
-        # Workers import the module of the test.
-        assert ef.run(manifest, out=tmp_path, executor=pool, **options).digests() == digests
-        with pytest.raises(ef.ExactfedError, match="own.py:.*of-a-file: pip install cloudpickle"):
-            ef.run(cases[1][0][0], out=tmp_path, executor=pool)
+    # Workers import the module of the test.
+    assert ef.run(manifest, out=tmp_path, executor=pool, **options).digests() == digests
+    with pytest.raises(ef.ExactfedError, match="own.py:.*of-a-file: pip install cloudpickle"):
+        ef.run(cases[1][0][0], out=tmp_path, executor=pool)
 
 
-def test_algorithms_travel_by_value(tmp_path: Path) -> None:
+def test_algorithms_travel_by_value(pool: Executor, tmp_path: Path) -> None:
     """A worker has no module of a notebook or a script, nor a later version of its code."""
     pytest.importorskip("cloudpickle")
     digests = []
-    with processes(1) as pool:
-        for factor in ("0.5", "0.25"):
-            (tmp_path / f"own{factor}.py").write_text(
-                f"import exactfed as ef\nFACTOR = {factor}\n\n\ndef scaled(theta):\n"
-                "    return FACTOR * theta\n\n\n@ef.algorithm('Own', kind='of-a-script')\n"
-                "def own(clients, theta, gamma, H):\n    while True:\n"
-                "        theta = scaled(clients.mean(clients.local_steps(theta, gamma, H)))\n"
-                "        yield theta\n"
-            )
-            ef._algorithm._defined.pop("of-a-script", None)  # type: ignore[attr-defined]
-            spec = importlib.util.spec_from_file_location("of_a_script", tmp_path / f"own{factor}.py")
-            assert spec and spec.loader
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            manifest = SMALL | {"algorithm": {"of-a-script": {"step-size": 0.1, "local-steps": 2}}}
-            local = ef.run(manifest, out=tmp_path / "local").digests()
-            there = ef.run(manifest, out=tmp_path / "there", executor=pool).digests()
-            assert local == there
-            digests.append(local)
+    for factor in ("0.5", "0.25"):
+        (tmp_path / f"own{factor}.py").write_text(
+            f"import exactfed as ef\nFACTOR = {factor}\n\n\ndef scaled(theta):\n"
+            "    return FACTOR * theta\n\n\n@ef.algorithm('Own', kind='of-a-script')\n"
+            "def own(clients, theta, gamma, H):\n    while True:\n"
+            "        theta = scaled(clients.mean(clients.local_steps(theta, gamma, H)))\n"
+            "        yield theta\n"
+        )
+        ef._algorithm._defined.pop("of-a-script", None)  # type: ignore[attr-defined]
+        spec = importlib.util.spec_from_file_location("of_a_script", tmp_path / f"own{factor}.py")
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        manifest = SMALL | {"algorithm": {"of-a-script": {"step-size": 0.1, "local-steps": 2}}}
+        local = ef.run(manifest, out=tmp_path / "local").digests()
+        there = ef.run(manifest, out=tmp_path / "there", executor=pool).digests()
+        assert local == there
+        digests.append(local)
     # The second results have the cell of the first code too.
     assert digests[0] != digests[1]

@@ -278,7 +278,7 @@ def _is_large(content: bytes | Path) -> bool:
 
 def _workers(executor: Any) -> int | None:
     """The number of workers of an executor, where it says it."""
-    client = getattr(executor, "_client", None)
+    client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads"):  # Dask
         return sum(client.nthreads().values())
     workers: int | None = getattr(executor, "_max_workers", None)

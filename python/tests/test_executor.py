@@ -210,7 +210,7 @@ def test_mpi_gives_the_digests_of_a_local_run(cases: Cases, tmp_path: Path) -> N
         )
     )
     call = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", "script.py"]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     for k, (_, digests) in enumerate(cases):
         assert ef.load(tmp_path / str(k)).digests() == digests
@@ -319,6 +319,15 @@ def test_lost_tasks_are_submitted_again(tmp_path: Path) -> None:
     assert len(stored(tmp_path / "gone")) == 6
     again = ef.run(SMALL, out=tmp_path / "gone", executor=Here(lambda task: None))
     assert again.digests() == local.digests()
+
+
+def test_damaged_results_are_not_stored(tmp_path: Path) -> None:
+    ef.run(SMALL, out=tmp_path / "part")
+    file = min((tmp_path / "part" / "experiment").glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:-20] + bytes(20))
+    with pytest.raises(ef.ExactfedError, match=file.name):
+        ef._native.add_results(tmp_path / "part", tmp_path / "out", "experiment")
+    assert file.name not in stored(tmp_path / "out")
 
 
 def of_another_version() -> None:

@@ -8,10 +8,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from . import _native, _threads
 from ._errors import CellError, CellFailedWarning, ExactfedError, ExactfedWarning
+from ._executor import distribute
 from ._manifest import Manifest, Overrides, read
 from ._results import Results, load
 
@@ -32,6 +35,8 @@ def run(
     rerun_failed: bool = False,
     until_decided: bool = False,
     memory: float | None = None,
+    executor: Executor | None = None,
+    tasks: int | None = None,
 ) -> Results:
     """Run the cells of a manifest that have no results yet, and return all its results.
 
@@ -56,7 +61,8 @@ def run(
     replicates
         The number of replicates of each cell.
     threads
-        The number of threads; by default as many as the machine has.
+        The number of threads; by default as many as the machine has. Of an executor, those of each
+        task, by default 1.
     progress
         ``True`` for a progress bar, which in a notebook also shows the headline and the first
         figure of the cells that are stored so far. Or a function that is called with the work so
@@ -67,7 +73,14 @@ def run(
     until_decided
         Add replicates until every claim is decided, at planned looks.
     memory
-        The bytes that the run may use; by default what is available.
+        The bytes that the run may use, or each task; by default what is available.
+    executor
+        What computes the cells: a ``concurrent.futures.Executor``, such as a process pool, or that of
+        Dask, loky or mpi4py. Its workers need this version of exactfed and no shared folder. They get
+        the manifest, data and algorithms in Python from here, and the digests are those of a run
+        without it.
+    tasks
+        The number of tasks that an executor gets; by default eight for each worker.
 
     Raises
     ------
@@ -77,11 +90,13 @@ def run(
         If no cell has results.
     ExactfedError
         If the call is made in a round of the same experiment's run, by the algorithm or by a thread
-        that it started: it would wait for that round for ever.
+        that it started: it would wait for that round for ever. If a task of an executor was lost four
+        times, the executor takes no more tasks, or a worker has another version of exactfed; finished
+        tasks are stored, and the same call runs the others.
     KeyboardInterrupt
         After Ctrl-C: at the end of the current rounds, or after three seconds; the threads then
-        finish their round in the background. Finished cells are stored; the same call runs the
-        others.
+        finish their round in the background. Finished cells are stored, of an executor those of
+        finished tasks; the same call runs the others.
 
     Warns
     -----
@@ -119,13 +134,14 @@ def run(
         "until_decided": until_decided,
         "memory": memory,
     }
+    compute = _native.run if executor is None else partial(distribute, executor, tasks)
     if progress is True:
         with _Bar(out, native.experiment) as bar:
-            failed, notes = _native.run(native, out, progress=bar, **options)
+            failed, notes = compute(native, out, progress=bar, **options)
     else:
         # What a caller's function receives are the first three of four numbers.
         called = None if not progress else lambda *state: progress(*state[:3])
-        failed, notes = _native.run(native, out, progress=called, **options)
+        failed, notes = compute(native, out, progress=called, **options)
     for note in notes:
         warnings.warn(note, ExactfedWarning, stacklevel=2)
     texts = [f"cell {cell} ({label}) failed: {reason}" for cell, label, reason in failed]

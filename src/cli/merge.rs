@@ -45,7 +45,7 @@ const NAMED: usize = 20;
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let expected = args.expect.as_deref().map(shard::lines).transpose()?.unwrap_or_default();
     let folders = open(&args.results, &args.out)?;
-    let mut sources = MergeSources::new(&folders)?;
+    let mut sources = MergeSources::new(&folders, None)?;
     if let Some(folder) = &args.manifest_of {
         let place = folders.iter().position(|store| real_path(&store.root) == real_path(folder));
         sources.preferred = Some(place.ok_or_else(|| {

@@ -133,7 +133,15 @@ impl Store {
         Ok(found)
     }
 
-    fn read_experiment(&self, folder: &Path, name: &str) -> Result<StoredExperiment, Error> {
+    /// The experiment of this name in its folder.
+    ///
+    /// # Errors
+    /// If it is not there, or not as it was written.
+    pub(super) fn read_experiment(
+        &self,
+        folder: &Path,
+        name: &str,
+    ) -> Result<StoredExperiment, Error> {
         const REMEDY: &str = "`exactfed run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
         let stored = read_checked::<StoredExperiment>(&path);

@@ -71,15 +71,19 @@ pub struct CopiedCells {
 }
 
 impl<'a> MergeSources<'a> {
-    /// Reads all folders and checks every file.
+    /// Reads all folders, or this experiment in them alone, and checks every file.
     ///
     /// # Errors
     /// If a folder cannot be read.
-    pub fn new(folders: &'a [Store]) -> Result<Self, Error> {
+    pub fn new(folders: &'a [Store], only: Option<&str>) -> Result<Self, Error> {
         let mut sources = Self { folders, ..Self::default() };
         // The folder that they are merged into may not exist yet.
         for (folder, store) in folders.iter().enumerate().filter(|(_, s)| s.root.is_dir()) {
-            for experiment in store.experiments()? {
+            let found = match only {
+                None => store.experiments()?,
+                Some(name) => vec![store.read_experiment(&store.folder(name), name)?],
+            };
+            for experiment in found {
                 sources.read(folder, store, &experiment.name)?;
                 let stored = sources.experiments.entry(experiment.name.clone()).or_default();
                 stored.push((folder, experiment));

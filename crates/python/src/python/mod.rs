@@ -44,6 +44,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(diff, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::locks, module)?)?;
+    module.add_function(wrap_pyfunction!(run::add_results, module)?)?;
     module.add_function(wrap_pyfunction!(exact::exact, module)?)?;
     module.add_function(wrap_pyfunction!(exact::theory_kinds, module)?)?;
     module.add_class::<plan::NativePlan>()?;

@@ -18,7 +18,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A manifest that was read, with its cells.
@@ -71,6 +71,33 @@ impl NativePlan {
         &self.experiment
     }
 
+    /// The data files, where they are beside the manifest, by the hashes of their bytes.
+    #[getter]
+    fn files(&self) -> BTreeMap<String, PathBuf> {
+        let base = Path::new(&self.source.name).parent().unwrap_or(Path::new(""));
+        let files = self.plan.source.files.iter();
+        files.map(|(path, hash)| (hash.clone(), base.join(path))).collect()
+    }
+
+    /// The kinds of the algorithms that are defined outside of exactfed.
+    #[getter]
+    fn algorithms(&self) -> Vec<String> {
+        let known = self.plan.source.algorithms.iter();
+        known.map(|known| known.definition.kind.clone()).collect()
+    }
+
+    /// The same with the cells that follow from the results of a folder.
+    fn following(&self, py: Python<'_>, out: PathBuf) -> PyResult<Self> {
+        let (experiment, source) = (self.experiment.clone(), self.source.clone());
+        let follow = move || -> Result<Plan, Failure> {
+            let store = Store::open(&out)?;
+            Ok(tuned::all_stages(cli::planned(experiment, source)?, &store)?)
+        };
+        let plan = interruptible(py, follow)?.map_err(|e| raise(py, e))?;
+        let (experiment, source) = (self.experiment.clone(), self.source.clone());
+        Ok(Self { experiment, source, plan: Arc::new(plan) })
+    }
+
     /// Builds the instances of all cells, as a run would.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let plan = self.plan.clone();
@@ -108,11 +135,9 @@ impl NativePlan {
 
     /// The cells as a frame, with their state in a results folder.
     fn frame(&self, py: Python<'_>, out: PathBuf, threads: usize) -> PyResult<NativeFrame> {
-        let (experiment, source) = (self.experiment.clone(), self.source.clone());
+        let plan = self.following(py, out.clone())?.plan;
         let made = interruptible(py, move || -> Result<_, Failure> {
-            let store = Store::open(&out)?;
-            let plan = tuned::all_stages(cli::planned(experiment, source)?, &store)?;
-            Ok(cells_frame(&plan, &store, threads))
+            Ok(cells_frame(&plan, &Store::open(&out)?, threads))
         })?;
         NativeFrame::new(py, made.map_err(|e| raise(py, e))?)
     }

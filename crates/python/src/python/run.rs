@@ -3,13 +3,14 @@
 use super::errors::raise;
 use super::plan::NativePlan;
 use super::watch::interrupt_rounds;
-use super::worker::stoppable;
+use super::worker::{interruptible, stoppable};
 use exactfed::cli::{
     Code, Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide,
 };
 use exactfed::plan::Cell;
 use exactfed::runner::{Failed, Observer, RunWork};
-use exactfed::store::{locks_of_thread, work_for};
+use exactfed::store::merge::{Conflict, MergeSources};
+use exactfed::store::{Store, locks_of_thread, work_for};
 use exactfed::words::count;
 use exactfed_runner::panics::lock;
 use pyo3::prelude::*;
@@ -179,6 +180,30 @@ pub fn run(
     ended.map_err(|e| raise(py, e))?;
     tell(py)?;
     Ok((take(&seen.failed), seen.take_warnings()))
+}
+
+/// Adds the cells of an experiment in the results folder `part` to those in `out`.
+#[pyfunction]
+pub fn add_results(
+    py: Python<'_>,
+    part: PathBuf,
+    out: PathBuf,
+    experiment: String,
+) -> PyResult<()> {
+    let add = move || -> Result<(), Failure> {
+        let folders = [Store::open(&out)?, Store::open(&part)?];
+        let sources = MergeSources::new(&folders, Some(&experiment))?;
+        sources.copy(&|_| {})?;
+        if let Some((e, _)) = sources.damaged().find(|(e, _)| e.path.starts_with(&part)) {
+            return Err(Failure::input(format!("error: {e}")));
+        }
+        sources.conflicts().first().map_or(Ok(()), |Conflict { cell: (_, id), digests }| {
+            let digests: Vec<&str> = digests.keys().map(String::as_str).collect();
+            let (out, digests) = (out.display(), digests.join(", "));
+            Err(Failure::input(format!("error: {out}: cell {id} has other numbers: {digests}")))
+        })
+    };
+    interruptible(py, add)?.map_err(|e| raise(py, e))
 }
 
 fn take<T: Default>(all: &Mutex<T>) -> T {

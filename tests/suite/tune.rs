@@ -201,7 +201,7 @@ fn a_range_that_ends_too_early_is_extended_or_reported() {
 #[test]
 fn nothing_is_selected_while_candidates_are_missing() {
     let bench = Bench::new();
-    bench.write("m.toml", &edited(TUNED, &[("[1e-2, 0.5]", "[0.3, 0.5]")]));
+    bench.write("m.toml", edited(TUNED, &[("[1e-2, 0.5]", "[0.3, 0.5]")]));
     for i in ["1", "2"] {
         let (shard, part) = (format!("{i}/2"), format!("part-{i}"));
         bench.run(&["run", "m.toml", "--shard", &shard, "--out", &part]).expect(0);

@@ -57,7 +57,7 @@ pub fn all_stages(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     }
     let mut plan = follow(plan, results)?;
     let mut seen = HashSet::new();
-    let cells = plan.all_cells().filter(|cell| seen.insert(cell.id.clone()));
+    let cells = plan.all_cells().filter(|cell| seen.insert(cell.id));
     plan.cells = cells.cloned().collect();
     Ok(plan)
 }

@@ -31,6 +31,19 @@ fn a_main_job_from_manifests_to_pages_twice() {
     assert!(first[8].contains("diverged"), "{}", first[8]);
 }
 
+/// What `--log json` writes are lines of JSON: the status of the run from its begin to its end.
+#[test]
+fn a_log_for_programs_is_lines_of_json() {
+    let bench = Bench::with_smoke(&["logistic"]);
+    let run = bench.run(&["run", LOGISTIC, "--log", "json"]).expect(0);
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let lines: Vec<serde_json::Value> = run.err.lines().map(read).collect();
+    let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+    assert_eq!((&first["phase"], &first["done"]), (&"running".into(), &0.into()));
+    assert_eq!((&last["phase"], &last["done"]), (&"finished".into(), &last["cells"]));
+    assert!(last["cells"].as_u64() > Some(0) && last["steps"].as_u64() > Some(0), "{last}");
+}
+
 #[test]
 fn quiet_says_nothing_and_lines_are_plain_without_a_terminal() {
     let bench = Bench::with_smoke(&["logistic"]);

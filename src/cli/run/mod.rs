@@ -2,13 +2,17 @@
 
 mod follower;
 mod following;
+mod log;
 mod options;
 mod prepared;
 mod session;
+mod status;
 
 pub use follower::{Follower, Workload};
+use log::{JsonLog, LogFormat};
 pub use options::RunOptions;
 pub use prepared::PreparedRun;
+pub use status::{Phase, RunStatus};
 
 use super::manifests::Manifests;
 use super::outcome::{Code, Failure};
@@ -30,6 +34,9 @@ pub struct Args {
     /// The most replicates of --until-decided [default: 16 times the manifest's]
     #[arg(long, value_name = "R", requires = "until_decided")]
     pub max_replicates: Option<u64>,
+    /// Write the progress for programs, in place of text for people
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "until_decided")]
+    pub log: Option<LogFormat>,
 }
 
 pub fn run(args: &Args) -> Result<Code, Failure> {
@@ -40,7 +47,15 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         let all = plans.into_iter().map(|plan| tuned::all_stages(plan, &store));
         plans = all.collect::<Result<_, _>>()?;
     }
-    PreparedRun::new(&plans, &args.options, None)?.execute(&Silent)
+    let Some(LogFormat::Json) = args.log else {
+        return PreparedRun::new(&plans, &args.options, None)?.execute(&Silent);
+    };
+    let options = RunOptions { quiet: true, ..args.options.clone() };
+    let mut run = PreparedRun::new(&plans, &options, None)?;
+    let log = JsonLog::new(run.workloads());
+    let code = run.execute(&log)?;
+    log.end(code);
+    Ok(code)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::store::Status;
 use std::path::PathBuf;
 
 /// Options of `run`, which `reproduce` and `watch` have too.
-#[derive(clap::Args, Default)]
+#[derive(Clone, clap::Args, Default)]
 pub struct RunOptions {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "results")]

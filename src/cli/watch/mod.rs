@@ -7,15 +7,13 @@ mod address;
 mod connection;
 mod server;
 mod site;
-mod status;
 
 use super::manifests::Manifests;
 use super::outcome::{Code, Failure, print};
 use super::pages::{LivePages, POLL_INTERVAL};
-use super::run::{self, PreparedRun};
+use super::run::{self, Phase, PreparedRun, RunStatus};
 use address::Address;
 use site::Site;
-use status::{Phase, RunStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -5,8 +5,8 @@
 //! the permission to ask for the progress.
 
 use super::address::Address;
-use super::status::RunStatus;
 use crate::cli::pages::LivePages;
+use crate::cli::run::RunStatus;
 use exactfed_runner::files::sha256;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! How far a run is, for the pages that are open in a browser.
+//! How far a run is, for the pages that are open in a browser and for programs.
 
+use super::follower::{Follower, Workload};
 use crate::cli::pages::{Changes, ChangingResults};
-use crate::cli::run::{Follower, Workload};
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::{Failed, Observer, RunWork, RunWorkCount};
 use serde_json::{Value, json};

@@ -92,6 +92,7 @@ crates() {
     unpack "$archive" "$work/crates"
     name=$(basename "$archive" "-$version.crate")
     names+=("$name")
+    [ -f "$work/crates/$name-$version/LICENSE-MIT" ] || fail "$archive has no licence"
     [ "$name" = exactfed ] || patches+=(--config "patch.crates-io.$name.path='$work/crates/$name-$version'")
   done
   (cd "$work/crates/exactfed-$version" && cargo build --release --offline "${patches[@]}")

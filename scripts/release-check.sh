@@ -107,10 +107,11 @@ sdist() {
   "$work/venv/bin/python" -m build --sdist --outdir "$release" .
   unpack "$release/exactfed-$version.tar.gz" "$work/sdist"
   "$work/venv/bin/python" -m build --wheel --outdir "$work/wheel" "$sdist"
-  "$sdist/scripts/wheel-size.sh" "$work/wheel" 30
+  # The archive keeps no permission to run a script.
+  bash "$sdist/scripts/wheel-size.sh" "$work/wheel" 30
   # Names of Pythons are separate words.
   # shellcheck disable=SC2086
-  "$sdist/scripts/wheel-test.sh" "$work/wheel" ${PYTHONS:-python3}
+  bash "$sdist/scripts/wheel-test.sh" "$work/wheel" ${PYTHONS:-python3}
   echo "$(basename "$work"/wheel/*.whl) from $(basename "$release"/*.tar.gz) passes its tests"
 }
 

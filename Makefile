@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test
+.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -98,6 +98,9 @@ wheel: ## Build the Python package into target/wheels (PYTHON=, WHEELS=, WHEEL_P
 
 wheel-test: wheel ## Install the wheel and run its tests, in a new environment for each Python (PYTHONS=)
 	scripts/wheel-test.sh $(WHEELS) $(PYTHONS)
+
+release-check: ## Check that this commit can be released: archives, wheel, licences, SBOM … (PYTHONS=, ALL=1)
+	PYTHONS="$(PYTHONS)" scripts/release-check.sh $(if $(ALL),--all)
 
 bench: ## Run all benchmarks and print which bars hold (PYTHON with numba for the peers)
 	mkdir -p target/bench

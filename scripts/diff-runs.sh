@@ -47,9 +47,11 @@ else
 fi
 git worktree add --quiet --detach "$tree" "$commit" || fail "$base cannot be checked out"
 
-# build FOLDER PROGRAM: builds the sources in FOLDER and copies the program to PROGRAM.
+# build FOLDER PROGRAM: builds the sources in FOLDER and copies the program to PROGRAM. To cargo the
+# packages of both folders are the same, and files older than the other build are unchanged.
 build() {
-    (cd "$1" && ${CARGO:-cargo} build --quiet --release --locked) || fail "$1 does not build"
+    (cd "$1" && ${CARGO:-cargo} clean --quiet --release --workspace && ${CARGO:-cargo} build --quiet --release --locked) ||
+        fail "$1 does not build"
     cp "$CARGO_TARGET_DIR/release/exactfed" "$2"
 }
 

@@ -248,23 +248,6 @@ def test_workers_of_a_process_pool_are_killed_at_random(slow: dict[str, str], tm
     assert broken and results.digests() == slow and stored(tmp_path) >= kept
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_ctrl_c_keeps_what_has_finished(slow: dict[str, str], tmp_path: Path) -> None:
-    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
-
-    def interrupt(done: int, total: int, cells: int) -> None:
-        if cells and not timer.ident:
-            timer.start()
-
-    with processes() as pool:
-        with pytest.raises(KeyboardInterrupt):
-            ef.run(SLOW, out=tmp_path, executor=pool, progress=interrupt)
-        kept = stored(tmp_path)
-        assert 0 < len(kept) < 12
-        results = ef.run(SLOW, out=tmp_path, executor=pool)
-    assert results.digests() == slow and stored(tmp_path) > kept
-
-
 def test_an_exception_of_the_progress_keeps_what_has_finished(tmp_path: Path) -> None:
     def fail(done: int, total: int, cells: int) -> None:
         if cells:
@@ -291,6 +274,32 @@ class Here(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+class First(Here):
+    """Runs the first task, and leaves the others waiting."""
+
+    def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        if arguments[0]["number"][1] > 1:
+            return Future[Any]()
+        return super().submit(call, *arguments, **options)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_keeps_what_has_finished(slow: dict[str, str], tmp_path: Path) -> None:
+    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
+
+    def interrupt(done: int, total: int, cells: int) -> None:
+        if cells and not timer.ident:
+            timer.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        ef.run(SLOW, out=tmp_path, executor=First(lambda task: None), progress=interrupt)
+    kept = stored(tmp_path)
+    assert 0 < len(kept) < 12
+    with processes() as pool:
+        results = ef.run(SLOW, out=tmp_path, executor=pool)
+    assert results.digests() == slow and stored(tmp_path) > kept
 
 
 def test_large_data_travel_once(cases: Cases, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@
 #![no_main]
 
 use clap::Parser;
-use exactfed::compare::results::ResultsFolder;
 use exactfed::cli::{Cli, dispatch};
+use exactfed::compare::results::ResultsFolder;
 use exactfed::store::{Cached, Results, Store};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -35,8 +35,7 @@ fn home() -> &'static Home {
         let (manifest, results) = (folder.path().join("m.toml"), folder.path().join("results"));
         fs::write(&manifest, MANIFEST).expect("there is room for a file");
         let [manifest, results] = [manifest, results].map(|p| p.display().to_string());
-        let words =
-            ["exactfed", "run", &manifest, "--out", &results, "--quiet", "--threads", "1"];
+        let words = ["exactfed", "run", &manifest, "--out", &results, "--quiet", "--threads", "1"];
         dispatch(Cli::parse_from(words)).expect("the manifest is right");
         let store = Store::open(Path::new(&results)).expect("results were written");
         for id in ids(&store) {
@@ -56,9 +55,11 @@ fn home() -> &'static Home {
 
 fn ids(store: &Store) -> Vec<String> {
     let experiments = store.experiments().expect("results were written");
-    let plan = |e: &exactfed::store::StoredExperiment| exactfed::evidence::plan(e.name.clone(), e.source());
+    let plan = |e: &exactfed::store::StoredExperiment| {
+        exactfed::evidence::plan(e.name.clone(), e.source())
+    };
     let plans = experiments.iter().map(|e| plan(e).expect("the manifest is right"));
-    plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id)).collect()
+    plans.flat_map(|plan| plan.cells.into_iter().map(|cell| cell.id.to_string())).collect()
 }
 
 fn gather(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
@@ -139,12 +140,15 @@ fn read(root: &Path) {
     let _ = store.listing();
     let Ok(experiments) = store.experiments() else { return };
     for experiment in experiments {
-        let Ok(plan) = exactfed::evidence::plan(experiment.name.clone(), experiment.source()) else { continue };
+        let Ok(plan) = exactfed::evidence::plan(experiment.name.clone(), experiment.source())
+        else {
+            continue;
+        };
         for cell in plan.cells.iter().take(4) {
             let _ = store.status(&plan.experiment, &cell.id);
             let _ = store.read(&plan.experiment, &cell.id);
             let _ = store.finals(&plan.experiment, &cell.id);
-            let _ = store.cached(&Cached::Moments(cell.id.clone()));
+            let _ = store.cached(&Cached::Moments(cell.id.to_string()));
         }
     }
     if let Ok(folder) = ResultsFolder::open(root) {

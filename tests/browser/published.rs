@@ -1,5 +1,5 @@
-//! Every page that `make reproduce` has written, in a browser: the first figure is on the first
-//! screen, names and looks agree, and axe-core finds nothing.
+//! Every page that `make reproduce` has written, in a browser: the first figure, or the first claim
+//! that is drawn, is on the first screen, names and looks agree, and axe-core finds nothing.
 
 use crate::access::{axe, violations};
 use crate::driver::Browser;
@@ -8,7 +8,7 @@ use crate::{Page, drawings, names, number};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// How much of the first figure is on the first screen at least, in pixels.
+/// How much below the begin of the first drawing is on the first screen at least, in pixels.
 const SHOWN: f64 = 120.0;
 
 /// The folder of the reports: EXACTFED_REPORTS, else `reports/` here.
@@ -16,14 +16,15 @@ fn reports() -> PathBuf {
     std::env::var_os("EXACTFED_REPORTS").map_or_else(|| root().join("reports"), PathBuf::from)
 }
 
-/// The first figure begins on the first screen of a desktop and of a phone.
+/// The first figure, or the first claim that is drawn, begins on the first screen of a desktop and of a
+/// phone.
 fn check_first_screen(page: &Page, file: &Path, name: &str) {
     for (wide, high) in [(1400, 900), (390, 844)] {
         page.browser.size(wide, high);
         page.browser.open(file, "");
         drawings::settle(page);
-        let top =
-            page.ask("document.querySelector('.chart').getBoundingClientRect().top", json!([]));
+        let first = "document.querySelector('.chart, svg.interval').getBoundingClientRect().top";
+        let top = page.ask(first, json!([]));
         assert!(number(&top) + SHOWN < f64::from(high), "{name}, {wide} x {high}: {top}");
     }
 }

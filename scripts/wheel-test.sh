@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the wheel of a folder into a new environment of each Python named, all at once, and runs
-# the tests.
+# Installs the wheel of a folder into a new environment of each Python named, and runs the tests: of as
+# many at once as there are processors, since tests have deadlines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(ls "$1"/*.whl)
@@ -17,6 +17,7 @@ check() { # check PYTHON ENVIRONMENT
 }
 running=()
 for python in "$@"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$(getconf _NPROCESSORS_ONLN)" ]; do sleep 1; done
   environment="$folder/${#running[@]}"
   (check "$python" "$environment") > "$environment.log" 2>&1 &
   running+=($!)

@@ -293,8 +293,13 @@ def test_ctrl_c_keeps_what_has_finished(slow: dict[str, str], tmp_path: Path) ->
         if cells and not timer.ident:
             timer.start()
 
-    with pytest.raises(KeyboardInterrupt):
-        ef.run(SLOW, out=tmp_path, executor=First(lambda task: None), progress=interrupt)
+    # A job in the background of a shell ignores it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ef.run(SLOW, out=tmp_path, executor=First(lambda task: None), progress=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     kept = stored(tmp_path)
     assert 0 < len(kept) < 12
     with processes() as pool:

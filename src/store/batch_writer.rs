@@ -61,6 +61,8 @@ impl<'a> BatchWriter<'a> {
     ) -> Result<Self, Error> {
         let most = if plan.cells.len() <= MOST_SINGLE { 1 } else { MOST_CELLS };
         let generation = store.packs(&plan.experiment)?.next_generation();
+        // A run of many cells would otherwise hold an index that nobody may read meanwhile.
+        store.forget_packs(&plan.experiment);
         let (waiting, change, gate) = (Mutex::default(), Condvar::new(), RwLock::default());
         Ok(Self { store, plan, provenance, most, generation, waiting, change, gate })
     }

@@ -12,6 +12,7 @@ use super::{Status, Store};
 use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance, StoredCell};
 use exactfed_runner::files::{Error, error, write_synced};
+use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{self, Trace};
@@ -182,15 +183,19 @@ impl Store {
         let provenance = provenance.clone();
         let head = PackHead { experiment, generation, provenance, ..PackHead::default() };
         let frame = parquet::frame(plan, cells).map_err(|e| error(&folder, e))?;
-        Pack::write(&folder, head, &lines, &plan.source.text, frame)?;
+        let path = Pack::write(&folder, head, &lines, &plan.source.text, frame)?;
         for new in cells {
             let failed = self.failed_file(&plan.experiment, &new.cell.id);
             if failed.is_file() {
                 fs::remove_file(&failed).map_err(|e| error(&failed, e))?;
             }
         }
-        // A run of many cells would otherwise hold an index that nobody reads meanwhile.
-        self.forget_packs(&plan.experiment);
+        let opened = lock(&self.packs).get(&plan.experiment).cloned();
+        if let Some(opened) = opened
+            && let Some(packs) = &mut *lock(&opened)
+        {
+            Arc::make_mut(packs).push(Pack::open(&path)?);
+        }
         Ok(())
     }
 

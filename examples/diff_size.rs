@@ -7,8 +7,10 @@
 use exactfed::compare::{
     ChangeVerdict, Options, SCHEMA, Side, SideCell, SideExperiment, SideRuns, compare,
 };
+use exactfed::plan::CellId;
 use exactfed::rng::Stream;
 use exactfed::stats::paired::Shift;
+use exactfed::trace::TraceDigest;
 
 /// Draws from a distribution.
 type Draw = fn(&mut Stream) -> f64;
@@ -52,8 +54,8 @@ fn coverage(draw: Draw, n: usize, trials: u32) -> (f64, f64) {
 /// A side with a cell for each list of final errors.
 fn side(cells: Vec<Vec<Option<f64>>>, digest: &str) -> Side {
     let cell = |(i, finals): (usize, Vec<Option<f64>>)| {
-        let runs = SideRuns::Done { digest: digest.into(), finals };
-        (format!("{i:016x}"), SideCell { label: "a".into(), runs, ..SideCell::default() })
+        let runs = SideRuns::Done { digest: TraceDigest::of(digest), finals: finals.into() };
+        (CellId::of(&i.to_string()), SideCell { label: "a".into(), runs, ..SideCell::default() })
     };
     let cells = cells.into_iter().enumerate().map(cell).collect();
     let experiment = SideExperiment { schema: SCHEMA, cells, ..SideExperiment::default() };

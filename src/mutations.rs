@@ -19,7 +19,7 @@ use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Prices, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
-use exactfed_runner::trace::Trace;
+use exactfed_runner::trace::{Trace, TraceDigest};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ fn result(cell: &Cell, runs: Runs, prices: Prices) -> CellResult<'_> {
     CellResult {
         cell,
         runs,
-        digest: String::new(),
+        digest: TraceDigest::default(),
         provenance: Arc::default(),
         seconds: 0.0,
         exact_bias: None,

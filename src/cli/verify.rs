@@ -20,7 +20,7 @@ use exactfed_runner::files::{Error, sha256};
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::{self, Prepared, prepare};
-use exactfed_runner::trace::{self, Trace};
+use exactfed_runner::trace::{self, Trace, TraceDigest};
 use findings::Chosen;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -207,12 +207,12 @@ fn run_again(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = &plan.experiment;
-    let mut stored: HashMap<&str, String> = HashMap::new();
+    let mut stored: HashMap<CellId, TraceDigest> = HashMap::new();
     let mut sound = Vec::new();
     for cell in &chosen.cells {
         match store.read(name, &cell.id) {
             Ok(Some(found)) => {
-                stored.insert(&cell.id, found.record.digest);
+                stored.insert(cell.id, found.record.digest);
                 sound.push(*cell);
             }
             Ok(None) => {}
@@ -229,7 +229,7 @@ fn run_again(
     let differences = Mutex::new(Vec::new());
     let compare = |done: runner::Done<'_>| -> Result<(), Error> {
         let now = trace::digest(&done.traces);
-        let other = stored.get(&*done.cell.id).is_some_and(|before| *before != now);
+        let other = stored.get(&done.cell.id).is_some_and(|before| *before != now);
         if other && let Some(before) = store.read(name, &done.cell.id)? {
             let found = difference(done.cell, &before, &done.traces, &now);
             lock(&differences).push(found);

@@ -157,7 +157,7 @@ impl Change {
     ) -> Self {
         let mut change = Self {
             experiment: experiment.into(),
-            label: is.label.clone(),
+            label: is.label.to_string(),
             name,
             family: is.family(),
             pair,
@@ -169,7 +169,7 @@ impl Change {
         };
         match (&was.runs, &is.runs) {
             (SideRuns::Done { finals: old, .. }, SideRuns::Done { finals: new, .. }) => {
-                change.finals = (old.clone(), new.clone());
+                change.finals = (old.to_vec(), new.to_vec());
                 change.judge_runs(is, options);
             }
             (old, SideRuns::Done { .. }) => {

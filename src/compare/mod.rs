@@ -22,6 +22,7 @@ mod side;
 mod tests;
 
 pub use claims::{ClaimChange, SideClaim};
+use exactfed_runner::plan::CellId;
 pub use judge::{Change, ChangeVerdict, Options};
 use names::CellNames;
 use pairing::Agree;
@@ -62,7 +63,7 @@ pub struct Lone {
     pub experiment: String,
     /// Its id.
     #[serde(rename = "cell")]
-    pub id: String,
+    pub id: CellId,
     /// Name of the algorithm, with the settings that distinguish it.
     pub name: String,
 }
@@ -213,8 +214,8 @@ pub fn compare(before: &Side, after: &Side, options: &Options) -> Comparison {
     for name in names {
         match (before.experiments.get(name), after.experiments.get(name)) {
             (Some(old), Some(new)) => experiment(name, old, new, options, &mut out),
-            (Some(old), None) => out.removed.extend(lone(name, old, old.cells.keys())),
-            (None, Some(new)) => out.added.extend(lone(name, new, new.cells.keys())),
+            (Some(old), None) => out.removed.extend(lone(name, old, old.cells.keys().copied())),
+            (None, Some(new)) => out.added.extend(lone(name, new, new.cells.keys().copied())),
             (None, None) => {}
         }
     }
@@ -239,10 +240,11 @@ fn experiment(
         out.incomparable.push(incomparable(name, old, new));
         return;
     }
-    let is_in = |side: &SideExperiment, id: &&String| side.cells.contains_key(*id);
-    let (common, mut come): (Vec<&String>, Vec<&String>) =
-        new.cells.keys().partition(|id| is_in(old, id));
-    let mut gone: Vec<&String> = old.cells.keys().filter(|id| !is_in(new, id)).collect();
+    let is_in = |side: &SideExperiment, id: &CellId| side.cells.contains_key(id);
+    let (common, mut come): (Vec<CellId>, Vec<CellId>) =
+        new.cells.keys().copied().partition(|id| is_in(old, id));
+    let gone = old.cells.keys().filter(|id| !is_in(new, id));
+    let mut gone: Vec<CellId> = gone.copied().collect();
     let mut pairs = pairing::take_pairs(old, &mut gone, new, &mut come, Agree::Problem);
     let others = pairing::take_pairs(old, &mut gone, new, &mut come, Agree::Kinds);
     let nothing_compared = common.is_empty() && pairs.is_empty();
@@ -264,11 +266,11 @@ fn experiment(
         return;
     }
     for id in &common {
-        match (old.cells[*id].digest(), new.cells[*id].digest()) {
+        match (old.cells[id].digest(), new.cells[id].digest()) {
             (Some(a), Some(b)) if a == b => out.identical += 1,
             // No result on either side is no change.
             (None, None) => {}
-            _ => pairs.push(Pair::same(id)),
+            _ => pairs.push(Pair::same(*id)),
         }
     }
     let change = |pair: Pair| {
@@ -287,13 +289,13 @@ fn experiment(
 /// The time of the cells that both sides have, if any is stored.
 fn timing(
     name: &str,
-    common: &[&String],
+    common: &[CellId],
     old: &SideExperiment,
     new: &SideExperiment,
 ) -> Option<Timing> {
     let mut timing = Timing { experiment: name.into(), cells: 0, seconds: (0.0, 0.0) };
     for id in common {
-        if let (Some(before), Some(after)) = (old.cells[*id].seconds, new.cells[*id].seconds) {
+        if let (Some(before), Some(after)) = (old.cells[id].seconds, new.cells[id].seconds) {
             timing.cells += 1;
             timing.seconds = (timing.seconds.0 + before, timing.seconds.1 + after);
         }
@@ -313,16 +315,13 @@ fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incom
     Incomparable { experiment: name.into(), what, before, after }
 }
 
-fn lone<'a>(
+fn lone(
     experiment: &str,
     side: &SideExperiment,
-    ids: impl IntoIterator<Item = &'a String>,
+    ids: impl IntoIterator<Item = CellId>,
 ) -> Vec<Lone> {
     let names = CellNames::new(side);
-    let lone = |id: &String| Lone {
-        experiment: experiment.into(),
-        id: id.clone(),
-        name: names.name(&side.cells[id]),
-    };
+    let lone =
+        |id: CellId| Lone { experiment: experiment.into(), id, name: names.name(&side.cells[&id]) };
     ids.into_iter().map(lone).collect()
 }

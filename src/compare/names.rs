@@ -29,7 +29,7 @@ impl CellNames {
 
     /// The name of a cell.
     pub fn name(&self, cell: &SideCell) -> String {
-        let mut parts = vec![cell.label.clone()];
+        let mut parts = vec![cell.label.to_string()];
         for (path, several) in &self.0 {
             let Some(value) = cell.settings.at_path(path) else { continue };
             let value = pretty(path, value);

@@ -11,7 +11,7 @@
 //! another start, cannot be compared.
 
 use super::side::{SideCell, SideExperiment, differing_paths};
-use exactfed_runner::plan::{Setting, SettingKey};
+use exactfed_runner::plan::{CellId, Setting, SettingKey};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -36,17 +36,17 @@ pub struct OtherSetting {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
     /// Id before.
-    pub before: String,
+    pub before: CellId,
     /// Id after.
-    pub after: String,
+    pub after: CellId,
     /// The settings that differ.
     pub other: Vec<OtherSetting>,
 }
 
 impl Pair {
     /// A cell and itself.
-    pub fn same(id: &str) -> Self {
-        Self { before: id.into(), after: id.into(), other: Vec::new() }
+    pub fn same(id: CellId) -> Self {
+        Self { before: id, after: id, other: Vec::new() }
     }
 }
 
@@ -87,28 +87,28 @@ fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
 /// these lists.
 pub fn take_pairs(
     old: &SideExperiment,
-    gone: &mut Vec<&String>,
+    gone: &mut Vec<CellId>,
     new: &SideExperiment,
-    come: &mut Vec<&String>,
+    come: &mut Vec<CellId>,
     agree: Agree,
 ) -> Vec<Pair> {
-    let mut groups: HashMap<Common<'_>, [Vec<(&String, &SideCell)>; 2]> = HashMap::new();
+    let mut groups: HashMap<Common<'_>, [Vec<(CellId, &SideCell)>; 2]> = HashMap::new();
     for (side, (ids, cells)) in [(&*gone, &old.cells), (&*come, &new.cells)].iter().enumerate() {
-        for (id, cell) in ids.iter().map(|id| (*id, &cells[*id])) {
+        for (id, cell) in ids.iter().map(|id| (*id, &cells[id])) {
             groups.entry(common(cell, agree)).or_default()[side].push((id, cell));
         }
     }
     let mut pairs: Vec<Pair> = groups.into_values().flat_map(pairs_of_group).collect();
     pairs.sort_by(|a, b| a.after.cmp(&b.after));
-    let before: BTreeSet<&String> = pairs.iter().map(|pair| &pair.before).collect();
-    let after: BTreeSet<&String> = pairs.iter().map(|pair| &pair.after).collect();
+    let before: BTreeSet<CellId> = pairs.iter().map(|pair| pair.before).collect();
+    let after: BTreeSet<CellId> = pairs.iter().map(|pair| pair.after).collect();
     gone.retain(|id| !before.contains(id));
     come.retain(|id| !after.contains(id));
     pairs
 }
 
 /// The counterparts among cells of both sides that have in common what counterparts must.
-fn pairs_of_group([gone, come]: [Vec<(&String, &SideCell)>; 2]) -> Vec<Pair> {
+fn pairs_of_group([gone, come]: [Vec<(CellId, &SideCell)>; 2]) -> Vec<Pair> {
     if gone.is_empty() || come.is_empty() {
         return Vec::new();
     }
@@ -118,11 +118,7 @@ fn pairs_of_group([gone, come]: [Vec<(&String, &SideCell)>; 2]) -> Vec<Pair> {
         let before = rows.nearest(after, 0..gone.len())?;
         let back = rows.nearest(before, gone.len()..all.len())?;
         let ((before, was), (id, is)) = (all[before], all[after]);
-        (back == after).then(|| Pair {
-            before: before.clone(),
-            after: id.clone(),
-            other: differing(was, is),
-        })
+        (back == after).then(|| Pair { before, after: id, other: differing(was, is) })
     };
     (gone.len()..all.len()).into_par_iter().filter_map(pair).collect()
 }
@@ -205,6 +201,7 @@ fn differing(a: &SideCell, b: &SideCell) -> Vec<OtherSetting> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::side::id_of;
     use super::*;
 
     fn cell(label: &str, step: f64, more: &[(&str, &str)]) -> SideCell {
@@ -219,13 +216,13 @@ mod tests {
     }
 
     fn side(cells: &[(&str, SideCell)]) -> SideExperiment {
-        let cells = cells.iter().map(|(id, cell)| ((*id).to_owned(), cell.clone()));
+        let cells = cells.iter().map(|(id, cell)| (id_of(id), cell.clone()));
         SideExperiment { cells: cells.collect(), ..SideExperiment::default() }
     }
 
     fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<Pair> {
         let (old, new) = (side(old), side(new));
-        let [mut gone, mut come] = [&old, &new].map(|side| side.cells.keys().collect());
+        let [mut gone, mut come] = [&old, &new].map(|side| side.cells.keys().copied().collect());
         take_pairs(&old, &mut gone, &new, &mut come, Agree::Kinds)
     }
 
@@ -234,8 +231,9 @@ mod tests {
         let old = [("a", cell("F", 0.01, &[])), ("b", cell("F", 0.02, &[]))];
         let new = [("x", cell("F", 0.0202, &[])), ("y", cell("F", 0.0101, &[]))];
         let pairs = found(&old, &new);
-        let ids: Vec<(&str, &str)> = pairs.iter().map(|p| (&*p.before, &*p.after)).collect();
-        assert_eq!(ids, [("b", "x"), ("a", "y")]);
+        let ids: Vec<(CellId, CellId)> = pairs.iter().map(|p| (p.before, p.after)).collect();
+        let expected = [("b", "x"), ("a", "y")].map(|(a, b)| (id_of(a), id_of(b)));
+        assert_eq!(ids, expected);
         let path = "algorithm.fedavg.step-size".into();
         let other = OtherSetting { path, before: "0.01".into(), after: "0.0101".into() };
         assert_eq!(pairs[1].other, [other]);

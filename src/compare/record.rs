@@ -8,10 +8,15 @@
 use super::claims::SideClaim;
 use super::side::{SCHEMA, SideCell, SideExperiment, SideRuns, differing_paths};
 use exactfed_core::words::{inert, revived};
-use exactfed_runner::files::sha256;
-use exactfed_runner::plan::{Setting, Shapes};
+use exactfed_runner::files::{hex, sha256};
+use exactfed_runner::plan::{CellId, Setting, Shapes};
+use exactfed_runner::trace::TraceDigest;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Arc;
 
 /// The file of settings that cells share.
 pub const RECORD: &str = "record.toml";
@@ -37,40 +42,60 @@ struct RecordFile {
 
 /// SHA-256 of a text, whatever its line ends are.
 pub fn hash(text: &str) -> String {
-    if !text.contains("\r\n") {
-        return sha256(text.as_bytes());
-    }
-    sha256(text.replace("\r\n", "\n").as_bytes())
+    sha256(same_line_ends(text).as_bytes())
 }
 
-/// The files of a record: names and texts. Its cells come one after the other, by their ids: of many,
-/// few are in memory at a time.
-pub fn files<C: Iterator<Item = (String, SideCell)>>(
+fn same_line_ends(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
+
+/// The files of a record: names and texts.
+pub fn files<C: Iterator<Item = (CellId, SideCell)>>(
     record: &SideExperiment,
     cells: impl Fn() -> C,
 ) -> [(&'static str, String); 2] {
+    let mut finals = Vec::new();
+    let shared = write(record, cells, &mut finals).expect("memory takes it all");
+    [(RECORD, shared), (FINALS, String::from_utf8(finals).expect("it was made of text"))]
+}
+
+/// Writes [`FINALS`] of a record, and returns the text of [`RECORD`]. The cells come one after the
+/// other, by their ids: of many, few are in memory at a time.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write<C: Iterator<Item = (CellId, SideCell)>>(
+    record: &SideExperiment,
+    cells: impl Fn() -> C,
+    out: &mut dyn Write,
+) -> std::io::Result<String> {
     let varied = differing_paths(cells().map(|(_, cell)| cell));
-    let finals = finals(cells(), &varied);
+    let finals = write_finals(cells(), &varied, out)?;
     let first = cells().next().map(|(_, cell)| cell.settings).unwrap_or_default();
     let shared = first.iter().filter(|(path, _)| !varied.contains(*path));
     let file = RecordFile {
         schema: record.schema,
         seed: record.seed,
         manifest: record.manifest.clone(),
-        finals: hash(&finals),
+        finals,
         settings: shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect(),
         claim: record.claims.clone().unwrap_or_default(),
     };
-    let text = toml::to_string(&file).expect("a record is a plain table");
-    [(RECORD, text), (FINALS, finals)]
+    Ok(toml::to_string(&file).expect("a record is a plain table"))
 }
 
-/// A line per cell, with a column for each setting in which cells differ.
-fn finals(cells: impl Iterator<Item = (String, SideCell)>, varied: &BTreeSet<String>) -> String {
-    let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
-    let mut line = |fields: Vec<&str>| writer.write_record(fields).expect("memory takes it all");
-    line(HEAD.into_iter().chain(varied.iter().map(String::as_str)).chain(["finals"]).collect());
-    for (id, cell) in cells {
+/// Writes a line per cell, with a column for each setting in which cells differ, and returns the
+/// hash of the text, whatever its line ends are.
+fn write_finals(
+    cells: impl Iterator<Item = (CellId, SideCell)>,
+    varied: &BTreeSet<String>,
+    out: &mut dyn Write,
+) -> std::io::Result<String> {
+    let line = |cell: Option<(CellId, SideCell)>, writer: &mut csv::Writer<Vec<u8>>| {
+        let Some((id, cell)) = cell else {
+            let names = varied.iter().map(String::as_str);
+            return writer.write_record(HEAD.into_iter().chain(names).chain(["finals"]));
+        };
         let (digest, finals) = match &cell.runs {
             SideRuns::Done { digest, finals } => (digest.as_str(), numbers(finals)),
             SideRuns::Missing | SideRuns::Damaged(_) => ("", String::new()),
@@ -78,14 +103,27 @@ fn finals(cells: impl Iterator<Item = (String, SideCell)>, varied: &BTreeSet<Str
         let value =
             |path: &str| cell.settings.at_path(path).map(Setting::to_string).unwrap_or_default();
         let settings: Vec<String> = varied.iter().map(|path| value(path)).collect();
-        let settings: Vec<_> = settings.iter().map(|text| inert(text)).collect();
-        let settings = settings.iter().map(|value| &**value);
-        let label = inert(&cell.label);
-        line([&id, digest, &label].into_iter().chain(settings).chain([&*finals]).collect());
+        let settings = settings.iter().map(|text| inert(text));
+        let fields = [id.as_str().into(), digest.into(), inert(&cell.label)].into_iter();
+        let fields: Vec<Cow<'_, str>> = fields.chain(settings).chain([finals.into()]).collect();
+        writer.write_record(fields.iter().map(|field| field.as_bytes()))
+    };
+    let mut lines = std::iter::once(None).chain(cells.map(Some)).peekable();
+    let mut hash = Sha256::new();
+    while lines.peek().is_some() {
+        let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
+        lines.by_ref().take(AT_ONCE).try_for_each(|cell| line(cell, &mut writer))?;
+        let text = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        hash.update(
+            same_line_ends(std::str::from_utf8(&text).expect("it was made of text")).as_bytes(),
+        );
+        out.write_all(&text)?;
     }
-    let bytes = writer.into_inner().expect("memory takes it all");
-    String::from_utf8(bytes).expect("it was made of text")
+    Ok(hex(&hash.finalize()))
 }
+
+/// Lines that are in memory at a time.
+const AT_ONCE: usize = 4096;
 
 /// The shortest decimals that read back as the same numbers.
 fn numbers(finals: &[Option<f64>]) -> String {
@@ -156,7 +194,7 @@ type NumberedLine = (u64, String);
 fn cells(
     text: &str,
     shared: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, SideCell>, NumberedLine> {
+) -> Result<BTreeMap<CellId, SideCell>, NumberedLine> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let place = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);
@@ -169,6 +207,7 @@ fn cells(
         return Err((1, "does not have the columns that a report writes".into()));
     }
     let (mut all, mut shapes) = (BTreeMap::new(), Shapes::default());
+    let mut label = Arc::<str>::default();
     for row in reader.records() {
         let row = row.map_err(place)?;
         let line = row.position().map_or(1, csv::Position::line);
@@ -180,19 +219,25 @@ fn cells(
         let runs = match &row[1] {
             "" => SideRuns::Missing,
             digest => SideRuns::Done {
-                digest: digest.to_owned(),
+                digest: TraceDigest::read(digest)
+                    .ok_or_else(|| (line, format!("`{digest}` is not a digest")))?,
                 finals: parsed(&row[row.len() - 1]).map_err(|message| (line, message))?,
             },
         };
-        let cell = SideCell { label: revived(&row[2]).to_owned(), settings, runs, seconds: None };
-        if all.insert(row[0].to_owned(), cell).is_some() {
-            return Err((line, format!("names the cell {} again", &row[0])));
+        if *label != *revived(&row[2]) {
+            label = revived(&row[2]).into();
+        }
+        let id = CellId::read(&row[0])
+            .ok_or_else(|| (line, format!("`{}` is not the id of a cell", &row[0])))?;
+        let cell = SideCell { label: label.clone(), settings, runs, seconds: None };
+        if all.insert(id, cell).is_some() {
+            return Err((line, format!("names the cell {id} again")));
         }
     }
     Ok(all)
 }
 
-fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
+fn parsed(text: &str) -> Result<Box<[Option<f64>]>, String> {
     let number = |word: &str| match word.parse::<f64>() {
         _ if word == DIVERGED => Ok(None),
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
@@ -203,12 +248,13 @@ fn parsed(text: &str) -> Result<Vec<Option<f64>>, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::side::id_of;
     use super::*;
     use crate::stats::verdict::Verdict;
 
     fn record() -> SideExperiment {
         let cell = |label: &str, step: &str, finals: Vec<Option<f64>>| SideCell {
-            runs: SideRuns::Done { digest: format!("digest of {step}"), finals },
+            runs: SideRuns::Done { digest: TraceDigest::of(step), finals: finals.into() },
             ..SideCell::new(label, [("seed", "7"), ("step", step), ("law", "a, \"b\"\n")])
         };
         let mut missing = cell("F", "3", Vec::new());
@@ -232,7 +278,7 @@ mod tests {
             schema: SCHEMA,
             seed: 7,
             manifest: "hash".into(),
-            cells: cells.map(|(id, cell)| (id.to_owned(), cell)).into(),
+            cells: cells.map(|(name, cell)| (id_of(name), cell)).into(),
             claims: Some(vec![claim]),
         }
     }
@@ -257,8 +303,10 @@ mod tests {
         refused(&finals.replace("1e-300", "-1e-300"), "finals.csv:2: ");
         refused(&finals.replace("diverged", "diverge"), "finals.csv:3: ");
         refused("cell,digest,replicate,outcome,sq_error,label\n", "finals.csv:1: ");
-        refused(&finals.replace("y,", "x,"), "finals.csv:3: ");
-        refused(&finals.replace("z,,F", "z,F"), "finals.csv:4: ");
+        refused(&finals.replace(&*id_of("y"), &id_of("x")), "finals.csv:3: ");
+        refused(&finals.replace(&*id_of("y"), "y"), "finals.csv:3: ");
+        refused(&finals.replace(&*TraceDigest::of("2"), "2"), "finals.csv:3: ");
+        refused(&finals.replace(",,F", ",F"), "finals.csv:4: ");
         refused(&finals.replace("1e-300", "1e-301"), "finals.csv: does not have the hash");
         let bad = wrong(&toml.replace("seed = 7", "seed = x"), &finals);
         assert!(bad.starts_with("record.toml:2: "), "{bad}");

@@ -10,11 +10,13 @@ use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::evidence::{CellResult, Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::{self, Cell, CellId, Plan, Shapes};
+use exactfed_runner::plan::{Cell, CellId, Leaves, Plan};
 use exactfed_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A results folder.
 pub struct ResultsFolder {
@@ -22,8 +24,12 @@ pub struct ResultsFolder {
     experiments: Vec<store::StoredExperiment>,
 }
 
-/// The files that a report stores of an analysed experiment for later diffs.
-pub fn record_files(experiment: &Experiment<'_>) -> [(&'static str, String); 2] {
+/// Writes what a report stores of an analysed experiment for later diffs: [`record::FINALS`], and
+/// returns the text of [`record::RECORD`].
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io::Result<String> {
     let plan = experiment.plan;
     let mut order: Vec<&Cell> = plan.cells.iter().collect();
     order.sort_unstable_by_key(|cell| cell.id);
@@ -31,16 +37,12 @@ pub fn record_files(experiment: &Experiment<'_>) -> [(&'static str, String); 2] 
     results.sort_unstable_by_key(|result| result.cell.id);
     let cell = |(id, mut cell): (CellId, SideCell)| {
         if let Ok(place) = results.binary_search_by_key(&id, |result| result.cell.id) {
-            let (digest, finals) = (results[place].digest.clone(), results[place].runs.errors());
-            cell.runs = SideRuns::Done { digest, finals };
+            let CellResult { digest, runs, .. } = results[place];
+            cell.runs = SideRuns::Done { digest: *digest, finals: runs.errors().into() };
         }
-        (id.to_string(), cell)
+        (id, cell)
     };
-    let cells = || {
-        let mut shapes = Shapes::default();
-        let some = order.chunks(AT_ONCE);
-        some.flat_map(move |some| planned(some, &mut shapes)).map(cell)
-    };
+    let cells = || planned(order.iter().copied()).map(cell);
     let head = SideExperiment {
         schema: SCHEMA,
         seed: plan.manifest.seed,
@@ -48,7 +50,7 @@ pub fn record_files(experiment: &Experiment<'_>) -> [(&'static str, String); 2] 
         cells: BTreeMap::new(),
         claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     };
-    record::files(&head, cells)
+    record::write(&head, cells, out)
 }
 
 /// The hash of a manifest and its overrides.
@@ -64,31 +66,16 @@ fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
     tuned::follow(plan, store).ok()
 }
 
-/// Cells of which the texts of all settings are in memory at a time.
-const AT_ONCE: usize = 4096;
-
 /// Cells of a plan, without results.
-fn planned(some: &[&Cell], shapes: &mut Shapes) -> Vec<(CellId, SideCell)> {
-    let settings = some.par_iter().map(|cell| leaves(&cell.identity.canonical()));
-    let settings: Vec<Vec<(String, String)>> = settings.collect();
-    let cell = |(cell, settings): (&&Cell, Vec<(String, String)>)| {
-        let (label, settings) = (cell.label.clone(), shapes.read(settings));
-        (cell.id, SideCell { label, settings, ..SideCell::default() })
-    };
-    some.iter().zip(settings).map(cell).collect()
-}
-
-/// Settings as texts by dotted path; those that are empty are left out.
-fn leaves(table: &toml::Table) -> Vec<(String, String)> {
-    let text = |(path, value): (String, &toml::Value)| {
-        let text = match value {
-            toml::Value::String(text) => text.clone(),
-            toml::Value::Float(number) => number.to_string(),
-            other => other.to_string(),
-        };
-        (path, text)
-    };
-    plan::leaves(table).into_iter().map(text).filter(|(_, text)| !text.is_empty()).collect()
+fn planned<'p>(cells: impl Iterator<Item = &'p Cell>) -> impl Iterator<Item = (CellId, SideCell)> {
+    let (mut leaves, mut label) = (Leaves::default(), Arc::<str>::default());
+    cells.map(move |cell| {
+        if *label != *cell.label {
+            label = cell.label.as_str().into();
+        }
+        let settings = leaves.of(&cell.identity);
+        (cell.id, SideCell { label: label.clone(), settings, ..SideCell::default() })
+    })
 }
 
 impl ResultsFolder {
@@ -111,11 +98,9 @@ impl ResultsFolder {
         // compared. A plan is dropped once its cells are listed, to save memory.
         let cells = |experiment: &store::StoredExperiment| {
             let plan = plan(experiment, &self.store)?;
-            let (all, mut shapes) = (plan.cells.iter().collect::<Vec<_>>(), Shapes::default());
-            let cells = all.chunks(AT_ONCE).flat_map(|some| planned(some, &mut shapes));
-            Some(cells.map(|(id, cell)| (id.to_string(), cell)).collect())
+            Some(planned(plan.cells.iter()).collect())
         };
-        let all: Vec<Option<Vec<(String, SideCell)>>> =
+        let all: Vec<Option<Vec<(CellId, SideCell)>>> =
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
@@ -126,7 +111,7 @@ impl ResultsFolder {
             cells.par_iter_mut().for_each(|(id, cell)| {
                 *cell = self.check(&experiment.name, id, std::mem::take(cell));
             });
-            let cells: BTreeMap<String, SideCell> = cells.into_iter().collect();
+            let cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
             let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
             let seed = cells.values().find_map(seed);
             let record = SideExperiment {
@@ -142,12 +127,12 @@ impl ResultsFolder {
     }
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
-    fn stored(&self, experiment: &str) -> Result<Vec<(String, SideCell)>, Error> {
-        let (mut cells, mut shapes) = (Vec::new(), Shapes::default());
+    fn stored(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
+        let (mut cells, mut leaves) = (Vec::new(), Leaves::default());
         for id in self.store.ids(experiment)? {
-            let settings = shapes.read(leaves(&self.store.settings(experiment, &id)?));
-            let label = self.store.summary(experiment, &id)?.map_or(String::new(), |s| s.label);
-            cells.push((id.to_string(), SideCell { label, settings, ..SideCell::default() }));
+            let settings = leaves.of_table(self.store.settings(experiment, &id)?);
+            let label = self.store.summary(experiment, &id)?.map_or("".into(), |s| s.label);
+            cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }
         Ok(cells)
     }
@@ -155,7 +140,7 @@ impl ResultsFolder {
     fn check(&self, experiment: &str, id: &str, cell: SideCell) -> SideCell {
         match self.store.checked_summary(experiment, id) {
             Ok(Some(record)) => SideCell {
-                runs: SideRuns::Done { digest: record.digest, finals: Vec::new() },
+                runs: SideRuns::Done { digest: record.digest, finals: Box::default() },
                 seconds: Some(record.seconds),
                 ..cell
             },
@@ -168,21 +153,21 @@ impl ResultsFolder {
     pub fn fill(&self, side: &mut Side, other: &Side) {
         for (name, record) in &mut side.experiments {
             let Some(theirs) = other.experiments.get(name) else { continue };
-            let same = |id: &String, cell: &SideCell| {
+            let same = |id: &CellId, cell: &SideCell| {
                 theirs.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
             };
-            let wanted: Vec<(&String, &mut SideCell)> =
+            let wanted: Vec<(&CellId, &mut SideCell)> =
                 record.cells.iter_mut().filter(|(id, cell)| !same(id, cell)).collect();
             let ids: Vec<&str> = wanted.iter().map(|(id, _)| id.as_str()).collect();
             let order = self.store.reading_order(name, &ids);
-            let mut wanted: Vec<Option<(&String, &mut SideCell)>> =
+            let mut wanted: Vec<Option<(&CellId, &mut SideCell)>> =
                 wanted.into_iter().map(Some).collect();
-            let mut wanted: Vec<(&String, &mut SideCell)> =
+            let mut wanted: Vec<(&CellId, &mut SideCell)> =
                 order.into_iter().filter_map(|place| wanted[place].take()).collect();
-            let fill = |(id, cell): &mut (&String, &mut SideCell)| {
+            let fill = |(id, cell): &mut (&CellId, &mut SideCell)| {
                 if let SideRuns::Done { finals, .. } = &mut cell.runs {
                     match self.store.finals(name, id) {
-                        Ok(read) => *finals = read,
+                        Ok(read) => *finals = read.into(),
                         Err(e) => cell.runs = damaged(&e),
                     }
                 }
@@ -227,7 +212,7 @@ fn damaged(error: &Error) -> SideRuns {
 
 /// Whether two records have the same manifest and the same bits in every cell.
 fn unchanged(a: &SideExperiment, b: &SideExperiment) -> bool {
-    let same = |(id, cell): (&String, &SideCell)| {
+    let same = |(id, cell): (&CellId, &SideCell)| {
         cell.digest().is_some() && b.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
     };
     a.manifest == b.manifest && a.cells.len() == b.cells.len() && a.cells.iter().all(same)

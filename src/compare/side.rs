@@ -2,9 +2,11 @@
 
 use super::claims::SideClaim;
 use crate::evidence::family::family;
-use exactfed_runner::plan::{Setting, Settings, Shapes};
+use exactfed_runner::plan::{CellId, Settings, Shapes};
+use exactfed_runner::trace::TraceDigest;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Version of what a side stores of an experiment. The first reports had final errors
 /// alone, and count as 0.
@@ -31,7 +33,7 @@ pub struct SideExperiment {
     /// Hash of its manifest's text and `--set`s; empty if not known.
     pub manifest: String,
     /// Its cells by id.
-    pub cells: BTreeMap<String, SideCell>,
+    pub cells: BTreeMap<CellId, SideCell>,
     /// Its claims; `None` if they were not judged.
     pub claims: Option<Vec<SideClaim>>,
 }
@@ -40,7 +42,7 @@ pub struct SideExperiment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SideCell {
     /// Name of the algorithm.
-    pub label: String,
+    pub label: Arc<str>,
     /// The leaves of the settings that determine the numbers.
     pub settings: Settings,
     /// Its runs.
@@ -55,9 +57,9 @@ pub enum SideRuns {
     /// They are stored.
     Done {
         /// Digest of the traces.
-        digest: String,
+        digest: TraceDigest,
         /// ‖θ_T − θ*‖² per replicate; `None` where it diverged.
-        finals: Vec<Option<f64>>,
+        finals: Box<[Option<f64>]>,
     },
     /// The manifest asks for the cell, and nothing is stored.
     #[default]
@@ -80,9 +82,9 @@ impl SideCell {
     }
 
     /// Digest of its traces, if they are there.
-    pub fn digest(&self) -> Option<&str> {
+    pub fn digest(&self) -> Option<TraceDigest> {
         match &self.runs {
-            SideRuns::Done { digest, .. } => Some(digest),
+            SideRuns::Done { digest, .. } => Some(*digest),
             _ => None,
         }
     }
@@ -95,14 +97,13 @@ pub fn differing_paths<C: Borrow<SideCell>>(
     let mut cells = cells.into_iter();
     let first = cells.next().map(|cell| cell.borrow().settings.clone()).unwrap_or_default();
     let mut differing = BTreeSet::new();
-    for cell in cells {
-        let settings = &cell.borrow().settings;
-        for (path, _) in settings.iter().chain(first.iter()) {
-            let [a, b] = [&first, settings].map(|all| all.at_path(path).map(Setting::key));
-            if a != b && !differing.contains(path) {
-                differing.insert(path.to_owned());
-            }
-        }
-    }
+    cells.for_each(|cell| first.add_differing(&cell.borrow().settings, &mut differing));
     differing
+}
+
+/// An id for each short name, in the order of the names.
+#[cfg(test)]
+pub fn id_of(name: &str) -> CellId {
+    let digits = exactfed_runner::files::hex(name.as_bytes());
+    CellId::read(&format!("{digits:0<16}")).expect("a name of at most eight letters")
 }

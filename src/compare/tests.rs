@@ -1,12 +1,13 @@
 //! Pairs whose true change is known, each with the verdict that it must get.
 
+use super::side::id_of;
 use super::*;
 use crate::wrong::{self, Mutation};
 use exactfed_core::problem::arrays::NoFiles;
 use exactfed_core::rng::Stream;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::runner::prepare;
-use exactfed_runner::trace::{self, Trace};
+use exactfed_runner::trace::{self, Trace, TraceDigest};
 
 fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
     cell_with(digest, finals, &[])
@@ -14,12 +15,12 @@ fn cell(digest: &str, finals: Vec<Option<f64>>) -> SideCell {
 
 fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> SideCell {
     let settings = [("seed", "1"), ("oracle", "stochastic"), ("algorithm.a.step-size", "0.1")];
-    let runs = SideRuns::Done { digest: digest.into(), finals };
+    let runs = SideRuns::Done { digest: TraceDigest::of(digest), finals: finals.into() };
     SideCell { runs, ..SideCell::new("a", settings.iter().chain(more).copied()) }
 }
 
 fn side(cells: Vec<SideCell>) -> Side {
-    let named = |(i, cell)| (format!("{i:016x}"), cell);
+    let named = |(i, cell)| (CellId::read(&format!("{i:016x}")).unwrap(), cell);
     let record = SideExperiment {
         schema: SCHEMA,
         seed: 1,
@@ -160,18 +161,18 @@ fn more_replicates_are_paired_with_those_that_were() {
     let more = cell_with("b", sample(1, 20, 1.3), &[("replicates", "20")]);
     let record = |id: &str, cell: SideCell| {
         let mut side = side(Vec::new());
-        side.experiments.get_mut("e").unwrap().cells.insert(id.into(), cell);
+        side.experiments.get_mut("e").unwrap().cells.insert(id_of(id), cell);
         side
     };
-    let old = record("aaaa", cell("a", sample(1, 10, 1.0)));
-    let found = compare(&old, &record("bbbb", more), &Options::default());
+    let old = record("a", cell("a", sample(1, 10, 1.0)));
+    let found = compare(&old, &record("b", more), &Options::default());
     let change = &found.changed[0];
     assert_eq!((change.verdict, change.shift.unwrap().n), (ChangeVerdict::Worse, 10));
     let (before, after) = ("–".into(), "20".into());
     let replicates = OtherSetting { path: "replicates".into(), before, after };
     assert_eq!(change.pair.other, [replicates]);
     assert!(found.added.is_empty() && found.removed.is_empty());
-    assert_eq!((change.pair.before.as_str(), change.pair.after.as_str()), ("aaaa", "bbbb"));
+    assert_eq!((change.pair.before, change.pair.after), (id_of("a"), id_of("b")));
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn what_cannot_be_compared_says_which_of_three() {
         let record = other.experiments.get_mut("e").unwrap();
         let mut alien = cell("b", sample(1, 5, 1.0));
         alien.label = "other".into();
-        record.cells.insert("ffff".into(), alien);
+        record.cells.insert(id_of("f"), alien);
         edit(record);
         let found = compare(&side(vec![cell("a", sample(1, 5, 1.0))]), &other, &Options::default());
         assert!(found.is_empty());
@@ -237,10 +238,7 @@ fn simulated(mutation: Mutation) -> Side {
         let traces = wrong::traces(&prepared[0], mutation);
         let finals = traces.iter().map(Trace::final_error).collect();
         let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
-        (
-            planned.id.to_string(),
-            SideCell { label: planned.label.clone(), runs, ..SideCell::default() },
-        )
+        (planned.id, SideCell { label: planned.label.as_str().into(), runs, ..SideCell::default() })
     });
     let cells = cells.collect();
     let record = SideExperiment { schema: SCHEMA, seed: 5, cells, ..SideExperiment::default() };

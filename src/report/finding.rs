@@ -10,6 +10,7 @@ use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, readable};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// What the texts of a manifest say of the results: a headline with the line below it, and the
 /// analysis.
@@ -142,16 +143,16 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
     let all = rows.len();
     let leads: Vec<&Standing> =
         rows.iter().filter(|row| lead(row) >= 1.0 + standings.margin).collect();
-    let settings_of = |leader: &String| leads.iter().filter(|r| r.leaders[0] == *leader).count();
+    let settings_of = |leader: &Arc<str>| leads.iter().filter(|r| r.leaders[0] == *leader).count();
     let largest = leads.iter().max_by(|a, b| {
         let settings = settings_of(&a.leaders[0]).cmp(&settings_of(&b.leaders[0]));
         settings.then(lead(a).total_cmp(&lead(b)))
     });
     let compared = format!("Compared {}.", when_text(standings.at));
     let Some((row, (next, rival))) = largest.and_then(|row| Some((row, row.next()?))) else {
-        let everywhere = |leader: &&String| rows.iter().all(|row| row.leaders.contains(leader));
+        let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
         let best: Vec<&str> =
-            rows[0].leaders.iter().filter(everywhere).map(String::as_str).collect();
+            rows[0].leaders.iter().filter(everywhere).map(|name| &**name).collect();
         let most = rows.iter().map(|row| 1 + row.rivals().len()).max().unwrap_or_default();
         let headline = match best.as_slice() {
             [one] if rows.iter().all(|row| row.rivals().is_empty()) => {

@@ -189,7 +189,7 @@ fn cell(standing: &Standing) -> MatrixCell {
             let ratio = rival.ratio.estimate;
             let lead = libm::log10(ratio.max(1.0)) / libm::log10(LONGEST_LEAD);
             MatrixCell {
-                text: one.clone(),
+                text: one.to_string(),
                 family: standing.family,
                 times: format!("×{}", readable(ratio, if ratio < 1.005 { 4 } else { 3 })),
                 // A lead is never without a bar.
@@ -198,7 +198,7 @@ fn cell(standing: &Standing) -> MatrixCell {
             }
         }
         ([one], None) => MatrixCell {
-            text: one.clone(),
+            text: one.to_string(),
             family: standing.family,
             times: "alone".into(),
             bar: 100,
@@ -270,6 +270,7 @@ mod tests {
     use super::*;
     use crate::evidence::RankedAlgorithm;
     use crate::stats::Ratio;
+    use exactfed_runner::plan::CellId;
 
     fn standing(values: &[&str], ratio: f64, separation: Separation) -> Standing {
         let ratio = Ratio { estimate: ratio, low: ratio / 2.0, high: 2.0 * ratio, p: 0.5 };
@@ -282,7 +283,7 @@ mod tests {
             family: Some(2),
             algorithms: vec![RankedAlgorithm {
                 name: "B".into(),
-                cell: String::new(),
+                cell: CellId::default(),
                 rank: Some(2),
                 rival: Some(Rival { cell: 1, ratio, separation }),
             }],

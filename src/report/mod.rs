@@ -38,7 +38,8 @@ mod view;
 
 use crate::chart::export::{Outlines, TEXT, pixels};
 use crate::chart::{self, style};
-use crate::compare;
+use crate::compare::record::{FINALS, RECORD};
+use crate::compare::results::write_record;
 use crate::evidence::family::FAMILIES;
 use crate::evidence::table::FinalsColumns;
 use crate::evidence::{Color, Experiment, Figure, unique};
@@ -63,8 +64,8 @@ use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, PAPER, is_figure, is_table};
 use series::quoted;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
@@ -183,10 +184,10 @@ impl Writer {
             tables.insert(FRONTIER.to_owned());
         }
         sweep(&self.owned, &folder, is_table, &tables)?;
-        self.owned.write(&folder.join("summary.csv"), summary(experiment).as_bytes())?;
-        for (file, text) in compare::results::record_files(experiment) {
-            self.owned.write(&folder.join(file), text.as_bytes())?;
-        }
+        self.owned.stream(&folder.join("summary.csv"), |out| write_summary(experiment, out))?;
+        let finals = folder.join(FINALS);
+        let record = self.owned.stream(&finals, |out| write_record(experiment, out))?;
+        self.owned.write(&folder.join(RECORD), record.as_bytes())?;
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
         Ok(IndexEntry::new(experiment, page))
@@ -433,31 +434,35 @@ impl Pages {
     }
 }
 
-/// One line per cell, for programs and for later diffs.
-fn summary(experiment: &Experiment<'_>) -> String {
+/// Writes one line per cell, for programs and for later diffs.
+fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns = FinalsColumns::new(experiment);
-    let mut out = String::from("cell,label");
-    columns.settings.iter().for_each(|name| out.push_str(&format!(",{}", quoted(name))));
-    out.push_str(",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high");
-    columns.further.iter().for_each(|q| out.push_str(&format!(",{}_mean", q.column())));
-    out.push_str(",digest\n");
+    write!(out, "cell,label")?;
+    for name in &columns.settings {
+        write!(out, ",{}", quoted(name))?;
+    }
+    write!(out, ",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high")?;
+    for quantity in &columns.further {
+        write!(out, ",{}_mean", quantity.column())?;
+    }
+    writeln!(out, ",digest")?;
     for result in &experiment.cells {
         let (cell, runs) = (result.cell, &result.runs);
-        let _ = write!(out, "{},{}", cell.id, quoted(&cell.label));
+        write!(out, "{},{}", cell.id, quoted(&cell.label))?;
         for value in columns.values(cell) {
-            out.push_str(&format!(",{}", quoted(&value)));
+            write!(out, ",{}", quoted(&value))?;
         }
-        let _ = write!(out, ",{},{}", runs.count, runs.diverged);
+        write!(out, ",{},{}", runs.count, runs.diverged)?;
         let summary = result.summary(Quantity::SqError);
         let four = summary.map_or([f64::NAN; 4], |s| [s.mean, s.sd, s.interval.0, s.interval.1]);
         let further =
             columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
         for value in four.into_iter().chain(further) {
-            out.push_str(&format!(",{}", nine_digits(value)));
+            write!(out, ",{}", nine_digits(value))?;
         }
-        let _ = writeln!(out, ",{}", result.digest);
+        writeln!(out, ",{}", result.digest)?;
     }
-    out
+    Ok(())
 }
 
 /// Which versions computed the results, on which system, and how long it took.

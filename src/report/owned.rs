@@ -6,11 +6,12 @@
 
 use crate::compare::record::{FINALS, RECORD};
 use exactfed_runner::files::{
-    Error, error, open_regular, read_regular, read_regular_text, remove_leftovers, write_atomically,
+    Error, error, open_regular, read_regular, read_regular_text, remove_leftovers,
+    stream_atomically, write_atomically,
 };
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -92,6 +93,28 @@ impl Owned {
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         self.claim(path, bytes)?;
         write_atomically(path, bytes)
+    }
+
+    /// Streams a file that may be written.
+    ///
+    /// # Errors
+    /// As [`Owned::claim`], or if it cannot be written.
+    pub fn stream<T>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> Result<T, Error> {
+        if self.has(path) || path.symlink_metadata().is_err() {
+            self.claim(path, &[])?;
+            return stream_atomically(path, |file| {
+                let mut out = BufWriter::new(file);
+                let written = write(&mut out).and_then(|done| out.flush().map(|()| done));
+                written.map_err(|e| error(path, e))
+            });
+        }
+        let mut bytes = Vec::new();
+        let written = write(&mut bytes).map_err(|e| error(path, e))?;
+        self.write(path, &bytes).map(|()| written)
     }
 
     /// Writes the list in order, without files that no longer exist.

@@ -221,7 +221,7 @@ fn map_data(map: &Map) -> Value {
 fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
     let rows = |cell: &&CellResult<'_>| -> usize {
         match exploration.x {
-            XAxis::Rounds(_) => cell.runs.along.iter().map(|t| t.rows()).sum(),
+            XAxis::Rounds(_) => cell.runs.along().iter().map(|t| t.rows()).sum(),
             XAxis::Cells(_) => cell.runs.count,
         }
     };

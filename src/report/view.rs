@@ -295,7 +295,7 @@ fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
         cells.push(match standing.leaders.as_slice() {
             [] if standing.error.is_nan() => format!("none: {}", standing.nothing_ranked()),
             [] => "none: all end above the start".into(),
-            [one] => one.clone(),
+            [one] => one.to_string(),
             several => format!("tie: {}", several.join("; ")),
         });
         cells.push(short(standing.error));

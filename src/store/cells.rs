@@ -13,7 +13,7 @@ use exactfed_core::program::Traced;
 use exactfed_evidence::results::{CellSummary, Provenance, StoredCell};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::panics::lock;
-use exactfed_runner::plan::{Cell, Plan};
+use exactfed_runner::plan::{Cell, CellId, Plan};
 use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{self, Trace};
 use std::fs;
@@ -110,7 +110,7 @@ impl Store {
         let record: Option<FailedRecord> = read_checked(&path)?;
         if let Some(FailedRecord { id: stored, cell, .. }) = &record {
             let is_other = || error(&path, format!("is of another cell, {stored}"));
-            (stored == id).then_some(()).ok_or_else(is_other)?;
+            let id = CellId::read(stored).filter(|stored| *stored == *id).ok_or_else(is_other)?;
             check_settings(id, &cell.to_string()).map_err(|message| error(&path, message))?;
         }
         Ok(record)
@@ -170,7 +170,7 @@ impl Store {
         let experiment = plan.experiment.clone();
         let folder = self.make_folder(&experiment)?;
         let line = |new: &Done<'_>| PackLine {
-            id: new.cell.id.to_string(),
+            id: new.cell.id,
             label: new.cell.label.clone(),
             digest: trace::digest(&new.traces),
             rows: new.traces.iter().map(Trace::rows).sum(),

@@ -17,6 +17,7 @@ use super::{Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::trace::TraceDigest;
 use polars::prelude::*;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -222,7 +223,7 @@ struct ExportedCell {
     label: String,
     seed: u64,
     settings: String,
-    digest: String,
+    digest: TraceDigest,
     version: String,
     commit: String,
     dirty: bool,

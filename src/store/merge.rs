@@ -10,6 +10,7 @@ use super::paths::{contents, failed_cell, file_name};
 use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
 use crate::stats::looks::Looks;
 use exactfed_runner::files::Error;
+use exactfed_runner::trace::TraceDigest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
@@ -22,7 +23,7 @@ pub type CellKey = (String, String);
 /// A sound copy of a cell in one of the folders.
 struct SoundCopy {
     folder: usize,
-    digest: Box<str>,
+    digest: TraceDigest,
     /// Its pack, by its place among all, and its number there.
     place: (usize, usize),
 }
@@ -110,7 +111,7 @@ impl<'a> MergeSources<'a> {
             let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
             *version.entry(folder).or_default() += current.len();
             for i in current {
-                let (digest, place) = (pack.digest(i).into(), (self.packs.len(), i));
+                let (digest, place) = (pack.digest(i), (self.packs.len(), i));
                 self.sound.entry(key(i)).or_default().push(SoundCopy { folder, digest, place });
             }
             self.packs.push(pack.path.clone());

@@ -18,7 +18,7 @@ use exactfed_runner::files::{
     Error, MOST_READ, error, open_regular, read_plain, refuse_links, sha256, write_synced,
 };
 use exactfed_runner::plan::CellId;
-use exactfed_runner::trace::{self, Trace};
+use exactfed_runner::trace::{self, Trace, TraceDigest};
 use polars::frame::DataFrame;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -49,11 +49,11 @@ pub struct PackHead {
 #[derive(Serialize, Deserialize)]
 pub struct PackLine {
     /// Content id.
-    pub id: String,
+    pub id: CellId,
     /// Name of the curve.
     pub label: String,
     /// Digest of the traces.
-    pub digest: String,
+    pub digest: TraceDigest,
     /// Number of rows.
     pub rows: usize,
     /// Time that the cell took on one thread.
@@ -80,7 +80,7 @@ impl PackLine {
 struct PackedCell {
     id: CellId,
     label: Arc<str>,
-    digest: Box<str>,
+    digest: TraceDigest,
     seconds: f64,
     rows: Range<u32>,
     /// The bytes of its line in the index.
@@ -93,6 +93,7 @@ pub struct Pack {
     pub path: PathBuf,
     /// The first line of its index.
     pub head: PackHead,
+    provenance: Arc<Provenance>,
     cells: Vec<PackedCell>,
     /// Where its index begins in the file.
     index: u64,
@@ -106,7 +107,8 @@ impl Pack {
         let (text, index) = read_index(path)?;
         let parsed = checked(&text).ok_or_else(|| CHANGED.to_owned()).and_then(parse_index);
         let (head, cells) = parsed.map_err(|e| error(path, e))?;
-        Ok(Self { path: path.to_owned(), head, cells, index, sound: OnceLock::new() })
+        let (path, provenance) = (path.to_owned(), Arc::new(head.provenance.clone()));
+        Ok(Self { path, head, provenance, cells, index, sound: OnceLock::new() })
     }
 
     /// The number of cells.
@@ -120,8 +122,8 @@ impl Pack {
     }
 
     /// The digest of the traces of the `i`-th cell.
-    pub fn digest(&self, i: usize) -> &str {
-        &self.cells[i].digest
+    pub fn digest(&self, i: usize) -> TraceDigest {
+        self.cells[i].digest
     }
 
     /// Ids of the cells, in the order of their rows.
@@ -138,11 +140,11 @@ impl Pack {
     pub fn summary(&self, i: usize) -> CellSummary {
         let cell = &self.cells[i];
         CellSummary {
-            id: cell.id.to_string(),
-            label: cell.label.to_string(),
-            digest: cell.digest.to_string(),
+            id: cell.id,
+            label: cell.label.clone(),
+            digest: cell.digest,
             seconds: cell.seconds,
-            provenance: self.head.provenance.clone(),
+            provenance: self.provenance.clone(),
         }
     }
 
@@ -201,7 +203,7 @@ impl Pack {
     pub fn traces(&self, rows: &TraceRows, i: usize) -> Result<Vec<Trace>, Error> {
         let PackedCell { id, digest, .. } = &self.cells[i];
         let traces = rows.traces(self.rows(i)).map_err(|e| error(&self.path, e))?;
-        if *trace::digest(&traces) == **digest {
+        if trace::digest(&traces) == *digest {
             return Ok(traces);
         }
         let message = format!("does not hold the numbers of cell {id} as they were written");
@@ -322,7 +324,7 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
         (Vec::new(), place(first.len())?, 0);
     for text in lines {
         let line: PackLine = serde_json::from_slice(text).map_err(|e| e.to_string())?;
-        let id = check_settings(&line.id, &line.cell)?;
+        check_settings(line.id, &line.cell)?;
         let label = match cells.last() {
             Some(last) if *last.label == *line.label => last.label.clone(),
             _ => line.label.into(),
@@ -330,9 +332,9 @@ fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), String> {
         let end = row.checked_add(place(line.rows)?).ok_or("has too many rows")?;
         let next = from.checked_add(place(text.len())?).ok_or("is too large")?;
         cells.push(PackedCell {
-            id,
+            id: line.id,
             label,
-            digest: line.digest.into(),
+            digest: line.digest,
             seconds: line.seconds,
             rows: row..end,
             line: from..next,

@@ -22,9 +22,9 @@ pub struct FailedRecord {
 }
 
 /// The id, if settings, as TOML, are those whose hash it is.
-pub fn check_settings(id: &str, settings: &str) -> Result<CellId, String> {
+pub fn check_settings(id: CellId, settings: &str) -> Result<(), String> {
     match CellId::of(settings) {
-        hash if hash == *id => Ok(hash),
+        hash if hash == id => Ok(()),
         hash => Err(format!("has settings of cell {hash} where those of {id} belong")),
     }
 }

@@ -75,7 +75,7 @@ fn cells_come_back_bit_for_bit() {
             assert_eq!(stored.traces, traces[i]);
             assert_eq!(stored.record.digest, trace::digest(&traces[i]));
             assert_eq!(stored.record.seconds, i as f64 / 1000.0);
-            assert_eq!((&stored.record.label, &stored.record.provenance), (&cell.label, &by()));
+            assert_eq!((&*stored.record.label, &*stored.record.provenance), (&*cell.label, &by()));
             assert_eq!(store.settings(NAME, &cell.id).unwrap(), cell.identity.canonical());
             let finals: Vec<_> = traces[i].iter().map(Trace::final_error).collect();
             assert_eq!(store.finals(NAME, &cell.id).unwrap(), finals);
@@ -209,7 +209,7 @@ fn labels_follow_the_last_run_and_leave_the_files_alone() {
     assert_eq!(packs(&store), before);
     for (i, cell) in plan.cells.iter().enumerate() {
         let stored = store.read(NAME, &cell.id).unwrap().unwrap();
-        assert_eq!((&stored.record.label, &stored.traces), (&cell.label, &traces[i]));
+        assert_eq!((&*stored.record.label, &stored.traces), (&*cell.label, &traces[i]));
     }
     let dropped = &plan.cells[0];
     let to = folder.path().join("all.parquet");
@@ -336,7 +336,7 @@ fn an_export_holds_the_cells_bit_for_bit() {
                 }
             }
             let record = store.summary(&plan.experiment, &id).unwrap().unwrap();
-            assert_eq!(text(&rows, "digest", 0), record.digest);
+            assert_eq!(text(&rows, "digest", 0), *record.digest);
             assert_eq!(text(&rows, "commit", 0), record.provenance.commit);
             let settings: serde_json::Value =
                 serde_json::from_str(&text(&rows, "settings", 0)).unwrap();

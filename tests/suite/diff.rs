@@ -7,7 +7,8 @@ use crate::support::{Bench, Finished, edited};
 use exactfed::chart::style::color_name;
 use exactfed::compare::{SideExperiment, SideRuns, record};
 use exactfed::evidence::Color;
-use exactfed::trace::{Outcome, Trace};
+use exactfed::plan::CellId;
+use exactfed::trace::{Outcome, Trace, TraceDigest};
 
 const MANIFEST: &str = include_str!("../manifests/small-problems.toml");
 
@@ -232,9 +233,9 @@ fn reports_hold_what_a_diff_needs() {
     bench.run(&["diff", "pages", "a"]).expect(0).prints("3 cells bit-identical, 0 changed.");
     // One run is lost, another ten times worse.
     let mut kept = recorded(&bench);
-    let cell = kept.cells.values_mut().find(|c| c.label == "Scaffold").unwrap();
+    let cell = kept.cells.values_mut().find(|c| *c.label == *"Scaffold").unwrap();
     let SideRuns::Done { digest, finals } = &mut cell.runs else { panic!() };
-    digest.push('x');
+    *digest = TraceDigest::of("another");
     finals.iter_mut().flatten().for_each(|x| *x *= 10.0);
     write_record(&bench, "other", &kept);
     assert_eq!(verdicts(&json(&bench, "pages", "other")), [("worse", "Scaffold")]);
@@ -449,8 +450,8 @@ fn markdown_fits_a_comment() {
         for i in 0..1500 {
             let mut cell = cell.clone();
             let SideRuns::Done { digest, .. } = &mut cell.runs else { panic!() };
-            digest.push_str(side);
-            kept.cells.insert(format!("{i:016x}"), cell);
+            *digest = TraceDigest::of(side);
+            kept.cells.insert(CellId::of(&i.to_string()), cell);
         }
         write_record(&bench, side, &kept);
     }

@@ -8,6 +8,7 @@ use crate::support::{Bench, Finished, LOGISTIC, TINY, array, edited};
 use exactfed::store::Provenance;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Some seconds of work, in cells that take about a tenth of one.
@@ -467,7 +468,7 @@ fn forge(bench: &Bench) -> String {
         let number = &mut stored.traces[1].sq_error[1];
         *number = f64::from_bits(number.to_bits() ^ 1);
         stored.record.provenance =
-            Provenance { version: "forger".into(), commit: "none".into(), dirty: false };
+            Arc::new(Provenance { version: "forger".into(), commit: "none".into(), dirty: false });
         id.set(cell.id).is_ok()
     });
     id.into_inner().unwrap().to_string()

@@ -3,15 +3,18 @@
 use super::diff::git;
 use crate::support::Bench;
 use exactfed::compare::{SCHEMA, SideCell, SideClaim, SideExperiment, SideRuns, record};
+use exactfed::plan::CellId;
 use exactfed::stats::verdict::Verdict;
+use exactfed::trace::TraceDigest;
 
 /// Commits the reports of an experiment with one cell and one claim.
 fn commit(bench: &Bench, digest: &str, verdict: Verdict, [estimate, low, high]: [f64; 3]) {
     let (id, statement) = ("c".to_owned(), "it <holds>".to_owned());
     let claim = SideClaim { id, statement, verdict, expected_refuted: false, estimate, low, high };
-    let runs = SideRuns::Done { digest: digest.into(), finals: vec![Some(estimate); 3] };
+    let runs =
+        SideRuns::Done { digest: TraceDigest::of(digest), finals: [Some(estimate); 3].into() };
     let cell = SideCell { runs, ..SideCell::new("FedAvg", [("seed", "7")]) };
-    let cells = [("x".to_owned(), cell)].into();
+    let cells = [(CellId::of("x"), cell)].into();
     let claims = Some(vec![claim]);
     let of = SideExperiment { schema: SCHEMA, seed: 7, manifest: "m".into(), cells, claims };
     let write = |(file, text)| bench.write(&format!("reports/small/{file}"), text);

@@ -3,8 +3,10 @@
 use crate::runner::runner;
 use exactfed::compare::{self, Side, SideCell, SideExperiment, SideRuns, record};
 use exactfed::data;
+use exactfed::plan::CellId;
 use exactfed::problem::arrays::{Array, Column, Contents};
 use exactfed::store::read_table;
+use exactfed::trace::TraceDigest;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -160,22 +162,27 @@ fn no_bytes_are_more_than_a_message() {
 fn a_record_comes_back_whatever_the_texts() {
     let text = "[ -~é,\"'|\n\t\\\\]{0,6}";
     let finals = vec(prop::option::of(0.0..f64::MAX), 0..4);
-    let cell =
-        (text, btree_map("[a-z]{1,3}", text, 0..3), prop::option::of(("[0-9a-f]{4}", finals)));
+    let cell = (text, btree_map("[a-z]{1,3}", text, 0..3), prop::option::of(("[ab]", finals)));
     let cells = btree_map("[0-9a-f]{4}", cell, 0..5);
     let held = |cells: std::collections::BTreeMap<String, _>| {
-        let of =
-            |(label, settings, done): (String, std::collections::BTreeMap<String, String>, _)| {
-                let runs = match done {
-                    Some((digest, finals)) => SideRuns::Done { digest, finals },
-                    None => SideRuns::Missing,
-                };
-                // An empty setting is none.
-                let settings = settings.iter().filter(|(_, v)| !v.is_empty());
-                let settings = settings.map(|(path, value)| (path.as_str(), value.as_str()));
-                SideCell { runs, ..SideCell::new(&label, settings) }
+        let of = |(label, settings, done): (
+            String,
+            std::collections::BTreeMap<String, String>,
+            Option<(String, _)>,
+        )| {
+            let runs = match done {
+                Some((digest, finals)) => {
+                    let digest = TraceDigest::of(&digest);
+                    SideRuns::Done { digest, finals: Vec::into(finals) }
+                }
+                None => SideRuns::Missing,
             };
-        let cells = cells.into_iter().map(|(id, cell)| (id, of(cell))).collect();
+            // An empty setting is none.
+            let settings = settings.iter().filter(|(_, v)| !v.is_empty());
+            let settings = settings.map(|(path, value)| (path.as_str(), value.as_str()));
+            SideCell { runs, ..SideCell::new(&label, settings) }
+        };
+        let cells = cells.into_iter().map(|(id, cell)| (CellId::of(&id), of(cell))).collect();
         let schema = compare::SCHEMA;
         let all =
             SideExperiment { schema, seed: 7, manifest: "m".into(), cells, claims: Some(vec![]) };
@@ -221,7 +228,10 @@ fn side() -> impl Strategy<Value = Side> {
     let runs = prop_oneof![
         1 => Just(SideRuns::Missing),
         1 => Just(SideRuns::Damaged("x".into())),
-        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| SideRuns::Done { digest, finals }),
+        6 => ("[ab]", vec(error, 0..5)).prop_map(|(digest, finals)| SideRuns::Done {
+            digest: TraceDigest::of(&digest),
+            finals: finals.into(),
+        }),
     ];
     let settings = btree_map("[ab]{1,2}", "[0-9.e-]{1,3}|[|`<\n]{1,3}", 0..3);
     let cell = ("[xy|<]{0,2}", settings, runs);
@@ -250,7 +260,7 @@ fn side() -> impl Strategy<Value = Side> {
             .into_iter()
             .map(|(id, (label, settings, runs))| {
                 let settings = settings.iter().map(|(path, value)| (path.as_str(), value.as_str()));
-                (id, SideCell { runs, ..SideCell::new(&label, settings) })
+                (CellId::of(&id), SideCell { runs, ..SideCell::new(&label, settings) })
             })
             .collect(),
         claims,

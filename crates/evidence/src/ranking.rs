@@ -15,8 +15,10 @@ use crate::scene::family;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::{AtCost, Quantity, Start};
-use exactfed_runner::plan::{Setting, short};
-use std::collections::{BTreeSet, HashMap};
+use exactfed_runner::plan::{CellId, Setting, short};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Family-wise level of all comparisons of a page.
 const LEVEL: f64 = 0.05;
@@ -225,7 +227,7 @@ pub struct Standing {
     pub settings: Vec<String>,
     /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated
     /// from it; none if no algorithm has a mean or all ended above the start.
-    pub leaders: Vec<String>,
+    pub leaders: Vec<Arc<str>>,
     /// The family of the algorithm with the smallest mean, if one has a mean.
     pub family: Option<usize>,
     /// Every algorithm: those that are ranked from the smallest mean to the largest, then the others.
@@ -237,17 +239,17 @@ pub struct Standing {
     /// What the sample is of: runs, or instances of the problem.
     pub unit: &'static str,
     /// Algorithms with runs that diverged, which are not ranked.
-    pub diverged: Vec<String>,
+    pub diverged: Vec<Arc<str>>,
     /// Algorithms with runs that end before the cost is reached, which are not ranked either.
-    pub ended: Vec<String>,
+    pub ended: Vec<Arc<str>>,
 }
 
 /// An algorithm at a grid point.
 pub struct RankedAlgorithm {
     /// Its label, and the settings that distinguish it from the others of the label there.
-    pub name: String,
+    pub name: Arc<str>,
     /// The id of its cell.
-    pub cell: String,
+    pub cell: CellId,
     /// Its place, from 1 on, if it is ranked.
     pub rank: Option<usize>,
     /// How it compares with the best; `None` of the best, and of one that is not ranked.
@@ -259,7 +261,7 @@ impl Standing {
     /// from the smallest to the largest.
     pub fn rivals(&self) -> Vec<(&str, &Rival)> {
         let compared = self.algorithms.iter();
-        compared.filter_map(|one| Some((one.name.as_str(), one.rival.as_ref()?))).collect()
+        compared.filter_map(|one| Some((&*one.name, one.rival.as_ref()?))).collect()
     }
 
     /// The next after the best.
@@ -296,8 +298,20 @@ impl Standings {
         rankings: &Rankings<'a>,
     ) -> Self {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-        let name =
-            |c: &CellResult<'_>| joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+        // Many points have the same algorithms.
+        let names = RefCell::new(HashSet::new());
+        let name = |c: &CellResult<'_>| -> Arc<str> {
+            let text = joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
+            let mut names = names.borrow_mut();
+            match names.get(&*text) {
+                Some(known) => Arc::clone(known),
+                None => {
+                    let name: Arc<str> = text.into();
+                    names.insert(name.clone());
+                    name
+                }
+            }
+        };
         let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
             let outcome = rankings.outcome(cells, by, at)?;
             let (error, n, rivals): (f64, usize, &[Rival]) = match outcome {
@@ -317,7 +331,7 @@ impl Standings {
             };
             let algorithm = |(place, rank): (usize, Option<usize>)| RankedAlgorithm {
                 name: name(cells[place]),
-                cell: cells[place].cell.id.to_string(),
+                cell: cells[place].cell.id,
                 rank,
                 rival: rivals.iter().find(|rival| rival.cell == place).cloned(),
             };

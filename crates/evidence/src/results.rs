@@ -7,9 +7,10 @@ use exactfed_core::program::Traced;
 use exactfed_core::theory::moments;
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::CellId;
-use exactfed_runner::trace::Trace;
+use exactfed_runner::trace::{Trace, TraceDigest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Results of experiments. Evidence reads them through this trait and does no input or output of
 /// its own.
@@ -79,15 +80,15 @@ pub struct StoredCell {
 #[derive(Clone, Debug)]
 pub struct CellSummary {
     /// Content id.
-    pub id: String,
+    pub id: CellId,
     /// Name of the curve when the cell was stored.
-    pub label: String,
+    pub label: Arc<str>,
     /// Digest of the traces.
-    pub digest: String,
+    pub digest: TraceDigest,
     /// Time that the cell took on one thread, in seconds.
     pub seconds: f64,
     /// The program that computed it.
-    pub provenance: Provenance,
+    pub provenance: Arc<Provenance>,
 }
 
 /// Who computed a result.

@@ -1,6 +1,6 @@
 //! Manifests, and the runs that they describe, in memory.
 //!
-//! The modules, each of which imports only from those before it: [`files`] and [`panics`];
+//! The modules, each of which imports only from those before it: [`files`], [`panics`] and [`hex`];
 //! [`data`], data files as plain values; [`quantity`], what is measured and what runs cost;
 //! [`manifest`], the types that a user writes;
 //! [`registered`], what the process adds to them; [`plan`], the cells of a manifest; [`trace`], the numbers of a run; [`runner`].
@@ -12,6 +12,7 @@
 
 pub mod data;
 pub mod files;
+pub mod hex;
 pub mod manifest;
 pub mod panics;
 pub mod plan;

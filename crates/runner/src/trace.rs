@@ -1,7 +1,7 @@
 //! The results of a run: a row per recorded round, how it ended, and the digest, which is equal
 //! for two runs if all their bits are.
 
-use crate::files::hex;
+use crate::hex::HexText;
 use crate::manifest::{Metric, TimeAverage};
 use exactfed_core::federated::Cost;
 use sha2::{Digest, Sha256};
@@ -69,7 +69,10 @@ impl Trace {
 }
 
 /// The digest of a cell: a hash over every bit of its traces.
-pub fn digest(traces: &[Trace]) -> String {
+pub type TraceDigest = HexText<32>;
+
+/// The digest of these traces.
+pub fn digest(traces: &[Trace]) -> TraceDigest {
     let mut hash = Sha256::new();
     let mut word = |x: u64| hash.update(x.to_le_bytes());
     for trace in traces {
@@ -94,7 +97,7 @@ pub fn digest(traces: &[Trace]) -> String {
             values.iter().for_each(|x| word(x.to_bits()));
         }
     }
-    hex(&hash.finalize()[..16])
+    TraceDigest::from_hash(&hash.finalize())
 }
 
 #[cfg(test)]

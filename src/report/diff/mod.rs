@@ -335,7 +335,7 @@ fn row(change: &Change) -> Value {
         verdict => change.verdict.name(),
         tone => change.verdict.tone(),
         experiment => &change.experiment,
-        cell => &change.pair.after,
+        cell => change.pair.after.as_str(),
         name => clean(&change.name),
         family => change.family,
         other => clean(&others(&change.pair.other)),

@@ -16,6 +16,7 @@ use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Oracle, Prices, Quantity};
 use exactfed_runner::plan::{Cell, Identity};
+use exactfed_runner::trace::TraceDigest;
 use runs::{NoSample, Runs};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub struct CellResult<'a> {
     /// Its runs.
     pub runs: Runs,
     /// Digest of the traces.
-    pub digest: String,
+    pub digest: TraceDigest,
     /// Commit and version that computed it.
     pub provenance: Arc<Provenance>,
     /// Time that it took on one thread, in seconds.

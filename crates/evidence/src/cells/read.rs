@@ -25,6 +25,7 @@ pub fn read_cells<'a>(
     // together. What is not needed is dropped immediately.
     let ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
     let order = results.reading_order(&plan.experiment, &ids);
+    drop(ids);
     let prices = plan.manifest.prices.unwrap_or_default();
     let read = |place: &usize| {
         let cell: &'a Cell = cells[*place];
@@ -34,7 +35,7 @@ pub fn read_cells<'a>(
                 cell,
                 runs: Runs::new(traces, Grouping::new(cell), &needs(cell), &prices),
                 digest: record.digest,
-                provenance: Arc::new(record.provenance),
+                provenance: record.provenance,
                 seconds: record.seconds,
                 exact_bias: None,
                 prices,
@@ -42,31 +43,40 @@ pub fn read_cells<'a>(
         });
         (*place, result)
     };
-    let all =
-        order.par_chunks(cells_per_task(order.len())).flat_map_iter(|some| some.iter().map(read));
-    let mut all: Vec<(usize, _)> = all.collect();
-    all.sort_by_key(|(place, _)| *place);
     let mut known: Vec<Arc<Provenance>> = Vec::new();
-    let planned = cells;
-    let (mut cells, mut missing) = (Vec::new(), Vec::new());
-    for (place, found) in all {
-        match found? {
-            None => {
-                let cell = planned[place];
-                let failed = results.failure(&plan.experiment, &cell.id)?;
-                missing.push(Missing { cell, failed });
-            }
-            Some(mut cell) => {
-                match known.iter().find(|p| **p == cell.provenance) {
-                    Some(one) => cell.provenance = one.clone(),
-                    None => known.push(cell.provenance.clone()),
+    let mut found: Vec<Option<CellResult<'_>>> = cells.iter().map(|_| None).collect();
+    let mut wrong: BTreeMap<usize, Error> = BTreeMap::new();
+    for some in order.chunks(AT_ONCE) {
+        let tasks = some.par_chunks(cells_per_task(some.len()));
+        let read: Vec<_> = tasks.flat_map_iter(|task| task.iter().map(read)).collect();
+        for (place, result) in read {
+            match result {
+                Ok(None) => {}
+                Ok(Some(mut cell)) => {
+                    match known.iter().find(|p| **p == cell.provenance) {
+                        Some(one) => cell.provenance = one.clone(),
+                        None => known.push(cell.provenance.clone()),
+                    }
+                    found[place] = Some(cell);
                 }
-                cells.push(cell);
+                Err(e) => drop(wrong.insert(place, e)),
             }
         }
     }
-    Ok((cells, missing))
+    if let Some((_, first)) = wrong.pop_first() {
+        return Err(first);
+    }
+    let mut missing = Vec::new();
+    for (cell, _) in cells.iter().zip(&found).filter(|(_, found)| found.is_none()) {
+        missing.push(Missing { cell, failed: results.failure(&plan.experiment, &cell.id)? });
+    }
+    // In place, since it is by far the largest value here.
+    found.retain(Option::is_some);
+    Ok((found.into_iter().map(|cell| cell.expect("it was found")).collect(), missing))
 }
+
+/// Cells that are read before they are put in order.
+const AT_ONCE: usize = 1 << 16;
 
 /// The number of cells that a thread reads one after the other.
 pub fn cells_per_task(cells: usize) -> usize {

@@ -136,8 +136,17 @@ pub struct Runs {
     /// The quantities that all runs have at the end, one bit each in their order; none if a run
     /// diverged.
     known: u32,
-    /// Their final values, quantity by quantity, a sample each.
+    /// Those among them that have the same value in all runs, as costs often have.
+    constant: u32,
+    /// Their final values, quantity by quantity: a sample each, or the one value.
     ends: Box<[f64]>,
+    /// What a cell has that figures or claims need more of.
+    more: Option<Box<MoreRuns>>,
+}
+
+/// What few cells of a large grid have, so that the others need no room for it.
+#[derive(Clone, Debug, Default)]
+struct MoreRuns {
     /// ‖θ_T − θ*‖² per run, where some diverged.
     errors: Box<[Option<f64>]>,
     /// The final values of each run, where samples have means over several.
@@ -146,7 +155,7 @@ pub struct Runs {
     /// The quantities at costs that are needed.
     at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
     /// One trace per run with the columns that are needed; empty if none is.
-    pub along: Vec<Trace>,
+    along: Vec<Trace>,
 }
 
 impl Runs {
@@ -160,44 +169,56 @@ impl Runs {
     ) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
-        let (mut known, mut ends, mut single) = (0, Vec::new(), Vec::new());
+        let (mut known, mut constant, mut ends, mut single) = (0, 0, Vec::new(), Vec::new());
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none() && diverged == 0) {
             let last = |t: &Trace| column(t, *quantity, prices).last().copied();
             if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
                 known |= bit(*quantity);
-                ends.extend(means(&values, on_each));
-                single.extend(values.iter().filter(|_| on_each > 1));
+                let is_constant = values.iter().all(|x| x.to_bits() == values[0].to_bits());
+                constant |= if is_constant { bit(*quantity) } else { 0 };
+                let most = if is_constant { 1 } else { values.len() };
+                ends.extend(means(&values, on_each).take(most));
+                single.extend(values.iter().take(most).filter(|_| on_each > 1));
             }
         }
-        let errors = match diverged {
-            0 => Box::default(),
-            _ => traces.iter().map(Trace::final_error).collect(),
-        };
         let mut runs = Self {
             count: traces.len(),
             diverged,
             on_each,
             start: starts.copied().fold(0.0, f64::max),
             known,
+            constant,
             ends: ends.into(),
-            errors,
-            single: single.into(),
-            averages: Default::default(),
-            at: Vec::with_capacity(needs.at.len()),
-            along: Vec::new(),
+            more: None,
         };
-        for (at, quantity) in &needs.at {
-            let sample = CostSample::new(&traces, on_each, (*at, *quantity), prices);
-            runs.at.push((*at, *quantity, sample));
-        }
-        if traces.iter().any(|t| !t.averages.is_empty()) {
-            let (each, centres) = averages(&traces, &needs.averages, on_instance);
-            runs.averages = (each.chunks(on_each).map(mean_averages).collect(), centres);
-        }
-        if !needs.along.is_empty() {
-            runs.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
+        let has_averages = traces.iter().any(|t| !t.averages.is_empty());
+        if diverged > 0 || on_each > 1 || has_averages || *needs != TraceNeeds::default() {
+            let at = |(at, quantity): &(AtCost, Quantity)| {
+                let sample = CostSample::new(&traces, on_each, (*at, *quantity), prices);
+                (*at, *quantity, sample)
+            };
+            let errors = traces.iter().map(Trace::final_error).filter(|_| diverged > 0);
+            let mut more = MoreRuns {
+                errors: errors.collect(),
+                single: single.into(),
+                at: needs.at.iter().map(at).collect(),
+                ..MoreRuns::default()
+            };
+            if has_averages {
+                let (each, centres) = averages(&traces, &needs.averages, on_instance);
+                more.averages = (each.chunks(on_each).map(mean_averages).collect(), centres);
+            }
+            if !needs.along.is_empty() {
+                more.along = traces.into_iter().map(|t| along(t, &needs.along)).collect();
+            }
+            runs.more = Some(Box::new(more));
         }
         runs
+    }
+
+    /// One trace per run with the columns that are needed; empty if none is.
+    pub fn along(&self) -> &[Trace] {
+        self.more.as_ref().map_or(&[], |more| &more.along)
     }
 
     /// ‖θ_T − θ*‖² per run; `None` where it diverged.
@@ -205,10 +226,10 @@ impl Runs {
         match self.diverged {
             0 if self.on_each > 1 => {
                 let all = self.by_instance(Quantity::SqError, None);
-                all.into_iter().flatten().flatten().copied().map(Some).collect()
+                all.into_iter().flatten().flatten().map(Some).collect()
             }
             0 => self.finals(Quantity::SqError).into_iter().flatten().map(Some).collect(),
-            _ => self.errors.to_vec(),
+            _ => self.more.as_ref().map_or(Vec::new(), |more| more.errors.to_vec()),
         }
     }
 
@@ -219,19 +240,29 @@ impl Runs {
 
     /// A quantity of each run, those on an instance together, at a cost or at the last round; `None`
     /// if a run diverged or it is not recorded.
-    pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<&[f64]>> {
-        let all = match at {
-            Some(at) => &self.sample_at(quantity, at).ok()?.single[..],
-            None if self.diverged > 0 || quantity.average().is_some() => return None,
-            None => {
-                let bit = bit(quantity);
-                let place = (self.known & (bit - 1)).count_ones() as usize * self.count;
-                let values = if self.on_each > 1 { &self.single } else { &self.ends };
-                (self.known & bit != 0).then(|| &values[place..place + self.count])?
+    pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<Vec<f64>>> {
+        let all = match (at, &self.more) {
+            (Some(at), _) => self.sample_at(quantity, at).ok()?.single.clone(),
+            (None, _) if self.diverged > 0 || quantity.average().is_some() => return None,
+            (None, Some(more)) if self.on_each > 1 => {
+                self.last(&more.single, quantity, self.count)?
             }
+            (None, _) => self.last(&self.ends, quantity, self.count)?,
         };
         let finite = all.iter().all(|x| x.is_finite());
-        finite.then(|| all.chunks(self.on_each.max(1)).collect())
+        finite.then(|| all.chunks(self.on_each.max(1)).map(<[f64]>::to_vec).collect())
+    }
+
+    /// The final values of a quantity among those of all that are known, each `size` numbers;
+    /// `None` if it is not.
+    fn last(&self, values: &[f64], quantity: Quantity, size: usize) -> Option<Vec<f64>> {
+        let (bit, known) = (bit(quantity), |among: u32| (self.known & among).count_ones() as usize);
+        let before = bit - 1;
+        let place = known(before & !self.constant) * size + known(before & self.constant);
+        (self.known & bit != 0).then(|| match self.constant & bit {
+            0 => values[place..place + size].to_vec(),
+            _ => vec![values[place]; size],
+        })
     }
 
     /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
@@ -243,10 +274,7 @@ impl Runs {
         if let Some(average) = quantity.average() {
             return self.along_mean(quantity, average);
         }
-        let bit = bit(quantity);
-        let size = self.sample_size();
-        let before = (self.known & (bit - 1)).count_ones() as usize * size;
-        (self.known & bit != 0).then(|| self.ends[before..before + size].to_vec())
+        self.last(&self.ends, quantity, self.sample_size())
     }
 
     /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
@@ -254,7 +282,7 @@ impl Runs {
     pub fn columns(&self, quantity: Quantity, prices: &Prices) -> Vec<Cow<'_, [f64]>> {
         let one = |trace| column(trace, quantity, prices);
         if self.on_each <= 1 {
-            return self.along.iter().map(one).collect();
+            return self.along().iter().map(one).collect();
         }
         let of_instance = |some: &[Trace]| {
             let all: Vec<Cow<'_, [f64]>> =
@@ -263,13 +291,13 @@ impl Runs {
             let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
             Cow::Owned((0..rows).map(row).collect())
         };
-        self.along.chunks(self.on_each).map(of_instance).collect()
+        self.along().chunks(self.on_each).map(of_instance).collect()
     }
 
     /// The recorded rounds of a number of the sample, if traces are in memory: those of the column
     /// at the same place.
     pub fn rounds(&self, place: usize) -> Option<&[u64]> {
-        self.along.get(place * self.on_each.max(1)).map(|trace| &trace.round[..])
+        self.along().get(place * self.on_each.max(1)).map(|trace| &trace.round[..])
     }
 
     /// A quantity at a cost.
@@ -277,14 +305,15 @@ impl Runs {
     /// # Errors
     /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
     pub fn sample_at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
-        let found = self.at.iter().find(|(known, of, _)| *known == at && *of == quantity);
+        let mut all = self.more.iter().flat_map(|more| &more.at);
+        let found = all.find(|(known, of, _)| *known == at && *of == quantity);
         found
             .map_or(Err(NoSample::Unrecorded), |(_, _, sample)| sample.as_ref().map_err(|why| *why))
     }
 
     /// An average over the rounds, one vector per replicate.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
-        let (all, _) = &self.averages;
+        let all = self.more.as_ref().map_or(&[][..], |more| &more.averages.0);
         if all.is_empty() {
             return (self.count == 0).then(Vec::new);
         }
@@ -293,7 +322,7 @@ impl Runs {
 
     /// The point around which an average of second moments is; `None` if it is not recorded.
     pub fn centre(&self, what: TimeAverage) -> Option<Centre> {
-        let (all, centres) = &self.averages;
+        let (all, centres) = &self.more.as_ref()?.averages;
         all.iter().any(|all| vector(all, what).is_some()).then(|| centres.centre(what))
     }
 
@@ -384,7 +413,7 @@ mod tests {
         let prices = Prices::default();
         let runs =
             Runs::new(traces.clone(), Grouping::ONE_INSTANCE, &TraceNeeds::default(), &prices);
-        assert!(runs.along.is_empty());
+        assert!(runs.along().is_empty());
         assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
             let last = |t: &Trace| column(t, *quantity, &prices).last().copied();
@@ -409,7 +438,7 @@ mod tests {
             &needs,
             &Prices::default(),
         );
-        let [trace] = &runs.along[..] else { panic!("one run") };
+        let [trace] = runs.along() else { panic!("one run") };
         assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
         assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
         assert_eq!(runs.averages(TimeAverage::CrossCovariance).map(|a| a.len()), Some(1));
@@ -437,7 +466,7 @@ mod tests {
                 &needs,
                 &Prices::default(),
             );
-            assert!(runs.along.is_empty(), "memory does not grow with the rounds");
+            assert!(runs.along().is_empty(), "memory does not grow with the rounds");
             assert_eq!(runs.sample_at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
             runs.sample_at(Quantity::SqError, at(most)).cloned()
         };

@@ -149,7 +149,7 @@ impl Judge<'_> {
             if below(middle)? { high = middle } else { low = middle }
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
-        let rounds = *cell.runs.along.first()?.round.last()? as f64;
+        let rounds = *cell.runs.along().first()?.round.last()? as f64;
         let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
     }

@@ -8,6 +8,7 @@ use crate::stats::verdict::Verdict;
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::runner::prepare;
+use exactfed_runner::trace::TraceDigest;
 use std::sync::Arc;
 
 /// What follows the problem and the algorithms in the manifest of these tests.
@@ -37,7 +38,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
                 &needs.traces(p.cell),
                 &Prices::default(),
             ),
-            digest: String::new(),
+            digest: TraceDigest::default(),
             provenance: Arc::default(),
             seconds: 0.0,
             exact_bias: None,

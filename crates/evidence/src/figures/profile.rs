@@ -91,11 +91,12 @@ fn instances_of(cell: &CellResult<'_>) -> usize {
 /// standard errors, infinite where a run diverged.
 fn ratios(cells: &[&CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Vec<Vec<f64>> {
     let runs = cells.iter().map(|c| c.runs.by_instance(by, at));
-    let runs: Vec<Option<Vec<&[f64]>>> = runs.collect();
+    let runs: Vec<Option<Vec<Vec<f64>>>> = runs.collect();
     let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
     let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
     for i in 0..instances {
-        let own: Vec<Option<&[f64]>> = runs.iter().map(|r| r.as_ref()?.get(i).copied()).collect();
+        let own: Vec<Option<&[f64]>> =
+            runs.iter().map(|r| Some(r.as_ref()?.get(i)?.as_slice())).collect();
         let best = own.iter().flatten().min_by(|a, b| mean(a).total_cmp(&mean(b))).copied();
         for (own, ratios) in own.into_iter().zip(&mut ratios) {
             ratios.push(own.zip(best).map_or(f64::INFINITY, |(own, best)| {

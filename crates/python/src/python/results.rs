@@ -184,7 +184,7 @@ impl NativeResults {
             let mut all = Vec::new();
             for cell in &plan.cells {
                 if let Some(stored) = store.read(&plan.experiment, &cell.id)? {
-                    all.push((stored.record.id, stored.record.digest));
+                    all.push((stored.record.id.to_string(), stored.record.digest.to_string()));
                 }
             }
             Ok(all)

@@ -120,7 +120,7 @@ pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let axes = standings.axes.iter().enumerate();
     let mut columns: Vec<Column> =
         axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
-    let leaders = rows.iter().map(|row| row.leaders.first().cloned());
+    let leaders = rows.iter().map(|row| row.leaders.first().map(|name| name.to_string()));
     let next = rows.iter().map(|row| row.next().map(|(name, _)| name.to_owned()));
     columns.extend([
         Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
@@ -199,9 +199,9 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let separation = rows.iter().map(RankedRow::separation).collect::<Vec<_>>();
     columns.extend([
         count("rank", &|row| row.algorithm.rank.map(|rank| rank as u64)),
-        text("name", &|row| row.algorithm.name.clone()),
+        text("name", &|row| row.algorithm.name.to_string()),
         text("label", &|row| row.label.to_owned()),
-        text("cell", &|row| row.algorithm.cell.clone()),
+        text("cell", &|row| row.algorithm.cell.to_string()),
         number("value", |sample| sample.mean),
         number("low", |sample| sample.interval.0),
         number("high", |sample| sample.interval.1),

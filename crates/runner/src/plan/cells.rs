@@ -191,7 +191,7 @@ impl CellMaker<'_> {
         }
         let parts = [&problem.settings, &algorithm.settings, &rest.settings];
         let cell = Cell {
-            id: CellId::from_hash(hash),
+            id: CellId::from_hash(&hash),
             settings: self.shapes.settings(parts),
             shared: self.shared(visited, entry, &identity),
             identity,

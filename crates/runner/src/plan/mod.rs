@@ -5,7 +5,6 @@
 
 mod amendments;
 mod candidates;
-mod cell_id;
 mod cells;
 mod claims;
 mod costs;
@@ -14,6 +13,7 @@ mod figures;
 mod frontier;
 mod grid;
 mod kinds;
+mod leaves;
 mod phase;
 mod places;
 mod replicates;
@@ -25,6 +25,7 @@ mod tune;
 mod validate;
 
 use crate::data::DataFolder;
+use crate::hex::HexText;
 use crate::manifest::axis::Choice;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::document::parse;
@@ -35,7 +36,6 @@ use crate::manifest::{
     BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
     Rejected, Source, Spacing, Start,
 };
-pub use cell_id::CellId;
 use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::federated::Cost;
@@ -45,6 +45,7 @@ use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
+pub use leaves::Leaves;
 pub use phase::phase_problem;
 use places::Checker;
 pub use places::place_of;
@@ -58,6 +59,9 @@ use std::path::Path;
 use std::sync::Arc;
 pub use table_checker::TableChecker;
 pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
+
+/// The content id of a cell: the first digits of the hash of its canonical text.
+pub type CellId = HexText<16>;
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.

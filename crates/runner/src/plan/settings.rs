@@ -224,6 +224,26 @@ impl Settings {
         self.shape.names.get(name).map(|&i| self.shape.paths[i].0.as_str())
     }
 
+    /// Adds the paths of the settings in which two cells differ, in value or in having them.
+    pub fn add_differing(&self, other: &Self, to: &mut BTreeSet<String>) {
+        if Arc::ptr_eq(&self.shape, &other.shape) {
+            let is_other = |part: usize| !Arc::ptr_eq(&self.parts[part], &other.parts[part]);
+            for (path, part, i) in self.shape.paths.iter().filter(|(_, part, _)| is_other(*part)) {
+                let [a, b] = [self, other].map(|all| all.parts[*part][*i].key());
+                if a != b && !to.contains(path) {
+                    to.insert(path.clone());
+                }
+            }
+            return;
+        }
+        for (path, _) in self.iter().chain(other.iter()) {
+            let [a, b] = [self, other].map(|all| all.at_path(path).map(Setting::key));
+            if a != b && !to.contains(path) {
+                to.insert(path.to_owned());
+            }
+        }
+    }
+
     /// The short names of all settings.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let kind = |path: &&str| {

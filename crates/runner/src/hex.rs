@@ -1,0 +1,84 @@
+//! Hashes as text: the names of cells and the digests of their numbers.
+
+use crate::files::{hex, sha256};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::ops::Deref;
+
+/// `N` hexadecimal digits, in lower case.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HexText<const N: usize>([u8; N]);
+
+impl<const N: usize> HexText<N> {
+    /// The first digits of the hash of a text.
+    ///
+    /// # Panics
+    /// If `N` is above 64.
+    pub fn of(text: &str) -> Self {
+        Self::read(&sha256(text.as_bytes())[..N]).expect("digits")
+    }
+
+    /// The first digits of a hash with these bytes.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    pub fn from_hash(hash: &[u8]) -> Self {
+        Self::read(&hex(&hash[..N / 2])).expect("digits")
+    }
+
+    /// The digits of a text, if it is `N` of them.
+    pub fn read(text: &str) -> Option<Self> {
+        let digits = text.as_bytes().try_into().ok()?;
+        text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
+    }
+
+    /// The digits as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("digits")
+    }
+}
+
+impl<const N: usize> Default for HexText<N> {
+    fn default() -> Self {
+        Self([b'0'; N])
+    }
+}
+
+impl<const N: usize> Deref for HexText<N> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl<const N: usize> fmt::Display for HexText<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl<const N: usize> fmt::Debug for HexText<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl<const N: usize> PartialEq<str> for HexText<N> {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl<const N: usize> Serialize for HexText<N> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for HexText<N> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        Self::read(&text).ok_or_else(|| de::Error::custom(format!("{text} is not {N} digits")))
+    }
+}

@@ -1,0 +1,95 @@
+//! The settings that determine the numbers of cells, one by one, as records of reports have them.
+
+use super::Identity;
+use super::settings::{Part, Setting, Settings, Shapes, leaves};
+use crate::manifest::{Oracle, Record, Start};
+use exactfed_core::{algorithm, problem};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Makes them. What cells of a plan share is made once, and is known by its address.
+#[derive(Default)]
+pub struct Leaves<'p> {
+    shapes: Shapes,
+    problems: HashMap<*const problem::Spec, Part>,
+    algorithms: HashMap<*const algorithm::Spec, Part>,
+    others: HashMap<OtherKey, Part>,
+    /// The addresses are of what lives as long as this.
+    plan: PhantomData<&'p Identity>,
+}
+
+/// What the settings other than the problem and the algorithm are made of.
+type OtherKey = ([u64; 4], [bool; 3], (*const Record, *const Start));
+
+impl<'p> Leaves<'p> {
+    /// The settings that determine the numbers of a cell; those that are empty are left out.
+    pub fn of(&mut self, identity: &'p Identity) -> Settings {
+        let Self { shapes, problems, algorithms, others, .. } = self;
+        let Identity { problem, algorithm, .. } = identity;
+        let problem = problems
+            .entry(Arc::as_ptr(problem))
+            .or_insert_with(|| part(shapes, [("problem".to_owned(), toml(&**problem))]));
+        let algorithm = algorithms
+            .entry(Arc::as_ptr(algorithm))
+            .or_insert_with(|| part(shapes, [("algorithm".to_owned(), toml(&**algorithm))]));
+        let other = others.entry(other_key(identity)).or_insert_with(|| {
+            let all = identity.canonical().into_iter();
+            part(shapes, all.filter(|(key, _)| key != "problem" && key != "algorithm"))
+        });
+        shapes.settings([algorithm, problem, other])
+    }
+
+    /// The same of a cell of which this table is stored.
+    pub fn of_table(&mut self, mut table: toml::Table) -> Settings {
+        let tops = ["algorithm", "problem"].map(|top| table.remove_entry(top));
+        let [algorithm, problem] = tops.map(|top| part(&mut self.shapes, top));
+        let other = part(&mut self.shapes, table);
+        self.shapes.settings([&algorithm, &problem, &other])
+    }
+}
+
+fn other_key(identity: &Identity) -> OtherKey {
+    // Named one by one, so that a field that is added is not forgotten here.
+    let Identity {
+        numerics: _,
+        seed,
+        replicates,
+        instances,
+        fresh,
+        oracle,
+        instance,
+        rounds,
+        record,
+        start,
+        problem: _,
+        algorithm: _,
+    } = identity;
+    (
+        [*seed, *replicates, *instances, *rounds],
+        [*fresh, *oracle == Oracle::Exact, instance.is_fixed()],
+        (Arc::as_ptr(record), Arc::as_ptr(start)),
+    )
+}
+
+fn toml(spec: &impl Serialize) -> toml::Value {
+    toml::Value::try_from(spec).expect("settings are plain tables")
+}
+
+/// The settings in these tables.
+fn part(shapes: &mut Shapes, tables: impl IntoIterator<Item = (String, toml::Value)>) -> Part {
+    let table = toml::Table::from_iter(tables);
+    let setting = |(path, value): (String, &toml::Value)| Some((path, setting(value)?));
+    shapes.part(leaves(&table).into_iter().filter_map(setting).collect::<BTreeMap<_, _>>())
+}
+
+/// A setting as it is displayed; `None` if that is an empty text.
+fn setting(value: &toml::Value) -> Option<Setting> {
+    match value {
+        toml::Value::String(text) => (!text.is_empty()).then(|| Setting::displayed_as(text)),
+        toml::Value::Float(number) if number.is_finite() => Some(Setting::Number(*number)),
+        toml::Value::Float(number) => Some(Setting::displayed_as(&number.to_string())),
+        other => Some(Setting::displayed_as(&other.to_string())),
+    }
+}

@@ -16,7 +16,7 @@ use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::Store;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
-use exactfed_runner::manifest::{Metric, Prices, Source};
+use exactfed_runner::manifest::{Metric, Source};
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::{Prepared, prepare};
 use exactfed_runner::trace::{Trace, TraceDigest};
@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
             let traces =
                 replaced.get(cell.id.as_str()).or_else(|| self.traces.get(cell.id.as_str()))?;
             let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
-            Some(result(cell, runs, prices))
+            Some(result(cell, runs))
         });
         known.collect()
     }
@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn result(cell: &Cell, runs: Runs, prices: Prices) -> CellResult<'_> {
+fn result(cell: &Cell, runs: Runs) -> CellResult<'_> {
     CellResult {
         cell,
         runs,
@@ -78,7 +78,6 @@ fn result(cell: &Cell, runs: Runs, prices: Prices) -> CellResult<'_> {
         provenance: Arc::default(),
         seconds: 0.0,
         exact_bias: None,
-        prices,
     }
 }
 

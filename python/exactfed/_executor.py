@@ -345,7 +345,11 @@ def _placed(files: dict[str, str], contents: dict[str, bytes], root: Path) -> li
             _caches[os.getpid()] = tempfile.TemporaryDirectory(prefix="exactfed-")
         cache = Path(_caches[os.getpid()].name)
         for digest, content in contents.items():
-            (cache / digest).write_bytes(content)
+            if not (cache / digest).exists():
+                # Never in place: tasks of other threads read links to it.
+                new = cache / f"{digest}.new"
+                new.write_bytes(content)
+                new.replace(cache / digest)
         for other in {file.name for file in cache.iterdir()} - {*files.values()}:
             (cache / other).unlink()
         lacks = [digest for digest in set(files.values()) if not (cache / digest).exists()]

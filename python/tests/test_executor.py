@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import multiprocessing
 import os
@@ -315,6 +316,17 @@ def test_large_data_travel_once(cases: Cases, tmp_path: Path) -> None:
     assert results.digests() == digests
     size = (manifest.parent / "records.csv").stat().st_size
     assert len(sent) == 6 and sum(size <= bytes_sent for bytes_sent in sent) == 1
+
+
+def test_files_of_a_task_stay_when_another_thread_is_sent_them(tmp_path: Path) -> None:
+    content = b"an experiment"
+    digest = hashlib.sha256(content).hexdigest()
+    for name in ("one", "two"):
+        assert not _executor._placed({"file": digest}, {digest: content}, tmp_path / name)
+        if name == "one":
+            before = (tmp_path / "one" / "file").stat().st_mtime_ns
+    # What the first task may be reading was not written again.
+    assert (tmp_path / "one" / "file").stat().st_mtime_ns == before
 
 
 def test_lost_tasks_are_submitted_again(tmp_path: Path) -> None:

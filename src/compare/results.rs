@@ -7,6 +7,7 @@
 use super::claims::SideClaim;
 use super::record;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
+use crate::evidence::results::Results;
 use crate::evidence::{CellResult, Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
@@ -111,6 +112,7 @@ impl ResultsFolder {
             cells.par_iter_mut().for_each(|(id, cell)| {
                 *cell = self.check(&experiment.name, id, std::mem::take(cell));
             });
+            self.store.release(&experiment.name);
             let cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
             let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
             let seed = cells.values().find_map(seed);

@@ -13,7 +13,7 @@ use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::{Thumbnail, thumbnail};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::family::{family, family_name};
-use crate::evidence::{Experiment, Figure};
+use crate::evidence::{Experiment, Figure, unique};
 use crate::stats::verdict::{LEVEL, Verdict};
 use exactfed_core::sources::{self, Publication};
 use exactfed_runner::manifest::claim::Expected;
@@ -78,12 +78,14 @@ impl IndexEntry {
             keys: keys(source),
             thumbnail: drawn.and_then(thumbnail),
             counts: page.claims.counts,
-            problems: kinds()
-                .map(|identity| identity.problem.kind().to_owned())
+            problems: unique(kinds().map(|identity| identity.problem.kind()))
+                .into_iter()
+                .map(str::to_owned)
                 .chain(problem)
                 .collect(),
-            algorithms: kinds()
-                .map(|identity| identity.algorithm.kind().to_owned())
+            algorithms: unique(kinds().map(|identity| identity.algorithm.kind()))
+                .into_iter()
+                .map(str::to_owned)
                 .chain(of_frontiers)
                 .collect(),
             topics,

@@ -5,13 +5,15 @@
 
 use super::number_text::{interval, short};
 use crate::evidence::{Rival, Separation, Standing, Standings, unique, when_text};
-use exactfed_core::words::{count, joined, readable};
+use exactfed_core::words::{count, joined, readable, thousands};
 use exactfed_runner::plan::Setting;
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// Rows that are shown at once.
 const MOST_SHOWN: usize = 40;
+/// The most columns that a page shows.
+const MOST_COLUMNS: usize = 200;
 /// The number of times by which a lead has the longest bar.
 const LONGEST_LEAD: f64 = 1000.0;
 
@@ -79,24 +81,34 @@ impl RankingMatrix {
         let merged: Vec<usize> =
             (0..standings.axes.len()).filter(|i| follows(all, *i, axis)).collect();
         let column = |row: &Standing| part(row, |i| merged.contains(&i));
-        let mut columns: Vec<(f64, String)> =
-            unique(all.iter().map(column)).into_iter().map(|text| (f64::NAN, text)).collect();
-        for (value, text) in &mut columns {
-            let first = all.iter().find(|row| column(row) == *text);
-            *value = first.zip(axis).map_or(0.0, |(row, axis)| number(&row.values[axis]));
+        let texts: Vec<String> = all.iter().map(column).collect();
+        let mut first: HashMap<&str, f64> = HashMap::new();
+        for (row, text) in all.iter().zip(&texts) {
+            first.entry(text).or_insert_with(|| axis.map_or(0.0, |axis| number(&row.values[axis])));
         }
-        columns.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let columns: Vec<String> = columns.into_iter().map(|(_, text)| text).collect();
+        let mut columns = unique(texts.iter());
+        if columns.len() > MOST_COLUMNS {
+            let many = thousands(columns.len());
+            let wide = || {
+                format!(
+                    "A matrix of the ranking would have {many} columns, too many for a page: all settings are in the table below."
+                )
+            };
+            let sentence = if sentence.is_empty() { wide() } else { sentence };
+            return Self { sentence, ..Self::default() };
+        }
+        columns.sort_by(|a, b| first[a.as_str()].total_cmp(&first[b.as_str()]));
+        let at: HashMap<&str, usize> =
+            columns.iter().enumerate().map(|(i, text)| (text.as_str(), i)).collect();
         let mut rows: Vec<MatrixRow> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
-        for standing in all {
+        for (standing, text) in all.iter().zip(&texts) {
             let settings = part(standing, |i| !merged.contains(&i));
             let place = *places.entry(settings.clone()).or_insert(rows.len());
             if place == rows.len() {
                 rows.push(MatrixRow { settings, cells: vec![None; columns.len()] });
             }
-            let at = columns.iter().position(|text| *text == column(standing));
-            rows[place].cells[at.expect("every grid point has a column")] = Some(cell(standing));
+            rows[place].cells[at[text.as_str()]] = Some(cell(standing));
         }
         let open: Vec<String> =
             rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
@@ -106,6 +118,7 @@ impl RankingMatrix {
         }
         rows.truncate(most_rows);
         let further = rows.split_off(rows.len().min(MOST_SHOWN));
+        let columns = columns.into_iter().cloned().collect();
         Self { columns, rows, further, open: open_text(&open), sentence }
     }
 }
@@ -336,6 +349,19 @@ mod tests {
         let words = &matrix.rows[0].cells[2].as_ref().unwrap().words;
         let expected = "A ends lowest, at 0.500; B’s mean is 1.92e3 [960, 3.84e3] times as large; 3 paired runs.";
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_matrix_that_is_too_wide_is_left_to_the_table() {
+        let row = |i: usize| standing(&[&i.to_string()], 2.0, Separation::Larger);
+        let rows = |count| standings(&["step-size"], (1..=count).map(row).collect());
+        assert_eq!(RankingMatrix::new(&rows(MOST_COLUMNS), 45).columns.len(), MOST_COLUMNS);
+        let wide = RankingMatrix::new(&rows(MOST_COLUMNS + 1), 45);
+        assert!(
+            wide.columns.is_empty() && wide.sentence.contains("201 columns"),
+            "{}",
+            wide.sentence
+        );
     }
 
     #[test]

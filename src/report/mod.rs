@@ -184,10 +184,13 @@ impl Writer {
             tables.insert(FRONTIER.to_owned());
         }
         sweep(&self.owned, &folder, is_table, &tables)?;
-        self.owned.stream(&folder.join("summary.csv"), |out| write_summary(experiment, out))?;
-        let finals = folder.join(FINALS);
-        let record = self.owned.stream(&finals, |out| write_record(experiment, out))?;
-        self.owned.write(&folder.join(RECORD), record.as_bytes())?;
+        let [summary, finals] = ["summary.csv", FINALS].map(|file| folder.join(file));
+        let (summary, record) = rayon::join(
+            || self.owned.stream(&summary, |out| write_summary(experiment, out)),
+            || self.owned.stream(&finals, |out| write_record(experiment, out)),
+        );
+        summary?;
+        self.owned.write(&folder.join(RECORD), record?.as_bytes())?;
         let provenance = provenance(experiment);
         self.owned.write(&folder.join("provenance.md"), provenance.as_bytes())?;
         Ok(IndexEntry::new(experiment, page))

@@ -50,6 +50,8 @@ impl TextTable {
         };
         let mut text = line(&table.heads);
         table.rows.iter().for_each(|row| text.push_str(&line(row)));
+        // It may be long, and is not copied as it grows.
+        text.reserve(text.len() / most.max(1) * (all - most) * 5 / 4);
         rows.for_each(|row| text.push_str(&line(&row)));
         files.push((file.clone(), text));
         table.of_rows(all, &file)

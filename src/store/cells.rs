@@ -130,7 +130,9 @@ impl Store {
     /// they are in the files. The order is of places in `ids`.
     pub fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
-        if let Ok(packs) = self.packs(experiment) {
+        if !ids.is_empty()
+            && let Ok(packs) = self.packs(experiment)
+        {
             order.sort_by_cached_key(|&i| packs.place(ids[i]));
         }
         order

@@ -26,6 +26,10 @@ impl Results for Store {
         self.ids(experiment)
     }
 
+    fn release(&self, experiment: &str) {
+        self.forget_packs(experiment);
+    }
+
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
         self.settings(experiment, id)
     }

@@ -106,6 +106,8 @@ fn write_lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Resu
                 AnyValue::Null => String::new(),
                 AnyValue::Float64(x) => format!("{x:?}"),
                 AnyValue::String(text) => inert(text).into_owned(),
+                // Of a column with one value, as those of a single cell.
+                AnyValue::StringOwned(text) => inert(&text).into_owned(),
                 AnyValue::List(values) => {
                     let values = values.f64().map_err(|e| e.to_string())?;
                     let all: Vec<String> =

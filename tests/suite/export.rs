@@ -2,7 +2,7 @@
 //! the cells' bit for bit is tested in `store`.
 
 use crate::support::markup::blocks;
-use crate::support::{Bench, DIVERGING, edited};
+use crate::support::{Bench, DIVERGING, TINY, edited};
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,6 +45,17 @@ fn one_experiment_and_cells_of_earlier_settings() {
     bench.run(&only).expect(0).warns("4 cells of 1 experiment");
     for row in bench.rows("one.csv") {
         assert_eq!(row["last_run"] == "true", row["seed"] == "8", "those of the last run");
+    }
+}
+
+/// A column may hold one value for all its rows.
+#[test]
+fn the_texts_of_one_cell_have_no_quotes() {
+    let bench = Bench::ran(TINY);
+    bench.run(&["export", "--out", "all.csv"]).expect(0).warns("of 1 cell of");
+    for row in bench.rows("all.csv") {
+        assert_eq!(format!("{} {}", row["cell"], row["digest"]), bench.digests("results")[0]);
+        assert_eq!(row["label"], "FedAvg");
     }
 }
 

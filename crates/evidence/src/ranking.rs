@@ -41,7 +41,7 @@ pub enum Separation {
 #[derive(Clone, Debug)]
 pub struct Rival {
     /// Index of its cell among those compared.
-    pub cell: usize,
+    pub cell: u32,
     /// How many times larger its mean is, over paired runs.
     pub ratio: Ratio,
     /// The result.
@@ -78,13 +78,13 @@ impl PointRanking {
     pub fn leaders(&self) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
         let close = rivals.iter().filter(|rival| rival.separation != Separation::Larger);
-        std::iter::once(*best).chain(close.map(|rival| rival.cell)).collect()
+        std::iter::once(*best).chain(close.map(|rival| rival.cell as usize)).collect()
     }
 
     /// Those that are ranked, from the best to the last, as indices among those compared.
     fn ranked(&self) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
-        std::iter::once(*best).chain(rivals.iter().map(|rival| rival.cell)).collect()
+        std::iter::once(*best).chain(rivals.iter().map(|rival| rival.cell as usize)).collect()
     }
 }
 
@@ -181,7 +181,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
             _ => Ratio::over_instances(other, sample),
         };
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
-        Rival { cell: *cell, ratio, separation: untested_separation(other, sample, exact) }
+        Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };
     let rivals = others.iter().map(rival).collect();
     PointRanking::Ranked { best: *best, error, n: sample.len(), rivals }
@@ -251,7 +251,7 @@ pub struct RankedAlgorithm {
     /// The id of its cell.
     pub cell: CellId,
     /// Its place, from 1 on, if it is ranked.
-    pub rank: Option<usize>,
+    pub rank: Option<u32>,
     /// How it compares with the best; `None` of the best, and of one that is not ranked.
     pub rival: Option<Rival>,
 }
@@ -329,14 +329,14 @@ impl Standings {
                 let cells = cells.filter(move |c| c.sample(by, at) == Err(why));
                 cells.map(|cell| name(cell)).collect()
             };
-            let algorithm = |(place, rank): (usize, Option<usize>)| RankedAlgorithm {
+            let algorithm = |(place, rank): (usize, Option<u32>)| RankedAlgorithm {
                 name: name(cells[place]),
                 cell: cells[place].cell.id,
                 rank,
-                rival: rivals.iter().find(|rival| rival.cell == place).cloned(),
+                rival: rivals.iter().find(|rival| rival.cell as usize == place).cloned(),
             };
             let others = (0..cells.len()).filter(|place| !ranked.contains(place));
-            let places = ranked.iter().enumerate().map(|(i, place)| (*place, Some(i + 1)));
+            let places = ranked.iter().enumerate().map(|(i, place)| (*place, Some(i as u32 + 1)));
             let places = places.chain(others.map(|place| (place, None)));
             Some(Standing {
                 algorithms: places.map(algorithm).collect(),
@@ -363,7 +363,7 @@ pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     // A batch of the problem is another setting than that of mini-batch SGD.
     let table = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
-    let all_have = |path: &&&String| {
+    let all_have = |path: &&&str| {
         let has_setting = |label: &&str| {
             let mut own = cells.iter().filter(|c| c.cell.label == **label);
             own.any(|c| {
@@ -372,7 +372,7 @@ pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<
         };
         labels.iter().all(has_setting)
     };
-    let varied: Vec<&String> = panels::unique(cells.iter().flat_map(|c| &*c.cell.varied));
+    let varied = panels::varied(cells.iter().map(|c| c.cell));
     let axes = varied.iter().filter(all_have).map(|path| short(path));
     let axes = panels::unique(axes).into_iter().map(str::to_owned);
     let axes: Vec<String> = axes.collect();

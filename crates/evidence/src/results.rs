@@ -36,6 +36,9 @@ pub trait Results: Sync {
     /// If they cannot be listed.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error>;
 
+    /// Frees what is held of an experiment to read it fast; it can still be read.
+    fn release(&self, experiment: &str);
+
     /// The settings of a cell that has results.
     ///
     /// # Errors

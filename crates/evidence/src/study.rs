@@ -84,10 +84,12 @@ pub fn analyse_with<'a>(
     frontiers: Vec<ComputedFrontier<'a>>,
 ) -> Result<Experiment<'a>, Error> {
     let needs = Needs::of_plan(plan);
+    let unplanned = unplanned::find(plan, results)?;
     let (mut cells, mut missing) = cell_results(plan, results, &needs)?;
     one_version(plan, &cells)?;
     let shown = Figures::new(plan, &cells);
     follow_chosen(plan, results, &needs, &shown, &mut cells)?;
+    results.release(&plan.experiment);
     let TheoryNeeds { every_cell, any, moments } = needs.theory(&shown, &cells);
     let prepared = instances::needed(plan, results, |id| every_cell || any.contains(id))?;
     let cache = MomentsCache::for_plan(plan, results);
@@ -101,15 +103,15 @@ pub fn analyse_with<'a>(
     let places = rows.iter().map(|row| (row.cells.clone(), by, at));
     let rankings = Rankings::new(places.chain(shown.compared(&cells)));
     let standings = Standings::new(axes, &rows, (by, at, margin), &rankings);
+    drop(rows);
     let mut figures = shown.draw(plan, &cells, &theory, &rankings, &frontiers);
+    drop(rankings);
     let mut candidates = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;
     add_missing(&mut missing, std::mem::take(&mut candidates.missing));
     tuning::add_figures(plan, &candidates, &mut figures);
     figures.extend(profile::figure(&cells, by, at));
     let tuning = TuningResult::new(plan, &cells, &candidates);
-    drop(rankings);
-    drop(rows);
     let problems = problems::instances(plan, &prepared, results)?;
     let looks = LooksOfPlan::new(plan, results)?;
     let claims = claims::judge_look(plan, plan, &cells, &theory, &frontiers, looks.level());
@@ -129,7 +131,7 @@ pub fn analyse_with<'a>(
         bounds,
         first_order,
         not_computed,
-        unplanned: unplanned::find(plan, results)?,
+        unplanned,
         standings,
         tuning,
         frontiers,
@@ -171,12 +173,13 @@ fn follow_chosen(
         }
     }
     let places: Vec<usize> = wanted.keys().copied().collect();
+    let prices = plan.manifest.prices.unwrap_or_default();
     let ids: Vec<&str> = places.iter().map(|place| cells[*place].cell.id.as_str()).collect();
     for i in results.reading_order(&plan.experiment, &ids) {
         let (needed, cell) = (&wanted[&places[i]], &mut cells[places[i]]);
         if let Some(stored) = results.read(&plan.experiment, &cell.cell.id)? {
             let grouping = Grouping::new(cell.cell);
-            cell.runs = Runs::new(stored.traces, grouping, needed, &cell.prices);
+            cell.runs = Runs::new(stored.traces, grouping, needed, &prices);
         }
     }
     Ok(())

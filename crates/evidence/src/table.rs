@@ -1,10 +1,10 @@
 //! The table of the cells' final metrics: which columns it has, and which cells it shows.
 
 use crate::cells::CellResult;
-use crate::cells::panels::unique;
+use crate::cells::panels::{self, unique};
 use crate::study::Experiment;
 use exactfed_runner::manifest::{Metric, Quantity};
-use exactfed_runner::plan::{Cell, Setting, short};
+use exactfed_runner::plan::{Cell, Setting, Settings, short};
 use std::collections::{BTreeSet, HashMap};
 
 /// The columns of a table of the cells' final metrics.
@@ -24,13 +24,14 @@ impl FinalsColumns {
     /// The columns for an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let cells: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
-        let paths = || cells.iter().flat_map(|c| c.cell.settings.iter().map(|(path, _)| path));
+        let paths = || Settings::all_paths(cells.iter().map(|c| &c.cell.settings));
         let ambiguous = ambiguous_names(paths());
         let column = |path: &str| match (table(path), short(path)) {
             (Some(table), name) if ambiguous.contains(name) => format!("{table}.{name}"),
             (_, name) => name.to_owned(),
         };
-        let mut settings = unique(cells.iter().flat_map(|c| &*c.cell.varied).map(|p| column(p)));
+        let varied = panels::varied(cells.iter().map(|c| c.cell));
+        let mut settings = unique(varied.into_iter().map(column));
         let own = paths().filter(|path| table(path) == Some("algorithm"));
         for name in unique(own.map(column)) {
             let values = unique(cells.iter().map(|c| value(c.cell, &name).map(Setting::key)));

@@ -94,7 +94,7 @@ impl TuningResult {
     /// What tuning found, from the fresh runs `cells` of what was selected.
     pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
         let (tuning, tune) = (plan.tuning.as_ref()?, plan.manifest.tune.as_ref()?);
-        let all = read.candidates.iter().flat_map(|c| &*c.cell.varied).map(|path| short(path));
+        let all = panels::varied(read.candidates.iter().map(|c| c.cell)).into_iter().map(short);
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
         let axes: Vec<&str> =
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();

@@ -14,7 +14,7 @@ use crate::stats::{Summary, mean};
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::{AtCost, Oracle, Prices, Quantity};
+use exactfed_runner::manifest::{AtCost, Oracle, Quantity};
 use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::TraceDigest;
 use runs::{NoSample, Runs};
@@ -44,8 +44,6 @@ pub struct CellResult<'a> {
     /// ‖lim E θ_t − θ*‖², if the manifest needs it and theory can compute it;
     /// its mean over replicates where each has an instance of its own.
     pub exact_bias: Option<f64>,
-    /// Prices of the simulated wall clock.
-    pub prices: Prices,
 }
 
 impl CellResult<'_> {
@@ -90,7 +88,7 @@ impl CellResult<'_> {
 
     /// A quantity along each of the traces in memory; empty where it is not recorded.
     pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
-        self.runs.columns(quantity, &self.prices)
+        self.runs.columns(quantity)
     }
 
     /// A quantity over the replicates at each recorded round, up to the first divergence.

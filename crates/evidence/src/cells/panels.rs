@@ -2,7 +2,7 @@
 
 use crate::cells::CellResult;
 use crate::cells::setting_text::pretty;
-use exactfed_runner::plan::{Setting, SettingKey};
+use exactfed_runner::plan::{Cell, Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
@@ -93,6 +93,15 @@ fn head(value: &Setting) -> Option<&str> {
 pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();
     all.filter(|value| seen.insert(value.clone())).collect()
+}
+
+/// The paths of the settings that the grid varies, in the order of the cells.
+pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
+    // Neighbours share the list.
+    let mut seen: HashSet<*const [String]> = HashSet::new();
+    let lists = cells.map(|cell| &*cell.varied);
+    let lists = lists.filter(|list| seen.insert(std::ptr::from_ref(*list)));
+    unique(lists.flatten().map(String::as_str))
 }
 
 /// The values of a setting in the order of the cells.

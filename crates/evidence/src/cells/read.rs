@@ -7,7 +7,7 @@ use exactfed_core::words::thousands;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::{Cell, Plan};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,12 +38,12 @@ pub fn read_cells<'a>(
                 provenance: record.provenance,
                 seconds: record.seconds,
                 exact_bias: None,
-                prices,
             })
         });
         (*place, result)
     };
     let mut known: Vec<Arc<Provenance>> = Vec::new();
+    let mut constants = HashSet::new();
     let mut found: Vec<Option<CellResult<'_>>> = cells.iter().map(|_| None).collect();
     let mut wrong: BTreeMap<usize, Error> = BTreeMap::new();
     for some in order.chunks(AT_ONCE) {
@@ -57,6 +57,7 @@ pub fn read_cells<'a>(
                         Some(one) => cell.provenance = one.clone(),
                         None => known.push(cell.provenance.clone()),
                     }
+                    cell.runs.share(&mut constants);
                     found[place] = Some(cell);
                 }
                 Err(e) => drop(wrong.insert(place, e)),

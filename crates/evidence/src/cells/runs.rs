@@ -12,7 +12,8 @@ use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// What is needed of a cell's traces beside the final values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -138,7 +139,9 @@ pub struct Runs {
     known: u32,
     /// Those among them that have the same value in all runs, as costs often have.
     constant: u32,
-    /// Their final values, quantity by quantity: a sample each, or the one value.
+    /// These values, by their bits: many cells have the same.
+    constants: Arc<[u64]>,
+    /// The final values of the others, quantity by quantity, a sample each.
     ends: Box<[f64]>,
     /// What a cell has that figures or claims need more of.
     more: Option<Box<MoreRuns>>,
@@ -156,6 +159,8 @@ struct MoreRuns {
     at: Vec<(AtCost, Quantity, Result<CostSample, NoSample>)>,
     /// One trace per run with the columns that are needed; empty if none is.
     along: Vec<Trace>,
+    /// Prices of the simulated wall clock.
+    prices: Prices,
 }
 
 impl Runs {
@@ -169,16 +174,20 @@ impl Runs {
     ) -> Self {
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
-        let (mut known, mut constant, mut ends, mut single) = (0, 0, Vec::new(), Vec::new());
+        let (mut known, mut constant, mut constants) = (0, 0, Vec::new());
+        let (mut ends, mut single) = (Vec::new(), Vec::new());
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none() && diverged == 0) {
             let last = |t: &Trace| column(t, *quantity, prices).last().copied();
             if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
                 known |= bit(*quantity);
-                let is_constant = values.iter().all(|x| x.to_bits() == values[0].to_bits());
-                constant |= if is_constant { bit(*quantity) } else { 0 };
-                let most = if is_constant { 1 } else { values.len() };
-                ends.extend(means(&values, on_each).take(most));
-                single.extend(values.iter().take(most).filter(|_| on_each > 1));
+                let first = values[0].to_bits();
+                if on_each == 1 && values.iter().all(|x| x.to_bits() == first) {
+                    constant |= bit(*quantity);
+                    constants.push(first);
+                    continue;
+                }
+                ends.extend(means(&values, on_each));
+                single.extend(values.iter().filter(|_| on_each > 1));
             }
         }
         let mut runs = Self {
@@ -188,6 +197,7 @@ impl Runs {
             start: starts.copied().fold(0.0, f64::max),
             known,
             constant,
+            constants: constants.into(),
             ends: ends.into(),
             more: None,
         };
@@ -202,6 +212,7 @@ impl Runs {
                 errors: errors.collect(),
                 single: single.into(),
                 at: needs.at.iter().map(at).collect(),
+                prices: *prices,
                 ..MoreRuns::default()
             };
             if has_averages {
@@ -214,6 +225,14 @@ impl Runs {
             runs.more = Some(Box::new(more));
         }
         runs
+    }
+
+    /// Holds what another cell has too once.
+    pub fn share(&mut self, known: &mut HashSet<Arc<[u64]>>) {
+        match known.get(&self.constants) {
+            Some(same) => self.constants = same.clone(),
+            None => drop(known.insert(self.constants.clone())),
+        }
     }
 
     /// One trace per run with the columns that are needed; empty if none is.
@@ -253,16 +272,16 @@ impl Runs {
         finite.then(|| all.chunks(self.on_each.max(1)).map(<[f64]>::to_vec).collect())
     }
 
-    /// The final values of a quantity among those of all that are known, each `size` numbers;
-    /// `None` if it is not.
+    /// The final values of a quantity, `size` numbers, among those of all that are not constant;
+    /// `None` if it is not known.
     fn last(&self, values: &[f64], quantity: Quantity, size: usize) -> Option<Vec<f64>> {
-        let (bit, known) = (bit(quantity), |among: u32| (self.known & among).count_ones() as usize);
-        let before = bit - 1;
-        let place = known(before & !self.constant) * size + known(before & self.constant);
-        (self.known & bit != 0).then(|| match self.constant & bit {
-            0 => values[place..place + size].to_vec(),
-            _ => vec![values[place]; size],
-        })
+        let bit = bit(quantity);
+        let before = |among: u32| (among & (bit - 1)).count_ones() as usize;
+        if self.constant & bit != 0 {
+            return Some(vec![f64::from_bits(self.constants[before(self.constant)]); size]);
+        }
+        let place = before(self.known & !self.constant) * size;
+        (self.known & bit != 0).then(|| values[place..place + size].to_vec())
     }
 
     /// A quantity at the last round, a sample; `None` if a run diverged or the quantity is not
@@ -279,19 +298,20 @@ impl Runs {
 
     /// A quantity along the traces in memory, those on one instance averaged; empty where it is not
     /// recorded. An instance has as many rows as the run on it that diverged first.
-    pub fn columns(&self, quantity: Quantity, prices: &Prices) -> Vec<Cow<'_, [f64]>> {
+    pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
+        let Some(MoreRuns { along, prices, .. }) = self.more.as_deref() else { return Vec::new() };
         let one = |trace| column(trace, quantity, prices);
         if self.on_each <= 1 {
-            return self.along().iter().map(one).collect();
+            return along.iter().map(one).collect();
         }
         let of_instance = |some: &[Trace]| {
-            let all: Vec<Cow<'_, [f64]>> =
-                some.iter().map(|t| column(t, quantity, prices)).collect();
+            let all = some.iter().map(|trace| column(trace, quantity, prices));
+            let all: Vec<Cow<'_, [f64]>> = all.collect();
             let rows = all.iter().map(|column| column.len()).min().unwrap_or(0);
             let row = |i: usize| all.iter().map(|column| column[i]).sum::<f64>() / all.len() as f64;
             Cow::Owned((0..rows).map(row).collect())
         };
-        self.along().chunks(self.on_each).map(of_instance).collect()
+        along.chunks(self.on_each).map(of_instance).collect()
     }
 
     /// The recorded rounds of a number of the sample, if traces are in memory: those of the column

@@ -42,7 +42,6 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
             provenance: Arc::default(),
             seconds: 0.0,
             exact_bias: None,
-            prices: Prices::default(),
         })
         .collect();
     let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));

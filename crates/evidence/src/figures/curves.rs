@@ -169,8 +169,8 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let indices: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
-    let varied = plain.iter().flat_map(|cell| &*cell.varied);
-    let axes = manifest.iter().chain(varied).map(|name| short(name));
+    let varied = panels::varied(plain.iter().copied());
+    let axes = manifest.iter().map(String::as_str).chain(varied).map(short);
     let axes = axes.filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
     let several = |name: &&str| panels::distinct(cells, name).len() > 1;
     let axes = panels::unique(axes).into_iter().filter(several);

@@ -26,10 +26,12 @@ const TIE: f64 = 2.0;
 /// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
 /// than ten instances or no two algorithms.
 pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
+    if cells.iter().any(|c| instances_of(c) < FEWEST) {
+        return None;
+    }
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
     let (axes, points) = ranking::grid_points(&all);
-    let several = cells.iter().all(|c| instances_of(c) >= FEWEST);
-    if points.is_empty() || !several || points.len() > MOST_PANELS {
+    if points.is_empty() || points.len() > MOST_PANELS {
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;

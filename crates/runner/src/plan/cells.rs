@@ -20,6 +20,7 @@ use exactfed_core::algorithm::Participation::Fraction;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What else enters a cell's identity and its settings.
@@ -35,8 +36,9 @@ struct SharedParts {
     problems: HashMap<usize, SpecParts<problem::Spec>>,
     /// The numbers of clients of problems, where they matter.
     clients: HashMap<usize, Option<usize>>,
-    /// Of one entry, with the number of clients of which a fraction takes part.
-    algorithms: HashMap<(usize, Option<usize>), SpecParts<algorithm::Spec>>,
+    /// Of one entry, by the number of clients of which a fraction takes part, each at the number of
+    /// its read.
+    algorithms: HashMap<Option<usize>, Vec<Option<SpecParts<algorithm::Spec>>>>,
     rests: HashMap<(GridPoint, u64), Rest>,
 }
 
@@ -47,6 +49,9 @@ struct CellMaker<'a> {
     hashes: &'a mut Hashes,
     record: Arc<Record>,
     shapes: Shapes,
+    /// Tables of the canonical text one after the other, since there are many: of problems, and of the
+    /// algorithms of one entry.
+    texts: [String; 2],
     /// The varied axes of the cell before and their settings: the next often has
     /// the same.
     varied: (Vec<Arc<str>>, Arc<[String]>),
@@ -117,6 +122,7 @@ fn make<'a>(
         hashes,
         record: Arc::new(manifest.record.canonical()),
         shapes: Shapes::default(),
+        texts: Default::default(),
         varied: Default::default(),
         points: 0,
         found: Diagnostics::default(),
@@ -127,6 +133,7 @@ fn make<'a>(
     let mut parts = SharedParts::default();
     for entry in entries {
         parts.algorithms.clear();
+        maker.texts[1].clear();
         let path = Arc::from(entry);
         grid.visit(entry, &mut |visited| {
             maker.points += 1;
@@ -137,6 +144,7 @@ fn make<'a>(
             Ok(())
         })?;
     }
+    maker.cells.shrink_to_fit();
     if maker.found.is_empty() { Ok(maker) } else { Err(maker.found.into_vec()) }
 }
 
@@ -149,9 +157,12 @@ impl CellMaker<'_> {
         let clients = matches!(tables.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let algorithm = algorithms
-            .entry((reads.algorithm, clients))
-            .or_insert_with(|| self.algorithm(visited, clients));
+        let algorithms = algorithms.entry(clients).or_default();
+        if algorithms.len() <= reads.algorithm {
+            algorithms.resize_with(reads.algorithm + 1, || None);
+        }
+        let algorithm =
+            algorithms[reads.algorithm].get_or_insert_with(|| self.algorithm(visited, clients));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
         let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
         let point = validate::CheckedPoint {
@@ -184,7 +195,9 @@ impl CellMaker<'_> {
         };
         let others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
         let rest = rests.entry(others).or_insert_with(|| self.rest(visited, &identity));
-        let hash = hash([&rest.text, &problem.text, &algorithm.text]);
+        let [problems, algorithms] = &self.texts;
+        let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
+        let hash = hash([&rest.text, texts[0], texts[1]]);
         if let Some(other) = self.ids.insert(hash, self.cells.len()) {
             self.ids.insert(hash, other);
             return self.repeated(entry, choice, other);
@@ -237,6 +250,7 @@ impl CellMaker<'_> {
         faults.extend(spec.check());
         let (text, mut settings) = text_and_settings("problem", &spec);
         self.add_defaults(&mut settings, tables.problem.axes(point.problem), choice);
+        let text = appended(&mut self.texts[0], &text);
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
     }
 
@@ -259,7 +273,7 @@ impl CellMaker<'_> {
         settings.insert("path-length".into(), length);
         self.add_defaults(&mut settings, tables.algorithm.axes(point.algorithm), choice);
         let (faults, settings) = (spec.check(), self.shapes.part(settings));
-        SpecParts { spec, faults, text, settings }
+        SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 
     fn rest(&mut self, visited: Visited<'_, '_>, identity: &Identity) -> Rest {
@@ -311,6 +325,13 @@ impl CellMaker<'_> {
         }
         self.varied.1.clone()
     }
+}
+
+/// Where a text is once it is appended to others.
+fn appended(all: &mut String, text: &str) -> Range<usize> {
+    let from = all.len();
+    all.push_str(text);
+    from..all.len()
 }
 
 /// The first bytes of the hash of the canonical text that these tables make.

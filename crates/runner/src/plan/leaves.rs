@@ -20,6 +20,9 @@ pub struct Leaves<'p> {
     plan: PhantomData<&'p Identity>,
 }
 
+/// Algorithms of which the settings are kept.
+const MOST_KEPT: usize = 1 << 14;
+
 /// What the settings other than the problem and the algorithm are made of.
 type OtherKey = ([u64; 4], [bool; 3], (*const Record, *const Start));
 
@@ -28,6 +31,9 @@ impl<'p> Leaves<'p> {
     pub fn of(&mut self, identity: &'p Identity) -> Settings {
         let Self { shapes, problems, algorithms, others, .. } = self;
         let Identity { problem, algorithm, .. } = identity;
+        if algorithms.len() >= MOST_KEPT {
+            algorithms.clear();
+        }
         let problem = problems
             .entry(Arc::as_ptr(problem))
             .or_insert_with(|| part(shapes, [("problem".to_owned(), toml(&**problem))]));

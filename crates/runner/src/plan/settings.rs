@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The value of a setting.
@@ -93,8 +94,8 @@ pub struct SpecParts<T> {
     pub spec: Arc<T>,
     /// What is wrong with it.
     pub faults: Vec<Fault>,
-    /// Its table of the canonical text.
-    pub text: String,
+    /// Where its table of the canonical text is, among those of all problems or all algorithms.
+    pub text: Range<usize>,
     /// Its settings.
     pub settings: Part,
 }
@@ -256,9 +257,18 @@ impl Settings {
 
     /// The short names of all settings of all cells.
     pub fn all_names<'a>(cells: impl Iterator<Item = &'a Self>) -> BTreeSet<&'a str> {
+        Self::shapes(cells).flat_map(Self::names).collect()
+    }
+
+    /// The paths of all settings of all cells, many of them several times.
+    pub fn all_paths<'a>(cells: impl Iterator<Item = &'a Self>) -> impl Iterator<Item = &'a str> {
+        Self::shapes(cells).flat_map(|settings| settings.iter().map(|(path, _)| path))
+    }
+
+    /// Those of some cells that have other paths than the cells before them.
+    fn shapes<'a>(cells: impl Iterator<Item = &'a Self>) -> impl Iterator<Item = &'a Self> {
         let mut seen: HashSet<*const Shape> = HashSet::new();
-        let new = cells.filter(|settings| seen.insert(Arc::as_ptr(&settings.shape)));
-        new.flat_map(Self::names).collect()
+        cells.filter(move |settings| seen.insert(Arc::as_ptr(&settings.shape)))
     }
 }
 

@@ -18,8 +18,11 @@ pub struct VaryingTable<'a, T> {
     read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
     /// What was read, in the order of reading.
     reads: Vec<ReadValue<T>>,
-    /// Numbers of reads, by the choice of the table's own axes.
-    known: HashMap<Vec<(Arc<str>, usize)>, usize>,
+    /// The axes that were met.
+    axes: Vec<Arc<str>>,
+    /// Numbers of reads, by the choice of the table's own axes: their numbers among `axes`, and
+    /// those of the values.
+    known: HashMap<Box<[(u32, u32)]>, usize>,
 }
 
 /// A table at one choice of its axes.
@@ -35,15 +38,15 @@ impl<'a, T> VaryingTable<'a, T> {
         path: &str,
         read: fn(&str, toml::Value, &ManifestSchema) -> Result<T, String>,
     ) -> Self {
-        let (path, reads, known) = (path.to_owned(), Vec::new(), HashMap::new());
-        Self { node: root.find(&path), path, read, reads, known }
+        let (path, reads, axes, known) = (path.to_owned(), Vec::new(), Vec::new(), HashMap::new());
+        Self { node: root.find(&path), path, read, reads, axes, known }
     }
 
     /// A table that has this value where it is not written.
     fn or(mut self, value: T) -> Self {
         if self.node.is_none() {
             self.reads.push(ReadValue { value: Arc::new(value), axes: Arc::new([]) });
-            self.known.insert(Vec::new(), 0);
+            self.known.insert(Box::default(), 0);
         }
         self
     }
@@ -52,7 +55,15 @@ impl<'a, T> VaryingTable<'a, T> {
     fn read(&mut self, choice: &Choice, schema: &ManifestSchema) -> Result<usize, Vec<Diagnostic>> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
         let own = choice.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&self.path));
-        let own: Vec<(Arc<str>, usize)> = own.map(|(path, i)| (path.clone(), *i)).collect();
+        let axes = &mut self.axes;
+        let own = own.map(|(path, value)| {
+            let known = axes.iter().position(|axis| axis == path).unwrap_or(axes.len());
+            if known == axes.len() {
+                axes.push(path.clone());
+            }
+            (known as u32, *value as u32)
+        });
+        let own: Box<[(u32, u32)]> = own.collect();
         if let Some(number) = self.known.get(&own) {
             return Ok(*number);
         }

@@ -87,7 +87,9 @@ struct Partial {
     traces: Vec<Option<Trace>>,
     missing: u64,
     elapsed: Duration,
-    failed: bool,
+    /// The first run that failed, and why. Those before it are still tried, so that it does not
+    /// depend on threads which one a cell names.
+    failed: Option<(u64, String)>,
 }
 
 /// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in
@@ -166,10 +168,10 @@ impl<'a> Queue<'a> {
         {
             let mut progress = lock(&self.progress[i]);
             let progress = progress.get_or_insert_with(|| Partial::new(prepared.missing_runs()));
-            if progress.failed {
-                // Its other runs would be dropped.
+            if progress.failed.as_ref().is_some_and(|(first, _)| *first < runs.start) {
                 progress.missing -= count;
                 observer.skipped(prepared.work_per_run().times(count));
+                self.note_failed(progress, prepared.cell, observer);
                 return None;
             }
         }
@@ -179,10 +181,12 @@ impl<'a> Queue<'a> {
             Ok(Ok(traces)) => Ok(traces),
             Ok(Err(Stopped::Interrupted)) => return None,
             Ok(Err(Stopped::Contradiction(run, reason) | Stopped::Failed(run, reason))) => {
-                Err(format!("replicate {run}: {reason}"))
+                Err((run, format!("replicate {run}: {reason}")))
             }
-            Err(reason) if count == 1 => Err(format!("replicate {}: {reason}", runs.start)),
-            Err(reason) => Err(format!("one of replicates {runs:?}: {reason}")),
+            Err(reason) if count == 1 => {
+                Err((runs.start, format!("replicate {}: {reason}", runs.start)))
+            }
+            Err(reason) => Err((runs.start, format!("one of replicates {runs:?}: {reason}"))),
         };
         let mut place = lock(&self.progress[i]);
         let progress = place.as_mut()?;
@@ -193,15 +197,13 @@ impl<'a> Queue<'a> {
                 let places = &mut progress.traces[(runs.start - prepared.first_run) as usize..];
                 places.iter_mut().zip(traces).for_each(|(place, trace)| *place = Some(trace));
             }
-            Err(reason) if !progress.failed => {
-                progress.failed = true;
-                let failed = Failed { cell: prepared.cell, reason };
-                observer.failed(&failed);
-                lock(&self.failed).push(failed);
+            Err(found) => {
+                let before = progress.failed.take().into_iter();
+                progress.failed = before.chain([found]).min_by_key(|(run, _)| *run);
             }
-            Err(_) => {}
         }
-        if progress.missing > 0 || progress.failed {
+        self.note_failed(progress, prepared.cell, observer);
+        if progress.missing > 0 || progress.failed.is_some() {
             return None;
         }
         let Partial { traces, elapsed, .. } = *place.take()?;
@@ -211,13 +213,22 @@ impl<'a> Queue<'a> {
         let programs = prepared.programs();
         Some(Done { cell, clients, traces, elapsed, optimum_error, programs })
     }
+
+    /// Notes a cell of which runs failed, once no other is to be tried.
+    fn note_failed(&self, progress: &Partial, cell: &'a Cell, observer: &dyn Observer) {
+        if let (0, Some((_, reason))) = (progress.missing, &progress.failed) {
+            let failed = Failed { cell, reason: reason.clone() };
+            observer.failed(&failed);
+            lock(&self.failed).push(failed);
+        }
+    }
 }
 
 impl Partial {
     /// A cell of which so many runs are missing.
     fn new(missing: u64) -> Box<Self> {
         let traces = vec![None; missing as usize];
-        Box::new(Self { traces, missing, elapsed: Duration::ZERO, failed: false })
+        Box::new(Self { traces, missing, elapsed: Duration::ZERO, failed: None })
     }
 }
 

@@ -93,6 +93,7 @@ class Soak:
         print(time.strftime("%Y-%m-%d %H:%M:%S"), line, flush=True)
 
     def summary(self) -> None:
+        # `ended` counts runs that a signal ended; the names of ways count runs whose results were the same.
         hours, counts = (time.monotonic() - self.begin) / 3600, dict(sorted(self.counts.items()))
         self.say(f"seed {self.options.seed}, {hours:.2f} hours: {counts}")
 
@@ -219,7 +220,7 @@ class Case:
         if (wrong := WRONG.search(out + err)) or code not in may_end:
             (self.folder / "message.txt").write_text(f"{shlex.join(words)}{note}: {code}\n{out}\n{err}")
             raise Fault(f"{command} ends with {code}" + (f" and says {wrong[0]!r}" if wrong else f": {err[-200:]}"))
-        self.soak.count(kills=kill and code not in (0, 4))
+        self.soak.count(ended=kill and code not in (0, 4))
         return code, out, err
 
     def child(self, words: list[str], kills: list[tuple[float, str]], deadline: float) -> tuple[int, str, str]:
@@ -463,7 +464,9 @@ def main() -> int:
     try:
         # Kept folders of more faults would fill the disk.
         while time.monotonic() - soak.begin < 3600 * options.hours and soak.counts["faults"] < 50:
-            running = [future for future in running if not future.done()]
+            for future in [future for future in running if future.done()]:
+                running.remove(future)
+                future.result()
             if len(running) < options.jobs:
                 running.append(pool.submit(soak.case, number))
                 number += 1

@@ -263,7 +263,7 @@ class Case:
         """The digests of results, and why cells failed."""
         files = sorted((self.folder / out).rglob("*.failed.toml"))
         # Which replicate is the first to fail depends on threads, and the place of the code on workers.
-        reasons = {file.name: str(re.findall(r"\w+Error.*", file.read_text())) for file in files}
+        reasons = {file.name: str(re.findall(r"\w+Error: .*", file.read_text())) for file in files}
         return self.call("digest", out)[1].splitlines(), reasons
 
     def at_once(self, calls: list[Call]) -> list[tuple[int, str, str]]:

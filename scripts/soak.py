@@ -72,7 +72,7 @@ def own(clients, theta, gamma, H, server=0.5):
         yield theta
 """
 SIGNALS = ["KILL", "KILL", "TERM", "INT"]
-WRONG = re.compile(r"panicked at|overflowed its stack|[Dd]amaged|moved to|Traceback.*(?!\n  File \"own.py\")\n")
+WRONG = re.compile(r"panicked at|overflowed its stack|[Dd]amaged|moved to|Traceback.*(?!\n  File \"(own.py|<dynamic-code>)\")\n")
 HIDDEN = {".lock", ".data", ".moments", ".optima", ".frontiers", ".measures"}
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -6,7 +6,7 @@ CARGO ?= cargo
 EXACTFED = $(CARGO) run --quiet --release --locked --
 
 .DEFAULT_GOAL := help
-.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
+.PHONY: help build reproduce fresh site test mutations browser check adding portability deny advisories faults fuzz soak slurm-test sanitize bench bench-compare times diff docs wheel wheel-test release-check
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -74,6 +74,9 @@ advisories: ## Check dependencies against RustSec's advisories (needs cargo-deny
 
 fuzz: ## Fuzz TARGET (manifest, npz, libsvm, csv, parquet, results, records) for SECONDS (600)
 	scripts/fuzz.sh $(or $(TARGET),manifest) $(or $(SECONDS),600)
+
+soak: build ## Run random manifests in many ways for HOURS (6) and compare digests (SEED=; PYTHON with the wheel)
+	$(PYTHON) scripts/soak.py --hours $(or $(HOURS),6) --seed $(or $(SEED),1) $(ARGS)
 
 docs: build ## Generate docs/MANIFEST.md from the types
 	$(EXACTFED) schema --markdown > docs/MANIFEST.md.new

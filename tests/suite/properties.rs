@@ -8,6 +8,7 @@ use exactfed::plan::{Cell, Plan};
 use exactfed::runner::{Silent, prepare, run};
 use exactfed::trace::Outcome;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
@@ -110,4 +111,19 @@ fn a_grid_is_the_product_of_its_axes() {
         Ok(true)
     };
     check(3, &document(), held);
+}
+
+/// Writes so many accepted manifests into a folder.
+#[test]
+#[ignore = "writes the manifests of scripts/soak.py"]
+fn random_manifests_for_the_soak() {
+    let [folder, seed, count] =
+        ["SOAK_FOLDER", "SOAK_SEED", "SOAK_COUNT"].map(|name| std::env::var(name).unwrap());
+    let mut runner = crate::runner::runner(seed.parse().unwrap(), 1);
+    let draw = || document().new_tree(&mut runner).unwrap().current().text();
+    let is_prepared = |plan: Plan| prepare(&plan.folder(), &Vec::from_iter(&plan.cells)).is_ok();
+    let accepted = std::iter::repeat_with(draw).filter(|text| plan(text).is_ok_and(is_prepared));
+    for (k, text) in accepted.take(count.parse().unwrap()).enumerate() {
+        std::fs::write(format!("{folder}/{k}.toml"), text).unwrap();
+    }
 }

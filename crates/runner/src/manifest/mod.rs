@@ -76,7 +76,9 @@ pub struct Manifest {
     /// they draw and no figure does.
     #[serde(default)]
     pub opens_with: Opening,
-    /// Seed of all random streams.
+    /// Seed of all random streams. Another seed draws other noise and, where something of the
+    /// problem is drawn, another instance: other records, for example, or another division of those
+    /// of a data file.
     #[schemars(example = 2024)]
     pub seed: u64,
     /// Number of independent runs of each cell, on each instance.
@@ -84,7 +86,9 @@ pub struct Manifest {
     pub replicates: u64,
     /// Number of instances of the problem. They are drawn independently, with `replicates` runs on
     /// each, and intervals are over instances. The first instance is that of the seed. Each of the
-    /// others is the one of another seed, with its own noise.
+    /// others is the one of another seed, with its own noise. With a data file, instances are random
+    /// divisions of the same records, and the intervals are about such divisions, not about new
+    /// records.
     #[schemars(range(min = 1), example = 20, extend("default" = 1))]
     pub instances: Option<u64>,
     /// Whether oracles are noisy.

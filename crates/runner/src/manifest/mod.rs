@@ -51,7 +51,7 @@ pub struct Manifest {
     ///
     /// | function | what it writes |
     /// | --- | --- |
-    /// | `cell("FedLSA", local_steps=10)` | the cell of this label with these settings, for the other functions: `mean(cell("FedLSA"))`; they call it a or b below |
+    /// | `cell("FedLSA", local_steps=10)` | the cell of this label with these settings, for the other functions: `mean(cell("FedLSA"))`; they call it a or b below. With `[tune]`, the settings contain the selected values, which a first run shows, and the numbers are those of the fresh runs; `estimate` and the other functions of claims need no settings |
     /// | `mean(a)` | the mean of ‖θ − θ*‖² at the last round, with its 95 % interval |
     /// | `ratio(a, b)` | how many times larger the mean of a is than that of b, with its 95 % interval over paired runs |
     /// | `value(a)`, `times(a, b)` | the same two numbers with two digits and without an interval, for a headline |

@@ -193,7 +193,9 @@ class Results:
         """Which algorithm ranks first, one row for each point of the grid.
 
         With ``all=True`` there is one row for each algorithm at each point, from the best to the
-        last. Means are those of the errors that the manifest ranks by.
+        last. Means are those of the errors that the manifest ranks by. If the manifest has several
+        instances, the ranking is by the geometric mean over them, and ``value`` is the arithmetic
+        mean: the best algorithm may then have a larger ``value`` than another one.
 
         Columns
         -------
@@ -202,7 +204,7 @@ class Results:
         best, leaders
             The algorithm with the smallest mean, and all that are not separated from it.
         value
-            The smallest mean.
+            The mean of the best.
         runs, instances
             The number of runs of the best, and of instances if the manifest has several: the mean
             over the runs on each instance is then one number of the sample.

@@ -172,7 +172,7 @@ fn a_table_of_classes() {
             "# 120 records of 4 features",
             "# missing values: none",
             "# constant features: `one`",
-            "# columns of text, which are no features: `city`",
+            "# columns of text, which are left out: `city`; to use one, add it to `features` and `categorical`",
             "# clients: column `site` has 4 different values",
             "# condition number of the standardised Gram matrix: infinite, the features are linearly dependent",
             "features = [\"height\", \"width\", \"area\"]",

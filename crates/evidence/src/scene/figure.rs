@@ -16,7 +16,8 @@ pub enum Band {
     Std,
     /// Mean ± standard error.
     Sem,
-    /// 95 % interval of the mean, by Student's t.
+    /// 95 % interval of the mean, by Student's t; on the logarithm if the mean is positive, so that
+    /// the band is positive too. Tables have wider intervals of skewed errors.
     Ci95,
     /// From the 10 % to the 90 % quantile.
     Quantiles,

@@ -323,7 +323,10 @@ impl FileRecords<'_> {
         if !self.others.is_empty() {
             let names: Vec<String> =
                 self.others.iter().map(|x| format!("`{}`", sanitised(x))).collect();
-            lines.push(format!("columns of text, which are no features: {}", listed(&names)));
+            let names = listed(&names);
+            lines.push(format!(
+                "columns of text, which are left out: {names}; to use one, add it to `features` and `categorical`"
+            ));
         }
         if let Some((name, values)) = &self.clients {
             let name = sanitised(name);

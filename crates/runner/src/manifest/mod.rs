@@ -51,7 +51,7 @@ pub struct Manifest {
     ///
     /// | function | what it writes |
     /// | --- | --- |
-    /// | `cell("FedLSA", local_steps=10)` | the cell of this label with these settings, for the other functions: `mean(cell("FedLSA"))`; they call it a or b below |
+    /// | `cell("FedLSA", local_steps=10)` | the cell of this label with these settings, for the other functions: `mean(cell("FedLSA"))`; they call it a or b below. With `[tune]`, the settings contain the selected values, which a first run shows, and the numbers are those of the fresh runs; `estimate` and the other functions of claims need no settings |
     /// | `mean(a)` | the mean of ‖θ − θ*‖² at the last round, with its 95 % interval |
     /// | `ratio(a, b)` | how many times larger the mean of a is than that of b, with its 95 % interval over paired runs |
     /// | `value(a)`, `times(a, b)` | the same two numbers with two digits and without an interval, for a headline |
@@ -76,7 +76,9 @@ pub struct Manifest {
     /// they draw and no figure does.
     #[serde(default)]
     pub opens_with: Opening,
-    /// Seed of all random streams.
+    /// Seed of all random streams. Another seed draws other noise and, where something of the
+    /// problem is drawn, another instance: other records, for example, or another division of those
+    /// of a data file.
     #[schemars(example = 2024)]
     pub seed: u64,
     /// Number of independent runs of each cell, on each instance.
@@ -84,7 +86,9 @@ pub struct Manifest {
     pub replicates: u64,
     /// Number of instances of the problem. They are drawn independently, with `replicates` runs on
     /// each, and intervals are over instances. The first instance is that of the seed. Each of the
-    /// others is the one of another seed, with its own noise.
+    /// others is the one of another seed, with its own noise. With a data file, instances are random
+    /// divisions of the same records, and the intervals are about such divisions, not about new
+    /// records.
     #[schemars(range(min = 1), example = 20, extend("default" = 1))]
     pub instances: Option<u64>,
     /// Whether oracles are noisy.
@@ -225,7 +229,8 @@ pub struct Compare {
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
     /// The margin of practical importance. Where the intervals of ratios of errors end below 1 plus
-    /// this, the headline of the page says that there is no practical difference.
+    /// this, the headline of the page says that there is no practical difference. Losses often
+    /// differ by less than 5 %: there 0.01 may be a better choice.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub margin: f64,
 }

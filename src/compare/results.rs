@@ -11,7 +11,7 @@ use crate::evidence::results::Results;
 use crate::evidence::{CellResult, Experiment, tuned};
 use crate::store::{self, Store};
 use exactfed_runner::files::Error;
-use exactfed_runner::plan::{Cell, CellId, Leaves, Plan};
+use exactfed_runner::plan::{CanonicalSettings, Cell, CellId, Plan};
 use exactfed_runner::trace::Trace;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -32,18 +32,19 @@ pub struct ResultsFolder {
 /// If `out` cannot be written.
 pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io::Result<String> {
     let plan = experiment.plan;
-    let mut order: Vec<&Cell> = plan.cells.iter().collect();
-    order.sort_unstable_by_key(|cell| cell.id);
-    let mut results: Vec<&CellResult<'_>> = experiment.cells.iter().collect();
-    results.sort_unstable_by_key(|result| result.cell.id);
+    let mut order: Vec<u32> = (0..plan.cells.len() as u32).collect();
+    order.sort_unstable_by_key(|place| plan.cells[*place as usize].id);
+    let mut results: Vec<u32> = (0..experiment.cells.len() as u32).collect();
+    let result = |place: u32| &experiment.cells[place as usize];
+    results.sort_unstable_by_key(|place| result(*place).cell.id);
     let cell = |(id, mut cell): (CellId, SideCell)| {
-        if let Ok(place) = results.binary_search_by_key(&id, |result| result.cell.id) {
-            let CellResult { digest, runs, .. } = results[place];
+        if let Ok(found) = results.binary_search_by_key(&id, |place| result(*place).cell.id) {
+            let CellResult { digest, runs, .. } = result(results[found]);
             cell.runs = SideRuns::Done { digest: *digest, finals: runs.errors().into() };
         }
         (id, cell)
     };
-    let cells = || planned(order.iter().copied()).map(cell);
+    let cells = || planned(order.iter().map(|place| &plan.cells[*place as usize])).map(cell);
     let head = SideExperiment {
         schema: SCHEMA,
         seed: plan.manifest.seed,
@@ -69,12 +70,12 @@ fn plan(experiment: &store::StoredExperiment, store: &Store) -> Option<Plan> {
 
 /// Cells of a plan, without results.
 fn planned<'p>(cells: impl Iterator<Item = &'p Cell>) -> impl Iterator<Item = (CellId, SideCell)> {
-    let (mut leaves, mut label) = (Leaves::default(), Arc::<str>::default());
+    let (mut canonical, mut label) = (CanonicalSettings::default(), Arc::<str>::default());
     cells.map(move |cell| {
         if *label != *cell.label {
             label = cell.label.as_str().into();
         }
-        let settings = leaves.of(&cell.identity);
+        let settings = canonical.of(&cell.identity);
         (cell.id, SideCell { label: label.clone(), settings, ..SideCell::default() })
     })
 }
@@ -105,15 +106,16 @@ impl ResultsFolder {
             self.experiments.par_iter().with_max_len(1).map(cells).collect();
         let mut side = Side { name, ..Side::default() };
         for (experiment, cells) in self.experiments.iter().zip(all) {
-            let mut cells = match cells {
+            let cells = match cells {
                 Some(cells) => cells,
                 None => self.stored(&experiment.name)?,
             };
-            cells.par_iter_mut().for_each(|(id, cell)| {
-                *cell = self.check(&experiment.name, id, std::mem::take(cell));
+            let mut cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
+            let mut each: Vec<(&CellId, &mut SideCell)> = cells.iter_mut().collect();
+            each.par_iter_mut().for_each(|(id, cell)| {
+                **cell = self.check(&experiment.name, id, std::mem::take(cell));
             });
             self.store.release(&experiment.name);
-            let cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
             let seed = |cell: &SideCell| cell.settings.at_path("seed")?.to_string().parse().ok();
             let seed = cells.values().find_map(seed);
             let record = SideExperiment {
@@ -130,9 +132,9 @@ impl ResultsFolder {
 
     /// The cells of an experiment whose manifest cannot be read, as they were stored.
     fn stored(&self, experiment: &str) -> Result<Vec<(CellId, SideCell)>, Error> {
-        let (mut cells, mut leaves) = (Vec::new(), Leaves::default());
+        let (mut cells, mut canonical) = (Vec::new(), CanonicalSettings::default());
         for id in self.store.ids(experiment)? {
-            let settings = leaves.of_table(self.store.settings(experiment, &id)?);
+            let settings = canonical.of_table(self.store.settings(experiment, &id)?);
             let label = self.store.summary(experiment, &id)?.map_or("".into(), |s| s.label);
             cells.push((id, SideCell { label, settings, ..SideCell::default() }));
         }

@@ -144,7 +144,7 @@ impl Writer {
         let figures = folder.join("figures");
         create_below(&self.out, &figures)?;
         let manifest = Path::new(&experiment.plan.source.name);
-        let page = view::page(experiment).map_err(|message| error(manifest, message))?;
+        let mut page = view::page(experiment).map_err(|message| error(manifest, message))?;
         for figure in &page.figures {
             let file = figures.join(format!("{}.svg", figure.id));
             self.owned.write(&file, figure.svg.as_bytes())?;
@@ -173,11 +173,11 @@ impl Writer {
             };
             self.owned.write(&folder.join(file), text.as_bytes())?;
         }
-        for (file, text) in &page.files {
-            self.owned.write(&folder.join(file), text.as_bytes())?;
+        let mut tables = BTreeSet::new();
+        for (file, text) in std::mem::take(&mut page.files) {
+            self.owned.write(&folder.join(&file), text.as_bytes())?;
+            tables.insert(file);
         }
-        let mut tables: BTreeSet<String> =
-            page.files.iter().map(|(file, _)| file.clone()).collect();
         if !experiment.frontiers.is_empty() {
             let text = frontier::csv(&experiment.frontiers);
             self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;

@@ -14,7 +14,7 @@ pub struct Id {
 
 impl Id {
     /// Parses the output of `sbatch --parsable`: `number`, or `number;cluster`.
-    fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.trim();
         let (number, cluster) = match line.split_once(';') {
             Some((number, cluster)) => (number, Some(cluster.to_owned())),
@@ -65,12 +65,33 @@ pub fn cancel(id: &Id) {
     let _ = Command::new("scancel").args(id.cluster()).arg(&id.number).output();
 }
 
-/// The states of the tasks of these jobs that wait or run; `None` if Slurm does not answer.
-pub fn states(ids: [&Id; 2]) -> Option<Vec<(String, String)>> {
+/// A task that waits or runs.
+pub struct TaskState {
+    /// The number of its job.
+    pub job: String,
+    /// As Slurm calls it: `RUNNING`.
+    pub state: String,
+    /// Whether it starts only if somebody releases it.
+    pub is_held: bool,
+}
+
+impl TaskState {
+    /// The state in a line of `squeue`: job, state and reason.
+    pub fn read(line: &str) -> Option<Self> {
+        let mut parts = line.trim().splitn(3, ' ');
+        let (job, state) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        // JobHeldUser, JobHeldAdmin, launch failed requeued held.
+        let is_held = parts.next().is_some_and(|reason| reason.to_lowercase().contains("held"));
+        Some(Self { job, state, is_held })
+    }
+}
+
+/// The tasks of these jobs that wait or run; `None` if Slurm does not answer.
+pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
     let output = Command::new("squeue")
         .args(ids[0].cluster())
-        .args(["--noheader", "--array", "--format=%F %T", "--jobs", &numbers])
+        .args(["--noheader", "--array", "--format=%F %T %r", "--jobs", &numbers])
         .output()
         .ok()?;
     let (stdout, stderr) = texts(&output);
@@ -78,11 +99,7 @@ pub fn states(ids: [&Id; 2]) -> Option<Vec<(String, String)>> {
         // Slurm has forgotten jobs that ended long ago.
         return stderr.contains("Invalid job id").then(Vec::new);
     }
-    let line = |line: &str| {
-        let (number, state) = line.trim().split_once(' ')?;
-        Some((number.to_owned(), state.to_owned()))
-    };
-    Some(stdout.lines().filter_map(line).collect())
+    Some(stdout.lines().filter_map(TaskState::read).collect())
 }
 
 /// The commands that show and that cancel these jobs.

@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: it only observes. However it ends, the jobs continue.
 
-use super::slurm::{Id, commands, states};
+use super::slurm::{Id, TaskState, commands, states};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{Code, Failure};
 use crate::store::Store;
@@ -101,18 +101,23 @@ fn finished_cells(folder: &Path) -> usize {
 }
 
 /// The number of tasks in each state, as text.
-fn describe(states: &[(String, String)], tasks: &Id) -> String {
-    let count = |wanted: &str| {
-        let mine = states.iter().filter(|(number, _)| *number == tasks.number);
-        mine.filter(|(_, state)| state == wanted).count()
-    };
+fn describe(states: &[TaskState], tasks: &Id) -> String {
+    let mine = || states.iter().filter(|task| task.job == tasks.number);
+    let count = |wanted: &str| mine().filter(|task| task.state == wanted && !task.is_held).count();
     let (running, waiting) = (count("RUNNING"), count("PENDING"));
-    let all = states.iter().filter(|(number, _)| *number == tasks.number).count();
-    match (all, all - running - waiting) {
-        (0, _) => "all tasks have ended, merging".into(),
-        (_, 0) => format!("tasks: {running} running, {waiting} waiting"),
-        (_, others) => format!("tasks: {running} running, {waiting} waiting, {others} ending"),
+    let held = mine().filter(|task| task.is_held).count();
+    let others = mine().count() - running - waiting - held;
+    if mine().next().is_none() {
+        return "all tasks have ended, merging".into();
     }
+    let mut text = format!("tasks: {running} running, {waiting} waiting");
+    if held > 0 {
+        text += &format!(", {held} held until `scontrol release`");
+    }
+    if others > 0 {
+        text += &format!(", {others} ending");
+    }
+    text
 }
 
 fn print_log(file: &Path) {
@@ -145,4 +150,30 @@ fn status_bar(cells: usize) -> ProgressBar {
         bar.enable_steady_tick(Duration::from_millis(200));
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_are_held_are_not_those_that_wait() {
+        let tasks = Id::parse("41").unwrap();
+        let said = |lines: &[&str]| {
+            let states: Vec<_> = lines.iter().filter_map(|line| TaskState::read(line)).collect();
+            describe(&states, &tasks)
+        };
+        let lines = [
+            "41 RUNNING None",
+            "41 PENDING Resources",
+            "41 PENDING launch failed requeued held",
+            "41 PENDING JobHeldUser",
+            "41 COMPLETING None",
+            "42 PENDING Dependency",
+        ];
+        let expected = "tasks: 1 running, 1 waiting, 2 held until `scontrol release`, 1 ending";
+        assert_eq!(said(&lines), expected);
+        assert_eq!(said(&lines[..2]), "tasks: 1 running, 1 waiting");
+        assert_eq!(said(&lines[5..]), "all tasks have ended, merging");
+    }
 }

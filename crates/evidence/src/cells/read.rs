@@ -48,7 +48,9 @@ pub fn read_cells<'a>(
     let mut wrong: BTreeMap<usize, Error> = BTreeMap::new();
     for some in order.chunks(AT_ONCE) {
         let tasks = some.par_chunks(cells_per_task(some.len()));
-        let read: Vec<_> = tasks.flat_map_iter(|task| task.iter().map(read)).collect();
+        let mut read: Vec<_> = tasks.flat_map_iter(|task| task.iter().map(read)).collect();
+        let stored = read.iter_mut().filter_map(|(_, result)| result.as_mut().ok()?.as_mut());
+        Runs::share(&mut stored.map(|cell| &mut cell.runs).collect::<Vec<_>>(), &mut constants);
         for (place, result) in read {
             match result {
                 Ok(None) => {}
@@ -57,7 +59,6 @@ pub fn read_cells<'a>(
                         Some(one) => cell.provenance = one.clone(),
                         None => known.push(cell.provenance.clone()),
                     }
-                    cell.runs.share(&mut constants);
                     found[place] = Some(cell);
                 }
                 Err(e) => drop(wrong.insert(place, e)),

@@ -13,6 +13,7 @@ use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What is needed of a cell's traces beside the final values.
@@ -141,8 +142,11 @@ pub struct Runs {
     constant: u32,
     /// These values, by their bits: many cells have the same.
     constants: Arc<[u64]>,
-    /// The final values of the others, quantity by quantity, a sample each.
-    ends: Box<[f64]>,
+    /// The final values of the others, quantity by quantity, a sample each: a part of those of
+    /// many cells ([`Runs::share`]).
+    ends: Arc<[f64]>,
+    /// Which part.
+    part: Range<u32>,
     /// What a cell has that figures or claims need more of.
     more: Option<Box<MoreRuns>>,
 }
@@ -198,6 +202,7 @@ impl Runs {
             known,
             constant,
             constants: constants.into(),
+            part: 0..ends.len() as u32,
             ends: ends.into(),
             more: None,
         };
@@ -227,12 +232,25 @@ impl Runs {
         runs
     }
 
-    /// Holds what another cell has too once.
-    pub fn share(&mut self, known: &mut HashSet<Arc<[u64]>>) {
-        match known.get(&self.constants) {
-            Some(same) => self.constants = same.clone(),
-            None => drop(known.insert(self.constants.clone())),
+    /// Puts the final values of many cells side by side, and holds once what several have: a large
+    /// grid has few blocks in memory, and the large ones between which they were made can be freed.
+    pub fn share(cells: &mut [&mut Self], known: &mut HashSet<Arc<[u64]>>) {
+        let mut ends = Vec::with_capacity(cells.iter().map(|runs| runs.part.len()).sum());
+        cells.iter().for_each(|runs| ends.extend_from_slice(runs.ends()));
+        let ends: Arc<[f64]> = ends.into();
+        let mut from = 0;
+        for runs in cells {
+            runs.part = from..from + runs.part.len() as u32;
+            (runs.ends, from) = (ends.clone(), runs.part.end);
+            match known.get(&runs.constants) {
+                Some(same) => runs.constants = same.clone(),
+                None => drop(known.insert(runs.constants.clone())),
+            }
         }
+    }
+
+    fn ends(&self) -> &[f64] {
+        &self.ends[self.part.start as usize..self.part.end as usize]
     }
 
     /// One trace per run with the columns that are needed; empty if none is.
@@ -266,7 +284,7 @@ impl Runs {
             (None, Some(more)) if self.on_each > 1 => {
                 self.last(&more.single, quantity, self.count)?
             }
-            (None, _) => self.last(&self.ends, quantity, self.count)?,
+            (None, _) => self.last(self.ends(), quantity, self.count)?,
         };
         let finite = all.iter().all(|x| x.is_finite());
         finite.then(|| all.chunks(self.on_each.max(1)).map(<[f64]>::to_vec).collect())
@@ -293,7 +311,7 @@ impl Runs {
         if let Some(average) = quantity.average() {
             return self.along_mean(quantity, average);
         }
-        self.last(&self.ends, quantity, self.sample_size())
+        self.last(self.ends(), quantity, self.sample_size())
     }
 
     /// A quantity along the traces in memory, those on one instance averaged; empty where it is not

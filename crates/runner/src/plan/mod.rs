@@ -5,6 +5,7 @@
 
 mod amendments;
 mod candidates;
+mod canonical;
 mod cells;
 mod claims;
 mod costs;
@@ -13,7 +14,6 @@ mod figures;
 mod frontier;
 mod grid;
 mod kinds;
-mod leaves;
 mod phase;
 mod places;
 mod replicates;
@@ -36,6 +36,7 @@ use crate::manifest::{
     BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
     Rejected, Source, Spacing, Start,
 };
+pub use canonical::CanonicalSettings;
 use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::federated::Cost;
@@ -45,7 +46,6 @@ use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
-pub use leaves::Leaves;
 pub use phase::phase_problem;
 use places::Checker;
 pub use places::place_of;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Makes them. What cells of a plan share is made once, and is known by its address.
 #[derive(Default)]
-pub struct Leaves<'p> {
+pub struct CanonicalSettings<'p> {
     shapes: Shapes,
     problems: HashMap<*const problem::Spec, Part>,
     algorithms: HashMap<*const algorithm::Spec, Part>,
@@ -26,7 +26,7 @@ const MOST_KEPT: usize = 1 << 14;
 /// What the settings other than the problem and the algorithm are made of.
 type OtherKey = ([u64; 4], [bool; 3], (*const Record, *const Start));
 
-impl<'p> Leaves<'p> {
+impl<'p> CanonicalSettings<'p> {
     /// The settings that determine the numbers of a cell; those that are empty are left out.
     pub fn of(&mut self, identity: &'p Identity) -> Settings {
         let Self { shapes, problems, algorithms, others, .. } = self;

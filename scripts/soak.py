@@ -217,9 +217,10 @@ class Case:
         with open(self.folder / "commands.sh", "a", encoding="utf-8") as file:
             file.write(shlex.join(words) + note + "\n")
         code, out, err = self.child(words, kills, scale * (deadline + 20 * self.time))
-        # INT while Python still imports.
-        wrong = WRONG.search(out + err) if not (kill and err.endswith("\nKeyboardInterrupt\n")) else None
-        if wrong or code not in may_end:
+        # INT while Python still starts or imports.
+        has_begun = not (kill and err.endswith("\nKeyboardInterrupt\n"))
+        wrong = WRONG.search(out + err) if has_begun else None
+        if wrong or has_begun and code not in may_end:
             (self.folder / "message.txt").write_text(f"{shlex.join(words)}{note}: {code}\n{out}\n{err}")
             raise Fault(f"{command} ends with {code}" + (f" and says {wrong[0]!r}" if wrong else f": {err[-200:]}"))
         self.soak.count(ended=kill and code not in (0, 4))

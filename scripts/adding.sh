@@ -3,8 +3,8 @@
 #
 #   scripts/adding.sh
 #
-# The patches are applied to a copy of the tracked files, which shares the dependencies of the
-# program. The exit code is 0, or 2 if a patch does not apply or the copy does not compile. Needs git.
+# The patches are applied to a copy of the tracked files, with a target folder of its own: cargo would
+# take what it compiles of the copy for what it would compile here. The exit code is 0, or 2 if a patch does not apply or the copy does not compile. Needs git.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -22,6 +22,6 @@ for patch in "$root"/docs/adding/*.patch; do
     }
 done
 cd "$work"
-CARGO_TARGET_DIR=$target "${CARGO:-cargo}" check --release --locked --all-targets \
+CARGO_TARGET_DIR=$target/adding/target "${CARGO:-cargo}" check --release --locked --all-targets \
     -p exactfed-core -p exactfed-runner -p exactfed-evidence || exit 2
 echo "the examples of docs/adding compile"

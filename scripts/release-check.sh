@@ -14,6 +14,10 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" CARGO_TERM_COLOR=neve
 # Archives have no repository that names the commit.
 EXACTFED_BUILD_COMMIT=$(git rev-parse HEAD)
 export EXACTFED_BUILD_COMMIT
+# Cargo takes what it builds of an archive for what it would build here: forgotten, it is built again.
+# .ci/run forgets it before it builds.
+[ -n "${CI:-}${IS_PART:-}" ] || trap 'rm -rf "$CARGO_TARGET_DIR"/release/.fingerprint/exactfed*' EXIT
+export IS_PART=1
 work=$CARGO_TARGET_DIR/release-check
 program=$CARGO_TARGET_DIR/release/exactfed
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)

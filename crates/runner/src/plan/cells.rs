@@ -157,12 +157,8 @@ impl CellMaker<'_> {
         let clients = matches!(tables.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let algorithms = algorithms.entry(clients).or_default();
-        if algorithms.len() <= reads.algorithm {
-            algorithms.resize_with(reads.algorithm + 1, || None);
-        }
-        let algorithm =
-            algorithms[reads.algorithm].get_or_insert_with(|| self.algorithm(visited, clients));
+        let algorithm = place(algorithms.entry(clients).or_default(), reads.algorithm)
+            .get_or_insert_with(|| self.algorithm(visited, clients));
         let (start, budget) = (tables.start.value(reads.start), tables.budget.value(reads.budget));
         let (record, oracle) = (&*self.record, **tables.oracle.value(reads.oracle));
         let point = validate::CheckedPoint {
@@ -325,6 +321,14 @@ impl CellMaker<'_> {
         }
         self.varied.1.clone()
     }
+}
+
+/// A place in a list, which becomes as long as that takes.
+fn place<T>(list: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
+    if list.len() <= number {
+        list.resize_with(number + 1, || None);
+    }
+    &mut list[number]
 }
 
 /// Where a text is once it is appended to others.

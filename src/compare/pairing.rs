@@ -99,7 +99,7 @@ pub fn take_pairs(
         }
     }
     let mut pairs: Vec<Pair> = groups.into_values().flat_map(pairs_of_group).collect();
-    pairs.sort_by(|a, b| a.after.cmp(&b.after));
+    pairs.sort_by_key(|pair| pair.after);
     let before: BTreeSet<CellId> = pairs.iter().map(|pair| pair.before).collect();
     let after: BTreeSet<CellId> = pairs.iter().map(|pair| pair.after).collect();
     gone.retain(|id| !before.contains(id));

@@ -122,7 +122,7 @@ impl UnplannedCells {
         let Some(last) = self.seen.last() else { return String::new() };
         let seen = listed(self.seen.iter().map(u64::to_string));
         format!(
-            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with a seed of which no verdict was seen, exactfed run --until-decided adds replicates at a level that does.",
+            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with a new seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
         )
     }

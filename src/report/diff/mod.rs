@@ -188,7 +188,7 @@ fn shown(comparison: &Comparison, fails: &[(Class, usize)]) -> Value {
     let failed = comparison.changed.iter().filter(|c| c.verdict == ChangeVerdict::Failed);
     let failed = failed.map(|change| Lone {
         experiment: change.experiment.clone(),
-        id: change.pair.after.clone(),
+        id: change.pair.after,
         name: format!("{}, {}", change.name, change.note),
     });
     let largest = comparison.largest_first().filter(|c| c.verdict.is_change());
@@ -281,7 +281,7 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
                 false => "",
             }
         ),
-        id: pair.after.clone(),
+        id: pair.after,
         name: format!("{name}, {}", others(&pair.other)),
     });
     lone_lines(&named.collect::<Vec<_>>())

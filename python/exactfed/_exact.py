@@ -57,7 +57,9 @@ class Exact:
 
     The rounds of your own algorithm are traced up to the budget. Limits, and what is stationary,
     assume that it goes on as in its last rounds: an algorithm that changes after the budget has
-    other ones.
+    other ones. Where its rounds have a period, they are those of a round that is drawn from the
+    period: ``limit``, ``bias`` and ``stationary_sq_error`` are means over it, and
+    ``stationary_covariance`` is around the mean.
 
     Attributes
     ----------

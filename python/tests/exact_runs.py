@@ -27,3 +27,8 @@ def standard_errors(runs, exact):
     apart = np.abs(runs.mean(axis=0) - exact)
     # Round 0, and what has no noise, is exact.
     return np.max(np.where(apart <= 1e-9 * exact, 0, apart / (error + 1e-300)))
+
+
+def late_mean(exact):
+    """The mean over the last rounds, a whole number of the periods that occur."""
+    return float(exact[-120:].mean())

@@ -10,7 +10,7 @@ import exactfed as ef
 import numpy as np
 import own_algorithms as own
 import pytest
-from exact_runs import MOST, QUADRATIC, RUNS, standard_errors
+from exact_runs import MOST, QUADRATIC, RUNS, late_mean, standard_errors
 
 NAMED = {**own.OWN, **own.COHORTS, **own.DRAWS}
 RANDOM = {f"random {seed}": own.random_algorithm(seed) for seed in range(100)}
@@ -69,10 +69,64 @@ def test_what_comes_to_rest_is_the_limit_of_long_runs(name):
     if exact.stationary_sq_error is None:
         assert "do not repeat" in exact.why("stationary_sq_error"), name
         return
-    late = float(exact.sq_error[-1])
-    if name != "SVRG-like anchors":  # Its error depends on the phase.
-        assert abs(exact.stationary_sq_error / late - 1) < 1e-8, (exact.stationary_sq_error, late)
+    late = late_mean(exact.sq_error)
+    assert abs(exact.stationary_sq_error / late - 1) < 1e-8, (exact.stationary_sq_error, late)
     assert exact.square_radius is not None and exact.square_radius < 1
+
+
+def alternating(every):
+    """Rounds whose step size is a twentieth every second time."""
+
+    @ef.algorithm("Alternating")
+    def alternating(clients, theta, gamma, H):
+        number = 0
+        while True:
+            number += 1
+            step = gamma if number % 2 else gamma / 20
+            theta = clients.mean(clients.local_steps(theta, step, H))
+            yield theta
+
+    of = manifest([], rounds=401)
+    of["algorithm"] = {"alternating": [{"step-size": 0.15, "local-steps": 20}]}
+    of["record"] = {"every": every, "averages": ["bias", "covariance"]}
+    return of
+
+
+def test_rest_of_a_period_is_the_mean_of_its_phases():
+    exact = ef.exact(alternating(1))
+    errors, means, covariances = (
+        late[-2:] for late in (exact.sq_error, exact.mean, exact.covariance)
+    )
+    assert np.ptp(np.log(errors)) > np.log(2), errors
+    same = {"rtol": 1e-10, "atol": 1e-13}
+    np.testing.assert_allclose(exact.stationary_sq_error, errors.mean(), **same)
+    np.testing.assert_allclose(exact.limit, means.mean(axis=0), **same)
+    np.testing.assert_allclose(exact.bias, means.mean(axis=0) - exact.optimum, **same)
+    between = np.cov(means.T, bias=True)
+    np.testing.assert_allclose(
+        exact.stationary_covariance, covariances.mean(axis=0) + between, **same
+    )
+    assert "every 2nd after it" in exact.program
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_runs_of_a_period_have_the_predicted_rest(every, tmp_path):
+    """At all rounds, at those of one phase, and at those of both, which has a last one of either."""
+    claims = {
+        "error": {"prediction": "stationary", "at": "stationary"},
+        "end": {"prediction": "stationary", "margin": 0.3},
+        "spread": {"metric": "variance", "prediction": "stationary"},
+        "mean": {"average": "bias", "prediction": "exact-bias", "margin": 0.2},
+    }
+    of = alternating(every)
+    of["claim"] = {
+        "matches": [
+            {"id": key, "statement": key, "of": {"label": "Alternating"}, "margin": 0.05, **claim}
+            for key, claim in claims.items()
+        ]
+    }
+    found = ef.run(of, out=tmp_path, progress=False).claims()
+    assert set(found["verdict"]) == {"supported"}, found
 
 
 def test_theory_can_be_switched_off():

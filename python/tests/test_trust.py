@@ -239,6 +239,21 @@ def test_a_file_that_cannot_be_loaded_is_reported(stranger: Path) -> None:
             results.verify(run_code=wrong)  # type: ignore[arg-type]
 
 
+def test_caches_that_need_code_are_left_out_as_its_cells_are(tmp_path: Path) -> None:
+    figure = '[[figure.convergence]]\ntheory = ["exact-moments"]\n'
+    (tmp_path / "payload.py").write_text(SOUND.replace("np.asarray", ""))
+    (tmp_path / "e.toml").write_text(MANIFEST + figure)
+    for arguments in (["run", "e.toml"], ["report"]):
+        done = command(*arguments, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("*.moments"))) == 3
+    done = command("verify", "--all", folder=tmp_path)
+    assert done.returncode == 4, done.stdout
+    assert "2 cells left out" in done.stdout and ": 0 different" in done.stdout, done.stdout
+    done = command("verify", "--all", "--run-code", "payload.py", folder=tmp_path)
+    assert done.returncode == 0 and "3 bit-identical" in done.stdout, done.stdout
+
+
 def test_the_source_of_an_algorithm_has_its_hash(stranger: Path) -> None:
     """Pages show the source: with another one than ran, no command reads the experiment."""
     reseal(stranger / EXPERIMENT, ("return FACTOR * theta", "return theta"))

@@ -137,7 +137,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     }
     for [(a, first), (b, second)] in sources.different_manifests() {
         wrong.push(format!(
-            "error: {}: {} and {} were run with different manifests ({}): choose one with --manifest-of; all cells are merged in any case",
+            "error: {}: {} and {} were run with different manifests ({}): nothing was merged; with --manifest-of RESULTS all cells are, and reports follow the manifest of that folder",
             first.name,
             name(a),
             name(b),

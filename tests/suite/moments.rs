@@ -6,7 +6,8 @@ use exactfed::evidence::predictions::{MomentsCache, Theory};
 use exactfed::manifest::{Prediction, Source, TimeAverage};
 use exactfed::plan::{Cell, Plan};
 use exactfed::problem;
-use exactfed::runner::{predict, prepare};
+use exactfed::runner::predict::{self, AveragedOver};
+use exactfed::runner::prepare;
 use exactfed::stats::{mean, standard_deviation};
 use exactfed::trace::Trace;
 use rayon::prelude::*;
@@ -161,7 +162,8 @@ fn biases_against_a_twin_are_sharp_and_as_predicted() {
     assert!(apart < 4.5 * error(&naive), "{apart}");
 
     let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
-    let predicted = |by| theory.vector(&plan.cells[0].id, TimeAverage::Bias, by).unwrap()[0];
+    let bias = (TimeAverage::Bias, AveragedOver::Rounds);
+    let predicted = |by| theory.vector(&plan.cells[0].id, bias.0, by, bias.1).unwrap()[0];
     let (closure, first) = (predicted(Prediction::Closure), predicted(Prediction::FirstOrder));
     let apart = (mean(&twin) - closure).abs();
     assert!(apart < 4.5 * error(&twin), "{} and {closure}", mean(&twin));

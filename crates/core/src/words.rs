@@ -8,6 +8,18 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
+/// A number as an ordinal: `1st`, `2nd`, `11th`.
+pub fn ordinal(number: usize) -> String {
+    let end = match (number % 10, number % 100) {
+        (1..=3, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{end}")
+}
+
 /// A count with a space before each group of three digits: `100 000`.
 pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
@@ -139,7 +151,13 @@ pub fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, inert, nearest, readable, revived, thousands};
+    use super::{count, inert, nearest, ordinal, readable, revived, thousands};
+
+    #[test]
+    fn ordinals_end_as_they_are_spoken() {
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 24, 111].map(ordinal).join(" ");
+        assert_eq!(all, "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 24th 111th");
+    }
 
     #[test]
     fn numbers_are_readable() {

@@ -231,10 +231,11 @@ impl Session<'_> {
         let known: HashSet<&str> = plan.all_cells().map(|cell| &*cell.id).collect();
         let others = self.store.count_others(name, &known);
         if others > 0 && !self.options.quiet {
+            let have = if others == 1 { "has" } else { "have" };
+            let are = if others == 1 { "is" } else { "are" };
             follower.message(&format!(
-                "{name}: stored, and left out of reports: {} of other settings in {}",
-                count(others, "cell"),
-                self.options.out.join(name).display()
+                "{name}: {} {have} other settings and {are} left out of reports",
+                count(others, "stored cell"),
             ));
         }
     }

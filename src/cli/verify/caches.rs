@@ -26,7 +26,9 @@ pub fn check(
     findings: &mut Findings,
 ) {
     let going_on = || !interrupt.is_requested();
-    let moments = cells.par_iter().filter(|_| going_on());
+    // The moments of an algorithm whose code is not at hand are left out, as its cells are.
+    let at_hand = |cell: &Prepared<'_>| cell.cell.identity.algorithm.lacks_code().is_none();
+    let moments = cells.par_iter().filter(|cell| at_hand(cell) && going_on());
     let mut checked: Vec<CheckedCache> =
         moments.filter_map(|cell| store.check_cached(&cacheable_moments(cell))).collect();
     let mut seen = HashSet::new();

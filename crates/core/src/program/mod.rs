@@ -265,6 +265,25 @@ impl Program {
         Some(self.order[index as usize])
     }
 
+    /// Which round of the cycle a round is, from 0 on; before the cycle as if it had begun earlier.
+    pub fn phase(&self, round: u64) -> usize {
+        let cycle = self.cycle.max(1) as u64;
+        let begin = (self.order.len() - self.cycle) as u64 + 1;
+        ((round + cycle - begin % cycle) % cycle) as usize
+    }
+
+    /// The shares of the rounds of the cycle among the rounds after `before` up to `last`; equal ones
+    /// if there are none.
+    pub fn phase_shares(&self, before: u64, last: u64) -> Vec<f64> {
+        let cycle = self.cycle as u64;
+        let all = if last > before { last - before } else { cycle };
+        let first = self.phase(before + 1) as u64;
+        let after = |phase: u64| (phase + cycle - first) % cycle;
+        (0..cycle)
+            .map(|phase| ((all + cycle - 1 - after(phase)) / cycle) as f64 / all as f64)
+            .collect()
+    }
+
     /// Whether it says what every round up to this one does.
     pub fn reaches(&self, rounds: u64) -> bool {
         self.cycle > 0 || rounds <= self.order.len() as u64

@@ -4,6 +4,7 @@ use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
     Weights,
 };
+use crate::words::ordinal;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Program {
@@ -19,7 +20,7 @@ impl Display for Program {
             let again = match self.cycle {
                 _ if number <= lasting => String::new(),
                 1 => " and every later one".into(),
-                cycle => format!(" and every {cycle}th after it"),
+                cycle => format!(" and every {} after it", ordinal(cycle)),
             };
             writeln!(f, "round {number}{again}")?;
             self.rounds[*place].write(f)?;

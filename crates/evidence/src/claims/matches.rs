@@ -15,6 +15,7 @@ use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, KindKeys, TableChecker, selected};
+use exactfed_runner::runner::predict::AveragedOver;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -202,7 +203,8 @@ impl Judge<'_> {
                 parts.add(joined(&[&name, "diverged"]), Some(found), "");
                 continue;
             }
-            let Some(target) = self.theory.vector(&cell.cell.id, average, by) else {
+            let Some(target) = self.theory.vector(&cell.cell.id, average, by, AveragedOver::Rounds)
+            else {
                 self.add_unpredicted(cell, by, &name, &mut parts);
                 continue;
             };

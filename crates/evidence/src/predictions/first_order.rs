@@ -8,6 +8,7 @@ use exactfed_core::kernel::{axpy, dot};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::TimeAverage;
 use exactfed_runner::plan::Cell;
+use exactfed_runner::runner::predict::AveragedOver;
 
 /// A cell whose bias was measured.
 #[derive(Clone, Debug)]
@@ -42,7 +43,8 @@ fn row<'a>(cell: &CellResult<'a>, theory: &Theory<'_>) -> Option<FirstOrderRow<'
     sample.iter().for_each(|x| axpy(1.0 / sample.len() as f64, x, &mut mean));
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
     let apart = |by: Prediction| {
-        let predicted = theory.vector(&cell.cell.id, TimeAverage::Bias, by)?;
+        let predicted =
+            theory.vector(&cell.cell.id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
         let size = norm(&predicted);
         let is_zero = size < ROUNDING_FLOOR.sqrt();
         let mut off = mean.clone();

@@ -16,15 +16,16 @@ use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
-use exactfed_runner::runner::{Prepared, Scenario, predict};
+use exactfed_runner::runner::predict::{self, AveragedOver};
+use exactfed_runner::runner::{Prepared, Scenario};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Moments and blocks at stationarity.
-type AtRest = Rc<(Moments, CovarianceBlocks)>;
+/// Moments of each phase of the rounds, and blocks, at stationarity.
+type AtRest = Rc<(Vec<Moments>, CovarianceBlocks)>;
 
 /// Predictions for the cells of an experiment.
 pub struct Theory<'a> {
@@ -38,13 +39,27 @@ pub struct Theory<'a> {
     pub(super) constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
 
-/// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance.
+/// ‖lim E θ_t − θ*‖² of a cell, its mean over replicates where each has an instance; where rounds
+/// have a period, the limit is the mean over it.
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     let squares = prepared.scenarios.iter().map(|scenario| {
         let facts: &dyn Facts = &*scenario.instance;
         Some(squared_distance(predict::limit(prepared.cell, scenario)?, facts.optimum()))
     });
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
+}
+
+/// The same of each recorded round's phase.
+fn exact_biases(prepared: &Prepared<'_>) -> Option<Vec<f64>> {
+    let squares = prepared.scenarios.iter().map(|scenario| {
+        let limits = predict::limits(prepared.cell, scenario)?;
+        let optimum = scenario.instance.optimum();
+        let phases: Vec<f64> = limits.iter().map(|x| squared_distance(x, optimum)).collect();
+        Some(predict::at_phases(prepared.cell, scenario, &phases, &prepared.recorded))
+    });
+    let squares = squares.collect::<Option<Vec<Vec<f64>>>>()?;
+    let at = |row| crate::stats::mean(&squares.iter().map(|all| all[row]).collect::<Vec<_>>());
+    Some((0..prepared.recorded.len()).map(at).collect())
 }
 
 impl<'a> Theory<'a> {
@@ -133,7 +148,7 @@ impl<'a> Theory<'a> {
             return bounds.collect();
         }
         if let Some(average) = quantity.average() {
-            let vector = self.vector(id, average, by)?;
+            let vector = self.vector(id, average, by, AveragedOver::Rounds)?;
             return Some(constant(match quantity {
                 Quantity::Variance => trace(&vector, prepared.scenarios[0].instance.dim()),
                 _ => libm::sqrt(dot(&vector, &vector)),
@@ -149,23 +164,23 @@ impl<'a> Theory<'a> {
                 self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
             }
             Prediction::Stationary => {
-                let found = self.stationary(id)?;
-                Some(constant(of_moments(
-                    &found.0,
-                    quantity,
-                    (prepared.cell, single_scenario(prepared)?),
-                )?))
+                let (found, cell) = (self.stationary(id)?, prepared.cell);
+                let scenario = single_scenario(prepared)?;
+                let phases = found.0.iter().map(|m| of_moments(m, quantity, (cell, scenario)));
+                let phases = phases.collect::<Option<Vec<f64>>>()?;
+                Some(predict::at_phases(cell, scenario, &phases, &prepared.recorded))
             }
-            Prediction::ExactBias => (quantity == Quantity::SqError)
-                .then(|| exact_bias(prepared).map(constant))
-                .flatten(),
+            Prediction::ExactBias => {
+                exact_biases(prepared).filter(|_| quantity == Quantity::SqError)
+            }
             _ => match quantity {
                 Quantity::SqErrorLimit => {
-                    let vector = self.vector(id, TimeAverage::Covariance, by)?;
+                    let vector =
+                        self.vector(id, TimeAverage::Covariance, by, AveragedOver::Rounds)?;
                     Some(constant(trace(&vector, prepared.scenarios[0].instance.dim())))
                 }
                 Quantity::SqError => {
-                    let vector = self.vector(id, TimeAverage::Bias, by)?;
+                    let vector = self.vector(id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
                     Some(constant(dot(&vector, &vector)))
                 }
                 _ => None,
@@ -211,17 +226,32 @@ impl<'a> Theory<'a> {
         Some(prepared.recorded.iter().map(averaged).collect())
     }
 
+    /// A quantity of the moments at stationarity, its mean over the phases of the rounds.
+    pub fn at_rest(&self, id: &str, quantity: Quantity) -> Option<f64> {
+        let prepared = self.cells.get(id)?;
+        let (scenario, found) = (single_scenario(prepared)?, self.stationary(id)?);
+        let weights = predict::phase_weights(prepared.cell, scenario, AveragedOver::Cycle);
+        of_moments(&Moments::of_any(&found.0, &weights), quantity, (prepared.cell, scenario))
+    }
+
     /// A prediction of a vector of a cell at stationarity.
-    pub fn vector(&self, id: &str, what: TimeAverage, by: Prediction) -> Option<Vec<f64>> {
+    pub fn vector(
+        &self,
+        id: &str,
+        what: TimeAverage,
+        by: Prediction,
+        over: AveragedOver,
+    ) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
         let scenario = single_scenario(prepared)?;
         if what == TimeAverage::Bias {
-            return self.bias(prepared, scenario, by);
+            return self.bias(prepared, scenario, (by, over));
         }
         let blocks = match by {
             Prediction::ExactMoments | Prediction::Stationary => {
                 let found = self.stationary(id)?;
-                let covariance = found.0.covariance.clone();
+                let weights = predict::phase_weights(prepared.cell, scenario, over);
+                let covariance = Moments::of_any(&found.0, &weights).covariance;
                 CovarianceBlocks { theta: covariance, ..found.1.clone() }
             }
             Prediction::FirstOrder | Prediction::FirstOrderPrinted => {
@@ -250,12 +280,14 @@ impl<'a> Theory<'a> {
         &self,
         prepared: &Prepared<'_>,
         scenario: &Scenario,
-        by: Prediction,
+        (by, over): (Prediction, AveragedOver),
     ) -> Option<Vec<f64>> {
         let facts: &dyn Facts = &*scenario.instance;
         let mut sum = vec![0.0; facts.dim()];
         if matches!(by, Prediction::ExactBias | Prediction::ExactMoments | Prediction::Stationary) {
-            axpy(1.0, predict::limit(prepared.cell, scenario)?, &mut sum);
+            let weights = predict::phase_weights(prepared.cell, scenario, over);
+            let limits = predict::limits(prepared.cell, scenario)?;
+            limits.into_iter().zip(weights).for_each(|(limit, w)| axpy(w, limit, &mut sum));
             axpy(-1.0, facts.optimum(), &mut sum);
             return Some(sum);
         }
@@ -338,25 +370,29 @@ impl<'a> Theory<'a> {
                     }
                     cycle => cycle.ok()?,
                 };
-                return Some(Rc::new(cycle.stationary().ok()?));
+                return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
             }
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if markov::are_closed(facts, &scheme) {
                 let cost = || markov::stationary_effort(facts, &scheme);
                 self.permit(prepared, Computation::Stationary, cost)?;
-                return Some(Rc::new(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
+                return Some(one_phase(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
             }
             if !moments::are_closed(facts, &scheme) {
                 return None;
             }
             let cost = || moments::stationary_effort(facts, &scheme);
             self.permit(prepared, Computation::Stationary, cost)?;
-            Some(Rc::new(ExactMoments::new(facts, &scheme)?.stationary()?))
+            Some(one_phase(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
         // They are matrices: beyond the limit all are dropped, and computed again if needed.
-        let numbers = found.as_ref().map_or(0, |found| found.1.numbers());
+        let numbers = |found: &AtRest| {
+            let covariances = found.0.iter().map(|m| m.covariance.entries().len());
+            found.1.numbers() + covariances.sum::<usize>()
+        };
+        let numbers = found.as_ref().map_or(0, numbers);
         if 8.0 * (self.at_rest.get() + numbers) as f64 > MOST_BYTES {
             known.clear();
             self.at_rest.set(0);
@@ -389,6 +425,11 @@ impl<'a> Theory<'a> {
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
     }
+}
+
+/// The moments of rounds that are all the same.
+fn one_phase((moments, blocks): (Moments, CovarianceBlocks)) -> AtRest {
+    Rc::new((vec![moments], blocks))
 }
 
 /// The instance of a cell, if its replicates share one.

@@ -1,7 +1,7 @@
 //! What theory predicts of a cell: its terms are translated, since theory does not know the
 //! engine.
 
-use super::prepare::{Prepared, Scenario, run_model, stream_names};
+use super::prepare::{OwnLimits, Prepared, Scenario, run_model, stream_names};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Conditions, Schedule, expected_steps};
@@ -10,7 +10,9 @@ use exactfed_core::problem::Facts;
 use exactfed_core::program::{Program, Traced};
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
-use exactfed_core::theory::moments::{self, AlgorithmModel, ExactMoments, Moments, StepFactor};
+use exactfed_core::theory::moments::{
+    self, AlgorithmModel, CovarianceBlocks, ExactMoments, Moments, StepFactor,
+};
 use exactfed_core::theory::program::{Cycle, ProgramMoments, ProgramSizes, closes};
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -125,15 +127,82 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
     Some(Cycle::new(program, &*scenario.instance).map_err(NoMoments::Unknown))
 }
 
-/// lim E θ_t of a cell on an instance, d numbers, where theory knows it.
+/// lim E θ_t of a cell on an instance, d numbers, where theory knows it: where rounds have a
+/// period, the mean over its phases, which is the limit of time averages.
 pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
-    let own = || {
-        let mut limit = cycle(cell, scenario)?.ok()?.bias().ok()?;
-        axpy(1.0, scenario.instance.optimum(), &mut limit);
-        Some(limit)
-    };
     let known = scenario.limit.as_deref();
-    known.or_else(|| scenario.own_limit.get_or_init(own).as_deref())
+    known.or_else(|| own_limits(cell, scenario).map(|limits| &limits.mean[..]))
+}
+
+/// The limit after each round of the cycle of a cell's rounds; where there is one phase, that of
+/// all rounds.
+pub fn limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Vec<&'s [f64]>> {
+    match periodic(cell, scenario) {
+        None => Some(vec![limit(cell, scenario)?]),
+        Some(_) => {
+            Some(own_limits(cell, scenario)?.phases.iter().map(|phase| &phase[..]).collect())
+        }
+    }
+}
+
+fn own_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s OwnLimits> {
+    let find = || {
+        let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
+        phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));
+        let mut mean = phases[0].clone();
+        phases[1..].iter().for_each(|phase| axpy(1.0, phase, &mut mean));
+        mean.iter_mut().for_each(|x| *x /= phases.len() as f64);
+        Some(OwnLimits { mean, phases })
+    };
+    scenario.own_limits.get_or_init(find).as_ref()
+}
+
+/// What an average over the phases of a cell's rounds is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AveragedOver {
+    /// The rounds of the cycle.
+    Cycle,
+    /// Those after the burn-in, of which a run records averages.
+    Rounds,
+}
+
+/// The rounds of a cell's algorithm if they have a period that its estimate has too; an average over
+/// rounds has none.
+fn periodic<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Program> {
+    let program = (**program(cell, scenario)?).as_ref().ok()?;
+    let is_periodic = program.cycle > 1 && cell.identity.algorithm.average() == Average::None;
+    is_periodic.then_some(program)
+}
+
+/// The weight of each phase of a cell's rounds in an average.
+pub fn phase_weights(cell: &Cell, scenario: &Scenario, over: AveragedOver) -> Vec<f64> {
+    let Some(program) = periodic(cell, scenario) else { return vec![1.0] };
+    let Identity { rounds, record, .. } = &cell.identity;
+    match over {
+        AveragedOver::Cycle => program.phase_shares(0, program.cycle as u64),
+        AveragedOver::Rounds => program.phase_shares(record.rounds_before(*rounds), *rounds),
+    }
+}
+
+/// At each of these rounds the number of its phase.
+pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64]) -> Vec<f64> {
+    let program = periodic(cell, scenario);
+    let phase = |round: &u64| program.map_or(0, |program| program.phase(*round));
+    rounds.iter().map(|round| phases[phase(round)]).collect()
+}
+
+/// The moments of each phase of a cell's rounds and the blocks at the end of the cycle, at
+/// stationarity.
+///
+/// # Errors
+/// Why there are none.
+pub fn at_rest(cell: &Cell, cycle: &Cycle<'_>) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
+    let (mut phases, blocks) = cycle.stationary()?;
+    if cell.identity.algorithm.average() != Average::None {
+        let even = vec![1.0 / phases.len() as f64; phases.len()];
+        phases = vec![Moments::of_any(&phases, &even)];
+    }
+    Ok((phases, blocks))
 }
 
 /// The moments of a program on a cell's instance, within the bounds on their cost.

@@ -34,7 +34,15 @@ pub struct Scenario {
     /// results.
     pub(super) program: OnceLock<Option<Arc<Traced>>>,
     /// lim E θ_t of such an algorithm, once it is asked for.
-    pub(super) own_limit: OnceLock<Option<Vec<f64>>>,
+    pub(super) own_limits: OnceLock<Option<OwnLimits>>,
+}
+
+/// lim E θ_t after each round of a cycle, and the mean of these.
+pub struct OwnLimits {
+    /// The mean.
+    pub mean: Vec<f64>,
+    /// After each round.
+    pub phases: Vec<Vec<f64>>,
 }
 
 impl Scenario {
@@ -325,8 +333,8 @@ fn scenario(
         Ok((twin, limit))
     };
     let twin = twin.map(with_limit).transpose()?;
-    let (program, own_limit) = (OnceLock::new(), OnceLock::new());
-    Ok(Scenario { start, limit, twin, instance, key, program, own_limit })
+    let (program, own_limits) = (OnceLock::new(), OnceLock::new());
+    Ok(Scenario { start, limit, twin, instance, key, program, own_limits })
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.

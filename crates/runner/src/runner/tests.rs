@@ -110,7 +110,7 @@ fn a_panic_fails_its_cell_and_no_other() {
         twin: None,
         start: Vec::new(),
         program: Default::default(),
-        own_limit: Default::default(),
+        own_limits: Default::default(),
     })]; // the engine refuses a start of another dimension
     let kept = AtomicUsize::new(0);
     let failed = run(&prepared, 2, &Silent, |_| {

@@ -62,7 +62,7 @@ pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 
 /// The version of these computations. It changes whenever a bit of their results changes,
 /// so that cached moments of another version are recomputed.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The exact moments of an algorithm on a problem.
 pub struct ExactMoments<'a> {
@@ -165,7 +165,9 @@ impl<'a> ExactMoments<'a> {
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let BuiltIn { program, variates } = self.built_in(2);
         let variates = self.variates(variates, |_| 1.0);
-        Cycle::watching(&program, self.facts, variates).ok()?.stationary().ok()
+        let cycle = Cycle::watching(&program, self.facts, variates).ok()?;
+        let (mut phases, blocks) = cycle.stationary().ok()?;
+        Some((phases.pop()?, blocks))
     }
 
     /// The spectral radii of a round; `None` if the second moments' rate of growth does

@@ -76,7 +76,7 @@ impl ProgramSizes {
 impl ProgramSizes {
     /// The effort of the moments at rest.
     pub fn at_rest(&self, cycle: usize) -> Effort {
-        let once = self.effort(cycle as u64, cycle as u64, 0);
+        let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));
         let length = self.state;
         let (applied, held) = match length <= DIRECT as f64 {
             true => (length, 3.0 * length * length),

@@ -88,13 +88,30 @@ impl<'a> Cycle<'a> {
     }
 
     /// The state after the rounds of the cycle.
-    fn after(&self, state: &ProgramState) -> (ProgramState, Option<Yield>) {
-        let mut last = (state.clone(), None);
-        for round in &self.rounds {
-            let (state, found) = self.exact.after(round, &last.0);
-            last = (state, Some(found));
+    fn after(&self, state: &ProgramState) -> ProgramState {
+        self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
+    }
+
+    /// The same, and the moments after each of these rounds.
+    fn phases(&self, state: &ProgramState) -> (ProgramState, Vec<Moments>) {
+        let before = self.exact.program.order.len() - self.rounds.len();
+        let (mut state, mut all) = (state.clone(), Vec::with_capacity(self.rounds.len()));
+        for (round, number) in self.rounds.iter().zip(before as u64 + 1..) {
+            let (next, found) = self.exact.after(round, &state);
+            state = next;
+            let Yield { mean, covariance, clients } = found;
+            let sq_error = dot(&mean, &mean) + covariance.trace();
+            all.push(Moments {
+                round: u64::MAX,
+                sq_error,
+                mean,
+                covariance,
+                sq_error_average: f64::NAN,
+                sq_error_clients: clients,
+                lyapunov: self.exact.lyapunov(&state, number, sq_error),
+            });
         }
-        last
+        (state, all)
     }
 
     /// A state without means, constants and noise of its own.
@@ -139,14 +156,18 @@ impl<'a> Cycle<'a> {
         Lift::new(&matrix(size, after), &vec![0.0; size])
     }
 
-    /// lim E θ_t − θ* at the end of the cycle, d numbers.
+    /// lim E θ_t − θ* after each round of the cycle, d numbers each.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn bias(&self) -> Result<Vec<f64>, String> {
-        let mean = self.mean()?;
-        let state = ProgramState { mean, ..self.empty(1) };
-        Ok(self.after(&state).1.ok_or(DIVERGES)?.mean)
+    pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
+        let mut mean = self.mean()?;
+        let bias = |round: &Rc<PreparedRound>| {
+            let known = self.exact.known_mean(round, &mean);
+            mean = round.next_mean(&known);
+            round.result.value(&known)
+        };
+        Ok(self.rounds.iter().map(bias).collect())
     }
 
     /// The mean at the start of the cycle.
@@ -205,17 +226,17 @@ impl<'a> Cycle<'a> {
         Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
 
-    /// The moments at the end of the cycle, at stationarity.
+    /// The moments after each round of the cycle, at stationarity, and the blocks at its end.
     ///
     /// # Errors
     /// Why there are none.
-    pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), String> {
+    pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
         let mean = self.mean()?;
         let zeros = vec![0.0; self.begin.mean.len()];
         let length = self.numbers(&self.begin).rows();
         let none = Matrix::zeros(length, 1);
-        let constant = self.numbers(&self.after(&self.state(&none, &mean)).0).into_entries();
-        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
+        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
         let found = match length {
             0 => Vec::new(),
             _ if length <= DIRECT => {
@@ -230,8 +251,7 @@ impl<'a> Cycle<'a> {
         };
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
-        let (after, found) = self.after(&state);
-        let Yield { mean, covariance, clients } = found.ok_or(DIVERGES)?;
+        let (after, phases) = self.phases(&state);
         // What is not free must come to rest as well.
         let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
         let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
@@ -241,18 +261,8 @@ impl<'a> Cycle<'a> {
         if !sound {
             return Err(DIVERGES.into());
         }
-        let sq_error = dot(&mean, &mean) + covariance.trace();
-        let last = self.exact.program.order.len() as u64;
-        let moments = Moments {
-            round: u64::MAX,
-            sq_error,
-            mean,
-            covariance,
-            sq_error_average: f64::NAN,
-            sq_error_clients: clients,
-            lyapunov: self.exact.lyapunov(&after, last, sq_error),
-        };
-        Ok((moments, self.exact.blocks(&after, last + 1)))
+        let next = self.exact.program.order.len() as u64 + 1;
+        Ok((phases, self.exact.blocks(&after, next)))
     }
 
     /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
@@ -270,7 +280,7 @@ impl<'a> Cycle<'a> {
             let state = self.state(&column(x), &zeros);
             state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
         };
-        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)).0);
+        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
         let square = match begin.len() {
             // Rates that are close to each other take many rounds to part.
             size if size <= SQUARED => radius(after(&Matrix::identity(size))),

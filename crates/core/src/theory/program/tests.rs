@@ -8,6 +8,7 @@ use crate::program::{
     Coefficient, Each, Expression, Level, Mask, Operation, PerClient, Program, Round, Shares,
     Weights,
 };
+use crate::rng::{Purpose, Stream};
 use crate::sample;
 
 fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
@@ -54,7 +55,7 @@ fn ratio_and_rest(program: &Program) -> (f64, Option<f64>) {
     let found = exact.at_rounds(&start, &[1, 2], None).unwrap();
     assert_eq!(squared_distance(&start, facts.optimum()), 1.0);
     let rest = Cycle::new(program, &facts).unwrap().stationary().ok();
-    (found[1].sq_error / found[0].sq_error, rest.map(|(moments, _)| moments.sq_error))
+    (found[1].sq_error / found[0].sq_error, rest.map(|(phases, _)| phases[0].sq_error))
 }
 
 /// With M a coin of probability p, θ + M(θ̄ − θ)/p has the mean square 1 + 2(f − 1) + (f − 1)²/p of
@@ -98,6 +99,88 @@ fn noise_adds_up_to_its_stationary_square() {
     let next = sum([(2, 1.0), (4, s)]);
     let rows = program(4, vec![], vec![normal(Level::Clients), mean], next);
     assert!((ratio_and_rest(&rows).1.unwrap() * 4.0 / wanted - 1.0).abs() < 1e-13);
+}
+
+/// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
+fn alternating() -> Program {
+    let normal = Operation::Normal { level: Level::Server };
+    let mut noisy = program(4, vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
+    let mut next = sum([(2, 0.1)]);
+    next.constant = Coefficient::Number(0.6);
+    noisy.rounds.extend(program(4, vec![], vec![], next).rounds);
+    Program { order: vec![1, 0, 1], cycle: 2, ..noisy }
+}
+
+fn quadratic(program: &Program) -> impl Facts {
+    let settings = sample::isotropic(program.clients, 1, CURVATURE);
+    sample::build::<crate::problem::quadratic::Settings>(&settings, 1)
+}
+
+/// Each phase of a period has the moments of late rounds, and a round of any phase their mean.
+#[test]
+fn phases_come_to_rest_each_at_its_own_moments() {
+    let program = alternating();
+    program.check().unwrap();
+    let facts = quadratic(&program);
+    let exact = ProgramMoments::new(&program, &facts).unwrap();
+    let late = exact.at_rounds(&[3.0], &[400, 401], None).unwrap();
+    let cycle = Cycle::new(&program, &facts).unwrap();
+    let (phases, _) = cycle.stationary().unwrap();
+    let near = |x: f64, y: f64| assert!((x / y - 1.0).abs() < 1e-12, "{x} {y}");
+    assert_eq!((phases.len(), [400, 401].map(|t| program.phase(t))), (2, [0, 1]));
+    for ((phase, late), bias) in phases.iter().zip(&late).zip(cycle.biases().unwrap()) {
+        near(phase.sq_error, late.sq_error);
+        near(phase.mean[0], late.mean[0]);
+        near(phase.covariance[(0, 0)], late.covariance[(0, 0)]);
+        assert_eq!(bias, phase.mean);
+    }
+    assert!(phases[0].sq_error > 2.0 * phases[1].sq_error, "{phases:?}");
+    let any = Moments::of_any(&phases, &[0.5, 0.5]);
+    near(any.sq_error, (late[0].sq_error + late[1].sq_error) / 2.0);
+    near(any.mean[0], (late[0].mean[0] + late[1].mean[0]) / 2.0);
+    near(any.covariance[(0, 0)], any.sq_error - any.mean[0] * any.mean[0]);
+}
+
+/// Runs of the same rounds have these errors.
+#[test]
+fn runs_have_the_errors_of_their_phases() {
+    let program = alternating();
+    let facts = quadratic(&program);
+    let (phases, _) = Cycle::new(&program, &facts).unwrap().stationary().unwrap();
+    let (f, optimum, runs) = (1.0 - STEP * CURVATURE, facts.optimum()[0], 20_000);
+    let mut stream = Stream::new(1, Purpose::Client, 0, 0, 0);
+    let mut errors = [Vec::new(), Vec::new()];
+    for _ in 0..runs {
+        let mut theta = optimum;
+        for round in 1..=41 {
+            let mean = optimum + f * (theta - optimum);
+            let phase = program.phase(round);
+            theta = if phase == 0 { mean + 0.5 * stream.gaussian() } else { 0.1 * mean + 0.6 };
+            if round >= 40 {
+                errors[phase].push((theta - optimum) * (theta - optimum));
+            }
+        }
+    }
+    for (phase, errors) in phases.iter().zip(&errors) {
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let square = errors.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+        let error = (square / (errors.len() * (errors.len() - 1)) as f64).sqrt();
+        assert!((mean - phase.sq_error).abs() < 4.0 * error, "{mean} {error} {}", phase.sq_error);
+    }
+}
+
+#[test]
+fn rounds_have_the_phases_of_the_cycle() {
+    let program = alternating();
+    assert_eq!([0, 1, 2, 3, 4].map(|round| program.phase(round)), [0, 1, 0, 1, 0]);
+    assert_eq!(program.phase_shares(1, 4), [2.0 / 3.0, 1.0 / 3.0]);
+    assert_eq!(program.phase_shares(2, 5), [1.0 / 3.0, 2.0 / 3.0]);
+    assert_eq!(program.phase_shares(0, 2), [0.5, 0.5]);
+    assert_eq!(program.phase_shares(9, 9), [0.5, 0.5]);
+    let three = Program { rounds: Vec::new(), order: vec![0, 1, 2], cycle: 3, ..program };
+    assert_eq!(three.phase_shares(4, 8), [0.25, 0.5, 0.25]);
+    assert_eq!(three.phase_shares(4, 5), [0.0, 1.0, 0.0]);
+    assert!(alternating().to_string().contains("round 2 and every 2nd after it"));
 }
 
 /// What never changes is found, and has no stationary distribution if noise is added to it.

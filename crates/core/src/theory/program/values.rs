@@ -1,5 +1,6 @@
 //! What exact theory says of a round, and of stationarity.
 
+use crate::kernel::{axpy, difference};
 use crate::linalg::Matrix;
 
 /// Exact moments at the end of a round.
@@ -21,6 +22,35 @@ pub struct Moments {
     pub sq_error_clients: Option<f64>,
     /// E of the Lyapunov function (SCAFFLSA 51, at communications 45).
     pub lyapunov: Option<f64>,
+}
+
+impl Moments {
+    /// Those of a round that is drawn among these with these weights, whose sum is 1: the mean of
+    /// what is measured at so many rounds of each. The covariance is around the mean of all.
+    pub fn of_any(all: &[Self], weights: &[f64]) -> Self {
+        if let [one] = all {
+            return one.clone();
+        }
+        let each = || all.iter().zip(weights);
+        let sum = |of: fn(&Self) -> Option<f64>| each().map(|(m, w)| Some(w * of(m)?)).sum();
+        let d = all[0].mean.len();
+        let (mut mean, mut covariance) = (vec![0.0; d], Matrix::zeros(d, d));
+        each().for_each(|(m, w)| axpy(*w, &m.mean, &mut mean));
+        for (moments, weight) in each() {
+            let apart = difference(&moments.mean, &mean);
+            covariance.add(*weight, &moments.covariance);
+            covariance.add_outer(*weight, &apart, &apart);
+        }
+        Self {
+            round: u64::MAX,
+            sq_error: each().map(|(m, w)| w * m.sq_error).sum(),
+            mean,
+            covariance,
+            sq_error_average: f64::NAN,
+            sq_error_clients: sum(|m| m.sq_error_clients),
+            lyapunov: sum(|m| m.lyapunov),
+        }
+    }
 }
 
 /// Second moments of θ and of a type's control variate at stationarity, in the

@@ -66,8 +66,8 @@ pub enum ValueSource {
     Moments(Quantity),
     /// A prediction of a quantity at each recorded round.
     Curve(Quantity, By),
-    /// A prediction that is the same at each round.
-    Constant(Quantity, By),
+    /// A quantity of the moments at stationarity.
+    AtRest(Quantity),
     /// A prediction of a vector.
     Vector(TimeAverage, By),
 }
@@ -294,21 +294,21 @@ pub static KINDS: &[ValueKind] = &[
         &[],
         "lim E‖θ_t − θ*‖², exact moments",
         STABLE,
-        ValueSource::Constant(Quantity::SqError, By::Stationary),
+        ValueSource::AtRest(Quantity::SqError),
     ),
     kind(
         "stationary_sq_error_clients",
         &[],
         "lim E Σ π_c ‖θ_c − θ*‖², exact moments",
         STABLE,
-        ValueSource::Constant(Quantity::SqErrorClients, By::Stationary),
+        ValueSource::AtRest(Quantity::SqErrorClients),
     ),
     kind(
         "stationary_lyapunov",
         &[],
         "lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments",
         STABLE,
-        ValueSource::Constant(Quantity::Lyapunov, By::Stationary),
+        ValueSource::AtRest(Quantity::Lyapunov),
     ),
     kind(
         "mean_radius",

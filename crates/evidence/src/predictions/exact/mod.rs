@@ -18,7 +18,8 @@ use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::plan::{Cell, Plan, selected};
 use exactfed_runner::runner::KnownOptima;
-use exactfed_runner::runner::{Prepared, predict};
+use exactfed_runner::runner::Prepared;
+use exactfed_runner::runner::predict::{self, AveragedOver};
 use kinds::ValueSource;
 pub use kinds::{ArrayAxis, KINDS, ValueKind};
 use known::KnownCell;
@@ -142,10 +143,13 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
             (known.of_moments(of), None)
         }
         ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),
-        ValueSource::Constant(quantity, by) => {
-            (curve(quantity, by).map(|all| vec![all[0]]), Some(by))
+        ValueSource::AtRest(quantity) => {
+            let found = known.theory.at_rest(known.id(), quantity);
+            (found.map(|x| vec![x]), Some(Prediction::Stationary))
         }
-        ValueSource::Vector(what, by) => (known.theory.vector(known.id(), what, by), Some(by)),
+        ValueSource::Vector(what, by) => {
+            (known.theory.vector(known.id(), what, by, AveragedOver::Cycle), Some(by))
+        }
     };
     let value = value.filter(|all: &Vec<f64>| all.iter().any(|x| x.is_finite()));
     TheoryValue {

@@ -75,19 +75,20 @@ def test_what_comes_to_rest_is_the_limit_of_long_runs(name):
 
 
 def alternating(every):
-    """Rounds whose step size is a twentieth every second time."""
+    """Every second round has many steps of a small size."""
 
     @ef.algorithm("Alternating")
     def alternating(clients, theta, gamma, H):
         number = 0
         while True:
             number += 1
-            step = gamma if number % 2 else gamma / 20
-            theta = clients.mean(clients.local_steps(theta, step, H))
+            step, count = (gamma, H) if number % 2 else (gamma / 20, 8 * H)
+            theta = clients.mean(clients.local_steps(theta, step, count))
             yield theta
 
     of = manifest([], rounds=401)
     of["algorithm"] = {"alternating": [{"step-size": 0.15, "local-steps": 20}]}
+    of["problem"] = {"quadratic": {**QUADRATIC, "gradient-heterogeneity": 0.3}}
     of["record"] = {"every": every, "averages": ["bias", "covariance"]}
     return of
 

@@ -246,7 +246,7 @@ def test_caches_that_need_code_are_left_out_as_its_cells_are(tmp_path: Path) -> 
     for arguments in (["run", "e.toml"], ["report"]):
         done = command(*arguments, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.rglob("*.moments"))) == 3
+    assert len(list(tmp_path.glob("results/.moments/*"))) == 3
     done = command("verify", "--all", folder=tmp_path)
     assert done.returncode == 4, done.stdout
     assert "2 cells left out" in done.stdout and ": 0 different" in done.stdout, done.stdout

@@ -464,7 +464,7 @@ def main() -> int:
         signal.signal(name, signal.default_int_handler)
     soak, number = Soak(options), options.only_case or 0
     soak.say(f"seed {options.seed}, executors: {soak.has_wheel}, processors: {soak.has_emulator}")
-    pool, told, running = ThreadPoolExecutor(options.jobs), soak.begin, list[Any]()
+    pool, summed, running = ThreadPoolExecutor(options.jobs), soak.begin, list[Any]()
     try:
         # Kept folders of more faults would fill the disk.
         while time.monotonic() - soak.begin < 3600 * options.hours and soak.counts["faults"] < 50:
@@ -477,8 +477,8 @@ def main() -> int:
                 if options.only_case is not None:
                     break
             time.sleep(0.05)
-            if time.monotonic() - told > 600:
-                told = time.monotonic()
+            if time.monotonic() - summed > 600:
+                summed = time.monotonic()
                 soak.summary()
         pool.shutdown()
     except KeyboardInterrupt:

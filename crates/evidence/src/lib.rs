@@ -36,10 +36,11 @@ mod wrong;
 
 pub use bound_rows as bounds;
 pub use cells::averages::Centre;
+pub use cells::cost_sample::NoSample;
 pub use cells::costs::{vectors_sent, when_text};
 pub use cells::panels::unique;
 pub use cells::read::cells_per_task;
-pub use cells::runs::{Grouping, NoSample, Runs, TraceNeeds};
+pub use cells::runs::{Grouping, Runs, TraceNeeds};
 pub use cells::setting_text::{details, name, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, tuned};

@@ -7,9 +7,9 @@
 //!
 //! *Invariant*: all algorithms that are not separated from the best are named.
 
+use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::{compared_costs, is_short};
 use crate::cells::panels::{self, Group};
-use crate::cells::runs::NoSample;
 use crate::cells::{CellResult, setting_text};
 use crate::scene::family;
 use crate::stats::{ROUNDING_FLOOR, Ratio, holm, mean};

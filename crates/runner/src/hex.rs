@@ -9,6 +9,12 @@ use std::ops::Deref;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HexText<const N: usize>([u8; N]);
 
+/// The content id of a cell: the first digits of the hash of its canonical text.
+pub type CellId = HexText<16>;
+
+/// The digest of a cell: the first digits of a hash over every bit of its traces.
+pub type TraceDigest = HexText<32>;
+
 impl<const N: usize> HexText<N> {
     /// The first digits of the hash of a text.
     ///
@@ -78,7 +84,7 @@ impl<const N: usize> Serialize for HexText<N> {
 
 impl<'de, const N: usize> Deserialize<'de> for HexText<N> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        let text = String::deserialize(from)?;
         Self::read(&text).ok_or_else(|| de::Error::custom(format!("{text} is not {N} digits")))
     }
 }

@@ -1,7 +1,7 @@
 //! The results of a run: a row per recorded round, how it ended, and the digest, which is equal
 //! for two runs if all their bits are.
 
-use crate::hex::HexText;
+pub use crate::hex::TraceDigest;
 use crate::manifest::{Metric, TimeAverage};
 use exactfed_core::federated::Cost;
 use sha2::{Digest, Sha256};
@@ -67,9 +67,6 @@ impl Trace {
         }
     }
 }
-
-/// The digest of a cell: a hash over every bit of its traces.
-pub type TraceDigest = HexText<32>;
 
 /// The digest of these traces.
 pub fn digest(traces: &[Trace]) -> TraceDigest {

@@ -3,8 +3,8 @@
 //! *Invariant*: nothing is said to be compared at equal cost unless the algorithms of every grid
 //! point have paid the same communications and the same gradients of a client.
 
+use crate::cells::cost_sample::NoSample;
 use crate::cells::panels::unique;
-use crate::cells::runs::NoSample;
 use crate::cells::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};

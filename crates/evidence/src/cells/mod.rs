@@ -1,6 +1,7 @@
 //! The cells of an experiment with their results, as values.
 
 pub mod averages;
+pub mod cost_sample;
 pub mod costs;
 pub mod panels;
 pub mod read;
@@ -11,13 +12,14 @@ pub mod tuned;
 
 use crate::results::Provenance;
 use crate::stats::{Summary, mean};
+use cost_sample::NoSample;
 use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Oracle, Quantity};
 use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::TraceDigest;
-use runs::{NoSample, Runs};
+use runs::Runs;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //! the bits that were read.
 
 use crate::cells::averages::{Averages, Centre, Centres, averages, mean_averages, vector};
-use crate::stats::mean;
+use crate::cells::cost_sample::{CostSample, NoSample, column, means};
 use exactfed_core::kernel::dot;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, Identity};
@@ -36,67 +36,6 @@ impl TraceNeeds {
             }
         }
     }
-}
-
-/// Why a quantity has no values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoSample {
-    /// A run diverged before.
-    Diverged,
-    /// A run ends before the cost is reached.
-    Ended,
-    /// It is not recorded.
-    Unrecorded,
-}
-
-/// A quantity of a cell's runs at a cost: of each the last recorded round that costs at most this.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CostSample {
-    /// A sample, infinite where a run diverged before.
-    pub values: Vec<f64>,
-    /// One value per run.
-    pub single: Vec<f64>,
-    /// The recorded round, if it is the same in all runs.
-    pub row: Option<usize>,
-}
-
-impl CostSample {
-    fn new(
-        traces: &[Trace],
-        on_each: usize,
-        (at, quantity): (AtCost, Quantity),
-        prices: &Prices,
-    ) -> Result<Self, NoSample> {
-        let mut rows = Vec::with_capacity(traces.len());
-        for trace in traces {
-            rows.push(row_at(trace, at, prices)?);
-        }
-        let value = |(trace, row): (&Trace, &Option<usize>)| match row {
-            Some(row) => column(trace, quantity, prices).get(*row).copied(),
-            None => Some(f64::INFINITY),
-        };
-        let values = traces.iter().zip(&rows).map(value).collect::<Option<Vec<f64>>>();
-        let first = rows.first().copied().flatten();
-        let row = first.filter(|_| rows.iter().all(|row| *row == first));
-        let single = values.ok_or(NoSample::Unrecorded)?;
-        Ok(Self { values: means(&single, on_each).collect(), single, row })
-    }
-}
-
-/// The last recorded round of a run that costs at most this; `None` if it diverged before.
-fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
-    let AtCost { unit, most } = at;
-    let costs = column(trace, unit, prices);
-    let affordable = costs.partition_point(|cost| *cost <= most);
-    if affordable < costs.len() || trace.outcome == Outcome::Diverged {
-        return Ok(affordable.checked_sub(1).filter(|_| affordable < costs.len()));
-    }
-    let (Some(last), Some(rounds)) = (costs.last(), trace.round.last()) else {
-        return Err(NoSample::Unrecorded);
-    };
-    // A run of another round would still cost at most this, in the mean of its rounds.
-    let next = last + last / (*rounds).max(1) as f64;
-    if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
 }
 
 /// Which runs of a cell belong together.
@@ -184,7 +123,7 @@ impl Runs {
             let last = |t: &Trace| column(t, *quantity, prices).last().copied();
             if let Some(values) = traces.iter().map(last).collect::<Option<Vec<f64>>>() {
                 known |= bit(*quantity);
-                let first = values[0].to_bits();
+                let first = values.first().map_or(0, |x| x.to_bits());
                 if on_each == 1 && values.iter().all(|x| x.to_bits() == first) {
                     constant |= bit(*quantity);
                     constants.push(first);
@@ -382,11 +321,6 @@ impl Runs {
     }
 }
 
-/// The mean of each `size` successive numbers.
-fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
-    values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
-}
-
 fn bit(quantity: Quantity) -> u32 {
     1 << quantity as u32
 }
@@ -405,20 +339,6 @@ fn along(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
         theta: Vec::new(),
         averages: Vec::new(),
         outcome: trace.outcome,
-    }
-}
-
-/// A quantity along a trace; empty if it is not recorded.
-pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
-    match quantity {
-        Quantity::SqError => (&trace.sq_error[..]).into(),
-        Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
-        other => {
-            let mut further = trace.further.iter();
-            let found = further.find(|(metric, _)| Some(*metric) == other.metric());
-            let cost = || trace.cost.iter().map_while(|cost| other.of_cost(cost, prices)).collect();
-            found.map_or_else(|| Cow::Owned(cost()), |(_, values)| values[..].into())
-        }
     }
 }
 
@@ -461,6 +381,30 @@ mod tests {
         assert_eq!(runs.finals(Quantity::Bias), Some(vec![5.0, 5.0]));
         assert_eq!(runs.averages(TimeAverage::CrossCovariance), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2); 2]);
+    }
+
+    #[test]
+    fn what_cells_share_is_what_each_had() {
+        let (prices, needs) = (Prices::default(), TraceNeeds::default());
+        let of = |ends: &[f64]| {
+            let traces = ends
+                .iter()
+                .map(|end| Trace { sq_error: vec![4.0, 2.0, *end], ..trace(Outcome::Finished) });
+            Runs::new(traces.collect(), Grouping::ONE_INSTANCE, &needs, &prices)
+        };
+        let mut all = [of(&[1.0, 2.0]), of(&[5.0, 5.0]), of(&[]), of(&[3.0, 4.0])];
+        let finals = |runs: &[Runs]| -> Vec<Option<Vec<f64>>> {
+            let plain = || Quantity::ALL.iter().filter(|q| q.average().is_none());
+            runs.iter().flat_map(|one| plain().map(|q| one.finals(*q))).collect()
+        };
+        let before = finals(&all);
+        let mut known = HashSet::new();
+        Runs::share(&mut all.each_mut(), &mut known);
+        assert_eq!(finals(&all), before);
+        assert_eq!(all[3].finals(Quantity::SqError), Some(vec![3.0, 4.0]));
+        assert!(Arc::ptr_eq(&all[0].constants, &all[3].constants));
+        assert!(Arc::ptr_eq(&all[0].ends, &all[1].ends));
+        assert_eq!(known.len(), 3);
     }
 
     #[test]

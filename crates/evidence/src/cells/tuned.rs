@@ -1,6 +1,7 @@
 //! Which settings are selected by the results of their candidates (`[tune]`).
 
-use crate::cells::runs::{Grouping, NoSample, Runs, TraceNeeds};
+use crate::cells::cost_sample::NoSample;
+use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::results::Results;
 use crate::stats::mean;
 use exactfed_runner::files::Error;

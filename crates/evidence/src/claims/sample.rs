@@ -6,8 +6,8 @@
 
 use super::keys::When;
 use crate::cells::CellResult;
+use crate::cells::cost_sample::{CostSample, NoSample};
 use crate::cells::costs::cost_text;
-use crate::cells::runs::{CostSample, NoSample};
 use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};

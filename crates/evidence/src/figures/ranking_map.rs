@@ -2,9 +2,9 @@
 //! which factor it is ahead of the next, and which are not separated from it.
 
 use crate::cells::CellResult;
+use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::{STATED, compared_costs, is_short, when_text};
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
-use crate::cells::runs::NoSample;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::figures::kind::{DrawnFigure, FigureOf};

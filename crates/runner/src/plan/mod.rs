@@ -25,7 +25,7 @@ mod tune;
 mod validate;
 
 use crate::data::DataFolder;
-use crate::hex::HexText;
+pub use crate::hex::CellId;
 use crate::manifest::axis::Choice;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::document::parse;
@@ -59,9 +59,6 @@ use std::path::Path;
 use std::sync::Arc;
 pub use table_checker::TableChecker;
 pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
-
-/// The content id of a cell: the first digits of the hash of its canonical text.
-pub type CellId = HexText<16>;
 
 /// Version of the numbers: it enters every cell id, and rises when a release
 /// changes what a cell computes.
@@ -250,9 +247,6 @@ impl Identity {
 
 /// The default of the number of recorded rounds.
 const POINTS: u64 = 200;
-
-/// Points that can be recorded at most.
-const MOST_POINTS: u64 = 10_000_000;
 
 impl Record {
     /// The rounds of T that are recorded, from 0 to T.

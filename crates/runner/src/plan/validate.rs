@@ -2,7 +2,7 @@
 
 use super::places::{Checker, diagnostic_under};
 use super::settings::SpecParts;
-use super::{MOST_POINTS, short};
+use super::short;
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
 use crate::manifest::kinds::AlgorithmEntry;
@@ -16,6 +16,9 @@ use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Points that can be recorded at most.
+const MOST_POINTS: u64 = 10_000_000;
 
 /// The most rounds of a run.
 const MOST_ROUNDS: u64 = 1_000_000_000_000;

@@ -1,0 +1,90 @@
+//! One number of each run: what a quantity is at a cost, and along a trace.
+
+use crate::stats::mean;
+use exactfed_runner::manifest::{AtCost, Prices, Quantity};
+use exactfed_runner::trace::{Outcome, Trace};
+use std::borrow::Cow;
+
+/// Why a quantity has no values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSample {
+    /// A run diverged before.
+    Diverged,
+    /// A run ends before the cost is reached.
+    Ended,
+    /// It is not recorded.
+    Unrecorded,
+}
+
+/// A quantity of a cell's runs at a cost: of each the last recorded round that costs at most this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostSample {
+    /// A sample, infinite where a run diverged before.
+    pub values: Vec<f64>,
+    /// One value per run.
+    pub single: Vec<f64>,
+    /// The recorded round, if it is the same in all runs.
+    pub row: Option<usize>,
+}
+
+impl CostSample {
+    /// The values of these runs, whose means over `on_each` are the sample.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn new(
+        traces: &[Trace],
+        on_each: usize,
+        (at, quantity): (AtCost, Quantity),
+        prices: &Prices,
+    ) -> Result<Self, NoSample> {
+        let mut rows = Vec::with_capacity(traces.len());
+        for trace in traces {
+            rows.push(row_at(trace, at, prices)?);
+        }
+        let value = |(trace, row): (&Trace, &Option<usize>)| match row {
+            Some(row) => column(trace, quantity, prices).get(*row).copied(),
+            None => Some(f64::INFINITY),
+        };
+        let values = traces.iter().zip(&rows).map(value).collect::<Option<Vec<f64>>>();
+        let first = rows.first().copied().flatten();
+        let row = first.filter(|_| rows.iter().all(|row| *row == first));
+        let single = values.ok_or(NoSample::Unrecorded)?;
+        Ok(Self { values: means(&single, on_each).collect(), single, row })
+    }
+}
+
+/// The last recorded round of a run that costs at most this; `None` if it diverged before.
+fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, NoSample> {
+    let AtCost { unit, most } = at;
+    let costs = column(trace, unit, prices);
+    let affordable = costs.partition_point(|cost| *cost <= most);
+    if affordable < costs.len() || trace.outcome == Outcome::Diverged {
+        return Ok(affordable.checked_sub(1).filter(|_| affordable < costs.len()));
+    }
+    let (Some(last), Some(rounds)) = (costs.last(), trace.round.last()) else {
+        return Err(NoSample::Unrecorded);
+    };
+    // A run of another round would still cost at most this, in the mean of its rounds.
+    let next = last + last / (*rounds).max(1) as f64;
+    if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
+}
+
+/// A quantity along a trace; empty if it is not recorded.
+pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<'t, [f64]> {
+    match quantity {
+        Quantity::SqError => (&trace.sq_error[..]).into(),
+        Quantity::SqErrorLimit => (&trace.sq_error_limit[..]).into(),
+        other => {
+            let mut further = trace.further.iter();
+            let found = further.find(|(metric, _)| Some(*metric) == other.metric());
+            let cost = || trace.cost.iter().map_while(|cost| other.of_cost(cost, prices)).collect();
+            found.map_or_else(|| Cow::Owned(cost()), |(_, values)| values[..].into())
+        }
+    }
+}
+
+/// The mean of each `size` successive numbers.
+pub fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
+    values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
+}

@@ -43,6 +43,9 @@ class Plan:
             The number of rounds, and of runs.
         seconds
             The expected computing time, also of cells that are done.
+        memory
+            The expected peak of memory in bytes of the cell by itself on one thread, within a
+            factor of about two.
         <setting>
             A column for each setting in which cells differ.
         """

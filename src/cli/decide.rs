@@ -115,7 +115,7 @@ impl OpenLooks {
         let planned = match (recorded, most) {
             (Some(Looks { most: planned, .. }), Some(most)) if most != planned => {
                 return Err(refuse(format!(
-                    "--max-replicates {most}: looks up to {planned} replicates were planned before verdicts were seen, and a plan that follows verdicts has no level; go on without the option, or run with another seed (--set seed=…)"
+                    "--max-replicates {most}: looks up to {planned} replicates were planned before verdicts were seen, and a plan that follows verdicts has no level; go on without the option, or run with other noise (--set noise-seed=…)"
                 )));
             }
             (Some(planned), _) => planned,
@@ -157,7 +157,7 @@ impl OpenLooks {
         let mut seen = shown.iter().filter(|s| plan.has_cells(s.replicates, &s.cells));
         if let Some(seen) = seen.next().filter(|_| !quiet) {
             follower.message(&format!(
-                "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with another seed (--set seed=…) the looks are the first",
+                "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with other noise (--set noise-seed=…) the looks are the first",
                 seen.replicates
             ));
         }
@@ -269,7 +269,7 @@ fn refuse_other_looks(plan: &Plan, store: &Store) -> Result<(), String> {
     match recorded.iter().find(same).map(|planned| planned.looks) {
         None => Ok(()),
         Some(Looks { first, most }) => Err(format!(
-            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none of them is at {}: go on with --replicates {first}, or run with another seed (--set seed=…)",
+            "--until-decided: looks from {first} to {most} replicates were planned before verdicts were seen, and none of them is at {}: go on with --replicates {first}, or run with other noise (--set noise-seed=…)",
             plan.manifest.replicates
         )),
     }

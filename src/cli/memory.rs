@@ -86,6 +86,11 @@ pub fn limit_of_process(name: &str) -> Option<f64> {
     field(&read_to_string("/proc/self/limits").ok()?, name)
 }
 
+/// The most bytes that this process has held so far, where the system counts them.
+pub fn peak() -> Option<f64> {
+    field(&read_to_string("/proc/self/status").ok()?, "VmHWM:").map(|kb| kb * 1024.0)
+}
+
 /// The number after a name at the beginning of a line.
 fn field(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -146,7 +146,7 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     }
     for (experiment, [(a, first), (b, second)]) in sources.different_looks()? {
         wrong.push(format!(
-            "error: {experiment}: {} planned looks at verdicts up to {} replicates and {} up to {}, which merged would be more looks than either planned: run one of them again with another seed (--set seed=…)",
+            "error: {experiment}: {} planned looks at verdicts up to {} replicates and {} up to {}, which merged would be more looks than either planned: run one of them again with other noise (--set noise-seed=…)",
             name(a),
             first.most,
             name(b),

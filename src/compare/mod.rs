@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 pub struct Incomparable {
     /// Its name.
     pub experiment: String,
-    /// What differs: `schema`, `seed` or `manifest`.
+    /// What differs: `schema`, `seed`, `noise seed` or `manifest`.
     pub what: &'static str,
     /// What the first side has.
     pub before: String,
@@ -308,6 +308,8 @@ fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incom
         ("schema", old.schema.to_string(), new.schema.to_string())
     } else if old.seed != new.seed {
         ("seed", old.seed.to_string(), new.seed.to_string())
+    } else if old.noise_seed() != new.noise_seed() {
+        ("noise seed", old.noise_seed(), new.noise_seed())
     } else {
         let count = |side: &SideExperiment| format!("{} other cells", side.cells.len());
         ("manifest", count(old), count(new))

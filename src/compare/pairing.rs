@@ -62,7 +62,7 @@ pub enum Agree {
 
 /// What counterparts have in common.
 type Common<'a> =
-    (&'a str, Option<SettingKey<'a>>, BTreeSet<&'a str>, Vec<(&'a str, SettingKey<'a>)>);
+    (&'a str, [Option<SettingKey<'a>>; 2], BTreeSet<&'a str>, Vec<(&'a str, SettingKey<'a>)>);
 
 /// What a cell has in common with its counterparts.
 fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
@@ -79,8 +79,8 @@ fn common(cell: &SideCell, agree: Agree) -> Common<'_> {
         let top = path.split('.').next().unwrap_or_default();
         agree == Agree::Problem && ["problem", "start", "instance", "seed"].contains(&top)
     };
-    let seed = cell.settings.at_path("seed").map(Setting::key);
-    (&cell.label, seed, kinds, settings().filter(|(path, _)| of_problem(path)).collect())
+    let seeds = ["seed", "noise-seed"].map(|path| cell.settings.at_path(path).map(Setting::key));
+    (&cell.label, seeds, kinds, settings().filter(|(path, _)| of_problem(path)).collect())
 }
 
 /// The counterparts among removed cells (`gone`) and added ones (`come`), which are taken from
@@ -249,6 +249,7 @@ mod tests {
         };
         assert_eq!(count("G", &[]), 0);
         assert_eq!(count("F", &[("seed", "2")]), 0);
+        assert_eq!(count("F", &[("noise-seed", "2")]), 0);
         assert_eq!(count("F", &[("problem.lms.dimension", "2")]), 0);
         assert_eq!(count("F", &[("rounds", "2")]), 1);
         let four = [("rounds", "2"), ("replicates", "3"), ("oracle", "exact")];

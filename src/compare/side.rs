@@ -38,6 +38,14 @@ pub struct SideExperiment {
     pub claims: Option<Vec<SideClaim>>,
 }
 
+impl SideExperiment {
+    /// The seed of the noise of its cells.
+    pub fn noise_seed(&self) -> String {
+        let own = self.cells.values().find_map(|cell| cell.settings.at_path("noise-seed"));
+        own.map_or(self.seed.to_string(), ToString::to_string)
+    }
+}
+
 /// A cell of a side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SideCell {

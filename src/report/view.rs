@@ -138,6 +138,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "source": sources::cited(source),
             "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
             "seed": manifest.seed,
+            "noise_seed": manifest.noise_seed,
             "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),
             "sample": match manifest.instances {
                 Some(several) if several > 1 => "instances, each with the mean of its runs",

@@ -17,6 +17,7 @@ use super::{Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
+use exactfed_runner::runner::memory;
 use exactfed_runner::trace::TraceDigest;
 use polars::prelude::*;
 use rayon::prelude::*;
@@ -375,7 +376,8 @@ fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<D
 }
 
 /// The cells of a plan, one row each: their state, what their runs are expected to take in
-/// seconds on so many threads, and every setting in which they differ.
+/// seconds on so many threads, the memory that the cell needs on one, and every setting in which
+/// they differ.
 ///
 /// # Errors
 /// If the columns cannot be put together.
@@ -412,6 +414,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
         Column::new("rounds".into(), cells.iter().map(|c| c.identity.rounds).collect::<Vec<_>>()),
         Column::new("runs".into(), cells.iter().map(|c| c.identity.runs()).collect::<Vec<_>>()),
         Column::new("seconds".into(), cells.iter().map(seconds).collect::<Vec<_>>()),
+        Column::new("memory".into(), cells.iter().map(memory::of_cell).collect::<Vec<_>>()),
     ];
     let taken: Vec<String> = columns.iter().map(|column| column.name().to_string()).collect();
     let taken: Vec<&str> = taken.iter().map(String::as_str).collect();

@@ -65,6 +65,11 @@ fn the_same_and_other_threads_are_bit_identical() {
 
 #[test]
 fn another_seed_is_not_comparable() {
+    let bench = pair(&[("seed = 3", "seed = 3\nnoise-seed = 4")]);
+    bench
+        .run(&["diff", "a", "b"])
+        .expect(3)
+        .prints("small: another noise seed (3 before, 4 after)");
     let bench = pair(&[("seed = 3", "seed = 4")]);
     bench.run(&["diff", "a", "b"]).expect(3).prints("small: another seed (3 before, 4 after)");
     for format in ["md", "html", "json"] {

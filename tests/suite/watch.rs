@@ -44,7 +44,9 @@ fn pages_and_progress_are_served_while_cells_are_run() {
     assert!(index.body.contains("id=\"watch\""), "{}", index.body);
     let first = served.wait_for("a stored cell", |status| status["done"].as_u64() >= Some(1));
     assert_eq!((&first["phase"], &first["cells"]), (&"running".into(), &CELLS.into()));
-    for number in ["steps_per_second", "cells_per_second", "seconds_left"] {
+    let mut numbers = vec!["steps_per_second", "cells_per_second", "seconds_left"];
+    numbers.extend(cfg!(target_os = "linux").then_some("peak_memory"));
+    for number in numbers {
         assert!(first[number].as_f64() > Some(0.0), "{number}: {first}");
     }
     assert_eq!(first["experiment"], "m");

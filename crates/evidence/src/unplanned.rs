@@ -19,7 +19,8 @@ pub struct UnplannedCells {
     /// Other numbers of replicates of cells that differ in nothing else from those of the page,
     /// except those of looks that were planned.
     pub replicates: BTreeSet<u64>,
-    /// Seeds of cells that differ in the seed, and perhaps in the number of replicates.
+    /// Seeds of cells that differ in the seed, or in that of the noise, and perhaps in the number of
+    /// replicates.
     pub seeds: BTreeSet<i64>,
     /// Cells of other settings.
     pub others: usize,
@@ -41,7 +42,8 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     if ids.is_empty() {
         return Ok(found);
     }
-    let seed = i64::try_from(plan.manifest.seed).unwrap_or(i64::MAX);
+    let cell = plan.cells.first().map(|cell| RunSettings::new(cell.identity.canonical()));
+    let [seed, noise] = cell.map_or([0, 0], |cell| cell.seeds);
     let same: HashSet<String> = plan
         .cells
         .par_iter()
@@ -53,11 +55,11 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     let looks = results.planned_looks(name)?;
     for run in runs {
         match run.filter(|run| same.contains(&run.rest)) {
-            Some(run) if run.seed == seed => {
+            Some(run) if run.seeds == [seed, noise] => {
                 found.replicates.insert(run.replicates);
             }
             Some(run) => {
-                found.seeds.insert(run.seed);
+                found.seeds.insert(run.seeds[usize::from(run.seeds[0] == seed)]);
             }
             None => found.others += 1,
         }
@@ -76,19 +78,21 @@ fn seen(plan: &Plan, results: &dyn Results) -> Result<BTreeSet<u64>, Error> {
     Ok(all.into_iter().map(|shown| shown.replicates).collect())
 }
 
-/// A cell's settings, apart from its seed and its number of replicates.
+/// A cell's settings, apart from its seeds and its number of replicates.
 struct RunSettings {
     replicates: u64,
-    seed: i64,
+    /// The seed, and that of the noise.
+    seeds: [i64; 2],
     rest: String,
 }
 
 impl RunSettings {
     fn new(mut settings: toml::Table) -> Self {
         let mut take = |key: &str| settings.remove(key).and_then(|value| value.as_integer());
-        let (replicates, seed) = (take("replicates"), take("seed"));
+        let [replicates, seed, noise] = ["replicates", "seed", "noise-seed"].map(&mut take);
         let replicates = replicates.and_then(|n| n.try_into().ok()).unwrap_or_default();
-        Self { replicates, seed: seed.unwrap_or_default(), rest: settings.to_string() }
+        let seed = seed.unwrap_or_default();
+        Self { replicates, seeds: [seed, noise.unwrap_or(seed)], rest: settings.to_string() }
     }
 }
 
@@ -122,7 +126,7 @@ impl UnplannedCells {
         let Some(last) = self.seen.last() else { return String::new() };
         let seen = listed(self.seen.iter().map(u64::to_string));
         format!(
-            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with a new seed, exactfed run --until-decided adds replicates at a level that does.",
+            "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
         )
     }

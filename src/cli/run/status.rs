@@ -1,6 +1,7 @@
 //! How far a run is, for the pages that are open in a browser and for programs.
 
 use super::follower::{Follower, Workload};
+use crate::cli::memory;
 use crate::cli::pages::{Changes, ChangingResults};
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::{Failed, Observer, RunWork, RunWorkCount};
@@ -144,6 +145,7 @@ impl RunStatus {
             "cells_per_second": per_second(state.stored),
             "seconds": seconds,
             "seconds_left": left,
+            "peak_memory": memory::peak(),
             "version": version,
             // Its reader need not be told to run it.
             "is_being_run": is_of_run && !has_ended,

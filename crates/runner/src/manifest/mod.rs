@@ -81,6 +81,10 @@ pub struct Manifest {
     /// of a data file.
     #[schemars(example = 2024)]
     pub seed: u64,
+    /// Seed of the noise of runs alone, by default `seed`. Another one draws new runs on the same
+    /// instances, so that a pilot study and the runs after it are about one problem.
+    #[schemars(example = 2)]
+    pub noise_seed: Option<u64>,
     /// Number of independent runs of each cell, on each instance.
     #[schemars(range(min = 1), example = 10)]
     pub replicates: u64,

@@ -24,7 +24,7 @@ pub struct CanonicalSettings<'p> {
 const MOST_KEPT: usize = 1 << 14;
 
 /// What the settings other than the problem and the algorithm are made of.
-type OtherKey = ([u64; 4], [bool; 3], (*const Record, *const Start));
+type OtherKey = ([u64; 5], [bool; 3], (*const Record, *const Start));
 
 impl<'p> CanonicalSettings<'p> {
     /// The settings that determine the numbers of a cell; those that are empty are left out.
@@ -61,6 +61,7 @@ fn other_key(identity: &Identity) -> OtherKey {
     let Identity {
         numerics: _,
         seed,
+        noise_seed,
         replicates,
         instances,
         fresh,
@@ -73,7 +74,7 @@ fn other_key(identity: &Identity) -> OtherKey {
         algorithm: _,
     } = identity;
     (
-        [*seed, *replicates, *instances, *rounds],
+        [*seed, noise_seed.unwrap_or(*seed), *replicates, *instances, *rounds],
         [*fresh, *oracle == Oracle::Exact, instance.is_fixed()],
         (Arc::as_ptr(record), Arc::as_ptr(start)),
     )

@@ -178,6 +178,7 @@ impl CellMaker<'_> {
         let identity = Identity {
             numerics: NUMERICS,
             seed: self.manifest.seed,
+            noise_seed: self.manifest.noise_seed.filter(|seed| *seed != self.manifest.seed),
             replicates: candidates::replicates(self.manifest),
             instances: self.manifest.instances.unwrap_or(1),
             fresh: false,

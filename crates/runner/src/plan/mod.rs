@@ -136,8 +136,11 @@ pub struct SharedByCells {
 pub struct Identity {
     /// [`NUMERICS`].
     pub numerics: u32,
-    /// Seed of every stream.
+    /// Seed of every stream, but of those of noise where they have another.
     pub seed: u64,
+    /// Seed of the streams of noise, if it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_seed: Option<u64>,
     /// Independent runs on each instance.
     pub replicates: u64,
     /// Instances of the problem.

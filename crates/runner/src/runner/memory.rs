@@ -92,6 +92,12 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
     [runs, traces, averages].into_iter().flatten().collect()
 }
 
+/// The bytes that a cell needs by itself on one thread, its instances among them.
+pub fn of_cell(cell: &Cell) -> f64 {
+    let parts = [of_instances(&[cell]), of_runs(&[cell], 1)];
+    parts.iter().flatten().map(|part| part.bytes).sum()
+}
+
 /// The setting that makes traces large.
 fn traced_by(identity: &Identity) -> &'static str {
     let record = &identity.record;

@@ -110,25 +110,32 @@ pub const FRESH: u64 = MAX_REPLICATES / 2;
 
 /// The seed of the instance of this number among those of a cell.
 fn instance_seed(identity: &Identity, number: u64) -> u64 {
-    let Identity { seed, instance, instances, fresh, .. } = identity;
+    seed_of_instance(identity, identity.seed, number)
+}
+
+/// The same if the manifest had this seed.
+fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
+    let Identity { instance, instances, fresh, .. } = identity;
     let number = if *fresh { number + FRESH } else { number };
-    let drawn = |copy| Stream::new(*seed, Purpose::SharedInstance, copy, number, 0).bits();
+    let drawn = |copy| Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits();
     match instance {
         manifest::InstanceMode::PerReplicate => drawn(1),
         // The first of several instances is that of the manifest's seed.
-        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => *seed,
+        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => seed,
         manifest::InstanceMode::Fixed => drawn(2),
     }
 }
 
 /// The seed and the number of the replicate that name the streams of a run. On each of several
-/// instances they are those of a manifest whose seed is the instance's.
+/// instances they are those of a manifest whose seed is the instance's, or what that would be with
+/// the seed of the noise.
 pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
     let first = if identity.fresh { FRESH } else { 0 };
+    let seed = identity.noise_seed.unwrap_or(identity.seed);
     match identity.instance {
-        manifest::InstanceMode::PerReplicate => (identity.seed, first + run),
+        manifest::InstanceMode::PerReplicate => (seed, first + run),
         manifest::InstanceMode::Fixed => {
-            let seed = instance_seed(identity, identity.instance_of(run));
+            let seed = seed_of_instance(identity, seed, identity.instance_of(run));
             (seed, first + run % identity.replicates)
         }
     }

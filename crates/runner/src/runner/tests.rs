@@ -142,3 +142,30 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
         }
     }
 }
+
+/// Another seed of the noise changes the noise of each run and no instance. The noise is that of a
+/// manifest with this seed.
+#[test]
+fn the_noise_has_a_seed_of_its_own() {
+    let traces = |overrides: &str| {
+        let text = include_str!("../../../../experiments/smoke/logistic.toml");
+        let overrides = overrides.split(' ').map(str::to_owned).collect();
+        let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
+        let plan = Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap();
+        let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
+        let optima: Vec<_> = prepared[0].scenarios.iter().map(|s| s.instance.optimum()).collect();
+        let optima: Vec<Vec<f64>> = optima.into_iter().map(<[f64]>::to_vec).collect();
+        let runs = 0..plan.cells[0].identity.runs();
+        let names: Vec<_> = runs.map(|run| stream_names(&plan.cells[0].identity, run)).collect();
+        (plan.cells[0].id, optima, names, prepared[0].simulate(0))
+    };
+    for instances in ["instance=fixed", "instance=per-replicate", "instances=3"] {
+        let given = |seeds: &str| traces(&format!("{seeds} replicates=2 {instances}"));
+        let [plain, other, noise] = ["seed=1", "seed=2", "seed=1 noise-seed=2"].map(given);
+        assert_eq!(noise.1, plain.1, "instances are those of the seed");
+        assert_ne!(other.1, plain.1);
+        assert_eq!(noise.2, other.2, "noise is that of its seed");
+        assert!(noise.0 != plain.0 && noise.3 != plain.3 && noise.3 != other.3);
+        assert_eq!(given("seed=1 noise-seed=1"), plain, "the default can be written");
+    }
+}

@@ -7,8 +7,6 @@ use crate::problem::dataset::{ClientWeights, Dataset, Split};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
 use crate::rng::Stream;
-use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{AlgorithmModel, Correction, RunModel};
 use std::sync::Arc;
 
 /// The instance of settings that name no file.
@@ -145,23 +143,6 @@ pub fn run<'p, P: Problem>(
     let mut run = launch(problem, terms, start, replicate);
     (0..rounds).for_each(|_| run.round());
     run
-}
-
-/// Runs of independent noise, given as weights and step sizes, in the type of the theory.
-pub fn model(
-    clients: usize,
-    runs: &[(f64, f64)],
-    steps: u64,
-    correction: Correction,
-) -> AlgorithmModel<'static> {
-    let run = |&(weight, step): &(f64, f64)| RunModel {
-        weight,
-        update: Box::new(move |_| LocalUpdate::plain(step, steps)),
-        server_step: 1.0,
-        correction,
-    };
-    let runs = runs.iter().map(run).collect();
-    AlgorithmModel { runs, cohort: clients, common: false, coin: None, burn_in: None, decay: None }
 }
 
 /// ‖x − y‖.

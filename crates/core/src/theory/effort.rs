@@ -83,12 +83,11 @@ pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
-    use crate::sample;
     use crate::theory::bounds::Constants;
     use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::moments::{self, Correction};
+    use crate::theory::moments::{self, AlgorithmModel, Correction};
 
     /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
@@ -122,8 +121,9 @@ mod tests {
 
     /// The computations of a report on one instance.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
-        let model =
-            |correction| sample::model(facts.clients(), &[(1.0, 0.1)], local_steps, correction);
+        let model = |correction| {
+            AlgorithmModel::plain(facts.clients(), &[(1.0, 0.1)], local_steps, correction)
+        };
         let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
             moments::effort(facts, &plain, 1000, 200),

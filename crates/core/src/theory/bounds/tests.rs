@@ -9,7 +9,7 @@ use crate::rng::Stream;
 use crate::sample;
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments, RunModel};
+use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
 
 /// The bounds of runs of an algorithm that tables list.
 fn all(
@@ -70,7 +70,7 @@ fn moments(
     correction: Correction,
     rounds: u64,
 ) -> Vec<Moments> {
-    let model = sample::model(facts.clients(), runs, steps, correction);
+    let model = AlgorithmModel::plain(facts.clients(), runs, steps, correction);
     let apart = libm::sqrt(4.0 / facts.dim() as f64);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + apart).collect();
     let rounds: Vec<u64> = (0..rounds).collect();
@@ -396,7 +396,7 @@ fn lemma_5_1_is_the_variance_of_a_round() {
     for (problem, cohorts) in [(&noisy as &dyn Facts, 1..6), (&silent, 1..5)] {
         let constants = Constants::new(problem).unwrap();
         for cohort in cohorts {
-            let model = sample::model(cohort, &[(1.0, 0.1)], 1, Correction::None);
+            let model = AlgorithmModel::plain(cohort, &[(1.0, 0.1)], 1, Correction::None);
             let exact = ExactMoments::new(problem, &model).unwrap();
             let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
             let run = one_round(0.1, 1, Some(cohort));
@@ -430,20 +430,9 @@ fn the_mean_square_deviation_is_that_of_first_order() {
     let constants = Constants::new(&problem).unwrap();
     let apart = |mu: f64| {
         let steps = [1, 2, 3, 5, 1];
-        let run = RunModel {
-            weight: 1.0,
-            update: Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c])),
-            server_step: 1.0,
-            correction: Correction::None,
-        };
-        let model = AlgorithmModel {
-            runs: vec![run],
-            cohort: 2,
-            common: false,
-            coin: None,
-            burn_in: None,
-            decay: None,
-        };
+        let mut model = AlgorithmModel::plain(2, &[(1.0, mu)], 1, Correction::None);
+        model.runs[0].update =
+            Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c]));
         let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
         let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
         let calls = |c: usize| steps[c] as f64;

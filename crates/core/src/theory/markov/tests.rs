@@ -22,7 +22,7 @@ fn model(
     steps: u64,
     correction: Correction,
 ) -> AlgorithmModel<'static> {
-    AlgorithmModel { common: true, ..sample::model(clients, runs, steps, correction) }
+    AlgorithmModel { common: true, ..AlgorithmModel::plain(clients, runs, steps, correction) }
 }
 
 /// The terms of a run as an algorithm of its own.
@@ -182,13 +182,9 @@ fn what_is_not_covered_is_refused() {
     assert!(are_closed(&facts, &plain(2)));
     assert!(!are_closed(&facts, &AlgorithmModel { cohort: 1, ..plain(2) }));
     assert!(!are_closed(&facts, &AlgorithmModel { coin: Some(0.5), ..plain(2) }));
-    let batch = RunModel {
-        weight: 1.0,
-        update: Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) }),
-        server_step: 1.0,
-        correction: Correction::None,
-    };
-    assert!(!are_closed(&facts, &AlgorithmModel { runs: vec![batch], ..plain(2) }));
+    let mut batch = plain(2);
+    batch.runs[0].update = Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) });
+    assert!(!are_closed(&facts, &batch));
     let many = chains(12, 1.0);
     assert!(!rounds_effort(&many, &plain(12), 10).fits());
     assert!(!stationary_effort(&many, &plain(12)).fits());

@@ -57,6 +57,26 @@ pub struct AlgorithmModel<'a> {
     pub decay: Option<StepFactor<'a>>,
 }
 
+impl AlgorithmModel<'_> {
+    /// Runs on draws of their own, given as weights and step sizes, each of H = `steps` equal local
+    /// steps of `cohort` clients in each round.
+    pub fn plain(
+        cohort: usize,
+        runs: &[(f64, f64)],
+        steps: u64,
+        correction: Correction,
+    ) -> AlgorithmModel<'static> {
+        let run = |&(weight, step): &(f64, f64)| RunModel {
+            weight,
+            update: Box::new(move |_| LocalUpdate::plain(step, steps)),
+            server_step: 1.0,
+            correction,
+        };
+        let runs = runs.iter().map(run).collect();
+        AlgorithmModel { runs, cohort, common: false, coin: None, burn_in: None, decay: None }
+    }
+}
+
 /// The factor of all step sizes in the round after so many others.
 pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 

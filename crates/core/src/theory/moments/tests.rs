@@ -38,7 +38,7 @@ fn model(
     (step, steps): (f64, u64),
     coin: Option<f64>,
 ) -> AlgorithmModel<'static> {
-    AlgorithmModel { coin, ..sample::model(clients, &[(1.0, step)], steps, correction) }
+    AlgorithmModel { coin, ..AlgorithmModel::plain(clients, &[(1.0, step)], steps, correction) }
 }
 
 /// With step sizes that fall, n times the mean square error of the mean of n iterates tends to
@@ -334,7 +334,7 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     let model = AlgorithmModel {
         common: true,
         burn_in: Some(0),
-        ..sample::model(4, &runs, steps, Correction::None)
+        ..AlgorithmModel::plain(4, &runs, steps, Correction::None)
     };
     let rounds = [1_000, 4_000, 16_000];
     let exact = ExactMoments::new(&facts, &model).unwrap().at_rounds(facts.optimum(), &rounds);

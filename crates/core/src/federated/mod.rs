@@ -235,12 +235,6 @@ impl<'p, P: Problem> Federated<'p, P> {
         run
     }
 
-    /// Puts the server at θ, d numbers: for algorithms that move it between
-    /// rounds.
-    pub fn move_to(&mut self, theta: &[f64]) {
-        self.theta.copy_from_slice(theta);
-    }
-
     /// Draws the number of local steps until the next communication under a coin; 0
     /// without one.
     fn steps_to_communication(&mut self) -> u64 {

@@ -302,11 +302,6 @@ pub trait Problem: Facts {
         field: &mut [f64],
     );
 
-    /// Whether [`Problem::linearised`] is available.
-    fn has_twin(&self) -> bool {
-        self.linear()
-    }
-
     /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws
     /// as [`Problem::oracle`]: the field linearised for each draw.
     fn linearised(

@@ -303,10 +303,6 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.field(client, theta, self.loss.batch(), |records| rng.index(records), field);
     }
 
-    fn has_twin(&self) -> bool {
-        true
-    }
-
     #[inline(always)]
     fn linearised(
         &self,

@@ -24,17 +24,8 @@ impl Affine {
         Ok(Self { matrix, offset, optimum })
     }
 
-    /// The mean of the clients' fields, in their order; its root is θ*.
-    ///
-    /// # Errors
-    /// [`Singular`] if it has no unique root.
-    pub fn mean<'a>(
-        clients: impl ExactSizeIterator<Item = &'a Self> + Clone,
-    ) -> Result<Self, Singular> {
-        Self::weighted_mean(clients, None)
-    }
-
-    /// The same with these shares of the clients; equal ones by default.
+    /// The mean of the clients' fields, in their order, by these shares, or equal ones without
+    /// them; its root is θ*.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.

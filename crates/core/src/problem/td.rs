@@ -302,7 +302,7 @@ impl Td {
             first[number].get_or_insert(c);
         }
         let means = environment_of.iter().map(|&e| &environments[e].mean);
-        let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
+        let optimum = Affine::weighted_mean(means, None).map_err(|_| NoSolution::Mean)?.optimum;
         let (chains, burn_in, moving) = match noise {
             Noise::Independent => (Vec::new(), 0, 1.0),
             Noise::Markov { burn_in, calls_per_state } => {

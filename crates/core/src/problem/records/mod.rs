@@ -20,7 +20,6 @@ use crate::kernel::{
 };
 use crate::linalg::Matrix;
 use crate::rng::Stream;
-pub use dense::batch_noise;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
 

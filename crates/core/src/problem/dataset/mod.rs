@@ -16,6 +16,7 @@ use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// A data file, and how its records are partitioned among clients.
@@ -439,24 +440,21 @@ fn ranks(column: &Column) -> Vec<usize> {
 
 /// The rank of each value among the distinct values of `all`, from 0; `None` if it is none of them.
 fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
-    fn among<T: PartialEq + PartialOrd>(all: &[T], values: &[T]) -> Vec<Option<usize>> {
+    fn among<T: PartialOrd + Clone>(
+        all: &[T],
+        values: &[T],
+        order: fn(&T, &T) -> Ordering,
+    ) -> Vec<Option<usize>> {
+        let mut all = all.to_vec();
+        all.sort_by(order);
+        all.dedup();
         let rank = |value: &T| all.partition_point(|x| x < value);
         let found = |value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value));
         values.iter().map(found).collect()
     }
     match (all, values) {
-        (Column::Numbers(all), Column::Numbers(values)) => {
-            let mut all = all.clone();
-            all.sort_by(f64::total_cmp);
-            all.dedup();
-            among(&all, values)
-        }
-        (Column::Text(all), Column::Text(values)) => {
-            let mut all = all.clone();
-            all.sort();
-            all.dedup();
-            among(&all, values)
-        }
+        (Column::Numbers(all), Column::Numbers(values)) => among(all, values, f64::total_cmp),
+        (Column::Text(all), Column::Text(values)) => among(all, values, Ord::cmp),
         _ => vec![None; values.len()],
     }
 }

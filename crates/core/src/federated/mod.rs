@@ -225,8 +225,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             ends: from.start.repeat(n),
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            variates: corrected
-                .then(|| ControlVariates::with_shares(n, d, problem.unequal_shares())),
+            variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,

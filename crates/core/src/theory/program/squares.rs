@@ -101,7 +101,7 @@ impl<'a> Squares<'a> {
         facts: &'a dyn Facts,
         start: &StartError,
     ) -> Result<Self, String> {
-        Self::of(Cycle::new(program, facts)?, start)
+        Self::of(Cycle::new(program, facts, None)?, start)
     }
 
     /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares

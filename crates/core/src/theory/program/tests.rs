@@ -50,11 +50,11 @@ fn ratio_and_rest(program: &Program) -> (f64, Option<f64>) {
         1,
     );
     program.check().unwrap();
-    let exact = ProgramMoments::new(program, &facts).unwrap();
+    let exact = ProgramMoments::new(program, &facts, None).unwrap();
     let start = [facts.optimum()[0] + 1.0];
     let found = exact.at_rounds(&start, &[1, 2], None).unwrap();
     assert_eq!(squared_distance(&start, facts.optimum()), 1.0);
-    let rest = Cycle::new(program, &facts).unwrap().stationary().ok();
+    let rest = Cycle::new(program, &facts, None).unwrap().stationary().ok();
     (found[1].sq_error / found[0].sq_error, rest.map(|(phases, _)| phases[0].sq_error))
 }
 
@@ -122,9 +122,9 @@ fn phases_come_to_rest_each_at_its_own_moments() {
     let program = alternating();
     program.check().unwrap();
     let facts = quadratic(&program);
-    let exact = ProgramMoments::new(&program, &facts).unwrap();
+    let exact = ProgramMoments::new(&program, &facts, None).unwrap();
     let late = exact.at_rounds(&[3.0], &[400, 401], None).unwrap();
-    let cycle = Cycle::new(&program, &facts).unwrap();
+    let cycle = Cycle::new(&program, &facts, None).unwrap();
     let (phases, _) = cycle.stationary().unwrap();
     let near = |x: f64, y: f64| assert!((x / y - 1.0).abs() < 1e-12, "{x} {y}");
     assert_eq!((phases.len(), [400, 401].map(|t| program.phase(t))), (2, [0, 1]));
@@ -146,7 +146,7 @@ fn phases_come_to_rest_each_at_its_own_moments() {
 fn runs_have_the_errors_of_their_phases() {
     let program = alternating();
     let facts = quadratic(&program);
-    let (phases, _) = Cycle::new(&program, &facts).unwrap().stationary().unwrap();
+    let (phases, _) = Cycle::new(&program, &facts, None).unwrap().stationary().unwrap();
     let (f, optimum, runs) = (1.0 - STEP * CURVATURE, facts.optimum()[0], 20_000);
     let mut stream = Stream::new(1, Purpose::Client, 0, 0, 0);
     let mut errors = [Vec::new(), Vec::new()];

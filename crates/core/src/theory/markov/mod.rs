@@ -12,6 +12,7 @@ mod layout;
 mod size;
 
 use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel, gmres};
+use super::program::matrix;
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
@@ -233,30 +234,33 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
+    /// Blocks of so many rows that a round leaves as they are; their first numbers are E 1{x}.
+    fn at_rest(&self, rows: usize, after: &dyn Fn(&[Matrix]) -> ByPosition) -> Option<ByPosition> {
+        let (law, size) = (self.law(1), self.layout.state_length());
+        // E 1{x} is known, so that the map of the other numbers is affine.
+        let others = rows * size - 1;
+        let blocks = |share: f64, numbers: &[f64]| -> ByPosition {
+            let block = |x: usize| {
+                let mut all = vec![share * law[x]];
+                all.extend_from_slice(&numbers[x * others..][..others]);
+                Matrix::from_entries(rows, size, all)
+            };
+            (0..law.len()).map(block).collect()
+        };
+        let numbers = |blocks: &[Matrix]| -> Vec<f64> {
+            blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
+        };
+        let count = law.len() * others;
+        let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
+        let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
+        Some(blocks(1.0, &fixed_point(count, &constant, &map)?))
+    }
+
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
     /// those of the first run's θ; those of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let size = self.layout.state_length();
-        let law = self.law(1);
-        let count = law.len() * (size * size - 1);
-        // E 1{x} is known, so that the map of the other numbers is affine.
-        let state = |share: f64, numbers: &[f64]| -> ByPosition {
-            let block = |x: usize| {
-                let mut all = vec![share * law[x]];
-                all.extend_from_slice(&numbers[x * (size * size - 1)..][..size * size - 1]);
-                Matrix::from_entries(size, size, all)
-            };
-            (0..law.len()).map(block).collect()
-        };
-        let numbers = |state: &[Matrix]| -> Vec<f64> {
-            state.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
-        };
-        let map = |x: &[f64]| numbers(&self.after(&state(0.0, x)));
-        let zero = vec![0.0; count];
-        let constant = numbers(&self.after(&state(1.0, &zero)));
-        let found = fixed_point(count, &constant, &map)?;
-        let found = state(1.0, &found);
-        let whole = sum_of(&found);
+        let whole = sum_of(&self.at_rest(size, &|state| self.after(state))?);
         if (0..size).any(|i| whole[(i, i)] < 0.0 || !whole[(i, i)].is_finite()) {
             return None;
         }
@@ -270,23 +274,7 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// E θ̂ − θ* at stationarity, d numbers.
     fn stationary_mean(&self) -> Option<Vec<f64>> {
-        let size = self.layout.state_length();
-        let law = self.law(1);
-        let rows = |share: f64, numbers: &[f64]| -> ByPosition {
-            let row = |x: usize| {
-                let mut all = vec![share * law[x]];
-                all.extend_from_slice(&numbers[x * (size - 1)..][..size - 1]);
-                Matrix::from_entries(1, size, all)
-            };
-            (0..law.len()).map(row).collect()
-        };
-        let numbers = |rows: &[Matrix]| -> Vec<f64> {
-            rows.iter().flat_map(|row| row.entries()[1..].iter().copied()).collect()
-        };
-        let map = |x: &[f64]| numbers(&self.rows_after(&rows(0.0, x)));
-        let count = law.len() * (size - 1);
-        let constant = numbers(&self.rows_after(&rows(1.0, &vec![0.0; count])));
-        let found = rows(1.0, &fixed_point(count, &constant, &map)?);
+        let found = self.at_rest(1, &|rows| self.rows_after(rows))?;
         Some(self.estimate().apply(sum_of(&found).entries()))
     }
 }
@@ -308,16 +296,7 @@ fn fixed_point(
     if count > DIRECT {
         return gmres(&vec![0.0; count], constant, RESTARTS, map);
     }
-    let mut system = Matrix::identity(count);
-    let mut unit = vec![0.0; count];
-    for j in 0..count {
-        unit[j] = 1.0;
-        for (i, x) in map(&unit).into_iter().enumerate() {
-            system[(i, j)] -= x;
-        }
-        unit[j] = 0.0;
-    }
-    solve(&system, constant).ok()
+    solve(&Matrix::identity(count).plus(-1.0, &matrix(count, map)), constant).ok()
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {

@@ -329,7 +329,7 @@ fn column(numbers: &[f64]) -> Matrix {
 }
 
 /// The matrix of a linear map.
-pub(super) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
     let mut out = Matrix::zeros(size, size);
     let mut unit = vec![0.0; size];
     for j in 0..size {

@@ -1,12 +1,17 @@
 //! Small instances, runs and statistics for the tests of this crate.
 
-use crate::federated::{Conditions, Federated, Run, Terms};
+use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::federated::{Conditions, Cost, Federated, Run, Terms};
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
 use crate::problem::dataset::{ClientWeights, Dataset, Split};
+use crate::problem::logistic::generated;
+use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
+use crate::program::{Operation, PerClient, sum};
 use crate::rng::Stream;
+use crate::theory::bounds::RunSetup;
 use std::sync::Arc;
 
 /// The instance of settings that name no file.
@@ -31,6 +36,20 @@ pub fn quadratic(clients: usize) -> quadratic::Settings {
 /// All eigenvalues are `a` in `dimension` dimensions, without noise and heterogeneity.
 pub fn isotropic(clients: usize, dimension: usize, a: f64) -> quadratic::Settings {
     quadratic::Settings { dimension, spectrum: Spectrum { from: a, to: a }, ..quadratic(clients) }
+}
+
+/// Clients of their own distributions in two dimensions, with noise of both kinds.
+pub fn noisy(clients: usize) -> quadratic::Quadratic {
+    let settings = quadratic::Settings {
+        dimension: 2,
+        spectrum: Spectrum { from: 0.5, to: 1.5 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.2,
+        noise: 0.7,
+        multiplicative_noise: 0.3,
+        ..quadratic(clients)
+    };
+    build(&settings, 3)
 }
 
 /// TD(0) in four dimensions.
@@ -74,6 +93,37 @@ pub fn blobs() -> logistic::Settings {
         l2: 0.2,
         margin: 0.0,
         batch: 1,
+    }
+}
+
+/// Four clients with sparse records of their own.
+pub fn sparse() -> generated::Settings {
+    generated::Settings {
+        dimension: 40,
+        nonzeros: 5,
+        records: 30,
+        clients: 4,
+        frequency_decay: 0.7,
+        signal: 3.0,
+        heterogeneity: 2.0,
+        l2: 0.05,
+        batch: 1,
+    }
+}
+
+/// Four clients with records of three classes.
+pub fn synthetic() -> synthetic::Settings {
+    synthetic::Settings {
+        weights: ClientWeights::Equal,
+        alpha: 0.5,
+        beta: 2.0,
+        iid: false,
+        clients: 4,
+        dimension: 3,
+        classes: 3,
+        records: synthetic::Sizes::Equal(30),
+        l2: 0.1,
+        batch: 2,
     }
 }
 
@@ -143,6 +193,47 @@ pub fn run<'p, P: Problem>(
     let mut run = launch(problem, terms, start, replicate);
     (0..rounds).for_each(|_| run.round());
     run
+}
+
+/// A cost by its communications, local steps, calls of all clients and of one, and vectors of d
+/// numbers.
+pub fn cost(of: [u64; 5], d: u64) -> Cost {
+    let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = of;
+    let bytes_sent = 8 * d * vectors_sent;
+    Cost { communications, local_steps, oracle_calls, sequential_calls, vectors_sent, bytes_sent }
+}
+
+/// Local steps of all clients from the first atom.
+pub fn steps(count: u64, step: f64) -> Operation {
+    Operation::Steps {
+        start: sum([(0, 1.0)]),
+        correction: None,
+        anchor: None,
+        step: PerClient::All(step),
+        count: PerClient::All(count),
+        batch: PerClient::All(1),
+        proximal: 0.0,
+        members: false,
+        draws: None,
+        coin: None,
+    }
+}
+
+/// Two runs of FedAvg with these local steps, extrapolated on common draws.
+pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg {
+    RichardsonRomberg {
+        local_steps: Some(local_steps),
+        extrapolate,
+        points: 2,
+        cohort: None,
+        over: Base::Fedavg,
+        coupling: Coupling::Common,
+    }
+}
+
+/// The parameters of a run of all clients, 2 away from the optimum at its start.
+pub fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
+    RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
 /// ‖x − y‖.

@@ -18,8 +18,7 @@ fn romberg(step_size: f64, extrapolate: Extrapolate, coupling: Coupling) -> Spec
 }
 
 fn romberg_of(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
-    let (local_steps, cohort, over) = (Some(5), None, Base::Fedavg);
-    let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
+    let own = RichardsonRomberg { points, coupling, ..sample::romberg(5, extrapolate) };
     Spec::RichardsonRomberg(Settings::plain(step_size, own))
 }
 
@@ -65,22 +64,12 @@ fn richardson_romberg_pays_for_all_runs() {
         (Extrapolate::StepSize, 2, Base::Fedlin, [12, 30, 240, 60, 96]),
         (Extrapolate::StepSize, 2, Base::MinibatchSgd, [6, 6, 120, 30, 48]),
     ] {
-        let (local_steps, cohort, coupling) = (Some(5), None, Coupling::Common);
-        let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
+        let own = RichardsonRomberg { points, over, ..sample::romberg(5, extrapolate) };
         let spec = Spec::RichardsonRomberg(Settings::plain(0.05, own));
         let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds: 3, copy: 0 };
         let mut run = problem.launch(&spec, &from);
         (0..3).for_each(|_| run.round());
-        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
-        let bytes_sent = 32 * vectors_sent;
-        let expected = crate::federated::Cost {
-            communications,
-            local_steps,
-            oracle_calls,
-            sequential_calls,
-            vectors_sent,
-            bytes_sent,
-        };
+        let expected = sample::cost(expected, 4);
         assert_eq!(run.cost(), expected, "{extrapolate:?} {over:?}");
     }
 }

@@ -296,16 +296,7 @@ fn costs_follow_the_work() {
         (Terms { cohort: some, ..scaffold.clone() }, [2, 6, 12, 6, 16]),
         (scaffold, [2, 6, 24, 6, 16]),
     ] {
-        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
-        let bytes_sent = 24 * vectors_sent;
-        let expected = Cost {
-            communications,
-            local_steps,
-            oracle_calls,
-            sequential_calls,
-            vectors_sent,
-            bytes_sent,
-        };
+        let expected = sample::cost(expected, 3);
         let have = sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
         assert_eq!(have, expected, "{terms:?}");
         let round = terms.round_cost(4, problem.batch(), 3).unwrap();

@@ -137,24 +137,20 @@ mod tests {
         ]
     }
 
-    fn small_fit_and_large_do_not(linear: bool) {
-        for (d, n) in [(1, 1), (3, 10), (8, 20)] {
-            assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
-            assert!(drift_effort(&Sized(d, n, linear), 100).fits());
-        }
-        for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
-            assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
-            assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
-        }
-    }
-
     #[test]
-    fn small_linear_instances_fit_and_large_ones_do_not() {
-        small_fit_and_large_do_not(true);
-    }
-    #[test]
-    fn small_curved_instances_fit_and_large_ones_do_not() {
-        small_fit_and_large_do_not(false);
+    fn small_instances_fit_and_large_ones_do_not() {
+        for linear in [true, false] {
+            for (d, n) in [(1, 1), (3, 10), (8, 20)] {
+                let small = Sized(d, n, linear);
+                assert!(costs(&small, 100).iter().all(|c| c.fits()), "{d} {n} {linear}");
+                assert!(drift_effort(&small, 100).fits(), "{d} {n} {linear}");
+            }
+            for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
+                let large = Sized(d, n, linear);
+                assert!(costs(&large, 10).iter().all(|c| !c.fits()), "{d} {n} {linear}");
+                assert!(!drift_effort(&large, 10_000).fits(), "{d} {n} {linear}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
-use crate::sample;
+use crate::sample::{self, setup};
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
@@ -55,10 +55,6 @@ fn lms() -> lms::Lms {
 fn garnet() -> td::Td {
     let base = sample::garnet(garnet::Heterogeneity::Independent {}, 3);
     sample::build(&garnet::Settings { branching: 2, features: 3, discount: 0.5, ..base }, 5)
-}
-
-fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
-    RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
 /// Exact moments of rounds 0 to `rounds` − 1 of runs of independent noise, given as weights

@@ -376,7 +376,7 @@ pub const NUMBERS: &[NumbersById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::bounds::{Constants, RunSetup, scafflsa};
+    use crate::theory::bounds::{Constants, scafflsa};
 
     #[test]
     fn the_reversed_inequality_allows_divergence() {
@@ -552,16 +552,10 @@ mod tests {
     fn the_bounds_of_the_program_are_corrected() {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
-        let setup = RunSetup {
-            step_size: 0.1,
-            local_steps: 1,
-            rounds: 10,
-            start_sq_error: 1.0,
-            cohort: None,
-        };
+        let setup = crate::sample::setup(0.1, 1, 10);
         let value = scafflsa::theorem_b2(&constants, &setup, 0.5).value.unwrap();
         let zeta = 0.1 * constants.curvature();
         let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;
-        assert!((value - ((1.0 - zeta).powi(10) + floor)).abs() < 1e-12);
+        assert!((value - (4.0 * (1.0 - zeta).powi(10) + floor)).abs() < 1e-12);
     }
 }

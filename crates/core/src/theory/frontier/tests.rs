@@ -9,20 +9,6 @@ use crate::sample;
 use crate::theory::moments::{AlgorithmModel, ExactMoments};
 use std::sync::Mutex;
 
-/// Clients of their own distributions, in two dimensions.
-fn quadratic(clients: usize) -> Quadratic {
-    let settings = quadratic::Settings {
-        dimension: 2,
-        spectrum: Spectrum { from: 0.5, to: 1.5 },
-        gradient_heterogeneity: 1.0,
-        hessian_heterogeneity: 0.2,
-        noise: 0.7,
-        multiplicative_noise: 0.3,
-        ..sample::quadratic(clients)
-    };
-    sample::build(&settings, 3)
-}
-
 /// The same method in the type of the exact moments.
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) }
@@ -53,7 +39,7 @@ fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
 #[test]
 fn errors_are_the_exact_moments() {
     for method in FrontierAlgorithm::ALL {
-        agrees(&quadratic(4), method, "quadratic");
+        agrees(&sample::noisy(4), method, "quadratic");
     }
 }
 
@@ -175,8 +161,8 @@ fn by_brute_force(
 #[test]
 fn the_search_equals_brute_force() {
     let problems: [Box<dyn Facts>; 5] = [
-        Box::new(quadratic(2)),
-        Box::new(quadratic(4)),
+        Box::new(sample::noisy(2)),
+        Box::new(sample::noisy(4)),
         Box::new(two_chains(1, 1)),
         Box::new(two_chains(2, 1)),
         Box::new(scalar_types()),
@@ -290,7 +276,7 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
 /// a range that is wide enough it is not.
 #[test]
 fn ranges_that_end_too_early_are_flagged() {
-    let problems: [Box<dyn Facts>; 2] = [Box::new(quadratic(2)), Box::new(two_chains(1, 1))];
+    let problems: [Box<dyn Facts>; 2] = [Box::new(sample::noisy(2)), Box::new(two_chains(1, 1))];
     let mut found_worse = [0, 0];
     for facts in &problems {
         let with = |from: f64, to: f64| {

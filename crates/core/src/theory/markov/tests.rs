@@ -2,7 +2,7 @@
 //! of the bias.
 
 use super::*;
-use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::algorithm::richardson_romberg::Extrapolate;
 use crate::algorithm::{self, Spec};
 use crate::federated::Conditions;
 use crate::kernel::dot;
@@ -44,14 +44,7 @@ fn moments_are_those_of_simulated_trajectories() {
             let spec = spec(0.3, 3, correction);
             agrees(&facts, &exact, &spec, &start, &format!("{clients} {correction:?}"));
         }
-        let own = RichardsonRomberg {
-            local_steps: Some(3),
-            extrapolate: Extrapolate::StepSize,
-            points: 2,
-            cohort: None,
-            over: Base::Fedavg,
-            coupling: Coupling::Common,
-        };
+        let own = sample::romberg(3, Extrapolate::StepSize);
         let exact = model(clients, &[(2.0, 0.1), (-1.0, 0.2)], 3, Correction::None);
         let spec = Spec::RichardsonRomberg(algorithm::Settings::plain(0.1, own));
         agrees(&facts, &exact, &spec, &start, &format!("{clients} extrapolated"));

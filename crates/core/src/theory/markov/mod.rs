@@ -57,26 +57,21 @@ pub struct TrajectoryMoments<'a> {
 type ByPosition = Vec<Matrix>;
 
 impl<'a> TrajectoryMoments<'a> {
-    /// The maps of means alone.
-    fn of_means(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
+    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+        Self::prepare(facts, model, true)
+    }
+
+    /// The same, or the maps of means alone.
+    fn prepare(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>, squares: bool) -> Option<Self> {
         if !are_closed(facts, model) {
             return None;
         }
         let layout = Layout::new(facts, model);
-        let client = |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?));
+        let client =
+            |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?, squares));
         let clients = (0..facts.clients()).map(client).collect::<Option<_>>()?;
         Some(Self { facts, model, keep: layout.keep(model), layout, clients })
-    }
-
-    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
-    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
-        let mut new = Self::of_means(facts, model)?;
-        let clients = std::mem::take(&mut new.clients).into_iter().enumerate();
-        let with_squares = |(c, client): (usize, ClientRound)| {
-            Some(client.with_squares(&new.layout, model, c, &facts.trajectory(c)?))
-        };
-        new.clients = clients.map(with_squares).collect::<Option<_>>()?;
-        Some(new)
     }
 
     /// The number of joint positions.
@@ -282,7 +277,7 @@ impl<'a> TrajectoryMoments<'a> {
 /// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
 /// a draw is correlated with the iterate. `None` unless [`are_closed`].
 pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
-    let mut limit = TrajectoryMoments::of_means(facts, model)?.stationary_mean()?;
+    let mut limit = TrajectoryMoments::prepare(facts, model, false)?.stationary_mean()?;
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
 }

@@ -148,7 +148,7 @@ fn the_bias_has_its_first_order() {
 fn extrapolation_removes_the_first_order() {
     let facts = chains(2, 3.0);
     let bias = |runs: &[(f64, f64)], correction| {
-        let mut limit = limit_of_runs(&facts, runs, correction);
+        let mut limit = limit(&facts, &model(2, runs, 4, correction)).unwrap();
         axpy(-1.0, facts.optimum(), &mut limit);
         libm::sqrt(dot(&limit, &limit))
     };
@@ -159,10 +159,6 @@ fn extrapolation_removes_the_first_order() {
         assert!((plain - 1.0).abs() < 0.2, "{correction:?} {plain}");
         assert!((extrapolated - 2.0).abs() < 0.3, "{correction:?} {extrapolated}");
     }
-}
-
-fn limit_of_runs(facts: &Td, runs: &[(f64, f64)], correction: Correction) -> Vec<f64> {
-    limit(facts, &model(2, runs, 4, correction)).unwrap()
 }
 
 /// Independent draws, mini-batches and cohorts are refused, and what is too large is too costly.

@@ -8,9 +8,6 @@ use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
 
 impl RecordSets for RecordTables {
-    fn features(&self) -> usize {
-        self.rows(0).dim()
-    }
     fn sets(&self) -> usize {
         self.sets()
     }

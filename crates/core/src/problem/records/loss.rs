@@ -22,7 +22,9 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         1
     }
     /// The number of features.
-    fn features(&self) -> usize;
+    fn features(&self) -> usize {
+        self.dense_rows(0).map_or(0, |rows| rows.dim())
+    }
     /// How many sets there are.
     fn sets(&self) -> usize;
     /// The records of a set, if they are stored as rows of all their numbers.

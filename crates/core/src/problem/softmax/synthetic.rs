@@ -135,11 +135,8 @@ impl crate::problem::Settings for Settings {
             (self.clients, self.classes.saturating_mul(self.dimension.saturating_add(1)));
         let bytes = clients as f64 * self.bytes();
         let what = format!("the records of {clients} clients");
-        Some(InstanceSize {
-            clients,
-            dimension,
-            parts: vec![MemoryPart::new("records", bytes, what)],
-        })
+        let parts = vec![MemoryPart::new("records", bytes, what)];
+        Some(InstanceSize { clients, dimension, parts })
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {

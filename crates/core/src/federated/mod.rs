@@ -345,10 +345,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.measure();
             std::mem::swap(&mut self.before, &mut self.theta);
         }
-        self.pay_for_fixed();
-    }
-
-    fn pay_for_fixed(&mut self) {
         let clients = self.pool.streams.len();
         let round = self.cohort.cost(&self.terms, clients, self.problem.batch(), self.theta.len());
         self.cost = self.cost + round;

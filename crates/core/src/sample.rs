@@ -1,7 +1,9 @@
 //! Small instances, runs and statistics for the tests of this crate.
 
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
-use crate::federated::{Conditions, Cost, Federated, Run, Terms};
+use crate::federated::{
+    Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
+};
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
 use crate::problem::dataset::{ClientWeights, Dataset, Split};
@@ -169,6 +171,31 @@ pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();
     let settings = logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1 };
     settings.build(1, &files).unwrap()
+}
+
+/// All terms that differ in their local steps.
+pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
+    let fedavg = Terms::fedavg(step_size, local_steps);
+    let scaffold = Terms::scaffold(step_size, local_steps);
+    let unequal = vec![7, local_steps, 1];
+    let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
+    let first = Variates::Kept(Learning::OptionOne);
+    vec![
+        fedavg.clone(),
+        Terms { local_steps: unequal.clone(), ..fedavg.clone() },
+        Terms { local_steps: unequal.clone(), normalised: true, ..fedavg.clone() },
+        Terms { cohort: Some(2), server_step: 0.7, ..fedavg.clone() },
+        Terms { proximal: 0.3, ..fedavg.clone() },
+        Terms { proximal: 3.0, ..fedavg.clone() },
+        Terms { batches: vec![3, 1], ..fedavg.clone() },
+        Terms { decay: Some(Decay { power: 0.5, offset: 3.0 }), ..fedavg.clone() },
+        Terms { variates: Variates::Fresh, ..fedavg },
+        Terms { variates: first, server_step: 0.5, ..scaffold.clone() },
+        Terms { local_steps: unequal, normalised: true, ..scaffold.clone() },
+        Terms { schedule: coin, ..Terms::scaffold(step_size, 1) },
+        Terms { proximal: 0.3, ..scaffold.clone() },
+        scaffold,
+    ]
 }
 
 /// A run from `start`, before its first round.

@@ -2,7 +2,7 @@
 
 use super::super::{Logistic, dense, generated};
 use super::*;
-use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
+use crate::federated::{Conditions, Federated, Run, Terms};
 use crate::kernel::difference;
 use crate::kernel::records::RecordTables;
 use crate::problem::{Exact, Facts, InstanceInputs, Problem, RecordsOf, check};
@@ -97,26 +97,6 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     assert_eq!((sparse.draws(), sparse.dim(), sparse.clients()), (30, 40, 4));
 }
 
-/// All terms that differ in their local steps.
-fn terms() -> Vec<Terms> {
-    let fedavg = Terms::fedavg(0.4, 30);
-    let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
-    let first = Variates::Kept(Learning::OptionOne);
-    vec![
-        fedavg.clone(),
-        Terms { local_steps: vec![7, 30, 1], normalised: true, ..fedavg.clone() },
-        Terms { cohort: Some(2), server_step: 0.7, ..fedavg.clone() },
-        Terms { proximal: 0.3, ..fedavg.clone() },
-        Terms { proximal: 3.0, ..fedavg.clone() },
-        Terms { batches: vec![3, 1], ..fedavg.clone() },
-        Terms { variates: Variates::Fresh, ..fedavg },
-        Terms { variates: first, ..Terms::scaffold(0.4, 30) },
-        Terms { schedule: coin, ..Terms::scaffold(0.4, 1) },
-        Terms { proximal: 0.3, ..Terms::scaffold(0.4, 30) },
-        Terms::scaffold(0.4, 30),
-    ]
-}
-
 /// θ after 30 rounds.
 fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
     let start = vec![0.5; problem.dim()];
@@ -131,7 +111,7 @@ fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
     for batch in [1, 3] {
         let settings = generated::Settings { batch, ..sample::sparse() };
         for (sparse, dense) in [both(&settings), weighted(&settings)] {
-            for terms in terms() {
+            for terms in sample::terms(0.4, 30) {
                 close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
             }
         }
@@ -142,7 +122,7 @@ fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
 fn runs_without_noise_are_those_of_the_dense_problem() {
     let (sparse, dense) = both(&sample::sparse());
     let (sparse, dense) = (Exact::new(sparse), Exact::new(dense));
-    for terms in terms() {
+    for terms in sample::terms(0.4, 30) {
         close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
     }
 }

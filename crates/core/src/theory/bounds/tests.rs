@@ -251,9 +251,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
 /// hold at every θ.
 #[test]
 fn deterministic_bounds_hold_on_a_logistic_field() {
-    let data = logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 };
-    let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
-    let problem = Exact::new(problem);
+    let problem = Exact::new(sample::build(&sample::blobs(), 1));
     let constants = Constants::new(&problem).unwrap();
     let (mu, l) = constants.everywhere.unwrap();
     assert!(mu <= constants.curvature() && l >= constants.norm());
@@ -491,10 +489,7 @@ fn scaffold_contracts_without_noise_where_the_condition_holds() {
             let jacobians: Vec<Matrix> = (0..n)
                 .map(|_| {
                     let values: Vec<f64> = (0..d).map(|_| libm::pow(0.01, rng.uniform())).collect();
-                    let mut direction: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
-                    let length = libm::sqrt(dot(&direction, &direction));
-                    direction.iter_mut().for_each(|x| *x /= length);
-                    spectrum::rotated(&values, &direction)
+                    spectrum::rotated(&values, &spectrum::direction(d, &mut rng))
                 })
                 .collect();
             let extremes: Vec<(f64, f64)> =

@@ -77,19 +77,17 @@ fn averages_of_constant_steps_have_their_asymptotic_covariance() {
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
-    long_runs_come_to_rest(&sample::noisy(4));
-    long_runs_come_to_rest(&sample::weighted_ridge());
-}
-
-fn long_runs_come_to_rest(facts: &dyn Facts) {
-    for (correction, steps, coin) in [
+    let (quadratic, ridge) = (sample::noisy(4), sample::weighted_ridge());
+    let cases = [
         (Correction::None, 5, None),
         (Correction::Kept, 1, None),
         (Correction::Kept, 5, None),
         (Correction::KeptFresh, 5, None),
         (Correction::Fresh, 5, None),
         (Correction::Kept, 1, Some(0.2)),
-    ] {
+    ];
+    let all = [&quadratic as &dyn Facts, &ridge].map(|facts| cases.map(|case| (facts, case)));
+    for (facts, (correction, steps, coin)) in all.concat() {
         let model = model(4, correction, (0.05, steps), coin);
         let exact = ExactMoments::new(facts, &model).unwrap();
         let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);

@@ -8,26 +8,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use exactfed::problem::Facts;
 use exactfed::problem::garnet::Heterogeneity;
 use exactfed::problem::td::Noise;
-use exactfed::theory::linear::LocalUpdate;
-use exactfed::theory::moments::{AlgorithmModel, Correction, ExactMoments, RunModel};
+use exactfed::theory::moments::{AlgorithmModel, Correction, ExactMoments};
 use std::hint::black_box;
 
 fn curve(facts: &dyn Facts, correction: Correction, steps: u64, rounds: u64) -> f64 {
-    let run = RunModel {
-        weight: 1.0,
-        update: Box::new(move |_| LocalUpdate::plain(0.01, steps)),
-        server_step: 1.0,
-        correction,
-    };
-    let cohort = facts.clients();
-    let scheme = AlgorithmModel {
-        runs: vec![run],
-        cohort,
-        common: true,
-        coin: None,
-        burn_in: None,
-        decay: None,
-    };
+    let alone = AlgorithmModel::plain(facts.clients(), &[(1.0, 0.01)], steps, correction);
+    let scheme = AlgorithmModel { common: true, ..alone };
     let exact = ExactMoments::new(facts, &scheme).expect("moments close");
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let rounds: Vec<u64> = (0..=rounds).collect();

@@ -71,29 +71,16 @@ pub struct Definition {
 const RESERVED: [&str; 6] =
     ["version", "source-hash", "label", "step-size", "average", "local-steps"];
 
-impl From<bool> for SettingValue {
-    fn from(value: bool) -> Self {
-        Self::Flag(value)
-    }
+macro_rules! values_of_settings {
+    ($($type:ty: $variant:ident),*) => {
+        $(impl From<$type> for SettingValue {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
 }
-
-impl From<u64> for SettingValue {
-    fn from(value: u64) -> Self {
-        Self::Whole(value)
-    }
-}
-
-impl From<f64> for SettingValue {
-    fn from(value: f64) -> Self {
-        Self::Number(value)
-    }
-}
-
-impl From<&str> for SettingValue {
-    fn from(value: &str) -> Self {
-        Self::Text(value.to_owned())
-    }
-}
+values_of_settings!(bool: Flag, u64: Whole, f64: Number, &str: Text);
 
 impl SettingValue {
     /// Its type.
@@ -170,6 +157,17 @@ impl Definition {
         }
         Ok(())
     }
+
+    /// The canonical text of the settings of a kind: its values, its version and the hash of its
+    /// source.
+    pub fn canonical<'a>(
+        &'a self,
+        local_steps: Option<u64>,
+        values: &'a KeyValues,
+    ) -> CanonicalValues<'a> {
+        let Self { version, source_hash, .. } = self;
+        CanonicalValues { local_steps, values, version, source_hash }
+    }
 }
 
 /// The values of a table's keys, by name.
@@ -227,19 +225,6 @@ pub struct CanonicalValues<'a> {
     version: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     source_hash: &'a str,
-}
-
-impl Definition {
-    /// The canonical text of the settings of a kind: its values, its version and the hash of its
-    /// source.
-    pub fn canonical<'a>(
-        &'a self,
-        local_steps: Option<u64>,
-        values: &'a KeyValues,
-    ) -> CanonicalValues<'a> {
-        let Self { version, source_hash, .. } = self;
-        CanonicalValues { local_steps, values, version, source_hash }
-    }
 }
 
 #[cfg(test)]

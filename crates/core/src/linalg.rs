@@ -300,34 +300,21 @@ impl Matrix {
         out
     }
 
-    /// The mean of matrices of one shape.
-    pub fn mean<'a>(matrices: impl ExactSizeIterator<Item = &'a Matrix>) -> Self {
-        let n = matrices.len() as f64;
-        let sum = matrices.fold(None, |sum: Option<Self>, m| match sum {
-            None => Some(m.clone()),
-            Some(mut sum) => {
-                sum.add(1.0, m);
-                Some(sum)
-            }
-        });
-        sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / n))
-    }
-
     /// The mean of matrices of one shape, each counted `weights` times; all once by default.
     pub fn weighted_mean<'a>(
-        matrices: impl ExactSizeIterator<Item = &'a Matrix>,
+        matrices: impl Iterator<Item = &'a Matrix>,
         weights: Option<&[f64]>,
     ) -> Self {
-        let Some(weights) = weights else { return Self::mean(matrices) };
-        let total = weights.iter().fold(0.0, |sum, weight| sum + weight);
-        let sum = matrices.zip(weights).fold(None, |sum: Option<Self>, (m, weight)| match sum {
-            None => Some(m.scaled(*weight)),
-            Some(mut sum) => {
-                sum.add(*weight, m);
-                Some(sum)
+        let (mut sum, mut total): (Option<Self>, f64) = (None, 0.0);
+        for (i, matrix) in matrices.enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            total += weight;
+            match &mut sum {
+                None => sum = Some(matrix.scaled(weight)),
+                Some(sum) => sum.add(weight, matrix),
             }
-        });
-        sum.map_or_else(|| Self::zeros(0, 0), |s| s.scaled(1.0 / total))
+        }
+        sum.map_or_else(|| Self::zeros(0, 0), |sum| sum.scaled(1.0 / total))
     }
 
     /// x yᵀ.

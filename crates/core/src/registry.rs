@@ -71,7 +71,7 @@ impl Registry {
     ) -> Result<(), String> {
         definition.check(problem::Spec::KINDS)?;
         let (name, linear) = (definition.kind.clone(), kind.linear());
-        let problem = CustomProblem { definition, linear, build: Arc::new(AnyKind(kind)) };
+        let problem = CustomProblem { definition, linear, build: Arc::new(kind) };
         self.problems.insert(name, Arc::new(problem));
         Ok(())
     }
@@ -90,16 +90,14 @@ impl Registry {
     }
 }
 
-/// A kind whose type is forgotten.
-struct AnyKind<K>(K);
-
-impl<K: ProblemKind> BuildCustom for AnyKind<K> {
+/// A kind, whose type is forgotten.
+impl<K: ProblemKind> BuildCustom for K {
     fn check(&self, values: &KeyValues) -> Vec<Fault> {
-        self.0.check(values)
+        ProblemKind::check(self, values)
     }
 
     fn extent(&self, values: &KeyValues) -> Option<InstanceSize> {
-        let (clients, dimension) = self.0.size(values);
+        let (clients, dimension) = self.size(values);
         Some(InstanceSize::of_matrices(clients, dimension))
     }
 
@@ -110,6 +108,6 @@ impl<K: ProblemKind> BuildCustom for AnyKind<K> {
         files: &dyn Files,
         form: OracleForm,
     ) -> Result<Box<dyn Any>, Fault> {
-        Ok(Box::new(form.visit(self.0.build(values, seed, files)?, Boxed)?))
+        Ok(Box::new(form.visit(ProblemKind::build(self, values, seed, files)?, Boxed)?))
     }
 }

@@ -1,14 +1,19 @@
 //! Small instances, runs and statistics for the tests of this crate.
 
-use crate::federated::{Conditions, Federated, Run, Terms};
+use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::federated::{
+    Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
+};
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, NoFiles};
 use crate::problem::dataset::{ClientWeights, Dataset, Split};
+use crate::problem::logistic::generated;
+use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
+use crate::program::{Operation, PerClient, sum};
 use crate::rng::Stream;
-use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{AlgorithmModel, Correction, RunModel};
+use crate::theory::bounds::RunSetup;
 use std::sync::Arc;
 
 /// The instance of settings that name no file.
@@ -33,6 +38,20 @@ pub fn quadratic(clients: usize) -> quadratic::Settings {
 /// All eigenvalues are `a` in `dimension` dimensions, without noise and heterogeneity.
 pub fn isotropic(clients: usize, dimension: usize, a: f64) -> quadratic::Settings {
     quadratic::Settings { dimension, spectrum: Spectrum { from: a, to: a }, ..quadratic(clients) }
+}
+
+/// Clients of their own distributions in two dimensions, with noise of both kinds.
+pub fn noisy(clients: usize) -> quadratic::Quadratic {
+    let settings = quadratic::Settings {
+        dimension: 2,
+        spectrum: Spectrum { from: 0.5, to: 1.5 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.2,
+        noise: 0.7,
+        multiplicative_noise: 0.3,
+        ..quadratic(clients)
+    };
+    build(&settings, 3)
 }
 
 /// TD(0) in four dimensions.
@@ -76,6 +95,37 @@ pub fn blobs() -> logistic::Settings {
         l2: 0.2,
         margin: 0.0,
         batch: 1,
+    }
+}
+
+/// Four clients with sparse records of their own.
+pub fn sparse() -> generated::Settings {
+    generated::Settings {
+        dimension: 40,
+        nonzeros: 5,
+        records: 30,
+        clients: 4,
+        frequency_decay: 0.7,
+        signal: 3.0,
+        heterogeneity: 2.0,
+        l2: 0.05,
+        batch: 1,
+    }
+}
+
+/// Four clients with records of three classes.
+pub fn synthetic() -> synthetic::Settings {
+    synthetic::Settings {
+        weights: ClientWeights::Equal,
+        alpha: 0.5,
+        beta: 2.0,
+        iid: false,
+        clients: 4,
+        dimension: 3,
+        classes: 3,
+        records: synthetic::Sizes::Equal(30),
+        l2: 0.1,
+        batch: 2,
     }
 }
 
@@ -123,6 +173,31 @@ pub fn weighted_logistic() -> logistic::Logistic {
     settings.build(1, &files).unwrap()
 }
 
+/// All terms that differ in their local steps.
+pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
+    let fedavg = Terms::fedavg(step_size, local_steps);
+    let scaffold = Terms::scaffold(step_size, local_steps);
+    let unequal = vec![7, local_steps, 1];
+    let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
+    let first = Variates::Kept(Learning::OptionOne);
+    vec![
+        fedavg.clone(),
+        Terms { local_steps: unequal.clone(), ..fedavg.clone() },
+        Terms { local_steps: unequal.clone(), normalised: true, ..fedavg.clone() },
+        Terms { cohort: Some(2), server_step: 0.7, ..fedavg.clone() },
+        Terms { proximal: 0.3, ..fedavg.clone() },
+        Terms { proximal: 3.0, ..fedavg.clone() },
+        Terms { batches: vec![3, 1], ..fedavg.clone() },
+        Terms { decay: Some(Decay { power: 0.5, offset: 3.0 }), ..fedavg.clone() },
+        Terms { variates: Variates::Fresh, ..fedavg },
+        Terms { variates: first, server_step: 0.5, ..scaffold.clone() },
+        Terms { local_steps: unequal, normalised: true, ..scaffold.clone() },
+        Terms { schedule: coin, ..Terms::scaffold(step_size, 1) },
+        Terms { proximal: 0.3, ..scaffold.clone() },
+        scaffold,
+    ]
+}
+
 /// A run from `start`, before its first round.
 pub fn launch<'p, P: Problem>(
     problem: &'p P,
@@ -147,21 +222,45 @@ pub fn run<'p, P: Problem>(
     run
 }
 
-/// Runs of independent noise, given as weights and step sizes, in the type of the theory.
-pub fn model(
-    clients: usize,
-    runs: &[(f64, f64)],
-    steps: u64,
-    correction: Correction,
-) -> AlgorithmModel<'static> {
-    let run = |&(weight, step): &(f64, f64)| RunModel {
-        weight,
-        update: Box::new(move |_| LocalUpdate::plain(step, steps)),
-        server_step: 1.0,
-        correction,
-    };
-    let runs = runs.iter().map(run).collect();
-    AlgorithmModel { runs, cohort: clients, common: false, coin: None, burn_in: None, decay: None }
+/// A cost by its communications, local steps, calls of all clients and of one, and vectors of d
+/// numbers.
+pub fn cost(of: [u64; 5], d: u64) -> Cost {
+    let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = of;
+    let bytes_sent = 8 * d * vectors_sent;
+    Cost { communications, local_steps, oracle_calls, sequential_calls, vectors_sent, bytes_sent }
+}
+
+/// Local steps of all clients from the first atom.
+pub fn steps(count: u64, step: f64) -> Operation {
+    Operation::Steps {
+        start: sum([(0, 1.0)]),
+        correction: None,
+        anchor: None,
+        step: PerClient::All(step),
+        count: PerClient::All(count),
+        batch: PerClient::All(1),
+        proximal: 0.0,
+        members: false,
+        draws: None,
+        coin: None,
+    }
+}
+
+/// Two runs of FedAvg with these local steps, extrapolated on common draws.
+pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg {
+    RichardsonRomberg {
+        local_steps: Some(local_steps),
+        extrapolate,
+        points: 2,
+        cohort: None,
+        over: Base::Fedavg,
+        coupling: Coupling::Common,
+    }
+}
+
+/// The parameters of a run of all clients, 2 away from the optimum at its start.
+pub fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
+    RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
 /// ‖x − y‖.

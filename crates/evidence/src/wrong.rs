@@ -116,7 +116,7 @@ impl<P: Problem> WrongRun<P> {
             theta: from.start.to_vec(),
             stale: from.start.to_vec(),
             ends: from.start.repeat(n),
-            variates: ControlVariates::new(n, d),
+            variates: ControlVariates::new(n, d, None),
             streams,
             states,
             cost: Cost::default(),

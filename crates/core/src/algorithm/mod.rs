@@ -285,7 +285,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The registry: a new algorithm is its file and a line below, or two where it
 /// has another name on a linear field.
 macro_rules! algorithms {
-    ($($variant:ident($kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
+    ($d:tt $($variant:ident($kind:literal, $name:literal, $settings:ty $(, linear name of $other:literal)?),)*) => {
         /// An algorithm as a manifest describes it: one `[[algorithm.<kind>]]`.
         #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
         pub enum Spec {
@@ -337,101 +337,94 @@ macro_rules! algorithms {
                 };
                 self.common().label.as_deref().unwrap_or(name)
             }
+        }
 
-            fn common(&self) -> &AlgorithmKeys {
-                match self {
-                    $(Self::$variant(settings) => &settings.common,)*
-                    Self::Custom(settings) => &settings.common,
+        /// A value that the settings of every kind have.
+        macro_rules! of_settings {
+            ($d spec:expr, $d settings:ident => $d value:expr) => {
+                match $d spec {
+                    $(Spec::$variant($d settings) => $d value,)*
+                    Spec::Custom($d settings) => $d value,
                 }
-            }
-
-            /// γ and H as the manifest gives them.
-            pub fn scale(&self) -> (f64, u64) {
-                let local_steps = match self {
-                    $(Self::$variant(settings) => settings.own.local_steps(),)*
-                    Self::Custom(settings) => settings.own.local_steps(),
-                };
-                (self.common().step_size, local_steps)
-            }
-
-            /// What it does in a round, for pages; `None` if that is not known.
-            pub fn round(&self) -> Option<RoundFormula> {
-                match self {
-                    $(Self::$variant(settings) => settings.own.round(),)*
-                    Self::Custom(settings) => settings.own.round(),
-                }
-            }
-
-            /// The algorithm of the sources that it is.
-            pub fn stated(&self) -> StatedAlgorithm {
-                match self {
-                    $(Self::$variant(settings) => settings.own.stated(),)*
-                    Self::Custom(settings) => settings.own.stated(),
-                }
-            }
-
-            /// How many clients take part in a round, where a key says so.
-            pub fn cohort(&self) -> Option<Participation> {
-                match self {
-                    $(Self::$variant(settings) => settings.own.cohort(),)*
-                    Self::Custom(settings) => settings.own.cohort(),
-                }
-            }
-
-            /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
-            pub fn set_cohort(&mut self, cohort: Participation) {
-                match self {
-                    $(Self::$variant(settings) => settings.own.set_cohort(cohort),)*
-                    Self::Custom(settings) => settings.own.set_cohort(cohort),
-                }
-            }
-
-            /// All that is wrong with the settings themselves.
-            pub fn check(&self) -> Vec<Fault> {
-                match self {
-                    $(Self::$variant(settings) => settings.check(),)*
-                    Self::Custom(settings) => settings.check(),
-                }
-            }
-
-            /// The runs of the engine that the estimate is a combination of.
-            pub fn components(&self) -> Vec<Component> {
-                match self {
-                    $(Self::$variant(settings) => settings.components(),)*
-                    Self::Custom(settings) => settings.components(),
-                }
-            }
-
-            /// The first thing that is wrong with the settings for this number of clients.
-            pub fn check_for(&self, clients: usize) -> Option<Fault> {
-                let all = self.components();
-                all.iter().find_map(|one| one.terms.check_for(clients).into_iter().next())
-            }
-
-            /// A run of the algorithm, before its first round.
-            pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
-                let step_size = self.common().step_size;
-                let run = match self {
-                    $(Self::$variant(settings) => settings.own.start(step_size, problem, from),)*
-                    Self::Custom(settings) => settings.own.start(step_size, problem, from),
-                };
-                self.average().wrap(run, from.rounds)
-            }
-
-            /// Its rounds as a program, or why they are none; `None` if its components say what
-            /// they do.
-            pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Option<Traced> {
-                let step_size = self.common().step_size;
-                match self {
-                    $(Self::$variant(settings) => settings.own.program(step_size, problem, from),)*
-                    Self::Custom(settings) => settings.own.program(step_size, problem, from),
-                }
-            }
+            };
         }
     };
 }
 
+algorithms! { $
+    FedAvg("fedavg", "FedAvg", WithWork<fedavg::FedAvg>),
+    FedLsa("fedlsa", "FedLSA", WithWork<fedavg::FedAvg>, linear name of "fedavg"),
+    Scaffold("scaffold", "Scaffold", WithWork<scaffold::Scaffold>),
+    Scafflsa("scafflsa", "SCAFFLSA", WithWork<scaffold::Scaffold>, linear name of "scaffold"),
+    RichardsonRomberg("richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
+    MinibatchSgd("minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
+    CentralisedLsa("centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
+    FedProx("fedprox", "FedProx", fedprox::FedProx),
+    FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
+    Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
+}
+
 impl Spec {
+    fn common(&self) -> &AlgorithmKeys {
+        of_settings!(self, settings => &settings.common)
+    }
+
+    /// γ and H as the manifest gives them.
+    pub fn scale(&self) -> (f64, u64) {
+        let local_steps = of_settings!(self, settings => settings.own.local_steps());
+        (self.common().step_size, local_steps)
+    }
+
+    /// What it does in a round, for pages; `None` if that is not known.
+    pub fn round(&self) -> Option<RoundFormula> {
+        of_settings!(self, settings => settings.own.round())
+    }
+
+    /// The algorithm of the sources that it is.
+    pub fn stated(&self) -> StatedAlgorithm {
+        of_settings!(self, settings => settings.own.stated())
+    }
+
+    /// How many clients take part in a round, where a key says so.
+    pub fn cohort(&self) -> Option<Participation> {
+        of_settings!(self, settings => settings.own.cohort())
+    }
+
+    /// Lets so many clients take part, where [`cohort`](Self::cohort) says how many.
+    pub fn set_cohort(&mut self, cohort: Participation) {
+        of_settings!(self, settings => settings.own.set_cohort(cohort))
+    }
+
+    /// All that is wrong with the settings themselves.
+    pub fn check(&self) -> Vec<Fault> {
+        of_settings!(self, settings => settings.check())
+    }
+
+    /// The runs of the engine that the estimate is a combination of.
+    pub fn components(&self) -> Vec<Component> {
+        of_settings!(self, settings => settings.components())
+    }
+
+    /// The first thing that is wrong with the settings for this number of clients.
+    pub fn check_for(&self, clients: usize) -> Option<Fault> {
+        let all = self.components();
+        all.iter().find_map(|one| one.terms.check_for(clients).into_iter().next())
+    }
+
+    /// A run of the algorithm, before its first round.
+    pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
+        let step_size = self.common().step_size;
+        let run = of_settings!(self, settings => settings.own.start(step_size, problem, from));
+        self.average().wrap(run, from.rounds)
+    }
+
+    /// Its rounds as a program, or why they are none; `None` if its components say what
+    /// they do.
+    pub fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Option<Traced> {
+        let step_size = self.common().step_size;
+        of_settings!(self, settings => settings.own.program(step_size, problem, from))
+    }
+
     /// The kind of an algorithm that is defined outside of this crate, and for which there is no
     /// code.
     pub fn lacks_code(&self) -> Option<&str> {
@@ -457,19 +450,6 @@ impl Spec {
         let mut components = if plain { self.components() } else { Vec::new() };
         if components.len() == 1 { components.pop().map(|one| one.terms) } else { None }
     }
-}
-
-algorithms! {
-    FedAvg("fedavg", "FedAvg", WithWork<fedavg::FedAvg>),
-    FedLsa("fedlsa", "FedLSA", WithWork<fedavg::FedAvg>, linear name of "fedavg"),
-    Scaffold("scaffold", "Scaffold", WithWork<scaffold::Scaffold>),
-    Scafflsa("scafflsa", "SCAFFLSA", WithWork<scaffold::Scaffold>, linear name of "scaffold"),
-    RichardsonRomberg("richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
-    MinibatchSgd("minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
-    CentralisedLsa("centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
-    FedProx("fedprox", "FedProx", fedprox::FedProx),
-    FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
-    Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ mod tests {
     use super::*;
     use crate::algorithm::fedprox::FedProx;
     use crate::algorithm::minibatch_sgd::MinibatchSgd;
-    use crate::algorithm::richardson_romberg::Coupling;
     use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
     use crate::algorithm::scaffnew::Scaffnew;
     use crate::algorithm::{AlgorithmKind, Settings, Spec};
@@ -39,18 +38,10 @@ mod tests {
         assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
         let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
         assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
-        let over_step = RichardsonRomberg {
-            local_steps: Some(2),
-            extrapolate: Extrapolate::StepSize,
-            points: 2,
-            cohort,
-            over: Base::Fedavg,
-            coupling: Coupling::Common,
-        };
+        let over_step = crate::sample::romberg(2, Extrapolate::StepSize);
         let three = RichardsonRomberg { points: 3, ..over_step.clone() };
         let over_scaffold = RichardsonRomberg { over: Base::Scaffold, ..over_step.clone() };
-        let extrapolate = Extrapolate::LocalSteps;
-        let over_steps = RichardsonRomberg { extrapolate, ..over_step.clone() };
+        let over_steps = crate::sample::romberg(2, Extrapolate::LocalSteps);
         for (own, algorithm) in [
             (over_step, StatedAlgorithm::RichardsonRomberg),
             (three, StatedAlgorithm::Other),

@@ -18,8 +18,7 @@ fn romberg(step_size: f64, extrapolate: Extrapolate, coupling: Coupling) -> Spec
 }
 
 fn romberg_of(step_size: f64, extrapolate: Extrapolate, points: u64, coupling: Coupling) -> Spec {
-    let (local_steps, cohort, over) = (Some(5), None, Base::Fedavg);
-    let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
+    let own = RichardsonRomberg { points, coupling, ..sample::romberg(5, extrapolate) };
     Spec::RichardsonRomberg(Settings::plain(step_size, own))
 }
 
@@ -65,22 +64,12 @@ fn richardson_romberg_pays_for_all_runs() {
         (Extrapolate::StepSize, 2, Base::Fedlin, [12, 30, 240, 60, 96]),
         (Extrapolate::StepSize, 2, Base::MinibatchSgd, [6, 6, 120, 30, 48]),
     ] {
-        let (local_steps, cohort, coupling) = (Some(5), None, Coupling::Common);
-        let own = RichardsonRomberg { local_steps, extrapolate, points, cohort, over, coupling };
+        let own = RichardsonRomberg { points, over, ..sample::romberg(5, extrapolate) };
         let spec = Spec::RichardsonRomberg(Settings::plain(0.05, own));
         let from = Conditions { seed: 1, replicate: 0, start: &[0.0; 4], rounds: 3, copy: 0 };
         let mut run = problem.launch(&spec, &from);
         (0..3).for_each(|_| run.round());
-        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
-        let bytes_sent = 32 * vectors_sent;
-        let expected = crate::federated::Cost {
-            communications,
-            local_steps,
-            oracle_calls,
-            sequential_calls,
-            vectors_sent,
-            bytes_sent,
-        };
+        let expected = sample::cost(expected, 4);
         assert_eq!(run.cost(), expected, "{extrapolate:?} {over:?}");
     }
 }
@@ -118,6 +107,12 @@ fn end(problem: &dyn Instance, spec: &Spec, rounds: u64, replicate: u64) -> Vec<
     let mut run = problem.launch(spec, &from);
     (0..rounds).for_each(|_| run.round());
     run.estimate().to_vec()
+}
+
+/// The mean square distance from the optimum after so many rounds from it.
+fn spread(problem: &dyn Instance, spec: &Spec, rounds: u64, runs: u64) -> f64 {
+    let square = |r| distance(&end(problem, spec, rounds, r), problem.optimum()).powi(2);
+    (0..runs).map(square).sum::<f64>() / runs as f64
 }
 
 /// RR Remark 1: over local steps the corrected weights make the bias quadratic
@@ -175,11 +170,7 @@ fn leading_orders_of_the_bias_cancel() {
 fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
     let flat = quadratic::Settings { noise: 1.0, ..sample::isotropic(4, 3, 0.5) };
     let flat = sample::build(&flat, 2);
-    let spread = |spec: &Spec| {
-        let total: f64 =
-            (0..800).map(|r| distance(&end(&flat, spec, 160, r), flat.optimum()).powi(2)).sum();
-        total / 800.0
-    };
+    let spread = |spec: &Spec| spread(&flat, spec, 160, 800);
     let fedavg = spread(&fedlsa(0.01, Average::None));
     for (points, coupling, expected) in [
         (2, Coupling::Common, 2.0 / 3.0),
@@ -197,13 +188,8 @@ fn the_variance_of_an_extrapolation_is_that_of_its_weights() {
 #[test]
 fn runs_of_unequal_work_share_their_noise_round_by_round() {
     let problem = quadratics(1.0);
-    let spread = |coupling| {
-        let spec = romberg(0.05, Extrapolate::LocalSteps, coupling);
-        let total: f64 = (0..600)
-            .map(|r| distance(&end(&problem, &spec, 30, r), problem.optimum()).powi(2))
-            .sum();
-        total / 600.0
-    };
+    let spread =
+        |coupling| spread(&problem, &romberg(0.05, Extrapolate::LocalSteps, coupling), 30, 600);
     let (common, independent) = (spread(Coupling::Common), spread(Coupling::Independent));
     assert!(common < 0.8 * independent, "{common} {independent}");
     // Draw for draw: with γ → 0 a round moves by −γ Σ of its draws.
@@ -240,9 +226,8 @@ fn falling_steps_are_those_of_their_rounds() {
     let decay = Decay { power: 0.5, offset: 3.0 };
     let mut falling = fedavg::Settings::new(0.1, 4);
     falling.own.common.decay = Some(decay);
-    let start = vec![1.0; 3];
-    let mut run = problem.launch(&Spec::FedAvg(falling), &first_conditions(&start));
-    let mut theta = start.clone();
+    let mut theta = vec![1.0; 3];
+    let mut run = problem.launch(&Spec::FedAvg(falling), &first_conditions(&theta));
     for t in 0..3 {
         run.round();
         let step = 0.1 / libm::sqrt(1.0 + t as f64 / 3.0);

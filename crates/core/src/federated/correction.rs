@@ -22,13 +22,8 @@ pub struct ControlVariates {
 }
 
 impl ControlVariates {
-    /// Variates at 0 for `clients` clients of equal shares in dimension d.
-    pub fn new(clients: usize, d: usize) -> Self {
-        Self::with_shares(clients, d, None)
-    }
-
-    /// The same for clients of these shares.
-    pub fn with_shares(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
+    /// Variates at 0 for `clients` clients in dimension d, of these shares or of equal ones.
+    pub fn new(clients: usize, d: usize, shares: Option<&[f64]>) -> Self {
         let (mean, corrections) = (vec![0.0; d], vec![0.0; clients * d]);
         let shares = shares.map(<[f64]>::to_vec);
         Self { d, variates: Vec::new(), mean, corrections, shares }
@@ -173,7 +168,7 @@ mod tests {
         let all = [false, true].map(|coin| [(coin, None), (coin, Some(&unequal[..]))]);
         for (coin, shares) in all.into_iter().flatten() {
             let mut rng = Stream::shared_instance(1);
-            let mut variates = ControlVariates::with_shares(n, d, shares);
+            let mut variates = ControlVariates::new(n, d, shares);
             let mut published = vec![0.0; n * d];
             for _ in 0..20 {
                 let before: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();

@@ -30,13 +30,18 @@ impl Cost {
 
     /// What so many rounds cost that each cost this; the largest number where that is too much.
     pub fn times(self, rounds: u64) -> Self {
+        self.with(self, |unit, _| unit.saturating_mul(rounds))
+    }
+
+    /// What becomes of each unit with that of another cost.
+    fn with(self, other: Self, unit: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            communications: self.communications.saturating_mul(rounds),
-            local_steps: self.local_steps.saturating_mul(rounds),
-            oracle_calls: self.oracle_calls.saturating_mul(rounds),
-            sequential_calls: self.sequential_calls.saturating_mul(rounds),
-            vectors_sent: self.vectors_sent.saturating_mul(rounds),
-            bytes_sent: self.bytes_sent.saturating_mul(rounds),
+            communications: unit(self.communications, other.communications),
+            local_steps: unit(self.local_steps, other.local_steps),
+            oracle_calls: unit(self.oracle_calls, other.oracle_calls),
+            sequential_calls: unit(self.sequential_calls, other.sequential_calls),
+            vectors_sent: unit(self.vectors_sent, other.vectors_sent),
+            bytes_sent: unit(self.bytes_sent, other.bytes_sent),
         }
     }
 }
@@ -46,14 +51,7 @@ impl Add for Cost {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            communications: self.communications + other.communications,
-            local_steps: self.local_steps + other.local_steps,
-            oracle_calls: self.oracle_calls + other.oracle_calls,
-            sequential_calls: self.sequential_calls + other.sequential_calls,
-            vectors_sent: self.vectors_sent + other.vectors_sent,
-            bytes_sent: self.bytes_sent + other.bytes_sent,
-        }
+        self.with(other, u64::add)
     }
 }
 

@@ -225,20 +225,13 @@ impl<'p, P: Problem> Federated<'p, P> {
             ends: from.start.repeat(n),
             theta: from.start.to_vec(),
             before: vec![0.0; d],
-            variates: corrected
-                .then(|| ControlVariates::with_shares(n, d, problem.unequal_shares())),
+            variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
             coin: Coin { stream, until: 0, apart: false },
             cost: Cost::default(),
             decayed: 0,
         };
         run.coin.until = run.steps_to_communication();
         run
-    }
-
-    /// Puts the server at θ, d numbers: for algorithms that move it between
-    /// rounds.
-    pub fn move_to(&mut self, theta: &[f64]) {
-        self.theta.copy_from_slice(theta);
     }
 
     /// Draws the number of local steps until the next communication under a coin; 0
@@ -352,10 +345,6 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.measure();
             std::mem::swap(&mut self.before, &mut self.theta);
         }
-        self.pay_for_fixed();
-    }
-
-    fn pay_for_fixed(&mut self) {
         let clients = self.pool.streams.len();
         let round = self.cohort.cost(&self.terms, clients, self.problem.batch(), self.theta.len());
         self.cost = self.cost + round;

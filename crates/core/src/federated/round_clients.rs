@@ -301,7 +301,7 @@ mod tests {
         });
         assert_eq!(fedavg, engine(&problem, Terms::fedavg(0.1, 5)));
 
-        let mut variates = ControlVariates::new(7, 4);
+        let mut variates = ControlVariates::new(7, 4, None);
         let scaffold = rounds(&problem, |clients, theta, ends| {
             let corrections = Some(variates.corrections());
             let work = LocalWork { corrections, ..work(&[5]) };

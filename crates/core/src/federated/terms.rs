@@ -268,11 +268,7 @@ impl Terms {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
         let key = if self.local_steps.len() == 1 { "local-steps" } else { "steps-per-client" };
-        faults.require(
-            self.local_steps.iter().all(|&e| e > 0) && !self.local_steps.is_empty(),
-            key,
-            || "must be 1 or more, not 0".into(),
-        );
+        faults.at_least_one(key, self.local_steps.iter().copied().min().unwrap_or(0));
         let too_many = |n: &&u64| **n > MOST_STEPS;
         if let Some(n) = self.local_steps.iter().find(too_many) {
             faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
@@ -281,12 +277,8 @@ impl Terms {
         if let Some(n) = self.batches.iter().find(too_many) {
             faults.require(false, key, || format!("must be at most {MOST_STEPS}, not {n}"));
         }
-        faults.require(
-            self.batches.iter().all(|&b| b > 0) && !self.batches.is_empty(),
-            key,
-            || "must be 1 or more, not 0".into(),
-        );
-        faults.require(self.cohort != Some(0), "cohort", || "must be 1 or more, not 0".into());
+        faults.at_least_one(key, self.batches.iter().copied().min().unwrap_or(0));
+        faults.at_least_one("cohort", self.cohort.unwrap_or(1) as u64);
         let fresh = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !fresh, "cohort", || {
             "is not supported for FedLin".into()

@@ -7,7 +7,7 @@ use crate::problem::{Exact, Facts, logistic};
 use crate::sample::{self, assert_mean, distance, standard_error};
 use crate::theory::deterministic::fixed_point;
 use crate::theory::linear::{self, LocalUpdate};
-use crate::theory::moments::{Correction, ExactMoments};
+use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments};
 
 fn linear_problem() -> Quadratic {
     let settings = quadratic::Settings {
@@ -296,16 +296,7 @@ fn costs_follow_the_work() {
         (Terms { cohort: some, ..scaffold.clone() }, [2, 6, 12, 6, 16]),
         (scaffold, [2, 6, 24, 6, 16]),
     ] {
-        let [communications, local_steps, oracle_calls, sequential_calls, vectors_sent] = expected;
-        let bytes_sent = 24 * vectors_sent;
-        let expected = Cost {
-            communications,
-            local_steps,
-            oracle_calls,
-            sequential_calls,
-            vectors_sent,
-            bytes_sent,
-        };
+        let expected = sample::cost(expected, 3);
         let have = sample::run(&problem, &terms, &[0.0; 3], 2, 0).cost();
         assert_eq!(have, expected, "{terms:?}");
         let round = terms.round_cost(4, problem.batch(), 3).unwrap();
@@ -431,7 +422,7 @@ fn coupled_runs_have_their_exact_distance() {
     let pairs =
         [(Terms::fedavg(0.1, 3), Correction::None), (Terms::scaffold(0.1, 3), Correction::Kept)];
     for (terms, correction) in pairs {
-        let model = sample::model(4, &[(1.0, 0.1)], 3, correction);
+        let model = AlgorithmModel::plain(4, &[(1.0, 0.1)], 3, correction);
         let exact = ExactMoments::new(&problem, &model).unwrap().coupled(&start, &[4]).unwrap();
         let end = |from: &[f64], replicate| {
             sample::run(&problem, &terms, from, 4, replicate).estimate().to_vec()

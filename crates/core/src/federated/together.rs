@@ -82,33 +82,16 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::federated::{Decay, Learning};
     use crate::problem::garnet::Heterogeneity;
     use crate::problem::logistic;
     use crate::sample;
-
-    fn terms() -> Vec<Terms> {
-        let (fedavg, scaffold) = (Terms::fedavg(0.1, 5), Terms::scaffold(0.1, 5));
-        let local_steps = vec![1, 7, 2];
-        let kept = Variates::Kept(Learning::OptionOne);
-        vec![
-            Terms { proximal: 0.3, ..fedavg.clone() },
-            Terms { batches: vec![3], ..fedavg.clone() },
-            Terms { local_steps: local_steps.clone(), ..fedavg.clone() },
-            Terms { decay: Some(Decay { power: 0.5, offset: 3.0 }), ..fedavg.clone() },
-            fedavg,
-            Terms { variates: Variates::Fresh, ..scaffold.clone() },
-            Terms { variates: kept, server_step: 0.5, ..scaffold.clone() },
-            Terms { local_steps, normalised: true, ..scaffold.clone() },
-            scaffold,
-        ]
-    }
 
     /// Every run has the bits and the cost that it has alone, also after another was stopped.
     fn compare<P: Problem>(problem: &P) {
         let start = vec![0.5; problem.dim()];
         let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 9, copy: 0 };
-        for terms in terms() {
+        let fixed = |terms: &Terms| terms.schedule == Schedule::Every && terms.cohort.is_none();
+        for terms in sample::terms(0.1, 5).into_iter().filter(fixed) {
             let mut together = Together::new(problem, &terms, &[from(0), from(1), from(2)]);
             let mut apart: Vec<_> =
                 (0..3).map(|r| Federated::new(problem, terms.clone(), &from(r))).collect();

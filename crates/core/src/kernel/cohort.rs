@@ -35,34 +35,29 @@ impl Proximal<'_> {
 ///
 /// *Invariant*: indices increase.
 #[derive(Clone, Debug)]
-pub struct Members {
-    who: Vec<usize>,
-    /// The index after the last one; 0 if there are none.
-    end: usize,
-}
+pub struct Members(Vec<usize>);
 
 impl Members {
     /// Clients `0..n`.
     pub fn all(n: usize) -> Self {
-        Self { who: (0..n).collect(), end: n }
+        Self((0..n).collect())
     }
 
     /// These clients.
     pub fn new(mut who: Vec<usize>) -> Self {
         who.sort_unstable();
         who.dedup();
-        let end = who.last().map_or(0, |last| last + 1);
-        Self { who, end }
+        Self(who)
     }
 
     /// The index after the last one; 0 if there are none.
     pub fn end(&self) -> usize {
-        self.end
+        self.0.last().map_or(0, |last| last + 1)
     }
 
     /// Their indices, in increasing order.
     pub fn indices(&self) -> &[usize] {
-        &self.who
+        &self.0
     }
 }
 
@@ -152,12 +147,12 @@ impl<'a, S> Cohort<'a, S> {
         steps: Option<u64>,
     ) -> Self {
         let n = streams.len();
-        assert!(n > 0 && members.end <= n && states.len() == n && plans.len() == n);
+        assert!(n > 0 && members.end() <= n && states.len() == n && plans.len() == n);
         let d = theta.len() / n;
         assert!(d > 0 && theta.len() == n * d && start.is_none_or(|start| start.len() == d));
         assert!(corrections.len() == n * d || corrections.len() == d);
         let stride = if corrections.len() == n * d { d } else { 0 };
-        let members = &members.who[..];
+        let members = members.indices();
         let first = 0;
         let all = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
         Self { all, states, steps }

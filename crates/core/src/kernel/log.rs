@@ -75,7 +75,6 @@ pub(in crate::kernel) unsafe fn log1p<I: Simd>(x: I::V) -> I::V {
 mod tests {
     use super::super::simd::testing::InLanes;
     use super::*;
-    use crate::rng::Stream;
 
     struct Log1p;
 
@@ -91,7 +90,6 @@ mod tests {
 
     #[test]
     fn every_path_has_the_bits_of_libm() {
-        let mut rng = Stream::shared_instance(12);
         let root = std::f64::consts::SQRT_2;
         let powers = (-60..=60).chain([600, 1000, 1023]).map(|k| libm::exp2(f64::from(k)));
         // Seams of 1 + x, where k changes, and of x.
@@ -103,10 +101,7 @@ mod tests {
             .flat_map(|x: f64| [x, x.next_up(), x.next_down(), x * (1.0 + 1e-8)])
             .collect();
         samples.push(f64::NAN);
-        for scale in [1e-300, 1e-16, 1e-9, 1e-3, 0.1, 0.5, 1.0, 40.0, 1e15, 1e17, 1e200] {
-            samples.extend((0..20_000).map(|_| scale * rng.gaussian()));
-        }
-        let both: Vec<f64> = samples.iter().flat_map(|&x| [x, -x]).collect();
-        Log1p::assert_bits_of(libm::log1p, &both);
+        let scales = [1e-300, 1e-16, 1e-9, 1e-3, 0.1, 0.5, 1.0, 40.0, 1e15, 1e17, 1e200];
+        Log1p::assert_bits_of(libm::log1p, &samples, &scales);
     }
 }

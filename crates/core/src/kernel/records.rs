@@ -441,8 +441,7 @@ impl HeldRecords {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cohort::testing::{thetas, thetas_of_runs};
-    use super::super::descend;
+    use super::super::cohort::testing::{plain_steps, thetas, thetas_of_runs};
     use super::*;
     use crate::rng::Stream;
 
@@ -475,17 +474,10 @@ mod tests {
         for (clients, steps) in
             [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1), (7, 200), (13, 64)]
         {
-            let define = |cohort: Cohort<'_, ()>| {
-                cohort.each(|local| {
-                    let mut field = vec![0.0; d];
-                    for _ in 0..local.steps {
-                        let draw = |records: usize| local.rng.index(records);
-                        tables.field(local.client, local.theta, 1, draw, &mut field);
-                        descend(local.theta, &field, local.correction, local.step);
-                    }
-                });
-            };
-            let expected = thetas(d, clients, |_| steps, define);
+            let define = plain_steps(d, |client, theta, rng, field| {
+                tables.field(client, theta, 1, |records| rng.index(records), field);
+            });
+            let expected = thetas(d, clients, |_| steps, &define);
             for path in InstructionSet::available() {
                 let fused = |cohort: Cohort<'_, ()>| {
                     if let Some(cohort) = tables.advance_on(path, cohort, None) {
@@ -501,6 +493,7 @@ mod tests {
             }
         }
     }
+
     /// Three runs client by client have the bits of one after the other.
     fn compare_together(tables: &RecordTables, path: InstructionSet, clients: usize, steps: u64) {
         let steps = |client: usize| steps + client as u64 % 2;

@@ -63,9 +63,7 @@ impl<'a> Rows<'a> {
         let end = (end * self.stride).min(self.data.len());
         Self { data: &self.data[(begin * self.stride).min(end)..end], ..*self }
     }
-}
 
-impl<'a> Rows<'a> {
     /// The numbers from `begin` to `end` of every row.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Affine mean fields, Ā θ − b̄, and covariances of affine fields: what several problems share.
+//! Affine mean fields, Ā θ − b̄, and their covariances: what several problems share.
 
 use super::Facts;
 use crate::kernel::{axpy, difference, dot};
@@ -24,17 +24,8 @@ impl Affine {
         Ok(Self { matrix, offset, optimum })
     }
 
-    /// The mean of the clients' fields, in their order; its root is θ*.
-    ///
-    /// # Errors
-    /// [`Singular`] if it has no unique root.
-    pub fn mean<'a>(
-        clients: impl ExactSizeIterator<Item = &'a Self> + Clone,
-    ) -> Result<Self, Singular> {
-        Self::weighted_mean(clients, None)
-    }
-
-    /// The same with these shares of the clients; equal ones by default.
+    /// The mean of the clients' fields, in their order, by these shares, or equal ones without
+    /// them; its root is θ*.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.
@@ -70,20 +61,4 @@ pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
     let (jacobian, field) = (facts.jacobian(client), facts.field_at_optimum(client));
     let m = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { field[i] });
     m.times(s).times(&m.transpose())
-}
-
-/// The covariance of fields δ φ as a map of s: E δδ' φφᵀ minus the mean part. Each atom is
-/// its probability, φ (d numbers) and w (d + 1 numbers) with δ = wᵀ(e, 1).
-pub fn rank_one_noise<'a>(
-    facts: &dyn Facts,
-    client: usize,
-    s: &Matrix,
-    atoms: impl Iterator<Item = (f64, &'a [f64], Vec<f64>)>,
-) -> Matrix {
-    let d = facts.dim();
-    let mut second = Matrix::zeros(d, d);
-    for (p, phi, w) in atoms {
-        second.add_outer(p * dot(&w, &s.apply(&w)), phi, phi);
-    }
-    second.plus(-1.0, &mean_part(facts, client, s))
 }

@@ -143,9 +143,10 @@ impl Atoms {
             let (distribution, probabilities) = (Alias::new(&weights), row.to_vec());
             clients.push(AtomClient { distribution, probabilities, mean });
         }
-        let mean = Affine::mean(clients.iter().map(|c: &AtomClient| &c.mean)).map_err(|_| {
-            arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
-        })?;
+        let mean = Affine::weighted_mean(clients.iter().map(|c: &AtomClient| &c.mean), None)
+            .map_err(|_| {
+                arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
+            })?;
         Ok(Self { atoms: m, matrices, offsets, clients, optimum: mean.optimum })
     }
 

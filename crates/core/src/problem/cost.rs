@@ -86,17 +86,6 @@ pub fn sparse_call(nonzeros: u64) -> u64 {
     30_u64.saturating_add(nonzeros.saturating_mul(3))
 }
 
-/// Records of a file, and their features; of sparse ones those that are not 0.
-fn of_file(dataset: &Dataset) -> (u64, u64) {
-    let (lines, numbers) = dataset.file.size.map_or((0, NUMBERS), |s| (s.lines, s.numbers));
-    let records = if lines == 0 { numbers / (FEATURES + 1) } else { lines };
-    // A label stands beside the features.
-    let columns = (numbers / records.max(1)).saturating_sub(1).max(1);
-    let listed = dataset.features.len() as u64;
-    let features = if listed == 0 { columns } else { listed };
-    (records, features + u64::from(dataset.intercept))
-}
-
 /// The sizes of a problem on records.
 pub struct Held {
     clients: u64,
@@ -107,9 +96,15 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of a file, with so many numbers of θ for each feature.
+    /// Of a file, with so many numbers of θ for each feature; and its features, of sparse ones those
+    /// that are not 0.
     pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> (Self, u64) {
-        let (records, features) = of_file(dataset);
+        let (lines, numbers) = dataset.file.size.map_or((0, NUMBERS), |s| (s.lines, s.numbers));
+        let records = if lines == 0 { numbers / (FEATURES + 1) } else { lines };
+        // A label stands beside the features.
+        let columns = (numbers / records.max(1)).saturating_sub(1).max(1);
+        let listed = dataset.features.len() as u64;
+        let features = if listed == 0 { columns } else { listed } + u64::from(dataset.intercept);
         let test = match dataset.test {
             None => 0,
             Some(TestRecords::Fraction(fraction)) => (records as f64 * fraction) as u64,

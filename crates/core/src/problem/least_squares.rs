@@ -49,10 +49,6 @@ impl super::Settings for Settings {
         sizes.cost(exact, &RecordCost::least_squares(features))
     }
 
-    fn clients(&self, files: &dyn Files) -> Option<usize> {
-        self.dataset.clients_in(files)
-    }
-
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }

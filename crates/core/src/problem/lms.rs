@@ -93,7 +93,7 @@ impl super::Settings for Settings {
             axpy(1.0 / n, &covariance.apply(&model), &mut rhs);
             clients.push(LmsClient { axis, covariance, model });
         }
-        let mean = Matrix::mean(clients.iter().map(|c| &c.covariance));
+        let mean = Matrix::weighted_mean(clients.iter().map(|c| &c.covariance), None);
         let optimum = solve(&mean, &rhs)
             .map_err(|_| Fault::new("spectrum", "the system is singular in double precision"))?;
         let roots = values.iter().map(|&x| libm::sqrt(x)).collect();

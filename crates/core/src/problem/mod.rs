@@ -252,6 +252,11 @@ fn one() -> usize {
     1
 }
 
+/// The default of settings that are 1.
+fn unit() -> f64 {
+    1.0
+}
+
 /// The value of a cell, computed if there is none yet. The cell is not locked meanwhile: a thread
 /// that waits for the parallel parts of a computation may take up other work, which may ask for
 /// the same value. Then both compute it, to the same bits.
@@ -301,11 +306,6 @@ pub trait Problem: Facts {
         rng: &mut Stream,
         field: &mut [f64],
     );
-
-    /// Whether [`Problem::linearised`] is available.
-    fn has_twin(&self) -> bool {
-        self.linear()
-    }
 
     /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws
     /// as [`Problem::oracle`]: the field linearised for each draw.

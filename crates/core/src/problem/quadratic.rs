@@ -138,7 +138,7 @@ impl super::Settings for Settings {
             axpy(-pull, &g, &mut offset);
             clients.push(Affine::new(hessian, offset).map_err(singular)?);
         }
-        let mean = Affine::mean(clients.iter()).map_err(singular)?;
+        let mean = Affine::weighted_mean(clients.iter(), None).map_err(singular)?;
         let (noise, multiplicative) = (self.noise, self.multiplicative_noise);
         Ok(Quadratic { noise, multiplicative, form: self.multiplicative_form, clients, mean })
     }

@@ -176,8 +176,11 @@ pub trait Settings {
         None
     }
     /// The number of clients, as far as the settings and the files say.
-    fn clients(&self, _files: &dyn Files) -> Option<usize> {
-        self.extent().map(|extent| extent.clients)
+    fn clients(&self, files: &dyn Files) -> Option<usize> {
+        match self.on_records().and_then(|of| of.dataset) {
+            Some(dataset) => dataset.clients_in(files),
+            None => self.extent().map(|extent| extent.clients),
+        }
     }
     /// What the parts of the problem cost, with the exact oracle or with its own.
     fn cost(&self, _exact: bool) -> ProblemCost {

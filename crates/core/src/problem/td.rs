@@ -3,7 +3,7 @@
 //!
 //! θ_c* is the TD fixed point (SCAFFLSA 19, 20), not the projection (15).
 
-use super::affine::{Affine, rank_one_noise};
+use super::affine::{Affine, mean_part};
 use super::chain::{Chain, Move, Trajectory};
 use super::{Facts, Faults, InstanceSize, Problem, ProblemCost, once};
 use crate::kernel::alias::Alias;
@@ -36,7 +36,7 @@ pub enum Noise {
         /// each of them it stays at s with probability 1 − 1/this, and draws s' anew. Pairs (s, s')
         /// keep their stationary distribution, and with it θ\*, A and C. The trajectory mixes this
         /// many times as slowly.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
+        #[serde(default = "super::unit", skip_serializing_if = "is_one")]
         #[schemars(range(min = 1.0), extend("default" = 1.0), example = 10.0)]
         calls_per_state: f64,
     },
@@ -60,12 +60,8 @@ impl Noise {
     }
 }
 
-fn one() -> f64 {
-    1.0
-}
-
 fn is_one(calls: &f64) -> bool {
-    *calls == one()
+    *calls == super::unit()
 }
 
 /// What the parts of a problem on chains cost.
@@ -280,7 +276,7 @@ impl Td {
     ) -> Result<Self, NoSolution> {
         let mut tables = td::TransitionTables::new(d, &phi, discount);
         let features = Features { d, phi, discount };
-        let solved: Vec<_> = environments
+        let mut solved: Vec<_> = environments
             .enumerate()
             .par_bridge()
             .map(|(number, environment)| {
@@ -288,7 +284,10 @@ impl Td {
                 (number, features.solve(environment, first))
             })
             .collect();
-        let environments = in_order(solved)?;
+        // They come in any order; the first error is that of the first of them.
+        solved.sort_by_key(|(number, _)| *number);
+        let environments: Vec<EnvironmentFacts> =
+            solved.into_iter().map(|(_, result)| result).collect::<Result<_, _>>()?;
         let mut first = vec![None; environments.len()];
         for (c, &number) in environment_of.iter().enumerate() {
             let environment = &environments[number];
@@ -302,7 +301,7 @@ impl Td {
             first[number].get_or_insert(c);
         }
         let means = environment_of.iter().map(|&e| &environments[e].mean);
-        let optimum = Affine::mean(means).map_err(|_| NoSolution::Mean)?.optimum;
+        let optimum = Affine::weighted_mean(means, None).map_err(|_| NoSolution::Mean)?.optimum;
         let (chains, burn_in, moving) = match noise {
             Noise::Independent => (Vec::new(), 0, 1.0),
             Noise::Markov { burn_in, calls_per_state } => {
@@ -364,12 +363,6 @@ impl Td {
     }
 }
 
-/// The values of results that came in any order; the first error, if there is one.
-fn in_order<T>(mut numbered: Vec<(usize, Result<T, NoSolution>)>) -> Result<Vec<T>, NoSolution> {
-    numbered.sort_by_key(|(number, _)| *number);
-    numbered.into_iter().map(|(_, result)| result).collect()
-}
-
 impl Facts for Td {
     fn clients(&self) -> usize {
         self.environment_of.len()
@@ -408,14 +401,19 @@ impl Facts for Td {
     fn noise_trace(&self, client: usize) -> f64 {
         self.features.trace(self.environment(client), &self.optimum)
     }
+    /// The field of a pair is (wᵀ(e, 1)) φ, w of d + 1 numbers.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
+        if !self.independent() {
+            return None;
+        }
         let environment = self.environment(client);
-        let atoms = environment.pairs().map(|(state, next, p)| {
-            let mut w = self.features.difference(state, next);
+        let mut second = Matrix::zeros(self.dim(), self.dim());
+        for (state, next, p) in environment.pairs() {
+            let (phi, mut w) = (self.features.row(state), self.features.difference(state, next));
             w.push(dot(&w, &self.optimum) - environment.rewards[state]);
-            (p, self.features.row(state), w)
-        });
-        self.independent().then(|| rank_one_noise(self, client, s, atoms))
+            second.add_outer(p * dot(&w, &s.apply(&w)), phi, phi);
+        }
+        Some(second.plus(-1.0, &mean_part(self, client, s)))
     }
     fn draws(&self) -> usize {
         self.environments.iter().map(|e| e.pairs().count()).max().unwrap_or(1)

@@ -248,6 +248,23 @@ pub enum Operation {
     },
 }
 
+/// Σ coefficient · atom.
+pub fn combination(terms: Vec<(usize, Coefficient)>) -> Expression {
+    Expression { terms, constant: Coefficient::Number(0.0) }
+}
+
+/// Σ number · atom, in any order.
+pub fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
+    let mut terms: Vec<_> = terms.into_iter().filter(|(_, x)| *x != 0.0).collect();
+    terms.sort_by_key(|(atom, _)| *atom);
+    combination(terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect())
+}
+
+/// The mean of rows by shares.
+pub fn mean(rows: Expression) -> Operation {
+    Operation::Sum { rows, weights: Weights::Shares(Shares::Shares) }
+}
+
 impl Program {
     /// The program of round number `round`, from 1 on; `None` beyond those that are known.
     pub fn round(&self, round: u64) -> Option<&Round> {

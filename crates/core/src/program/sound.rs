@@ -61,8 +61,7 @@ impl Program {
                 return Err(format!("operation {place} of a round is not complete"));
             }
             let level = match operation {
-                Operation::Matrix { level, .. } => *level,
-                Operation::Mask { level, .. } => *level,
+                Operation::Matrix { level, .. } | Operation::Mask { level, .. } => *level,
                 _ => Level::Clients,
             };
             for expression in operation.reads() {
@@ -80,13 +79,9 @@ impl Program {
         let (n, d) = (self.clients, self.dimension);
         match operation {
             Operation::Steps { step, count, batch, .. } => {
-                let steps = match step {
-                    PerClient::All(_) => true,
-                    PerClient::Each(all) => all.len() == n,
-                };
-                steps && positive(count, n) && positive(batch, n)
+                step.are(n, |_| true) && count.are(n, |e| *e > 0) && batch.are(n, |b| *b > 0)
             }
-            Operation::Fields { calls, .. } => positive(calls, n),
+            Operation::Fields { calls, .. } => calls.are(n, |calls| *calls > 0),
             Operation::Sum { weights: Weights::Each(all), .. } => all.len() == n,
             Operation::Mix { matrix, .. } => matrix.len() == n * n,
             Operation::Matrix { matrix, .. } => matrix.len() == d * d,
@@ -129,9 +124,12 @@ impl Program {
     }
 }
 
-fn positive(counts: &PerClient<u64>, n: usize) -> bool {
-    match counts {
-        PerClient::All(count) => *count > 0,
-        PerClient::Each(all) => all.len() == n && all.iter().all(|count| *count > 0),
+impl<T> PerClient<T> {
+    /// Whether they are n values, or one for all, and each is sound.
+    fn are(&self, n: usize, sound: impl Fn(&T) -> bool) -> bool {
+        match self {
+            Self::All(value) => sound(value),
+            Self::Each(values) => values.len() == n && values.iter().all(sound),
+        }
     }
 }

@@ -53,11 +53,8 @@ impl Round {
 
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let state = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
-        writeln!(
-            f,
-            "  state: {}",
-            if state.is_empty() { "none".into() } else { state.join(", ") }
-        )?;
+        let state = if state.is_empty() { "none".into() } else { state.join(", ") };
+        writeln!(f, "  state: {state}")?;
         if let Some(size) = self.cohort {
             writeln!(f, "  cohort of {size}")?;
         }

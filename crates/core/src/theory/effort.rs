@@ -83,12 +83,11 @@ pub fn spectra(facts: &dyn Facts, decompositions: f64) -> Effort {
 mod tests {
     use super::*;
     use crate::linalg::Matrix;
-    use crate::sample;
     use crate::theory::bounds::Constants;
     use crate::theory::deterministic::drift_effort;
     use crate::theory::expansion;
     use crate::theory::heterogeneity::Measures;
-    use crate::theory::moments::{self, Correction};
+    use crate::theory::moments::{self, AlgorithmModel, Correction};
 
     /// A problem of any size: d, N and whether it is linear. Other facts are not available.
     struct Sized(usize, usize, bool);
@@ -122,8 +121,9 @@ mod tests {
 
     /// The computations of a report on one instance.
     fn costs(facts: &dyn Facts, local_steps: u64) -> [Effort; 8] {
-        let model =
-            |correction| sample::model(facts.clients(), &[(1.0, 0.1)], local_steps, correction);
+        let model = |correction| {
+            AlgorithmModel::plain(facts.clients(), &[(1.0, 0.1)], local_steps, correction)
+        };
         let (plain, corrected) = (model(Correction::None), model(Correction::Kept));
         [
             moments::effort(facts, &plain, 1000, 200),
@@ -137,24 +137,20 @@ mod tests {
         ]
     }
 
-    fn small_fit_and_large_do_not(linear: bool) {
-        for (d, n) in [(1, 1), (3, 10), (8, 20)] {
-            assert!(costs(&Sized(d, n, linear), 100).iter().all(|c| c.fits()), "{d} {n}");
-            assert!(drift_effort(&Sized(d, n, linear), 100).fits());
-        }
-        for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
-            assert!(costs(&Sized(d, n, linear), 10).iter().all(|c| !c.fits()), "{d} {n}");
-            assert!(!drift_effort(&Sized(d, n, linear), 10_000).fits(), "{d} {n}");
-        }
-    }
-
     #[test]
-    fn small_linear_instances_fit_and_large_ones_do_not() {
-        small_fit_and_large_do_not(true);
-    }
-    #[test]
-    fn small_curved_instances_fit_and_large_ones_do_not() {
-        small_fit_and_large_do_not(false);
+    fn small_instances_fit_and_large_ones_do_not() {
+        for linear in [true, false] {
+            for (d, n) in [(1, 1), (3, 10), (8, 20)] {
+                let small = Sized(d, n, linear);
+                assert!(costs(&small, 100).iter().all(|c| c.fits()), "{d} {n} {linear}");
+                assert!(drift_effort(&small, 100).fits(), "{d} {n} {linear}");
+            }
+            for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
+                let large = Sized(d, n, linear);
+                assert!(costs(&large, 10).iter().all(|c| !c.fits()), "{d} {n} {linear}");
+                assert!(!drift_effort(&large, 10_000).fits(), "{d} {n} {linear}");
+            }
+        }
     }
 
     #[test]

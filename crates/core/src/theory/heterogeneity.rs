@@ -254,10 +254,9 @@ impl<'a> MeanJacobian<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::dataset::ClientWeights;
     use crate::problem::garnet::Heterogeneity;
     use crate::problem::logistic::{self, generated};
-    use crate::problem::softmax::synthetic::{self, Sizes};
+    use crate::problem::softmax::synthetic;
     use crate::problem::{Exact, Twin, quadratic};
     use crate::sample;
 
@@ -297,30 +296,9 @@ mod tests {
         agree(&Exact::new(sample::build(&blobs, 2)));
         agree(&sample::weighted_logistic());
         agree(&sample::weighted_ridge());
-        let sparse = generated::Settings {
-            dimension: 35,
-            nonzeros: 5,
-            records: 40,
-            clients: 4,
-            frequency_decay: 1.0,
-            signal: 4.0,
-            heterogeneity: 1.0,
-            l2: 1e-3,
-            batch: 2,
-        };
+        let sparse = generated::Settings { l2: 1e-3, batch: 2, ..sample::sparse() };
         agree(&sample::build(&sparse, 3));
-        let classes = synthetic::Settings {
-            alpha: 1.0,
-            beta: 1.0,
-            iid: false,
-            clients: 3,
-            dimension: 6,
-            classes: 4,
-            records: Sizes::Equal(30),
-            weights: ClientWeights::Equal,
-            l2: 0.01,
-            batch: 2,
-        };
+        let classes = synthetic::Settings { dimension: 6, l2: 0.01, ..sample::synthetic() };
         agree(&sample::build(&classes, 4));
         for heterogeneity in [
             Heterogeneity::Perturbed { kernel: 0.3, reward: 0.1 },
@@ -350,11 +328,8 @@ mod tests {
             nonzeros: 75,
             records: 200,
             clients: 100,
-            frequency_decay: 1.0,
-            signal: 4.0,
-            heterogeneity: 1.0,
             l2: 1e-3,
-            batch: 1,
+            ..sample::sparse()
         };
         let sparse = sample::build(&sparse, 1);
         assert!(Measures::effort(&sparse).fits() && !effort::spectra(&sparse, 3.0).fits());

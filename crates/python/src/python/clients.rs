@@ -411,7 +411,7 @@ impl PythonClients {
     /// Return control variates of the clients, all 0.
     fn control_variates(&self) -> PythonVariates {
         let shares = self.shares.as_deref();
-        let variates = ControlVariates::with_shares(self.n, self.d, shares);
+        let variates = ControlVariates::new(self.n, self.d, shares);
         PythonVariates { inner: Mutex::new(variates), n: self.n, d: self.d }
     }
 }

@@ -124,7 +124,7 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
     if !cost.fits() {
         return Some(Err(NoMoments::Costly(cost)));
     }
-    Some(Cycle::new(program, &*scenario.instance).map_err(NoMoments::Unknown))
+    Some(Cycle::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown))
 }
 
 /// lim E θ_t of a cell on an instance, d numbers, where theory knows it: where rounds have a
@@ -212,7 +212,7 @@ fn of_program<'p>(
 ) -> Result<ProgramMoments<'p>, NoMoments> {
     let unknown = |why: &String| NoMoments::Unknown(why.clone());
     let program = program.as_ref().map_err(unknown)?;
-    ProgramMoments::new(program, &*scenario.instance).map_err(NoMoments::Unknown)
+    ProgramMoments::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown)
 }
 
 /// Checks that the exact moments of a cell can be computed, within the bounds on their cost for

@@ -73,9 +73,7 @@ impl<const K: usize> Lanes<'_, K> {
             unsafe { (**stream).skip(count) };
         }
     }
-}
 
-impl<const K: usize> Lanes<'_, K> {
     /// No member yet.
     const fn none() -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Runs of a cohort whose bits tests compare.
 
 use super::*;
+use crate::kernel::descend;
 use crate::rng::Purpose;
 
 /// θ of every client after `steps(client)` steps by `run`, and the next draw of its
@@ -51,6 +52,22 @@ pub(in crate::kernel) fn thetas_of_batches(
     out.extend(theta.iter().map(|x| x.to_bits()));
     out.extend(streams.iter_mut().map(|s| s.bits()));
     out
+}
+
+/// Local steps as a loop over an oracle, which writes the d numbers of a client's field at θ.
+pub(in crate::kernel) fn plain_steps(
+    d: usize,
+    oracle: impl Fn(usize, &[f64], &mut Stream, &mut [f64]),
+) -> impl Fn(Cohort<'_, ()>) {
+    move |cohort| {
+        cohort.each(|local| {
+            let mut field = vec![0.0; d];
+            for _ in 0..local.steps {
+                oracle(local.client, local.theta, local.rng, &mut field);
+                descend(local.theta, &field, local.correction, local.step);
+            }
+        });
+    }
 }
 
 /// θ of every client of several runs after `steps(client)` steps by `run`, which gets a cohort of

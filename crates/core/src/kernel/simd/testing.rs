@@ -5,6 +5,7 @@ use super::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::{Avx2, Avx512, Sse2};
 use super::{InstructionSet, ScalarLane, Simd};
+use crate::rng::Stream;
 
 /// What replaces numbers in lanes.
 pub(in crate::kernel) trait InLanes {
@@ -30,9 +31,14 @@ pub(in crate::kernel) trait InLanes {
         }
     }
 
-    /// Compares every path with what replaces single numbers, bit by bit, for numbers in different
-    /// company: next to others of the list, and next to ordinary ones.
-    fn assert_bits_of(definition: impl Fn(f64) -> f64, samples: &[f64]) {
+    /// Compares every path with what replaces single numbers, bit by bit: these and Gaussian ones of
+    /// these scales, of both signs, in different company: next to others of the list, and next to
+    /// ordinary ones.
+    fn assert_bits_of(definition: impl Fn(f64) -> f64, samples: &[f64], scales: &[f64]) {
+        let mut rng = Stream::shared_instance(9);
+        let drawn = scales.iter().flat_map(|scale| [*scale; 40_000]).map(|x| x * rng.gaussian());
+        let both = samples.iter().copied().chain(drawn).flat_map(|x| [x, -x]);
+        let samples: Vec<f64> = both.collect();
         let apart = samples.iter().flat_map(|&x| [x, 0.1, -0.5, 0.25]);
         let mut all: Vec<f64> = samples.iter().copied().chain(apart).collect();
         all.resize(all.len().next_multiple_of(super::WIDEST), 0.75);

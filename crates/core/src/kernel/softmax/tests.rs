@@ -1,7 +1,7 @@
 //! Every instruction set against the definition.
 
 use super::*;
-use crate::kernel::cohort::testing::{thetas, thetas_of_batches};
+use crate::kernel::cohort::testing::{plain_steps, thetas, thetas_of_batches};
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
 use crate::rng::Stream;
@@ -30,16 +30,9 @@ fn every_path_gives_the_bits_of_the_definition() {
     for (d, classes, scale) in sizes() {
         for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
             let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
-            let define = |cohort: Cohort<'_, ()>| {
-                cohort.each(|local| {
-                    let mut field = vec![0.0; d * classes];
-                    for _ in 0..local.steps {
-                        let draw = |records: usize| local.rng.index(records);
-                        tables.field(local.client, local.theta, batch, draw, &mut field);
-                        descend(local.theta, &field, local.correction, local.step);
-                    }
-                });
-            };
+            let define = plain_steps(d * classes, |client, theta, rng, field| {
+                tables.field(client, theta, batch, |records| rng.index(records), field);
+            });
             let steps = |client: usize| steps + client as u64 % 2;
             let expected = thetas(d * classes, clients, steps, define);
             for path in InstructionSet::available() {
@@ -107,14 +100,9 @@ fn without_a_correction_the_bits_are_the_same() {
             let cohort = Cohort::new(&members, (None, &mut theta), &xi, own, &plans, None);
             match path {
                 Some(path) => tables.advance_on(path, batch, cohort, None),
-                None => cohort.each(|local| {
-                    let mut field = vec![0.0; d * classes];
-                    for _ in 0..local.steps {
-                        let draw = |records: usize| local.rng.index(records);
-                        tables.field(0, local.theta, batch, draw, &mut field);
-                        descend(local.theta, &field, local.correction, local.step);
-                    }
-                }),
+                None => plain_steps(d * classes, |client, theta, rng, field| {
+                    tables.field(client, theta, batch, |records| rng.index(records), field);
+                })(cohort),
             }
             theta.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
         };

@@ -49,6 +49,24 @@ impl Calls {
         last: true,
         proximal: (0.0, std::ptr::null()),
     };
+
+    /// The mean of several calls from their sum.
+    ///
+    /// # Safety
+    /// `I` is present.
+    #[inline(always)]
+    unsafe fn mean<I: Strips>(&self, sum: I::V) -> I::V {
+        let count = self.count as f64;
+        // SAFETY: passed on to the caller. A product with a power of two is the quotient by its
+        // inverse, to the last bit.
+        unsafe {
+            if self.count.is_power_of_two() {
+                I::mul(sum, I::splat(1.0 / count))
+            } else {
+                I::div(sum, I::splat(count))
+            }
+        }
+    }
 }
 
 impl ClassTables {
@@ -279,26 +297,6 @@ unsafe fn store_tile<I: Strips, const CLASSES: usize, const REGISTERS: usize>(
         for (r, v) in row.into_iter().enumerate() {
             // SAFETY: passed on to the caller.
             unsafe { I::store(to.add(class * stride + r * I::LANES), v) };
-        }
-    }
-}
-
-impl Calls {
-    /// The mean of several calls from their sum.
-    ///
-    /// # Safety
-    /// `I` is present.
-    #[inline(always)]
-    unsafe fn mean<I: Strips>(&self, sum: I::V) -> I::V {
-        let count = self.count as f64;
-        // SAFETY: passed on to the caller. A product with a power of two is the quotient by its
-        // inverse, to the last bit.
-        unsafe {
-            if self.count.is_power_of_two() {
-                I::mul(sum, I::splat(1.0 / count))
-            } else {
-                I::div(sum, I::splat(count))
-            }
         }
     }
 }

@@ -110,6 +110,30 @@ impl PassScales {
     pub(super) fn ends(&self, steps: u64) -> Vec<(f64, f64)> {
         self.passes(steps).map(|now| (self.alpha[now], self.beta[now])).collect()
     }
+
+    /// xᵀθ = α xᵀv − β xᵀξ' before step number `step`.
+    ///
+    /// # Safety
+    /// `v`, and `pull` if `PULLED`, have more numbers than any index of the row.
+    #[inline(always)]
+    unsafe fn along<const PULLED: bool>(
+        &self,
+        step: usize,
+        row: &SparseRow<'_>,
+        (v, pull): (&[f64], &[f64]),
+    ) -> f64 {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if PULLED {
+                let both = |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)];
+                let [v, pull] = fold_sparse(row, both);
+                self.alpha[step] * v - self.beta[step] * pull
+            } else {
+                let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
+                self.alpha[step] * v
+            }
+        }
+    }
 }
 
 /// What the local steps of all clients of a round have in common.
@@ -336,32 +360,6 @@ impl SparseSteps<'_> {
             for &(record, weight) in &drawn {
                 // SAFETY: as above.
                 unsafe { add_unchecked(&row(record), rate * weight, theta) };
-            }
-        }
-    }
-}
-
-impl PassScales {
-    /// xᵀθ = α xᵀv − β xᵀξ' before step number `step`.
-    ///
-    /// # Safety
-    /// `v`, and `pull` if `PULLED`, have more numbers than any index of the row.
-    #[inline(always)]
-    unsafe fn along<const PULLED: bool>(
-        &self,
-        step: usize,
-        row: &SparseRow<'_>,
-        (v, pull): (&[f64], &[f64]),
-    ) -> f64 {
-        // SAFETY: passed on to the caller.
-        unsafe {
-            if PULLED {
-                let both = |j: usize| [*v.get_unchecked(j), *pull.get_unchecked(j)];
-                let [v, pull] = fold_sparse(row, both);
-                self.alpha[step] * v - self.beta[step] * pull
-            } else {
-                let [v] = fold_sparse(row, |j| [*v.get_unchecked(j)]);
-                self.alpha[step] * v
             }
         }
     }

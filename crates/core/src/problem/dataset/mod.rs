@@ -16,6 +16,7 @@ use crate::rng::{MAX_CLIENTS, Stream};
 use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// A data file, and how its records are partitioned among clients.
@@ -379,18 +380,10 @@ impl Dataset {
                 one_each(records.dirichlet_parts(clients, *alpha, &mut rng)?)
             }
             Split::Quantity(alpha) => {
-                let (order, rest) = (rng.distinct(n, n), n - clients);
-                let (mut begin, mut sum) = (0, 0.0);
-                let part = |(k, share): (usize, f64)| {
-                    sum += share;
-                    let last = k + 1 == clients;
-                    let end =
-                        k + 1 + if last { rest } else { ((sum * rest as f64) as usize).min(rest) };
-                    let own = order[begin..end].to_vec();
-                    begin = end;
-                    own
-                };
-                rng.dirichlet(clients, *alpha).into_iter().enumerate().map(part).collect()
+                let order = rng.distinct(n, n);
+                let begins = begins(&rng.dirichlet(clients, *alpha), n - clients);
+                let begin = |k: usize| begins[k] + k;
+                (0..clients).map(|k| order[begin(k)..begin(k + 1)].to_vec()).collect()
             }
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
@@ -417,6 +410,17 @@ impl Dataset {
     }
 }
 
+/// Where parts in these proportions begin among so many, and where the last one ends.
+fn begins(shares: &[f64], all: usize) -> Vec<usize> {
+    let mut sum = 0.0;
+    let end = |share: &f64| {
+        sum += share;
+        ((sum * all as f64) as usize).min(all)
+    };
+    let ends = shares[..shares.len() - 1].iter().map(end);
+    std::iter::once(0).chain(ends).chain([all]).collect()
+}
+
 /// Parts in which each client without records gets the last one of the client that has most.
 fn one_each(mut parts: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     while let Some(empty) = parts.iter().position(Vec::is_empty) {
@@ -439,24 +443,21 @@ fn ranks(column: &Column) -> Vec<usize> {
 
 /// The rank of each value among the distinct values of `all`, from 0; `None` if it is none of them.
 fn ranks_among(all: &Column, values: &Column) -> Vec<Option<usize>> {
-    fn among<T: PartialEq + PartialOrd>(all: &[T], values: &[T]) -> Vec<Option<usize>> {
+    fn among<T: PartialOrd + Clone>(
+        all: &[T],
+        values: &[T],
+        order: fn(&T, &T) -> Ordering,
+    ) -> Vec<Option<usize>> {
+        let mut all = all.to_vec();
+        all.sort_by(order);
+        all.dedup();
         let rank = |value: &T| all.partition_point(|x| x < value);
         let found = |value: &T| Some(rank(value)).filter(|rank| all.get(*rank) == Some(value));
         values.iter().map(found).collect()
     }
     match (all, values) {
-        (Column::Numbers(all), Column::Numbers(values)) => {
-            let mut all = all.clone();
-            all.sort_by(f64::total_cmp);
-            all.dedup();
-            among(&all, values)
-        }
-        (Column::Text(all), Column::Text(values)) => {
-            let mut all = all.clone();
-            all.sort();
-            all.dedup();
-            among(&all, values)
-        }
+        (Column::Numbers(all), Column::Numbers(values)) => among(all, values, f64::total_cmp),
+        (Column::Text(all), Column::Text(values)) => among(all, values, Ord::cmp),
         _ => vec![None; values.len()],
     }
 }
@@ -510,13 +511,9 @@ impl Records {
             let members: Vec<usize> = (0..ranks.len()).filter(|&i| ranks[i] == class).collect();
             let all = members.len();
             let order = rng.distinct(all, all);
-            let (mut begin, mut sum) = (0, 0.0);
-            for (k, share) in rng.dirichlet(clients, alpha).iter().enumerate() {
-                sum += share;
-                let last = k + 1 == clients;
-                let end = if last { all } else { ((sum * all as f64) as usize).min(all) };
-                parts[k].extend(order[begin..end].iter().map(|&i| members[i]));
-                begin = end;
+            let begins = begins(&rng.dirichlet(clients, alpha), all);
+            for (k, part) in parts.iter_mut().enumerate() {
+                part.extend(order[begins[k]..begins[k + 1]].iter().map(|&i| members[i]));
             }
         }
         Ok(parts)

@@ -44,7 +44,10 @@ impl Dataset {
         let contents = files.open(&self.file).map_err(|e| Fault::new("dataset.file", e))?;
         let mut records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
-            Contents::Arrays(arrays) => self.read_arrays(arrays)?,
+            Contents::Arrays(arrays) => {
+                let x = self.array(arrays, "x", 2)?;
+                self.read_columns(arrays, (x.shape[1], x.data.clone()))?
+            }
             Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
                 let storage = self.storage.unwrap_or_else(|| self.default_storage(features));
                 let (dense, sparse) = if takes_sparse && storage == Storage::Sparse {
@@ -151,11 +154,6 @@ impl Dataset {
             _ => None,
         };
         Ok([group, marks])
-    }
-
-    fn read_arrays(&self, arrays: &BTreeMap<String, Array>) -> Result<Records, Fault> {
-        let x = self.array(arrays, "x", 2)?;
-        self.read_columns(arrays, (x.shape[1], x.data.clone()))
     }
 
     fn array<'a>(

@@ -78,18 +78,10 @@ impl Dataset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::{Array, DataFile, Files};
+    use crate::problem::arrays::Array;
     use crate::problem::dataset::{ClientWeights, Split, TestRecords};
+    use crate::sample::Fixed;
     use std::collections::BTreeMap;
-    use std::sync::Arc;
-
-    struct Held(Contents);
-
-    impl Files for Held {
-        fn open(&self, _file: &DataFile) -> Result<Arc<Contents>, String> {
-            Ok(Arc::new(self.0.clone()))
-        }
-    }
 
     /// Four records of `d` features, of which the first and one more are not 0.
     fn rows(d: usize) -> SparseRows {
@@ -98,8 +90,8 @@ mod tests {
         SparseRows::new(d, vec![0, 2, 4, 6, 8], indices, values).unwrap()
     }
 
-    fn libsvm(features: SparseRows) -> Held {
-        Held(Contents::Records { labels: vec![1.0, -1.0, 1.0, -1.0], features })
+    fn libsvm(features: SparseRows) -> Fixed {
+        Fixed(Contents::Records { labels: vec![1.0, -1.0, 1.0, -1.0], features })
     }
 
     fn dataset() -> Dataset {
@@ -158,12 +150,12 @@ mod tests {
         let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
         let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
-        let file = Held(Contents::Arrays(arrays));
+        let file = Fixed(Contents::Arrays(arrays));
         let (made, _) = dataset(Storage::Sparse).open(&file, 1, true).unwrap();
         assert_eq!(made.sparse(), sparse.sparse());
         // A file of sparse arrays, split by column.
         let others = BTreeMap::from([("y".to_owned(), y.clone()), ("who".to_owned(), y)]);
-        let file = Held(Contents::SparseArrays { features: rows(9), others });
+        let file = Fixed(Contents::SparseArrays { features: rows(9), others });
         let by_column = Dataset {
             split: Split::Column("who".into()),
             clients: None,
@@ -190,7 +182,7 @@ mod tests {
             ("who".to_owned(), column(|i| i % 10 / 4)),
             ("held".to_owned(), column(|i| u32::from(i % 7 == 3))),
         ]);
-        let file = Held(Contents::SparseArrays { features: features.clone(), others });
+        let file = Fixed(Contents::SparseArrays { features: features.clone(), others });
         let splits = [
             Split::Iid,
             Split::ByLabel,
@@ -248,7 +240,7 @@ mod tests {
         let column = Dataset { split: Split::Column("who".into()), clients: None, ..dataset() };
         assert!(fails(&column, 40).contains("names a column, but a LIBSVM file has none"));
         let open =
-            |file: Contents| dataset().open(&Held(file), 1, true).map(|_| ()).unwrap_err().message;
+            |file: Contents| dataset().open(&Fixed(file), 1, true).map(|_| ()).unwrap_err().message;
         let mut values = vec![1.0; 8];
         values[5] = f64::NAN;
         let indices = (0..4).flat_map(|i| [0, 1 + i]).collect();

@@ -53,10 +53,6 @@ impl crate::problem::Settings for Settings {
         sizes.cost(exact, &RecordCost::logistic(call, features))
     }
 
-    fn clients(&self, files: &dyn Files) -> Option<usize> {
-        self.dataset.clients_in(files)
-    }
-
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }

@@ -37,11 +37,11 @@ pub struct Settings {
     #[schemars(range(min = 1), example = 100)]
     pub clients: usize,
     /// The exponent a of the frequencies (j + 1)^−a of features j = 0, 1, …; 0 or more.
-    #[serde(default = "unit")]
+    #[serde(default = "crate::problem::unit")]
     #[schemars(range(min = 0.0), example = 1.0)]
     pub frequency_decay: f64,
     /// The standard deviation of xᵀw over the true parameters w that all clients share, 0 or more.
-    #[serde(default = "unit")]
+    #[serde(default = "crate::problem::unit")]
     #[schemars(range(min = 0.0), example = 4.0)]
     pub signal: f64,
     /// The standard deviation of xᵀv over the deviations v of a client's true parameters from the
@@ -56,10 +56,6 @@ pub struct Settings {
     #[serde(default = "crate::problem::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
-}
-
-fn unit() -> f64 {
-    1.0
 }
 
 /// Draws of a feature for each non-zero, after which the most frequent features that are missing

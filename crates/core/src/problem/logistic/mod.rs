@@ -62,7 +62,7 @@ pub enum Data {
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
         /// The distance of a blob's centre from 0, 0 or more.
-        #[serde(default = "unit")]
+        #[serde(default = "crate::problem::unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
     },
@@ -73,7 +73,7 @@ pub enum Data {
         #[schemars(range(min = 0.0), example = 1.0)]
         spread: f64,
         /// The distance of a blob's centre from 0, 0 or more.
-        #[serde(default = "unit")]
+        #[serde(default = "crate::problem::unit")]
         #[schemars(range(min = 0.0), example = 1.0)]
         separation: f64,
         /// The standard deviation of the perturbation in each direction, 0 or more.
@@ -92,10 +92,6 @@ impl Data {
             }
         }
     }
-}
-
-fn unit() -> f64 {
-    1.0
 }
 
 /// Which records clients with the same distribution hold.
@@ -148,11 +144,8 @@ impl super::Settings for Settings {
         let row = 8.0 * (2 * dimension + 8) as f64;
         let bytes = sets as f64 * self.records as f64 * row;
         let what = format!("{sets} sets of {} records", self.records);
-        Some(InstanceSize {
-            clients,
-            dimension,
-            parts: vec![MemoryPart::new("records", bytes, what)],
-        })
+        let parts = vec![MemoryPart::new("records", bytes, what)];
+        Some(InstanceSize { clients, dimension, parts })
     }
 
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Logistic, Fault> {
@@ -169,11 +162,8 @@ impl super::Settings for Settings {
         });
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
         let records = dense(self.dimension, &loss, &held.collect::<Vec<_>>());
-        Logistic::new(
-            loss,
-            records,
-            InstanceInputs { clients: Some(self.clients), ..InstanceInputs::default() },
-        )
+        let given = InstanceInputs { clients: Some(self.clients), ..InstanceInputs::default() };
+        Logistic::new(loss, records, given)
     }
 }
 

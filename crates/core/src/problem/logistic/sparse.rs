@@ -6,7 +6,7 @@ use crate::kernel::{
     Cohort, InstructionSet, Proximal, Rows, SparseRow, SparseRows, SparseSteps, Support,
 };
 use crate::linalg::Matrix;
-use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm, batch_noise};
+use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 
 /// An instance on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
@@ -62,6 +62,9 @@ impl RecordSets for SparseRecords {
     fn dense_rows(&self, _set: usize) -> Option<Rows<'_>> {
         None
     }
+    fn copied_rows(&self, set: usize) -> Vec<f64> {
+        self.sets[set].to_dense()
+    }
     fn records(&self, set: usize) -> usize {
         self.sets[set].len()
     }
@@ -97,19 +100,6 @@ impl RecordSets for SparseRecords {
     }
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at }])
-    }
-    /// As for dense records, which these become here.
-    fn noise_map(
-        &self,
-        loss: &impl RecordLoss<Self>,
-        set: usize,
-        at: &[f64],
-        s: &Matrix,
-    ) -> Matrix {
-        let (dense, d) = (self.sets[set].to_dense(), self.features());
-        let weight = |i: usize| loss.weight(at, i, 0, 0);
-        let residuals = loss.residuals(self, set, at);
-        batch_noise(loss.batch(), Rows::new(&dense, d, d), &residuals, weight, s)
     }
     #[inline(always)]
     fn field(

@@ -2,26 +2,12 @@
 
 use super::super::{Logistic, dense, generated};
 use super::*;
-use crate::federated::{Clock, Conditions, Federated, Learning, Run, Schedule, Terms, Variates};
+use crate::federated::{Conditions, Federated, Run, Terms};
 use crate::kernel::difference;
 use crate::kernel::records::RecordTables;
 use crate::problem::{Exact, Facts, InstanceInputs, Problem, RecordsOf, check};
 use crate::rng::Stream;
 use crate::sample;
-
-fn settings() -> generated::Settings {
-    generated::Settings {
-        dimension: 40,
-        nonzeros: 5,
-        records: 30,
-        clients: 4,
-        frequency_decay: 0.7,
-        signal: 3.0,
-        heterogeneity: 2.0,
-        l2: 0.05,
-        batch: 1,
-    }
-}
 
 /// These records in rows of all their numbers.
 fn densely(loss: Loss, sets: &[SparseRows]) -> RecordTables {
@@ -60,7 +46,7 @@ fn close(have: &[f64], want: &[f64], most: f64) {
 
 #[test]
 fn the_oracle_has_the_stated_mean_and_covariance() {
-    let settings = generated::Settings { dimension: 6, nonzeros: 2, batch: 2, ..settings() };
+    let settings = generated::Settings { dimension: 6, nonzeros: 2, batch: 2, ..sample::sparse() };
     let problem = sample::build(&settings, 3);
     check::roots(&problem, 2e-15);
     check::agree(&problem, 100_000);
@@ -68,7 +54,7 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 
 #[test]
 fn facts_are_those_of_the_dense_problem() {
-    let (equal, unequal) = (both(&settings()), weighted(&settings()));
+    let (equal, unequal) = (both(&sample::sparse()), weighted(&sample::sparse()));
     assert_eq!(equal.0.unequal_shares(), None);
     assert_eq!(unequal.0.unequal_shares(), unequal.1.unequal_shares());
     assert!(crate::kernel::squared_distance(equal.0.optimum(), unequal.0.optimum()) > 1e-4);
@@ -111,26 +97,6 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     assert_eq!((sparse.draws(), sparse.dim(), sparse.clients()), (30, 40, 4));
 }
 
-/// All terms that differ in their local steps.
-fn terms() -> Vec<Terms> {
-    let fedavg = Terms::fedavg(0.4, 30);
-    let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
-    let first = Variates::Kept(Learning::OptionOne);
-    vec![
-        fedavg.clone(),
-        Terms { local_steps: vec![7, 30, 1], normalised: true, ..fedavg.clone() },
-        Terms { cohort: Some(2), server_step: 0.7, ..fedavg.clone() },
-        Terms { proximal: 0.3, ..fedavg.clone() },
-        Terms { proximal: 3.0, ..fedavg.clone() },
-        Terms { batches: vec![3, 1], ..fedavg.clone() },
-        Terms { variates: Variates::Fresh, ..fedavg },
-        Terms { variates: first, ..Terms::scaffold(0.4, 30) },
-        Terms { schedule: coin, ..Terms::scaffold(0.4, 1) },
-        Terms { proximal: 0.3, ..Terms::scaffold(0.4, 30) },
-        Terms::scaffold(0.4, 30),
-    ]
-}
-
 /// θ after 30 rounds.
 fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
     let start = vec![0.5; problem.dim()];
@@ -143,9 +109,9 @@ fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
 #[test]
 fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
     for batch in [1, 3] {
-        let settings = generated::Settings { batch, ..settings() };
+        let settings = generated::Settings { batch, ..sample::sparse() };
         for (sparse, dense) in [both(&settings), weighted(&settings)] {
-            for terms in terms() {
+            for terms in sample::terms(0.4, 30) {
                 close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
             }
         }
@@ -154,16 +120,16 @@ fn runs_are_those_of_the_dense_problem_on_the_same_draws() {
 
 #[test]
 fn runs_without_noise_are_those_of_the_dense_problem() {
-    let (sparse, dense) = both(&settings());
+    let (sparse, dense) = both(&sample::sparse());
     let (sparse, dense) = (Exact::new(sparse), Exact::new(dense));
-    for terms in terms() {
+    for terms in sample::terms(0.4, 30) {
         close(&after(&sparse, &terms), &after(&dense, &terms), 1e-11);
     }
 }
 
 #[test]
 fn linearised_runs_are_those_of_the_dense_problem() {
-    let (sparse, dense) = both(&settings());
+    let (sparse, dense) = both(&sample::sparse());
     let (sparse, dense) = (crate::problem::Twin::new(sparse), crate::problem::Twin::new(dense));
     let terms = Terms::fedavg(0.4, 30);
     close(&after(&sparse, &terms), &after(&dense, &terms), 1e-10);
@@ -171,11 +137,11 @@ fn linearised_runs_are_those_of_the_dense_problem() {
 
 #[test]
 fn the_first_clients_stay_and_records_are_as_stated() {
-    let few = sample::build(&settings(), 4);
-    let many = sample::build(&generated::Settings { clients: 9, ..settings() }, 4);
+    let few = sample::build(&sample::sparse(), 4);
+    let many = sample::build(&generated::Settings { clients: 9, ..sample::sparse() }, 4);
     assert_eq!(few.records.sets, many.records.sets[..4]);
     // The last features are so rare that records are filled up with frequent ones.
-    let steep = generated::Settings { frequency_decay: 30.0, nonzeros: 7, ..settings() };
+    let steep = generated::Settings { frequency_decay: 30.0, nonzeros: 7, ..sample::sparse() };
     for set in sample::build(&steep, 4).records.sets {
         for row in set.iter() {
             assert_eq!(row.indices, [0, 1, 2, 3, 4, 5, 6]);
@@ -188,7 +154,7 @@ fn the_first_clients_stay_and_records_are_as_stated() {
 /// A d × d matrix would take 320 GB.
 #[test]
 fn many_features_take_vectors_alone() {
-    let wide = generated::Settings { dimension: 200_000, nonzeros: 20, ..settings() };
+    let wide = generated::Settings { dimension: 200_000, nonzeros: 20, ..sample::sparse() };
     let problem = sample::build(&wide, 1);
     let error = problem.optimum_error().unwrap();
     assert!(error < 1e-10, "{error}");

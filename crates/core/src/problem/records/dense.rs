@@ -8,9 +8,6 @@ use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
 
 impl RecordSets for RecordTables {
-    fn features(&self) -> usize {
-        self.rows(0).dim()
-    }
     fn sets(&self) -> usize {
         self.sets()
     }
@@ -76,17 +73,6 @@ impl RecordSets for RecordTables {
         self.add_pull(set, 1.0, residuals, &mut mean);
         (second - dot(&mean, &mean)) / loss.batch() as f64
     }
-    fn noise_map(
-        &self,
-        loss: &impl RecordLoss<Self>,
-        set: usize,
-        at: &[f64],
-        s: &Matrix,
-    ) -> Matrix {
-        let weight = |i: usize| loss.weight(at, i, 0, 0);
-        let residuals = loss.residuals(self, set, at);
-        batch_noise(loss.batch(), self.rows(set), &residuals, weight, s)
-    }
     #[inline(always)]
     fn field(
         &self,
@@ -127,26 +113,4 @@ impl RecordSets for RecordTables {
     fn tables(&self) -> Option<&RecordTables> {
         Some(self)
     }
-}
-
-/// [`RecordSets::noise_map`] of rows of one product each: the field of a row x is (wᵀ(e, 1)) x with
-/// w = (W x, δ), d + 1 numbers.
-pub fn batch_noise(
-    batch: usize,
-    rows: Rows<'_>,
-    residuals: &[f64],
-    weight: impl Fn(usize) -> f64,
-    s: &Matrix,
-) -> Matrix {
-    let (d, n) = (rows.dim(), residuals.len() as f64);
-    let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
-    for (i, (x, residual)) in rows.iter().zip(residuals).enumerate() {
-        let weight = weight(i);
-        let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();
-        w.push(*residual);
-        second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
-        mean.add_outer(1.0 / n, x, &w);
-    }
-    let mean = mean.times(s).times(&mean.transpose());
-    second.plus(-1.0, &mean).scaled(1.0 / batch as f64)
 }

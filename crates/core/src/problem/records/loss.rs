@@ -22,11 +22,17 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         1
     }
     /// The number of features.
-    fn features(&self) -> usize;
+    fn features(&self) -> usize {
+        self.dense_rows(0).map_or(0, |rows| rows.dim())
+    }
     /// How many sets there are.
     fn sets(&self) -> usize;
     /// The records of a set, if they are stored as rows of all their numbers.
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>>;
+    /// The records of a set that are not stored so, in rows of all their numbers.
+    fn copied_rows(&self, _set: usize) -> Vec<f64> {
+        Vec::new()
+    }
     /// How many records a set has.
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
@@ -94,8 +100,29 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     }
     /// [`crate::problem::Facts::noise_map`] of a set. The linearised field of a record is (W v + δ) ⊗ x, with v its
     /// products with θ − θ*; λ adds no noise.
-    fn noise_map(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64], s: &Matrix)
-    -> Matrix;
+    ///
+    /// Here for one product each: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
+    fn noise_map(
+        &self,
+        loss: &impl RecordLoss<Self>,
+        set: usize,
+        at: &[f64],
+        s: &Matrix,
+    ) -> Matrix {
+        let (d, copy) = (self.features(), self.copied_rows(set));
+        let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
+        let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
+        let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));
+        for (i, (x, residual)) in rows.iter().zip(&residuals).enumerate() {
+            let weight = loss.weight(at, i, 0, 0);
+            let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();
+            w.push(*residual);
+            second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
+            mean.add_outer(1.0 / n, x, &w);
+        }
+        let mean = mean.times(s).times(&mean.transpose());
+        second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
+    }
 
     /// An oracle call of a client with a batch that is drawn by `draw(records)`, into `field`.
     fn field(

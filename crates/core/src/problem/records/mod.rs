@@ -20,7 +20,6 @@ use crate::kernel::{
 };
 use crate::linalg::Matrix;
 use crate::rng::Stream;
-pub use dense::batch_noise;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
 
@@ -301,10 +300,6 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         field: &mut [f64],
     ) {
         self.records.field(client, theta, self.loss.batch(), |records| rng.index(records), field);
-    }
-
-    fn has_twin(&self) -> bool {
-        true
     }
 
     #[inline(always)]

@@ -46,10 +46,6 @@ impl crate::problem::Settings for Settings {
         sizes.cost(exact, &RecordCost::softmax(CLASSES, features))
     }
 
-    fn clients(&self, files: &dyn Files) -> Option<usize> {
-        self.dataset.clients_in(files)
-    }
-
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         vec![("dataset.file", &mut self.dataset.file)]
     }

@@ -166,9 +166,6 @@ impl RecordSets for ClassTables {
     fn classes(&self) -> usize {
         self.classes()
     }
-    fn features(&self) -> usize {
-        self.rows(0).dim()
-    }
     fn sets(&self) -> usize {
         self.sets()
     }

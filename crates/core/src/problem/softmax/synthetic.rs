@@ -135,11 +135,8 @@ impl crate::problem::Settings for Settings {
             (self.clients, self.classes.saturating_mul(self.dimension.saturating_add(1)));
         let bytes = clients as f64 * self.bytes();
         let what = format!("the records of {clients} clients");
-        Some(InstanceSize {
-            clients,
-            dimension,
-            parts: vec![MemoryPart::new("records", bytes, what)],
-        })
+        let parts = vec![MemoryPart::new("records", bytes, what)];
+        Some(InstanceSize { clients, dimension, parts })
     }
 
     fn build(&self, seed: u64, files: &dyn Files) -> Result<Softmax, Fault> {
@@ -221,24 +218,9 @@ mod tests {
     use crate::problem::{Facts, check};
     use crate::sample;
 
-    fn settings() -> Settings {
-        Settings {
-            weights: ClientWeights::Equal,
-            alpha: 0.5,
-            beta: 2.0,
-            iid: false,
-            clients: 4,
-            dimension: 3,
-            classes: 3,
-            records: Sizes::Equal(30),
-            l2: 0.1,
-            batch: 2,
-        }
-    }
-
     #[test]
     fn the_oracle_has_the_stated_mean_and_covariance() {
-        let problem = sample::build(&settings(), 5);
+        let problem = sample::build(&sample::synthetic(), 5);
         assert_eq!((problem.clients(), problem.dim()), (4, 12));
         check::roots(&problem, 1e-14);
         check::agree(&problem, 100_000);
@@ -246,8 +228,8 @@ mod tests {
 
     #[test]
     fn the_first_clients_stay() {
-        let few = sample::build(&settings(), 4);
-        let many = sample::build(&Settings { clients: 9, ..settings() }, 4);
+        let few = sample::build(&sample::synthetic(), 4);
+        let many = sample::build(&Settings { clients: 9, ..sample::synthetic() }, 4);
         for client in 0..4 {
             assert_eq!(few.local_optimum(client), many.local_optimum(client));
         }
@@ -271,7 +253,7 @@ mod tests {
     #[test]
     fn features_have_the_stated_variances() {
         for feature in [0, 2] {
-            let settings = settings();
+            let settings = sample::synthetic();
             let own = libm::pow(feature as f64 + 1.0, -1.2);
             let [between, within] = moments(&settings, feature);
             sample::assert_mean(&within, own, "Σ_jj");
@@ -282,7 +264,7 @@ mod tests {
     #[test]
     fn sizes_have_the_stated_median_and_least() {
         let settings =
-            Settings { dimension: 1, classes: 2, records: Sizes::PowerLaw, ..settings() };
+            Settings { dimension: 1, classes: 2, records: Sizes::PowerLaw, ..sample::synthetic() };
         let size = |client| settings.records(None, &mut Stream::client_instance(1, client)).1.len();
         let mut sizes: Vec<usize> = (0..1001).map(size).collect();
         sizes.sort_unstable();
@@ -292,7 +274,7 @@ mod tests {
 
     #[test]
     fn clients_without_heterogeneity_have_one_true_model() {
-        let iid = Settings { iid: true, alpha: 0.0, beta: 0.0, ..settings() };
+        let iid = Settings { iid: true, alpha: 0.0, beta: 0.0, ..sample::synthetic() };
         let many = Settings { records: Sizes::Equal(20_000), l2: 1e-3, ..iid.clone() };
         let problem = sample::build(&many, 2);
         let apart = sample::distance(problem.local_optimum(0), problem.local_optimum(1));

@@ -438,13 +438,7 @@ mod tests {
         let facts = sample::build(&base, 1);
         let constants = Constants::new(&facts).unwrap();
         let (mu, l) = (constants.curvature(), constants.moments().unwrap().cocoercivity);
-        let setup = RunSetup {
-            step_size: 10.0,
-            local_steps: 4,
-            rounds: 3,
-            start_sq_error: 1.0,
-            cohort: None,
-        };
+        let setup = sample::setup(10.0, 4, 3);
         let coin = Algorithm::Coin { probability: 0.25 };
         let algorithms =
             [Algorithm::FedAvg, Algorithm::Scaffold, coin, Algorithm::RichardsonRomberg];

@@ -6,10 +6,10 @@ use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
-use crate::sample;
+use crate::sample::{self, setup};
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
-use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments, RunModel};
+use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
 
 /// The bounds of runs of an algorithm that tables list.
 fn all(
@@ -57,10 +57,6 @@ fn garnet() -> td::Td {
     sample::build(&garnet::Settings { branching: 2, features: 3, discount: 0.5, ..base }, 5)
 }
 
-fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
-    RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
-}
-
 /// Exact moments of rounds 0 to `rounds` − 1 of runs of independent noise, given as weights
 /// and step sizes, with ‖θ_0 − θ*‖² as the setup has it.
 fn moments(
@@ -70,7 +66,7 @@ fn moments(
     correction: Correction,
     rounds: u64,
 ) -> Vec<Moments> {
-    let model = sample::model(facts.clients(), runs, steps, correction);
+    let model = AlgorithmModel::plain(facts.clients(), runs, steps, correction);
     let apart = libm::sqrt(4.0 / facts.dim() as f64);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + apart).collect();
     let rounds: Vec<u64> = (0..rounds).collect();
@@ -255,9 +251,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
 /// hold at every θ.
 #[test]
 fn deterministic_bounds_hold_on_a_logistic_field() {
-    let data = logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 };
-    let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
-    let problem = Exact::new(problem);
+    let problem = Exact::new(sample::build(&sample::blobs(), 1));
     let constants = Constants::new(&problem).unwrap();
     let (mu, l) = constants.everywhere.unwrap();
     assert!(mu <= constants.curvature() && l >= constants.norm());
@@ -396,7 +390,7 @@ fn lemma_5_1_is_the_variance_of_a_round() {
     for (problem, cohorts) in [(&noisy as &dyn Facts, 1..6), (&silent, 1..5)] {
         let constants = Constants::new(problem).unwrap();
         for cohort in cohorts {
-            let model = sample::model(cohort, &[(1.0, 0.1)], 1, Correction::None);
+            let model = AlgorithmModel::plain(cohort, &[(1.0, 0.1)], 1, Correction::None);
             let exact = ExactMoments::new(problem, &model).unwrap();
             let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
             let run = one_round(0.1, 1, Some(cohort));
@@ -430,20 +424,9 @@ fn the_mean_square_deviation_is_that_of_first_order() {
     let constants = Constants::new(&problem).unwrap();
     let apart = |mu: f64| {
         let steps = [1, 2, 3, 5, 1];
-        let run = RunModel {
-            weight: 1.0,
-            update: Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c])),
-            server_step: 1.0,
-            correction: Correction::None,
-        };
-        let model = AlgorithmModel {
-            runs: vec![run],
-            cohort: 2,
-            common: false,
-            coin: None,
-            burn_in: None,
-            decay: None,
-        };
+        let mut model = AlgorithmModel::plain(2, &[(1.0, mu)], 1, Correction::None);
+        model.runs[0].update =
+            Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c]));
         let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
         let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
         let calls = |c: usize| steps[c] as f64;
@@ -506,10 +489,7 @@ fn scaffold_contracts_without_noise_where_the_condition_holds() {
             let jacobians: Vec<Matrix> = (0..n)
                 .map(|_| {
                     let values: Vec<f64> = (0..d).map(|_| libm::pow(0.01, rng.uniform())).collect();
-                    let mut direction: Vec<f64> = (0..d).map(|_| rng.gaussian()).collect();
-                    let length = libm::sqrt(dot(&direction, &direction));
-                    direction.iter_mut().for_each(|x| *x /= length);
-                    spectrum::rotated(&values, &direction)
+                    spectrum::rotated(&values, &spectrum::direction(d, &mut rng))
                 })
                 .collect();
             let extremes: Vec<(f64, f64)> =

@@ -45,6 +45,11 @@ impl TwoClients {
         0.5 * terms.sum::<f64>() / (1.0 - gamma)
     }
 
+    /// N⁻¹ Σ (1 − Γ_c)(θ_c* − θ*) / (1 − Γ̄), which is the bias.
+    fn closed_bias(&self, step: f64, steps: u32) -> f64 {
+        self.mean_over(step, steps, |a| 1.0 - libm::pow(1.0 - step * a, f64::from(steps)))
+    }
+
     /// (γ(H − 1)/2) b_h.
     fn first_order(&self, step: f64, steps: u32) -> f64 {
         let mean = 0.5 * self.curvatures.iter().sum::<f64>();
@@ -234,8 +239,7 @@ fn variance() -> f64 {
 
 fn speed_up() -> CounterexampleNumbers {
     let (step, steps, _) = SPEED_UP;
-    let gone = |a: f64| 1.0 - libm::pow(1.0 - step * a, f64::from(steps));
-    let bias = PAIR.mean_over(step, steps.unsigned_abs(), gone);
+    let bias = PAIR.closed_bias(step, steps.unsigned_abs());
     CounterexampleNumbers { printed: variance(), holds: bias * bias }
 }
 
@@ -252,12 +256,10 @@ fn many_equal_clients() -> CounterexampleNumbers {
 fn sharpness(steep: f64) -> CounterexampleNumbers {
     let pair = TwoClients { curvatures: [1.0, steep], optima: [1.0, -1.0] };
     let (step, steps): (f64, u32) = (1e-5, 10);
-    let gone = |a: f64| 1.0 - libm::pow(1.0 - step * a, f64::from(steps));
     // Both gradients at θ* have the size ζ_1.
     let zeta = (pair.optimum() - pair.optima[0]).abs();
     let bound = step * f64::from(steps - 1) * steep * zeta;
-    let bias = pair.mean_over(step, steps, gone);
-    CounterexampleNumbers { printed: 1.0, holds: bias.abs() / bound }
+    CounterexampleNumbers { printed: 1.0, holds: pair.closed_bias(step, steps).abs() / bound }
 }
 
 /// The two sides of the last display of Lemma 3 for f(x) = x²/2 without noise, γ = ½.
@@ -315,8 +317,7 @@ mod tests {
     fn corrections_equal_the_fixed_point() {
         let (step, steps) = (0.1, 3);
         let exact = PAIR.bias(step, steps);
-        let gone = |a: f64| 1.0 - libm::pow(1.0 - step * a, f64::from(steps));
-        assert!((PAIR.mean_over(step, steps, gone) - exact).abs() < 1e-13);
+        assert!((PAIR.closed_bias(step, steps) - exact).abs() < 1e-13);
         // Proposition 2 corrected: −γ, and the sum over h = 0..H−1 with H − 1 − h factors.
         let sum = |a: f64| (0..3).map(|h| (1.0 - step * a).powi(2 - h)).sum::<f64>();
         let mended = PAIR.mean_over(step, steps, |a| step * a * sum(a));

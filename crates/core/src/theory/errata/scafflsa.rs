@@ -261,12 +261,6 @@ impl Example {
         Self { step, probability, clients: 4.0, moments: [1.0, 0.0, 0.0, ratio * ratio] }
     }
 
-    /// With another number of clients than 4.
-    #[cfg(test)]
-    fn with_clients(self, clients: f64) -> Self {
-        Self { clients, ..self }
-    }
-
     /// E ψ.
     fn lyapunov(&self) -> f64 {
         self.moments[0] + self.moments[1] + self.moments[3]
@@ -376,7 +370,7 @@ pub const NUMBERS: &[NumbersById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::bounds::{Constants, RunSetup, scafflsa};
+    use crate::theory::bounds::{Constants, scafflsa};
 
     #[test]
     fn the_reversed_inequality_allows_divergence() {
@@ -486,8 +480,8 @@ mod tests {
         for (step, steps, least, most) in [(1e-3, 20_000, 3.3, 3.63), (0.05, 4000, 3.08, 3.45)] {
             for clients in [2.0, 4.0, 1e6] {
                 let p = f64::sqrt(step);
-                let limit = Example::new(step, p).with_clients(clients).after(steps).lyapunov();
-                let ratio = 2.0 * step / limit;
+                let end = Example { clients, ..Example::new(step, p) }.after(steps);
+                let ratio = 2.0 * step / end.lyapunov();
                 assert!(least < ratio && ratio < most, "{step} {clients}: {ratio}");
             }
         }
@@ -511,7 +505,8 @@ mod tests {
 
     #[test]
     fn at_p_of_1_the_lyapunov_function_has_a_linear_speed_up_for_few_clients() {
-        let limit = |n| Example::new(1e-3, 1.0).with_clients(n).after(20_000).lyapunov();
+        let start = Example::new(1e-3, 1.0);
+        let limit = |clients| Example { clients, ..start }.after(20_000).lyapunov();
         for few in [1.0, 10.0] {
             let gained = limit(few) / limit(10.0 * few);
             assert!(gained > 8.0 && gained < 10.0, "{few}: {gained}");
@@ -552,16 +547,10 @@ mod tests {
     fn the_bounds_of_the_program_are_corrected() {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
-        let setup = RunSetup {
-            step_size: 0.1,
-            local_steps: 1,
-            rounds: 10,
-            start_sq_error: 1.0,
-            cohort: None,
-        };
+        let setup = crate::sample::setup(0.1, 1, 10);
         let value = scafflsa::theorem_b2(&constants, &setup, 0.5).value.unwrap();
         let zeta = 0.1 * constants.curvature();
         let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;
-        assert!((value - ((1.0 - zeta).powi(10) + floor)).abs() < 1e-12);
+        assert!((value - (4.0 * (1.0 - zeta).powi(10) + floor)).abs() < 1e-12);
     }
 }

@@ -8,10 +8,7 @@ use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Facts, Settings};
 use crate::theory::expansion::Expansion;
-use crate::theory::linear::LocalUpdate;
-use crate::theory::moments::{
-    AlgorithmModel, Correction, CovarianceBlocks, ExactMoments, RunModel,
-};
+use crate::theory::moments::{AlgorithmModel, Correction, CovarianceBlocks, ExactMoments};
 
 /// One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
 /// factor by which E x² falls in a step.
@@ -40,20 +37,7 @@ const STEP: f64 = 1e-3;
 
 /// The stationary law of Scaffold on that instance.
 fn stationary(facts: &Quadratic, step: f64, steps: u64) -> Option<CovarianceBlocks> {
-    let run = RunModel {
-        weight: 1.0,
-        update: Box::new(move |_| LocalUpdate::plain(step, steps)),
-        server_step: 1.0,
-        correction: Correction::Kept,
-    };
-    let model = AlgorithmModel {
-        runs: vec![run],
-        cohort: 2,
-        common: false,
-        coin: None,
-        burn_in: None,
-        decay: None,
-    };
+    let model = AlgorithmModel::plain(2, &[(1.0, step)], steps, Correction::Kept);
     Some(ExactMoments::new(facts, &model)?.stationary()?.1)
 }
 

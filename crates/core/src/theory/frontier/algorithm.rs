@@ -6,29 +6,58 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, RwLock};
 
-/// An algorithm of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FrontierAlgorithm {
+/// The algorithms of this crate: what each does, and its names in manifests and on pages.
+macro_rules! frontier_algorithms {
+    ($(#[doc = $description:literal] $variant:ident($name:literal, $label:literal),)*) => {
+        /// An algorithm of a frontier.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum FrontierAlgorithm {
+            $(#[doc = $description] $variant,)*
+            /// One that is defined outside of this crate.
+            Own(OwnAlgorithm),
+        }
+
+        impl FrontierAlgorithm {
+            /// All of them.
+            pub const ALL: [Self; 9] = [$(Self::$variant,)*];
+
+            fn names(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$variant => ($name, $label),)*
+                    Self::Own(own) => (own.kind(), own.label()),
+                }
+            }
+
+            /// What it does, for the schema.
+            fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $description.trim_start(),)*
+                    Self::Own(_) => "An algorithm that is defined in Python or Rust.",
+                }
+            }
+        }
+    };
+}
+
+frontier_algorithms! {
     /// One local step with a batch of one draw, then a communication.
-    Sgd,
+    Sgd("sgd", "SGD"),
     /// One local step with a batch of H draws, then a communication.
-    MinibatchSgd,
+    MinibatchSgd("minibatch-sgd", "mini-batch SGD"),
     /// H local steps, then a communication.
-    Fedavg,
-    /// FedAvg with control variates, under full participation.
-    Scaffold,
-    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
-    RichardsonRomberg,
-    /// The same two runs, each on draws of its own.
-    RichardsonRombergIndependent,
-    /// Two runs of Scaffold on common draws, likewise extrapolated and paid for.
-    ScaffoldRr,
-    /// Local steps with control variates until a coin says to communicate.
-    Scaffnew,
+    Fedavg("fedavg", "FedAvg"),
     /// FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned.
-    FedavgServerStep,
-    /// One that is defined outside of this crate.
-    Own(OwnAlgorithm),
+    FedavgServerStep("fedavg-server-step", "FedAvg, server step"),
+    /// FedAvg with control variates, under full participation.
+    Scaffold("scaffold", "Scaffold"),
+    /// Local steps with control variates until a coin says to communicate.
+    Scaffnew("scaffnew", "Scaffnew"),
+    /// Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for.
+    RichardsonRomberg("richardson-romberg", "Richardson-Romberg"),
+    /// The same two runs, each on draws of its own.
+    RichardsonRombergIndependent("richardson-romberg-independent", "Richardson-Romberg, own draws"),
+    /// Two runs of Scaffold on common draws, likewise extrapolated and paid for.
+    ScaffoldRr("scaffold-rr", "Scaffold-RR"),
 }
 
 /// An algorithm that is defined outside of this crate, by its kind; each is kept for the life of the
@@ -103,18 +132,6 @@ impl Eq for OwnAlgorithm {}
 impl std::hash::Hash for OwnAlgorithm {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.kind.hash(state);
-    }
-}
-
-impl PartialOrd for OwnAlgorithm {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OwnAlgorithm {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.kind.cmp(&other.0.kind)
     }
 }
 
@@ -216,19 +233,6 @@ pub struct RoundPrice {
 }
 
 impl FrontierAlgorithm {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Sgd,
-        Self::MinibatchSgd,
-        Self::Fedavg,
-        Self::FedavgServerStep,
-        Self::Scaffold,
-        Self::Scaffnew,
-        Self::RichardsonRomberg,
-        Self::RichardsonRombergIndependent,
-        Self::ScaffoldRr,
-    ];
-
     /// Its name in manifests and tables.
     pub fn name(self) -> &'static str {
         self.names().0
@@ -237,23 +241,6 @@ impl FrontierAlgorithm {
     /// Its name on pages.
     pub fn label(self) -> &'static str {
         self.names().1
-    }
-
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Sgd => ("sgd", "SGD"),
-            Self::MinibatchSgd => ("minibatch-sgd", "mini-batch SGD"),
-            Self::Fedavg => ("fedavg", "FedAvg"),
-            Self::RichardsonRomberg => ("richardson-romberg", "Richardson-Romberg"),
-            Self::Scaffold => ("scaffold", "Scaffold"),
-            Self::ScaffoldRr => ("scaffold-rr", "Scaffold-RR"),
-            Self::Scaffnew => ("scaffnew", "Scaffnew"),
-            Self::FedavgServerStep => ("fedavg-server-step", "FedAvg, server step"),
-            Self::Own(own) => (own.kind(), own.label()),
-            Self::RichardsonRombergIndependent => {
-                ("richardson-romberg-independent", "Richardson-Romberg, own draws")
-            }
-        }
     }
 
     /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from
@@ -326,27 +313,5 @@ impl FrontierAlgorithm {
             (key.as_str(), value)
         };
         own.keys().iter().map(value).collect()
-    }
-
-    /// What it does, for the schema.
-    fn description(self) -> &'static str {
-        match self {
-            Self::Sgd => "One local step with a batch of one draw, then a communication.",
-            Self::MinibatchSgd => "One local step with a batch of H draws, then a communication.",
-            Self::Fedavg => "H local steps, then a communication.",
-            Self::Scaffold => "FedAvg with control variates, under full participation.",
-            Self::RichardsonRomberg => {
-                "Two runs of FedAvg with γ and 2γ on common draws, extrapolated; both are paid for."
-            }
-            Self::RichardsonRombergIndependent => "The same two runs, each on draws of its own.",
-            Self::ScaffoldRr => {
-                "Two runs of Scaffold on common draws, likewise extrapolated and paid for."
-            }
-            Self::Scaffnew => "Local steps with control variates until a coin says to communicate.",
-            Self::FedavgServerStep => {
-                "FedAvg whose server goes a multiple of the way to the clients' mean; the multiple is tuned."
-            }
-            Self::Own(_) => "An algorithm that is defined in Python or Rust.",
-        }
     }
 }

@@ -17,7 +17,6 @@ pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
 pub use curve::MOST_PASSING;
 
-use crate::kernel::squared_distance;
 use crate::linalg::Matrix;
 use crate::problem::{Facts, group_clients};
 use crate::program::Traced;
@@ -270,27 +269,15 @@ fn typed<'a>(
     if matches!(start, StartError::Point(x) if x.len() != dimension) {
         return Err(Refusal::Start { dimension });
     }
-    let (start, known) = (start.clone(), KnownSteps::default());
-    let problem = TypedProblem { facts, types, start, known };
-    let size = problem.start_square();
+    let size = start.mean_square(facts.optimum());
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
     }
-    Ok(problem)
+    Ok(TypedProblem { facts, types, start: start.clone(), known: KnownSteps::default() })
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
-}
-
-impl TypedProblem<'_> {
-    /// E‖θ_0 − θ*‖².
-    fn start_square(&self) -> f64 {
-        match &self.start {
-            StartError::Isotropic { mean_square } => *mean_square,
-            StartError::Point(x) => squared_distance(x, self.facts.optimum()),
-        }
-    }
 }
 
 fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
@@ -308,7 +295,7 @@ fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
     if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
         return Err(Refusal::Setting(name));
     }
-    let start = libm::sqrt(problem.start_square());
+    let start = libm::sqrt(problem.start.mean_square(problem.facts.optimum()));
     match search.targets.iter().find(|&&target| target >= start) {
         Some(&target) => Err(Refusal::Target { target, start }),
         None => Ok(()),
@@ -322,22 +309,17 @@ fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
 pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
     let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
     check(&problem, search)?;
-    for &method in &search.methods {
-        let own = |choice| {
-            let clients = facts.clients() as u64;
-            if search.clients != [clients] {
-                return Err(format!("its rounds are those of {clients} clients"));
-            }
-            let (local_steps, step_size) = (search.local_steps[0], search.step_sizes.from);
-            let run = MethodRun { method, clients, local_steps, step_size, choice };
-            problem.squares(&run, search.own(), &problem.known, |found| found.size())
-        };
-        if matches!(method, FrontierAlgorithm::Own(_)) {
-            let unknown = |reason| Refusal::Unknown { method, reason };
-            let moments = own(0).map_err(unknown)?;
-            if moments > MOST_MOMENTS {
-                return Err(Refusal::Size { method, moments });
-            }
+    let (clients, local_steps) = (facts.clients() as u64, search.local_steps[0]);
+    for method in search.methods.iter().copied().filter(|method| method.own().is_some()) {
+        let step_size = search.step_sizes.from;
+        let run = MethodRun { method, clients, local_steps, step_size, choice: 0 };
+        if search.clients != [clients] {
+            return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
+        }
+        let found = problem.squares(&run, search.own(), &problem.known, |found| found.size());
+        let moments = found.map_err(|reason| unknown(&run, reason))?;
+        if moments > MOST_MOMENTS {
+            return Err(Refusal::Size { method, moments });
         }
     }
     Ok(())

@@ -5,36 +5,16 @@ use super::curve::ErrorCurve;
 use crate::problem::Facts;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
-use crate::program::{
-    Coefficient, Expression, Level, Operation, PerClient, Program, Round, Shares, Weights,
-};
+use crate::program::{Level, Program, Round, mean, sum};
 use crate::sample;
 use crate::theory::program::Squares;
-
-fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
-    let terms = terms.map(|(atom, x)| (atom, Coefficient::Number(x))).to_vec();
-    Expression { terms, constant: Coefficient::Number(0.0) }
-}
 
 /// FedAvg with the momentum β of the server: v ← β v + θ̄ − θ, θ ← θ + v.
 fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> Program {
     let (count, step) = steps;
     let round = |first: bool| {
         let after = usize::from(!first);
-        let steps = Operation::Steps {
-            start: sum([(0, 1.0)]),
-            correction: None,
-            anchor: None,
-            step: PerClient::All(step),
-            count: PerClient::All(count),
-            batch: PerClient::All(1),
-            proximal: 0.0,
-            members: false,
-            draws: None,
-            coin: None,
-        };
-        let rows = sum([(1 + after, 1.0)]);
-        let mean = Operation::Sum { rows, weights: Weights::Shares(Shares::Shares) };
+        let mean = mean(sum([(1 + after, 1.0)]));
         let (theta, velocity) = if first {
             (sum([(2, 1.0)]), sum([(0, -1.0), (2, 1.0)]))
         } else {
@@ -44,7 +24,7 @@ fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> P
             state: vec![Level::Server; 1 + after],
             cohort: None,
             masks: vec![],
-            operations: vec![steps, mean],
+            operations: vec![sample::steps(count, step), mean],
             next: vec![theta.clone(), velocity],
             result: theta,
             ends: None,

@@ -9,20 +9,6 @@ use crate::sample;
 use crate::theory::moments::{AlgorithmModel, ExactMoments};
 use std::sync::Mutex;
 
-/// Clients of their own distributions, in two dimensions.
-fn quadratic(clients: usize) -> Quadratic {
-    let settings = quadratic::Settings {
-        dimension: 2,
-        spectrum: Spectrum { from: 0.5, to: 1.5 },
-        gradient_heterogeneity: 1.0,
-        hessian_heterogeneity: 0.2,
-        noise: 0.7,
-        multiplicative_noise: 0.3,
-        ..sample::quadratic(clients)
-    };
-    sample::build(&settings, 3)
-}
-
 /// The same method in the type of the exact moments.
 fn model(run: &MethodRun) -> AlgorithmModel<'static> {
     AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) }
@@ -34,26 +20,22 @@ fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: 
     MethodRun { method, clients, local_steps, step_size, choice }
 }
 
-fn agrees(facts: &dyn Facts, method: FrontierAlgorithm, what: &str) {
-    let start: Vec<f64> =
-        facts.optimum().iter().enumerate().map(|(i, x)| x + 1.0 + i as f64).collect();
-    for (local_steps, step_size) in [(1, 0.3), (4, 0.1), (37, 0.01)] {
-        let run = run_of(method, facts.clients() as u64, local_steps, step_size);
-        let model = model(&run);
-        let exact = ExactMoments::new(facts, &model).unwrap();
-        let rounds = [0, 1, 2, 7, 40];
-        let found = errors(facts, &run, &StartError::Point(start.clone()), 40).unwrap();
-        for moments in exact.at_rounds(&start, &rounds) {
-            let ratio = found[moments.round as usize] / moments.sq_error;
-            assert!((ratio - 1.0).abs() < 1e-10, "{what}, {run:?}, {}: {ratio}", moments.round);
-        }
-    }
-}
-
 #[test]
 fn errors_are_the_exact_moments() {
-    for method in FrontierAlgorithm::ALL {
-        agrees(&quadratic(4), method, "quadratic");
+    let facts = sample::noisy(4);
+    let start = [facts.optimum()[0] + 1.0, facts.optimum()[1] + 2.0];
+    let steps = [(1, 0.3), (4, 0.1), (37, 0.01)];
+    for (method, (local_steps, step_size)) in
+        FrontierAlgorithm::ALL.into_iter().flat_map(|method| steps.map(|steps| (method, steps)))
+    {
+        let run = run_of(method, 4, local_steps, step_size);
+        let model = model(&run);
+        let exact = ExactMoments::new(&facts, &model).unwrap();
+        let found = errors(&facts, &run, &StartError::Point(start.to_vec()), 40).unwrap();
+        for moments in exact.at_rounds(&start, &[0, 1, 2, 7, 40]) {
+            let ratio = found[moments.round as usize] / moments.sq_error;
+            assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
+        }
     }
 }
 
@@ -175,8 +157,8 @@ fn by_brute_force(
 #[test]
 fn the_search_equals_brute_force() {
     let problems: [Box<dyn Facts>; 5] = [
-        Box::new(quadratic(2)),
-        Box::new(quadratic(4)),
+        Box::new(sample::noisy(2)),
+        Box::new(sample::noisy(4)),
         Box::new(two_chains(1, 1)),
         Box::new(two_chains(2, 1)),
         Box::new(scalar_types()),
@@ -290,7 +272,7 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
 /// a range that is wide enough it is not.
 #[test]
 fn ranges_that_end_too_early_are_flagged() {
-    let problems: [Box<dyn Facts>; 2] = [Box::new(quadratic(2)), Box::new(two_chains(1, 1))];
+    let problems: [Box<dyn Facts>; 2] = [Box::new(sample::noisy(2)), Box::new(two_chains(1, 1))];
     let mut found_worse = [0, 0];
     for facts in &problems {
         let with = |from: f64, to: f64| {
@@ -366,14 +348,10 @@ fn compared_passages(
     let targets: Vec<f64> = targets.iter().map(|target| 0.85 * target).collect();
     let search = Search {
         methods: vec![run.method],
-        clients: vec![run.clients],
-        targets: targets.clone(),
         local_steps: vec![run.local_steps],
         step_sizes: StepSizes { from: run.step_size, to: run.step_size, points: 1 },
-        refinements: 0,
-        prices: Vec::new(),
         start: start.clone(),
-        own: None,
+        ..settings(&[run.clients], &targets)
     };
     let found = super::search(facts, &search, &|_| ()).unwrap();
     let passing = |target: &f64| {

@@ -26,19 +26,26 @@ impl ClientRound {
         model: &AlgorithmModel<'_>,
         client: usize,
         path: &Trajectory,
+        squares: bool,
     ) -> Self {
         let (states, n) = (path.begin.len(), layout.client_length());
         let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
-        let mut one = Matrix::zeros(states * n, states * n);
-        for way in &path.moves {
-            let step = layout.step(&steps, &way.matrix, &way.offset);
-            for i in 0..n {
-                for j in 0..n {
-                    one[(way.to * n + i, way.from * n + j)] += way.probability * step[(i, j)];
+        // The map of so many numbers for each state by all local steps.
+        let mapped = |count: usize, entry: &dyn Fn(&Matrix, usize, usize) -> f64| {
+            let mut one = Matrix::zeros(states * count, states * count);
+            for way in &path.moves {
+                let step = layout.step(&steps, &way.matrix, &way.offset);
+                for (k, l) in (0..count * count).map(|kl| (kl / count, kl % count)) {
+                    let place = (way.to * count + k, way.from * count + l);
+                    one[place] += way.probability * entry(&step, k, l);
                 }
             }
-        }
-        let all = one.power((model.runs[0].update)(client).steps);
+            one.power((model.runs[0].update)(client).steps)
+        };
+        let all = mapped(n, &|step, i, j| step[(i, j)]);
+        let product =
+            |step: &Matrix, k: usize, l: usize| step[(k / n, l / n)] * step[(k % n, l % n)];
+        let squares = squares.then(|| mapped(n * n, &product));
         let (begin, take) = (layout.begin(client), layout.take(model, client));
         let mean = |k: usize| {
             let (s, to) = (k / states, k % states);
@@ -48,31 +55,7 @@ impl ClientRound {
         let means = (0..states * states).map(mean).collect();
         let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
         let laws = [path.begin.clone(), path.stationary.clone()];
-        Self { states, laws, passage, means, squares: None, begin, take }
-    }
-
-    /// Computes the map of second moments.
-    pub(super) fn with_squares(
-        mut self,
-        layout: &Layout,
-        model: &AlgorithmModel<'_>,
-        client: usize,
-        path: &Trajectory,
-    ) -> Self {
-        let (states, n) = (self.states, layout.client_length());
-        let steps: Vec<f64> = model.runs.iter().map(|run| (run.update)(client).step).collect();
-        let mut one = Matrix::zeros(states * n * n, states * n * n);
-        for way in &path.moves {
-            let step = layout.step(&steps, &way.matrix, &way.offset);
-            for k in 0..n * n {
-                for l in 0..n * n {
-                    let product = step[(k / n, l / n)] * step[(k % n, l % n)];
-                    one[(way.to * n * n + k, way.from * n * n + l)] += way.probability * product;
-                }
-            }
-        }
-        self.squares = Some(one.power((model.runs[0].update)(client).steps));
-        self
+        Self { states, laws, passage, means, squares, begin, take }
     }
 
     /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.

@@ -12,6 +12,7 @@ mod layout;
 mod size;
 
 use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel, gmres};
+use super::program::matrix;
 use crate::kernel::axpy;
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
@@ -56,26 +57,21 @@ pub struct TrajectoryMoments<'a> {
 type ByPosition = Vec<Matrix>;
 
 impl<'a> TrajectoryMoments<'a> {
-    /// The maps of means alone.
-    fn of_means(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
+    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
+        Self::prepare(facts, model, true)
+    }
+
+    /// The same, or the maps of means alone.
+    fn prepare(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>, squares: bool) -> Option<Self> {
         if !are_closed(facts, model) {
             return None;
         }
         let layout = Layout::new(facts, model);
-        let client = |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?));
+        let client =
+            |c: usize| Some(ClientRound::new(&layout, model, c, &facts.trajectory(c)?, squares));
         let clients = (0..facts.clients()).map(client).collect::<Option<_>>()?;
         Some(Self { facts, model, keep: layout.keep(model), layout, clients })
-    }
-
-    /// Prepares the moments of an algorithm; `None` unless [`are_closed`].
-    pub fn new(facts: &'a dyn Facts, model: &'a AlgorithmModel<'a>) -> Option<Self> {
-        let mut new = Self::of_means(facts, model)?;
-        let clients = std::mem::take(&mut new.clients).into_iter().enumerate();
-        let with_squares = |(c, client): (usize, ClientRound)| {
-            Some(client.with_squares(&new.layout, model, c, &facts.trajectory(c)?))
-        };
-        new.clients = clients.map(with_squares).collect::<Option<_>>()?;
-        Some(new)
     }
 
     /// The number of joint positions.
@@ -233,30 +229,33 @@ impl<'a> TrajectoryMoments<'a> {
         out
     }
 
+    /// Blocks of so many rows that a round leaves as they are; their first numbers are E 1{x}.
+    fn at_rest(&self, rows: usize, after: &dyn Fn(&[Matrix]) -> ByPosition) -> Option<ByPosition> {
+        let (law, size) = (self.law(1), self.layout.state_length());
+        // E 1{x} is known, so that the map of the other numbers is affine.
+        let others = rows * size - 1;
+        let blocks = |share: f64, numbers: &[f64]| -> ByPosition {
+            let block = |x: usize| {
+                let mut all = vec![share * law[x]];
+                all.extend_from_slice(&numbers[x * others..][..others]);
+                Matrix::from_entries(rows, size, all)
+            };
+            (0..law.len()).map(block).collect()
+        };
+        let numbers = |blocks: &[Matrix]| -> Vec<f64> {
+            blocks.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
+        };
+        let count = law.len() * others;
+        let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
+        let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
+        Some(blocks(1.0, &fixed_point(count, &constant, &map)?))
+    }
+
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
     /// those of the first run's θ; those of control variates are not given.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let size = self.layout.state_length();
-        let law = self.law(1);
-        let count = law.len() * (size * size - 1);
-        // E 1{x} is known, so that the map of the other numbers is affine.
-        let state = |share: f64, numbers: &[f64]| -> ByPosition {
-            let block = |x: usize| {
-                let mut all = vec![share * law[x]];
-                all.extend_from_slice(&numbers[x * (size * size - 1)..][..size * size - 1]);
-                Matrix::from_entries(size, size, all)
-            };
-            (0..law.len()).map(block).collect()
-        };
-        let numbers = |state: &[Matrix]| -> Vec<f64> {
-            state.iter().flat_map(|block| block.entries()[1..].iter().copied()).collect()
-        };
-        let map = |x: &[f64]| numbers(&self.after(&state(0.0, x)));
-        let zero = vec![0.0; count];
-        let constant = numbers(&self.after(&state(1.0, &zero)));
-        let found = fixed_point(count, &constant, &map)?;
-        let found = state(1.0, &found);
-        let whole = sum_of(&found);
+        let whole = sum_of(&self.at_rest(size, &|state| self.after(state))?);
         if (0..size).any(|i| whole[(i, i)] < 0.0 || !whole[(i, i)].is_finite()) {
             return None;
         }
@@ -270,23 +269,7 @@ impl<'a> TrajectoryMoments<'a> {
 
     /// E θ̂ − θ* at stationarity, d numbers.
     fn stationary_mean(&self) -> Option<Vec<f64>> {
-        let size = self.layout.state_length();
-        let law = self.law(1);
-        let rows = |share: f64, numbers: &[f64]| -> ByPosition {
-            let row = |x: usize| {
-                let mut all = vec![share * law[x]];
-                all.extend_from_slice(&numbers[x * (size - 1)..][..size - 1]);
-                Matrix::from_entries(1, size, all)
-            };
-            (0..law.len()).map(row).collect()
-        };
-        let numbers = |rows: &[Matrix]| -> Vec<f64> {
-            rows.iter().flat_map(|row| row.entries()[1..].iter().copied()).collect()
-        };
-        let map = |x: &[f64]| numbers(&self.rows_after(&rows(0.0, x)));
-        let count = law.len() * (size - 1);
-        let constant = numbers(&self.rows_after(&rows(1.0, &vec![0.0; count])));
-        let found = rows(1.0, &fixed_point(count, &constant, &map)?);
+        let found = self.at_rest(1, &|rows| self.rows_after(rows))?;
         Some(self.estimate().apply(sum_of(&found).entries()))
     }
 }
@@ -294,7 +277,7 @@ impl<'a> TrajectoryMoments<'a> {
 /// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
 /// a draw is correlated with the iterate. `None` unless [`are_closed`].
 pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
-    let mut limit = TrajectoryMoments::of_means(facts, model)?.stationary_mean()?;
+    let mut limit = TrajectoryMoments::prepare(facts, model, false)?.stationary_mean()?;
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
 }
@@ -308,16 +291,7 @@ fn fixed_point(
     if count > DIRECT {
         return gmres(&vec![0.0; count], constant, RESTARTS, map);
     }
-    let mut system = Matrix::identity(count);
-    let mut unit = vec![0.0; count];
-    for j in 0..count {
-        unit[j] = 1.0;
-        for (i, x) in map(&unit).into_iter().enumerate() {
-            system[(i, j)] -= x;
-        }
-        unit[j] = 0.0;
-    }
-    solve(&system, constant).ok()
+    solve(&Matrix::identity(count).plus(-1.0, &matrix(count, map)), constant).ok()
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {

@@ -2,7 +2,7 @@
 //! of the bias.
 
 use super::*;
-use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::algorithm::richardson_romberg::Extrapolate;
 use crate::algorithm::{self, Spec};
 use crate::federated::Conditions;
 use crate::kernel::dot;
@@ -22,7 +22,7 @@ fn model(
     steps: u64,
     correction: Correction,
 ) -> AlgorithmModel<'static> {
-    AlgorithmModel { common: true, ..sample::model(clients, runs, steps, correction) }
+    AlgorithmModel { common: true, ..AlgorithmModel::plain(clients, runs, steps, correction) }
 }
 
 /// The terms of a run as an algorithm of its own.
@@ -44,14 +44,7 @@ fn moments_are_those_of_simulated_trajectories() {
             let spec = spec(0.3, 3, correction);
             agrees(&facts, &exact, &spec, &start, &format!("{clients} {correction:?}"));
         }
-        let own = RichardsonRomberg {
-            local_steps: Some(3),
-            extrapolate: Extrapolate::StepSize,
-            points: 2,
-            cohort: None,
-            over: Base::Fedavg,
-            coupling: Coupling::Common,
-        };
+        let own = sample::romberg(3, Extrapolate::StepSize);
         let exact = model(clients, &[(2.0, 0.1), (-1.0, 0.2)], 3, Correction::None);
         let spec = Spec::RichardsonRomberg(algorithm::Settings::plain(0.1, own));
         agrees(&facts, &exact, &spec, &start, &format!("{clients} extrapolated"));
@@ -155,7 +148,7 @@ fn the_bias_has_its_first_order() {
 fn extrapolation_removes_the_first_order() {
     let facts = chains(2, 3.0);
     let bias = |runs: &[(f64, f64)], correction| {
-        let mut limit = limit_of_runs(&facts, runs, correction);
+        let mut limit = limit(&facts, &model(2, runs, 4, correction)).unwrap();
         axpy(-1.0, facts.optimum(), &mut limit);
         libm::sqrt(dot(&limit, &limit))
     };
@@ -168,10 +161,6 @@ fn extrapolation_removes_the_first_order() {
     }
 }
 
-fn limit_of_runs(facts: &Td, runs: &[(f64, f64)], correction: Correction) -> Vec<f64> {
-    limit(facts, &model(2, runs, 4, correction)).unwrap()
-}
-
 /// Independent draws, mini-batches and cohorts are refused, and what is too large is too costly.
 #[test]
 fn what_is_not_covered_is_refused() {
@@ -182,13 +171,9 @@ fn what_is_not_covered_is_refused() {
     assert!(are_closed(&facts, &plain(2)));
     assert!(!are_closed(&facts, &AlgorithmModel { cohort: 1, ..plain(2) }));
     assert!(!are_closed(&facts, &AlgorithmModel { coin: Some(0.5), ..plain(2) }));
-    let batch = RunModel {
-        weight: 1.0,
-        update: Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) }),
-        server_step: 1.0,
-        correction: Correction::None,
-    };
-    assert!(!are_closed(&facts, &AlgorithmModel { runs: vec![batch], ..plain(2) }));
+    let mut batch = plain(2);
+    batch.runs[0].update = Box::new(|_| LocalUpdate { batch: 2, ..LocalUpdate::plain(0.1, 2) });
+    assert!(!are_closed(&facts, &batch));
     let many = chains(12, 1.0);
     assert!(!rounds_effort(&many, &plain(12), 10).fits());
     assert!(!stationary_effort(&many, &plain(12)).fits());

@@ -57,6 +57,26 @@ pub struct AlgorithmModel<'a> {
     pub decay: Option<StepFactor<'a>>,
 }
 
+impl AlgorithmModel<'_> {
+    /// Runs on draws of their own, given as weights and step sizes, each of H = `steps` equal local
+    /// steps of `cohort` clients in each round.
+    pub fn plain(
+        cohort: usize,
+        runs: &[(f64, f64)],
+        steps: u64,
+        correction: Correction,
+    ) -> AlgorithmModel<'static> {
+        let run = |&(weight, step): &(f64, f64)| RunModel {
+            weight,
+            update: Box::new(move |_| LocalUpdate::plain(step, steps)),
+            server_step: 1.0,
+            correction,
+        };
+        let runs = runs.iter().map(run).collect();
+        AlgorithmModel { runs, cohort, common: false, coin: None, burn_in: None, decay: None }
+    }
+}
+
 /// The factor of all step sizes in the round after so many others.
 pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 
@@ -132,7 +152,7 @@ impl<'a> ExactMoments<'a> {
             _ => 1.0,
         };
         let variates = self.variates(variates, decay);
-        let exact = ProgramMoments::watching(&program, self.facts, variates);
+        let exact = ProgramMoments::new(&program, self.facts, Some(variates));
         let found = exact.and_then(|exact| exact.at_rounds(start, rounds, self.model.burn_in));
         let mut found = found.unwrap_or_default();
         // The weights of runs need not sum to one (RR Remark 1, as printed).
@@ -157,7 +177,7 @@ impl<'a> ExactMoments<'a> {
             return None;
         }
         let program = self.built_in(rounds.last().copied().unwrap_or(0)).program;
-        ProgramMoments::new(&program, self.facts).ok()?.coupled(start, rounds).ok()
+        ProgramMoments::new(&program, self.facts, None).ok()?.coupled(start, rounds).ok()
     }
 
     /// The moments at stationarity, and the covariance blocks of the first run; `None` if
@@ -165,7 +185,7 @@ impl<'a> ExactMoments<'a> {
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
         let BuiltIn { program, variates } = self.built_in(2);
         let variates = self.variates(variates, |_| 1.0);
-        let cycle = Cycle::watching(&program, self.facts, variates).ok()?;
+        let cycle = Cycle::new(&program, self.facts, Some(variates)).ok()?;
         let (mut phases, blocks) = cycle.stationary().ok()?;
         Some((phases.pop()?, blocks))
     }
@@ -173,7 +193,7 @@ impl<'a> ExactMoments<'a> {
     /// The spectral radii of a round; `None` if the second moments' rate of growth does
     /// not settle.
     pub fn stability(&self) -> Option<SpectralRadii> {
-        Cycle::new(&self.built_in(2).program, self.facts).ok()?.radii()
+        Cycle::new(&self.built_in(2).program, self.facts, None).ok()?.radii()
     }
 }
 
@@ -195,7 +215,7 @@ pub fn at_rounds_of_steps(
     }
     let BuiltIn { program, variates } = rounds::single_steps(facts, model, probability);
     let variates = WatchedVariates { of_clients: true, ..exact.variates(variates, |_| 1.0) };
-    let steps = ProgramMoments::watching(&program, facts, variates).ok()?;
+    let steps = ProgramMoments::new(&program, facts, Some(variates)).ok()?;
     let ends: Vec<u64> = rounds.iter().map(|round| round * per_round).collect();
     let mut found = steps.at_rounds(start, &ends, None).ok()?;
     for (moments, round) in found.iter_mut().zip(rounds) {

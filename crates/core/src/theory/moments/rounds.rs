@@ -4,28 +4,12 @@ use super::{AlgorithmModel, Correction, RunModel};
 use crate::problem::Facts;
 use crate::program::{
     Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
-    Round, Shares, Weights,
+    Round, combination, mean, sum,
 };
-
-/// Σ coefficient · atom.
-fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
-    let mut terms: Vec<_> = terms.into_iter().filter(|(_, x)| *x != 0.0).collect();
-    terms.sort_by_key(|(atom, _)| *atom);
-    combination(terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect())
-}
-
-fn combination(terms: Vec<(usize, Coefficient)>) -> Expression {
-    Expression { terms, constant: Coefficient::Number(0.0) }
-}
 
 fn each<T: PartialEq + Copy>(n: usize, of: impl Fn(usize) -> T) -> PerClient<T> {
     let all: Vec<T> = (0..n).map(of).collect();
     if all.iter().all(|x| *x == all[0]) { PerClient::All(all[0]) } else { PerClient::Each(all) }
-}
-
-/// The mean of rows by shares.
-fn mean(rows: Expression) -> Operation {
-    Operation::Sum { rows, weights: Weights::Shares(Shares::Shares) }
 }
 
 /// A program, and which atom of the state the control variates of the first run are.

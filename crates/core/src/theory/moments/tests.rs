@@ -5,25 +5,11 @@ use super::*;
 use crate::linalg::Matrix;
 use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
-use crate::problem::spectrum::Spectrum;
 use crate::problem::td::Noise;
 use crate::sample;
-use crate::theory::bounds::{Algorithm, Constants, PublishedRun, RunSetup};
+use crate::theory::bounds::{Algorithm, Constants, PublishedRun};
 use crate::theory::expansion::{Expansion, closure};
 use crate::theory::linear::RoundMap;
-
-fn quadratic() -> Quadratic {
-    let settings = quadratic::Settings {
-        dimension: 2,
-        spectrum: Spectrum { from: 0.5, to: 1.5 },
-        gradient_heterogeneity: 1.0,
-        hessian_heterogeneity: 0.2,
-        noise: 0.7,
-        multiplicative_noise: 0.3,
-        ..sample::quadratic(4)
-    };
-    sample::build(&settings, 3)
-}
 
 /// One dimension, one distribution: curvature `a`, noise of standard deviation `noise`, and
 /// a factor of standard deviation `multiplicative_noise`.
@@ -38,7 +24,7 @@ fn model(
     (step, steps): (f64, u64),
     coin: Option<f64>,
 ) -> AlgorithmModel<'static> {
-    AlgorithmModel { coin, ..sample::model(clients, &[(1.0, step)], steps, correction) }
+    AlgorithmModel { coin, ..AlgorithmModel::plain(clients, &[(1.0, step)], steps, correction) }
 }
 
 /// With step sizes that fall, n times the mean square error of the mean of n iterates tends to
@@ -46,7 +32,7 @@ fn model(
 /// H = 4 falls only with γ_t, and dominates.
 #[test]
 fn averages_of_falling_steps_obey_the_central_limit_theorem() {
-    let facts = quadratic();
+    let facts = sample::noisy(4);
     let limit = Expansion::new(&facts).unwrap().clt_trace().unwrap();
     let scaled = |correction, steps: u64| -> f64 {
         let decay: StepFactor<'_> = Box::new(|t| libm::pow(1.0 + t as f64 / 100.0, -0.66));
@@ -69,7 +55,7 @@ fn averages_of_falling_steps_obey_the_central_limit_theorem() {
 /// Σ(I − Γ̄ᵀ)⁻¹ + (I − Γ̄)⁻¹Σ − Σ.
 #[test]
 fn averages_of_constant_steps_have_their_asymptotic_covariance() {
-    let (facts, rounds) = (quadratic(), 40_000);
+    let (facts, rounds) = (sample::noisy(4), 40_000);
     let model = model(4, Correction::None, (0.1, 3), None);
     let exact = ExactMoments::new(&facts, &model).unwrap();
     let (rest, _) = exact.stationary().unwrap();
@@ -91,19 +77,17 @@ fn averages_of_constant_steps_have_their_asymptotic_covariance() {
 /// A long run converges to the fixed point.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
-    long_runs_come_to_rest(&quadratic());
-    long_runs_come_to_rest(&sample::weighted_ridge());
-}
-
-fn long_runs_come_to_rest(facts: &dyn Facts) {
-    for (correction, steps, coin) in [
+    let (quadratic, ridge) = (sample::noisy(4), sample::weighted_ridge());
+    let cases = [
         (Correction::None, 5, None),
         (Correction::Kept, 1, None),
         (Correction::Kept, 5, None),
         (Correction::KeptFresh, 5, None),
         (Correction::Fresh, 5, None),
         (Correction::Kept, 1, Some(0.2)),
-    ] {
+    ];
+    let all = [&quadratic as &dyn Facts, &ridge].map(|facts| cases.map(|case| (facts, case)));
+    for (facts, (correction, steps, coin)) in all.concat() {
         let model = model(4, correction, (0.05, steps), coin);
         let exact = ExactMoments::new(facts, &model).unwrap();
         let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
@@ -136,8 +120,7 @@ fn the_first_order_follows_unequal_shares() {
     let part = AlgorithmModel { cohort: 2, ..model };
     assert!(ExactMoments::new(&facts, &part).is_none());
     let constants = Constants::new(&facts).unwrap();
-    let setup =
-        RunSetup { step_size: step, local_steps: 5, rounds: 9, start_sq_error: 1.0, cohort: None };
+    let setup = sample::setup(step, 5, 9);
     for algorithm in [Algorithm::FedAvg, Algorithm::Scaffold, Algorithm::RichardsonRomberg] {
         for bound in PublishedRun::even(&facts, &constants, algorithm, &setup).bounds(true) {
             let unmet = bound.value.unwrap_err();
@@ -250,7 +233,7 @@ fn spectral_radii_have_their_closed_form_in_one_dimension() {
 /// below 1 they come to rest.
 #[test]
 fn unstable_moments_grow_at_their_spectral_radius() {
-    let facts = quadratic();
+    let facts = sample::noisy(4);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     for (correction, coin, step) in [
         (Correction::None, None, 1.45),
@@ -284,7 +267,7 @@ fn unstable_moments_grow_at_their_spectral_radius() {
 /// Cached moments of a version have the bits of that version.
 #[test]
 fn the_version_names_these_bits() {
-    let facts = quadratic();
+    let facts = sample::noisy(4);
     let start: Vec<f64> = facts.optimum().iter().map(|x| x + 1.0).collect();
     let mut bits = 0xcbf2_9ce4_8422_2325_u64;
     for (correction, coin) in [
@@ -325,7 +308,7 @@ fn coupled_runs_come_together_as_the_moments_say() {
 /// 1/T, and not to θ* if clients are heterogeneous.
 #[test]
 fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
-    let facts = quadratic();
+    let facts = sample::noisy(4);
     let (step, steps) = (0.02, 4);
     let limit = |step| RoundMap::new(&facts, step, steps).unwrap().bias().unwrap();
     let (fine, coarse) = (limit(step), limit(2.0 * step));
@@ -334,7 +317,7 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     let model = AlgorithmModel {
         common: true,
         burn_in: Some(0),
-        ..sample::model(4, &runs, steps, Correction::None)
+        ..AlgorithmModel::plain(4, &runs, steps, Correction::None)
     };
     let rounds = [1_000, 4_000, 16_000];
     let exact = ExactMoments::new(&facts, &model).unwrap().at_rounds(facts.optimum(), &rounds);

@@ -82,8 +82,7 @@ impl Preparation<'_, '_> {
         let drive = Drive { update, pulled: drift.is_some() };
         let length = update.step * coin.map_or(update.steps as f64, |coin| 1.0 / coin);
         let origin = drift.as_ref().map_or(0.0, |(.., fields)| -length * fields);
-        let mut one = Form::zero(1);
-        one.add_constant(&[1.0]);
+        let one = Form::coordinates(0, 1);
         let (mut y, mut own) = (vec![&start.mean[g], &one], vec![&start.own[g]]);
         let none = Form::zero(1);
         own.push(&none);
@@ -130,9 +129,7 @@ impl Preparation<'_, '_> {
             let update = LocalUpdate { step: 1.0, steps: 1, batch, proximal: 0.0 };
             let drive = Drive { update, pulled: false };
             let law = Law::Steps(self.setup.local(g, [drive; 2], true)?);
-            let mut one = Form::zero(1);
-            one.add_constant(&[1.0]);
-            let y = Form::stacked(&[&at.mean[g], &one]);
+            let y = Form::stacked(&[&at.mean[g], &Form::coordinates(0, 1)]);
             let own = Form::stacked(&[&at.own[g], &Form::zero(1)]);
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
             let d = self.setup.d;

@@ -30,6 +30,7 @@ pub use moments::{ProgramMoments, closes};
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;
+pub(super) use stationary::matrix;
 pub use types::Type;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 

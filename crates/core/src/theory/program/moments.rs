@@ -49,24 +49,16 @@ pub(super) struct Yield {
 }
 
 impl<'a> ProgramMoments<'a> {
-    /// Prepares the moments of a program.
+    /// Prepares the moments of a program, and those of control variates, if they are given.
     ///
     /// # Errors
     /// Why there are none.
-    pub fn new(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
-        Self::prepare(program, facts, None, true)
-    }
-
-    /// The same with the moments of control variates.
-    ///
-    /// # Errors
-    /// As [`ProgramMoments::new`].
-    pub fn watching(
+    pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
-        variates: WatchedVariates<'a>,
+        variates: Option<WatchedVariates<'a>>,
     ) -> Result<Self, String> {
-        Self::prepare(program, facts, Some(variates), true)
+        Self::prepare(program, facts, variates, true)
     }
 
     /// The same; the mean of all estimates is followed on request.
@@ -389,7 +381,7 @@ impl<'a> ProgramMoments<'a> {
 }
 
 impl Yield {
-    fn square(&self) -> f64 {
+    pub fn square(&self) -> f64 {
         dot(&self.mean, &self.mean) + self.covariance.trace()
     }
 }

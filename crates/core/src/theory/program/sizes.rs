@@ -71,9 +71,7 @@ impl ProgramSizes {
         let products = prepared as f64 * self.prepare + rounds as f64 * self.round;
         Effort::new(products, self.numbers + stored)
     }
-}
 
-impl ProgramSizes {
     /// The effort of the moments at rest.
     pub fn at_rest(&self, cycle: usize) -> Effort {
         let once = self.effort(cycle as u64, cycle as u64, cycle.saturating_sub(1));

@@ -14,7 +14,7 @@ use super::setup::Setup;
 use super::stages::PreparedRound;
 use super::stationary::{Cycle, put_free, put_square};
 use super::types::Type;
-use crate::kernel::{difference, dot};
+use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
@@ -35,20 +35,25 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// E‖θ_0 − θ*‖², and columns c with Σ c cᵀ = E (θ_0 − θ*, 1)(θ_0 − θ*, 1)ᵀ.
-    fn columns(&self, optimum: &[f64]) -> (f64, Vec<(Vec<f64>, f64)>) {
+    /// E‖θ_0 − θ*‖².
+    pub fn mean_square(&self, optimum: &[f64]) -> f64 {
+        match self {
+            Self::Point(start) => squared_distance(start, optimum),
+            Self::Isotropic { mean_square } => *mean_square,
+        }
+    }
+
+    /// Columns c with Σ c cᵀ = E (θ_0 − θ*, 1)(θ_0 − θ*, 1)ᵀ.
+    fn columns(&self, optimum: &[f64]) -> Vec<(Vec<f64>, f64)> {
         let d = optimum.len();
         match self {
-            Self::Point(start) => {
-                let apart = difference(start, optimum);
-                (dot(&apart, &apart), vec![(apart, 1.0)])
-            }
+            Self::Point(start) => vec![(difference(start, optimum), 1.0)],
             Self::Isotropic { mean_square } => {
                 let size = libm::sqrt(mean_square / d as f64);
                 let axis = |i: usize| (0..d).map(|j| if i == j { size } else { 0.0 }).collect();
                 let mut all: Vec<_> = (0..d).map(|i| (axis(i), 0.0)).collect();
                 all.push((vec![0.0; d], 1.0));
-                (*mean_square, all)
+                all
             }
         }
     }
@@ -101,7 +106,7 @@ impl<'a> Squares<'a> {
         facts: &'a dyn Facts,
         start: &StartError,
     ) -> Result<Self, String> {
-        Self::of(Cycle::new(program, facts)?, start)
+        Self::of(Cycle::new(program, facts, None)?, start)
     }
 
     /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
@@ -219,7 +224,6 @@ impl<'a> Squares<'a> {
     fn begin(&mut self, start: &StartError) -> Result<Vec<Vec<f64>>, String> {
         let exact = &self.cycle.exact;
         let optimum = exact.setup.facts.optimum();
-        let (square, columns) = start.columns(optimum);
         let begin = |(apart, unit): (Vec<f64>, f64)| {
             let mut begin = exact.initial(optimum, unit).mean;
             if begin.len() > 1 {
@@ -227,8 +231,8 @@ impl<'a> Squares<'a> {
             }
             begin
         };
-        self.begins = columns.into_iter().map(begin).collect();
-        self.noiseless = vec![square];
+        self.begins = start.columns(optimum).into_iter().map(begin).collect();
+        self.noiseless = vec![start.mean_square(optimum)];
         let mut means = self.begins.clone();
         for round in &self.cycle.lead {
             let end = |mean: &Vec<f64>| {

@@ -33,27 +33,12 @@ pub struct Cycle<'a> {
 }
 
 impl<'a> Cycle<'a> {
-    /// The cycle of a program; θ_0 = θ* where anything depends on the start.
+    /// The cycle of a program, and the moments of control variates, if they are given; θ_0 = θ* where
+    /// anything depends on the start.
     ///
     /// # Errors
     /// Why there is no stationary distribution.
-    pub fn new(program: &'a Program, facts: &'a dyn Facts) -> Result<Self, String> {
-        Self::prepare(program, facts, None)
-    }
-
-    /// The same with the moments of control variates.
-    ///
-    /// # Errors
-    /// As [`Cycle::new`].
-    pub fn watching(
-        program: &'a Program,
-        facts: &'a dyn Facts,
-        variates: WatchedVariates<'a>,
-    ) -> Result<Self, String> {
-        Self::prepare(program, facts, Some(variates))
-    }
-
-    fn prepare(
+    pub fn new(
         program: &'a Program,
         facts: &'a dyn Facts,
         variates: Option<WatchedVariates<'a>>,
@@ -99,8 +84,8 @@ impl<'a> Cycle<'a> {
         for (round, number) in self.rounds.iter().zip(before as u64 + 1..) {
             let (next, found) = self.exact.after(round, &state);
             state = next;
+            let sq_error = found.square();
             let Yield { mean, covariance, clients } = found;
-            let sq_error = dot(&mean, &mean) + covariance.trace();
             all.push(Moments {
                 round: u64::MAX,
                 sq_error,
@@ -344,7 +329,7 @@ fn column(numbers: &[f64]) -> Matrix {
 }
 
 /// The matrix of a linear map.
-pub(super) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
     let mut out = Matrix::zeros(size, size);
     let mut unit = vec![0.0; size];
     for j in 0..size {

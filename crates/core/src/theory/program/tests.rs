@@ -5,36 +5,18 @@ use super::*;
 use crate::kernel::squared_distance;
 use crate::problem::Facts;
 use crate::program::{
-    Coefficient, Each, Expression, Level, Mask, Operation, PerClient, Program, Round, Shares,
-    Weights,
+    Coefficient, Each, Expression, Level, Mask, Operation, Program, Round, mean, sum,
 };
 use crate::rng::{Purpose, Stream};
 use crate::sample;
-
-fn sum<const K: usize>(terms: [(usize, f64); K]) -> Expression {
-    let terms = terms.map(|(atom, x)| (atom, Coefficient::Number(x))).to_vec();
-    Expression { terms, constant: Coefficient::Number(0.0) }
-}
 
 const STEP: f64 = 0.2;
 const CURVATURE: f64 = 0.8;
 
 /// θ of the server and N ends after a step, and what follows: a program that repeats.
 fn program(clients: usize, masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
-    let steps = Operation::Steps {
-        start: sum([(0, 1.0)]),
-        correction: None,
-        anchor: None,
-        step: PerClient::All(STEP),
-        count: PerClient::All(1),
-        batch: PerClient::All(1),
-        proximal: 0.0,
-        members: false,
-        draws: None,
-        coin: None,
-    };
-    let mean = Operation::Sum { rows: sum([(1, 1.0)]), weights: Weights::Shares(Shares::Shares) };
-    let mut operations = vec![steps, mean];
+    let mean = mean(sum([(1, 1.0)]));
+    let mut operations = vec![sample::steps(1, STEP), mean];
     operations.extend(more);
     let (state, cohort, ends) = (vec![Level::Server], None, None);
     let result = next.clone();
@@ -45,16 +27,13 @@ fn program(clients: usize, masks: Vec<Mask>, more: Vec<Operation>, next: Express
 /// The ratio of mean squares of two successive rounds, and the square to which they lead, on N
 /// equal clients with F_k(θ) = a(θ − θ*) and no noise.
 fn ratio_and_rest(program: &Program) -> (f64, Option<f64>) {
-    let facts = sample::build::<crate::problem::quadratic::Settings>(
-        &sample::isotropic(program.clients, 1, CURVATURE),
-        1,
-    );
+    let facts = quadratic(program);
     program.check().unwrap();
-    let exact = ProgramMoments::new(program, &facts).unwrap();
+    let exact = ProgramMoments::new(program, &facts, None).unwrap();
     let start = [facts.optimum()[0] + 1.0];
     let found = exact.at_rounds(&start, &[1, 2], None).unwrap();
     assert_eq!(squared_distance(&start, facts.optimum()), 1.0);
-    let rest = Cycle::new(program, &facts).unwrap().stationary().ok();
+    let rest = Cycle::new(program, &facts, None).unwrap().stationary().ok();
     (found[1].sq_error / found[0].sq_error, rest.map(|(phases, _)| phases[0].sq_error))
 }
 
@@ -74,8 +53,7 @@ fn masks_multiply_what_they_hide() {
         for (level, count) in [(Level::Clients, 4.0), (Level::Server, 1.0)] {
             let of = sum([(0, -1.0), (1, 1.0)]);
             let own = Operation::Mask { of, mask: 0, level: Level::Clients };
-            let weights = Weights::Shares(Shares::Shares);
-            let mean = Operation::Sum { rows: sum([(3, 1.0)]), weights };
+            let mean = mean(sum([(3, 1.0)]));
             let next = sum([(0, 1.0), (4, 1.0 / p)]);
             let rows = program(4, mask(each, level), vec![own, mean], next);
             let wanted = f * f + (1.0 / p - 1.0) * (f - 1.0).powi(2) / count;
@@ -94,8 +72,7 @@ fn noise_adds_up_to_its_stationary_square() {
     let server = program(4, vec![], vec![normal(Level::Server)], next);
     let wanted = s * s / (1.0 - f * f);
     assert!((ratio_and_rest(&server).1.unwrap() / wanted - 1.0).abs() < 1e-13);
-    let weights = Weights::Shares(Shares::Shares);
-    let mean = Operation::Sum { rows: sum([(3, 1.0)]), weights };
+    let mean = mean(sum([(3, 1.0)]));
     let next = sum([(2, 1.0), (4, s)]);
     let rows = program(4, vec![], vec![normal(Level::Clients), mean], next);
     assert!((ratio_and_rest(&rows).1.unwrap() * 4.0 / wanted - 1.0).abs() < 1e-13);
@@ -122,9 +99,9 @@ fn phases_come_to_rest_each_at_its_own_moments() {
     let program = alternating();
     program.check().unwrap();
     let facts = quadratic(&program);
-    let exact = ProgramMoments::new(&program, &facts).unwrap();
+    let exact = ProgramMoments::new(&program, &facts, None).unwrap();
     let late = exact.at_rounds(&[3.0], &[400, 401], None).unwrap();
-    let cycle = Cycle::new(&program, &facts).unwrap();
+    let cycle = Cycle::new(&program, &facts, None).unwrap();
     let (phases, _) = cycle.stationary().unwrap();
     let near = |x: f64, y: f64| assert!((x / y - 1.0).abs() < 1e-12, "{x} {y}");
     assert_eq!((phases.len(), [400, 401].map(|t| program.phase(t))), (2, [0, 1]));
@@ -146,7 +123,7 @@ fn phases_come_to_rest_each_at_its_own_moments() {
 fn runs_have_the_errors_of_their_phases() {
     let program = alternating();
     let facts = quadratic(&program);
-    let (phases, _) = Cycle::new(&program, &facts).unwrap().stationary().unwrap();
+    let (phases, _) = Cycle::new(&program, &facts, None).unwrap().stationary().unwrap();
     let (f, optimum, runs) = (1.0 - STEP * CURVATURE, facts.optimum()[0], 20_000);
     let mut stream = Stream::new(1, Purpose::Client, 0, 0, 0);
     let mut errors = [Vec::new(), Vec::new()];

@@ -57,14 +57,10 @@ impl ProgramMoments<'_> {
         Some(Corrections { mean: each.iter().map(correction).collect(), own })
     }
 
-    fn known(state: &ProgramState) -> KnownMoments {
-        KnownMoments::new(state, state.mean.len())
-    }
-
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
     pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
         let corrections = self.corrections(state, round + 1)?;
-        let known = Self::known(state);
+        let known = KnownMoments::new(state, state.mean.len());
         let variates = self.variates.as_ref()?;
         let mut psi = square;
         for (g, t) in self.setup.types.iter().enumerate() {
@@ -78,7 +74,7 @@ impl ProgramMoments<'_> {
 
     /// The second moments of θ and of the variates.
     pub(super) fn blocks(&self, state: &ProgramState, next: u64) -> CovarianceBlocks {
-        let known = Self::known(state);
+        let known = KnownMoments::new(state, state.mean.len());
         let theta = Small::new(&Form::coordinates(self.setup.before_state(), self.setup.d));
         let mut blocks = CovarianceBlocks {
             theta: known.second(&theta, &theta),

@@ -131,7 +131,7 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
     };
     let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
     let (value, by) = match kind.how {
-        ValueSource::Found(find) => (find(known), None),
+        ValueSource::Found(_, find) => (find(known), None),
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
             let of = |m: &Moments| {

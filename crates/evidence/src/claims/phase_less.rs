@@ -14,9 +14,6 @@ use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// An example for the documentation.
-const EXAMPLE_RANGE: [f64; 2] = [0.1, 10.0];
-
 /// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a
 /// region of a map. The costs are exact, so that the verdict needs no interval.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,10 +27,10 @@ pub struct PhaseLessKeys {
     /// The algorithm that it is compared with; by default every other algorithm of the map.
     pub than: Option<FrontierAlgorithm>,
     /// The smallest and the largest value on the x axis; all by default.
-    #[schemars(example = EXAMPLE_RANGE)]
+    #[schemars(example = serde_json::json!([0.1, 10.0]))]
     pub x: Option<[f64; 2]>,
     /// The same on the y axis.
-    #[schemars(example = EXAMPLE_RANGE)]
+    #[schemars(example = serde_json::json!([0.1, 10.0]))]
     pub y: Option<[f64; 2]>,
     /// The factor, above 0; by default 1.05, within which there is no practical difference.
     #[serde(default = "tie")]

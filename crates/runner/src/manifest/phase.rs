@@ -7,9 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An example for the documentation.
-const EXAMPLE_POINT: [f64; 2] = [1.0, 0.1];
-
 /// A map of which algorithm costs least, over two numbers without a unit that describe a problem.
 /// Algorithms, step sizes, local steps and the start are those of a frontier. So is every number
 /// that is on no axis: the map takes the frontier's problem, its fewest clients, its smallest
@@ -61,7 +58,7 @@ pub struct PhaseBoundary {
     #[schemars(example = -1.0)]
     pub power: f64,
     /// A point of it, x and y.
-    #[schemars(example = EXAMPLE_POINT)]
+    #[schemars(example = serde_json::json!([1.0, 0.1]))]
     pub through: [f64; 2],
 }
 

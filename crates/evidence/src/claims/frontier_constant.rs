@@ -56,11 +56,6 @@ impl KindKeys<ClaimKeys> for FrontierConstantKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
         if let Some(frontier) = judge.frontier(&self.frontier) {

@@ -49,11 +49,6 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));

@@ -46,11 +46,6 @@ impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that the slope of a frontier over the target is a number, for each N.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         if let Some(frontier) = judge.frontier(&self.frontier) {

@@ -8,9 +8,8 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
+use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Plan, Setting, selected, short};
 
 /// What claims are judged by.

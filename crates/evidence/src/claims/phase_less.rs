@@ -72,10 +72,6 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     /// Tests the worst of the share of the squares for which it must hold.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();

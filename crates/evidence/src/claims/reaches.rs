@@ -51,10 +51,6 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { of: &self.of, right: None })
     }
@@ -67,8 +63,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
         follow(needs, cell, &self.of, When::EveryRound, &[self.metric, self.reaching.cost]);
     }
 
-    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
-    /// published bound needs.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         for cell in judge.chosen(&self.of) {

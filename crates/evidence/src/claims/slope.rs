@@ -67,10 +67,6 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
 type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
 
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { of: &self.of, right: None })
     }
@@ -85,8 +81,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         }
     }
 
-    /// Tests that a slope is a number, up to a margin, for each group of cells that differ in
-    /// the setting alone.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut farthest) = (Parts::default(), None);
         let region = (self.value - self.margin, self.value + self.margin);

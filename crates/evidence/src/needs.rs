@@ -7,8 +7,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, claims};
 use crate::figures::kind::{DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 

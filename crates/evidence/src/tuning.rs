@@ -9,9 +9,8 @@ use crate::figures::curves::views;
 use crate::figures::line_figure::{ordered, point, x_value};
 use crate::ranking;
 use crate::results::Results;
-use crate::scene::figure::{Band, Scale};
 use crate::scene::figure::{
-    Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Series, View,
+    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series, View,
 };
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{Ratio, Summary};

@@ -6,8 +6,9 @@ use crate::frontier::{
     ComputedFrontier, FrontierCost, FrontierPoint, FrontierProblem, RankedCosts,
 };
 use crate::scene::family::family;
-use crate::scene::figure::Scale;
-use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
+use crate::scene::figure::{
+    Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+};
 use crate::scene::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;

@@ -15,9 +15,8 @@ use crate::scene::figure::{
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
+use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Cell, Setting, selected, short};
 use std::collections::BTreeMap;
 

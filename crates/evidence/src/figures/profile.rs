@@ -5,8 +5,9 @@ use crate::cells::CellResult;
 use crate::cells::costs::when_text;
 use crate::figures::curves::views;
 use crate::ranking;
-use crate::scene::figure::Scale;
-use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
+use crate::scene::figure::{
+    Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+};
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;

@@ -430,10 +430,7 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
 fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
     let of =
         |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
-    let clients = match by_id(facts, few)?.cell.settings.get("clients") {
-        Some(Setting::Number(clients)) => Some(*clients),
-        _ => None,
-    };
+    let clients = by_id(facts, few)?.cell.settings.get("clients").and_then(Setting::number);
     let known = [clients, of(few, Quantity::Variance)?, of(many, Quantity::Bias)?];
     let [Some(clients), Some(variance), Some(bias)] = known else {
         return Ok(UNKNOWN.into());

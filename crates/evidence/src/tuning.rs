@@ -150,11 +150,7 @@ impl TuningResult {
 
 /// The values of the tuned settings of a cell.
 fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
-    let of = |key: &String| match cell.settings.get(key) {
-        Some(exactfed_runner::plan::Setting::Number(value)) => Some(*value),
-        _ => None,
-    };
-    tuning.settings.iter().map(|setting| of(&setting.key)).collect()
+    tuning.settings.iter().map(|setting| cell.settings.get(&setting.key)?.number()).collect()
 }
 
 fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {

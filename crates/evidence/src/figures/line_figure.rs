@@ -17,7 +17,7 @@ use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, Setting, selected, short};
+use exactfed_runner::plan::{Cell, selected, short};
 use std::collections::BTreeMap;
 
 /// A figure of lines, as a manifest asks for it.
@@ -367,8 +367,7 @@ pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
 /// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
 pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
-        Some(Setting::Number(x)) => Some(*x),
-        Some(Setting::Text(_)) => None,
+        Some(setting) => setting.number(),
         None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
     }
 }

@@ -5,7 +5,7 @@
 //! that it does not matter when, where and in which order they were run.
 
 use super::candidates::replicates;
-use super::settings::{Setting, short};
+use super::settings::short;
 use super::{Cell, CellId, Plan};
 use crate::manifest::tune::{EVALUATE, TunedSetting};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -194,12 +194,8 @@ impl Plan {
                 groups.len() - 1
             });
             let kind = cell.entry.split('.').nth(1).unwrap_or_default();
-            let value = |setting: &TunedSetting| match cell
-                .settings
-                .at_path(&format!("algorithm.{kind}.{}", setting.key))
-            {
-                Some(Setting::Number(value)) => Some(*value),
-                _ => None,
+            let value = |setting: &TunedSetting| {
+                cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
             };
             let values = settings.iter().map(value).collect();
             groups[place].candidates.push(Candidate { cell: cell.clone(), values, loss: None });

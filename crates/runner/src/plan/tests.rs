@@ -6,17 +6,13 @@ use exactfed_core::registry::Registry;
 
 const TEXT: &str = include_str!("tests.toml");
 
-fn read_plan(text: &str) -> Result<Plan, Rejected> {
-    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
-    Plan::new("t".into(), source, &UNREAD)
-}
-
 fn plan(text: &str) -> Plan {
-    read_plan(text).unwrap_or_else(|e| panic!("{e}"))
+    Plan::of_text(text, &[])
 }
 
 fn rejected(text: &str) -> Rejected {
-    read_plan(text).err().unwrap_or_else(|| panic!("{text}"))
+    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
+    Plan::new("t".into(), source, &UNREAD).err().unwrap_or_else(|| panic!("{text}"))
 }
 
 fn ids(text: &str) -> Vec<CellId> {

@@ -20,7 +20,7 @@ pub mod tune;
 
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
-use exactfed_core::problem;
+use exactfed_core::problem::{self, OracleForm};
 use kinds::AlgorithmTables;
 pub use prediction::{Prediction, add_bounds};
 use schemars::JsonSchema;
@@ -189,6 +189,13 @@ pub enum Oracle {
     Stochastic,
     /// Oracles that return the mean field: FedAvg becomes FedAvg-D.
     Exact,
+}
+
+impl Oracle {
+    /// The form of the problem that is run.
+    pub fn form(self) -> OracleForm {
+        if self == Self::Exact { OracleForm::Exact } else { OracleForm::Own }
+    }
 }
 
 /// Whether replicates share one instance of the problem.

@@ -235,7 +235,8 @@ pub fn prepare_knowing<'a>(
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
         let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin));
-        for key in shared.keys(cell, form(cell)).chain(twins.into_iter().flatten()) {
+        for key in shared.keys(cell, cell.identity.oracle.form()).chain(twins.into_iter().flatten())
+        {
             wanted.entry(key).or_insert(cell);
         }
     }
@@ -272,7 +273,7 @@ pub fn prepare_knowing<'a>(
                 };
                 scenario(cell, own, twin).map(Arc::new)
             };
-            let scenarios = shared.keys(cell, form(cell)).map(scenario);
+            let scenarios = shared.keys(cell, cell.identity.oracle.form()).map(scenario);
             let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
@@ -282,10 +283,6 @@ pub fn prepare_knowing<'a>(
     } else {
         Err(prepared.into_iter().filter_map(Result::err).collect())
     }
-}
-
-fn form(cell: &Cell) -> OracleForm {
-    if cell.identity.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own }
 }
 
 fn scenario(

@@ -17,7 +17,6 @@ use crate::stats::{Ratio, Summary};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
 use exactfed_runner::plan::{Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -341,13 +340,6 @@ fn losses(
         when_text(tune.at),
         crate::cells::sample_in_words(cells)
     );
-    let common = FigureKeys {
-        title: Some(format!(
-            "{} of each candidate, over {}",
-            tune.metric.formula(),
-            setting_text::symbol(&setting.key)
-        )),
-        ..FigureKeys::default()
-    };
-    Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))
+    let title = format!("{} of each candidate, over {}", plot.y, plot.x);
+    Figure::plain(String::new(), title, caption, 4, Body::Plot(plot))
 }

@@ -42,20 +42,14 @@ pub fn figure(
     let legend = phase.algorithms.iter().filter(wins).map(patch).collect();
     let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
     let title = format!("Which algorithm costs least, over {axes}");
-    Figure {
-        id: phase.phase.id.clone(),
-        title: phase.phase.title.clone().unwrap_or(title),
-        caption: caption(phase, rules),
-        columns: 1,
-        large: None,
-        exploration: None,
-        body: Body::Maps(Maps {
-            maps: vec![map],
-            legend,
-            x: phase.phase.x.over.symbol().into(),
-            y: phase.phase.y.over.symbol().into(),
-        }),
-    }
+    let title = phase.phase.title.clone().unwrap_or(title);
+    let body = Body::Maps(Maps {
+        maps: vec![map],
+        legend,
+        x: phase.phase.x.over.symbol().into(),
+        y: phase.phase.y.over.symbol().into(),
+    });
+    Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
 /// Which algorithm is best on a square: of those that are as good as each other the first that the manifest names.
@@ -72,7 +66,7 @@ fn ranking(
     let lead = match ranked.lead() {
         _ if ranked.tied > 1 => Lead::Tie,
         None => Lead::Alone,
-        Some(estimate) => Lead::Ratio(Ratio { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }),
+        Some(times) => Lead::Ratio(Ratio::exact(times)),
     };
     let color = color(*leaders.first()?);
     let leaders = leaders.iter().map(|a| a.label().to_owned()).collect();

@@ -11,7 +11,6 @@ use crate::scene::figure::{
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.
@@ -72,12 +71,8 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         by.formula(),
         when_text(at),
     );
-    let common = FigureKeys {
-        title: Some("How often and by how much each algorithm is behind".into()),
-        ..FigureKeys::default()
-    };
-    let figure = Figure::new(&common, String::new(), caption, 4, Body::Plot(plot));
-    Some(Figure { id: "profile".into(), ..figure })
+    let title = "How often and by how much each algorithm is behind".into();
+    Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
 }
 
 /// The largest finite ratio.

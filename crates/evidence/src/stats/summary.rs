@@ -48,6 +48,11 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// A ratio of exact numbers, which has no limits.
+    pub fn exact(estimate: f64) -> Self {
+        Self { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }
+    }
+
     /// mean(a)/mean(b) of positive samples paired by index, with the limits and p-values
     /// of `log_means`; NaN limits and a p-value of 1 where these are not known: for a single
     /// pair, or a mean that is not above 0.

@@ -192,14 +192,18 @@ pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>)
     joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
 }
 
-/// A number of a point of a frontier.
-pub fn quantity_at(
-    frontier: &ComputedFrontier<'_>,
-    best: &FrontierPoint,
-    cost: &FrontierCost,
-    quantity: FrontierQuantity,
-) -> Option<f64> {
-    cost.quantity(quantity, best.minimises, frontier.prices.as_ref())
+/// Whether an algorithm is compared with another: with `than` alone, or with every other.
+pub fn is_rival(
+    own: FrontierAlgorithm,
+    than: Option<FrontierAlgorithm>,
+    other: FrontierAlgorithm,
+) -> bool {
+    than.map_or(other != own, |than| other == than)
+}
+
+/// What an algorithm is compared with, in words.
+pub fn rivals(than: Option<FrontierAlgorithm>) -> &'static str {
+    than.map_or("every other algorithm", FrontierAlgorithm::label)
 }
 
 impl<'a> Judge<'a> {

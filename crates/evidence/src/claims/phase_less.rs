@@ -1,6 +1,6 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::exact;
+use super::frontiers::{exact, has_algorithm, is_rival, rivals};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -64,9 +64,9 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
             return table.note("phase", message, |d| d.naming(&claim.phase, &known));
         };
         if let Some(frontier) = phase.frontier_of(&manifest.frontier) {
-            super::frontiers::has_algorithm(table, "algorithm", frontier, claim.algorithm);
+            has_algorithm(table, "algorithm", frontier, claim.algorithm);
             let than = claim.than.into_iter();
-            than.for_each(|a| super::frontiers::has_algorithm(table, "than", frontier, a));
+            than.for_each(|a| has_algorithm(table, "than", frontier, a));
         }
     }
 }
@@ -113,13 +113,10 @@ impl PhaseLessKeys {
     /// The cost as a multiple of that of the best it is compared with, infinite where it does not reach the target;
     /// `None` where nothing else does.
     fn ratio(&self, square: &ComputedSquare) -> Option<f64> {
-        let is_other = |a: FrontierAlgorithm| match self.than {
-            Some(than) => a == than,
-            None => a != self.algorithm,
-        };
         let all = &square.ranked.all;
         let own = all.iter().find(|one| one.0 == self.algorithm).map_or(f64::INFINITY, |one| one.2);
-        let others = all.iter().filter(|one| is_other(one.0)).map(|one| one.2);
+        let others =
+            all.iter().filter(|one| is_rival(self.algorithm, self.than, one.0)).map(|one| one.2);
         Some(own / others.min_by(f64::total_cmp)?)
     }
 
@@ -158,7 +155,7 @@ impl PhaseLessKeys {
             "cost of {} ≤ {} × that of {}{}{}",
             self.algorithm.label(),
             self.factor,
-            self.than.map_or("every other algorithm", FrontierAlgorithm::label),
+            rivals(self.than),
             range(phase.phase.x, self.x),
             range(phase.phase.y, self.y)
         )

@@ -144,7 +144,7 @@ impl Judge<'_> {
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
         let rounds = *cell.runs.along().first()?.round.last()? as f64;
-        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
+        let cost = *cell.runs.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
     }
 }

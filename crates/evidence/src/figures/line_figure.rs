@@ -169,7 +169,7 @@ impl<'a> LineFigure<'a> {
                 all.push(Series { cells: vec![id.to_string()], rows, ..Series::new(line, points) });
             }
         };
-        let columns = cell.columns(x);
+        let columns = cell.runs.columns(x);
         let x = |row: usize| {
             mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>())
         };
@@ -342,7 +342,7 @@ pub fn band_name(band: Band) -> &'static str {
 
 /// Whether the runs of a cell differ in a quantity at one round.
 fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
-    let columns = cell.columns(quantity);
+    let columns = cell.runs.columns(quantity);
     let Some((first, others)) = columns.split_first() else { return false };
     others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }

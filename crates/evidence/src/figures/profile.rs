@@ -42,7 +42,8 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     let ratios: Vec<Vec<Vec<f64>>> =
         view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
     // All curves go on to the same factor.
-    let farthest = ratios.iter().map(|of| largest(of)).fold(1.0, f64::max);
+    let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
+    let farthest = finite.fold(1.0, f64::max);
     let panel = |((title, places), ratios): (&(String, Vec<usize>), &Vec<Vec<f64>>)| {
         let series = places.iter().zip(ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
@@ -73,11 +74,6 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     );
     let title = "How often and by how much each algorithm is behind".into();
     Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
-}
-
-/// The largest finite ratio.
-fn largest(ratios: &[Vec<f64>]) -> f64 {
-    ratios.iter().flatten().copied().filter(|r| r.is_finite()).fold(1.0, f64::max)
 }
 
 /// The number of instances of a cell.

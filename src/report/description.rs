@@ -406,8 +406,8 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
         let named: Option<String> = options.get("of")?;
         options.assert_all_used()?;
         let named = named.as_deref().unwrap_or(FrontierQuantity::default().name());
-        let Some(quantity) = FrontierQuantity::ALL.into_iter().find(|q| q.name() == named) else {
-            let all = FrontierQuantity::ALL.map(FrontierQuantity::name).join(", ");
+        let Some((quantity, ..)) = FrontierQuantity::ALL.into_iter().find(|q| q.1 == named) else {
+            let all = FrontierQuantity::ALL.map(|(_, name, _)| name).join(", ");
             return Err(invalid(format!("\"{named}\" is no quantity (allowed: {all})")));
         };
         let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target, least));

@@ -170,47 +170,27 @@ pub enum FrontierQuantity {
 }
 
 impl FrontierQuantity {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Cost,
-        Self::Communications,
-        Self::Gradients,
-        Self::Samples,
-        Self::Bytes,
-        Self::Seconds,
-        Self::LocalSteps,
-        Self::StepSize,
-        Self::ServerStep,
+    /// All of them, with their names in manifests and on pages.
+    pub const ALL: [(Self, &str, &str); 9] = [
+        (Self::Cost, "cost", "cost"),
+        (Self::Communications, "communications", "communications"),
+        (Self::Gradients, "gradients", "gradients of a client"),
+        (Self::Samples, "samples", "draws of a client"),
+        (Self::Bytes, "bytes", "bytes"),
+        (Self::Seconds, "seconds", "seconds"),
+        (Self::LocalSteps, "local-steps", "H"),
+        (Self::StepSize, "step-size", "γ"),
+        (Self::ServerStep, "server-step", "the server step"),
     ];
 
     /// Its name in manifests.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Communications => "communications",
-            Self::Gradients => "gradients",
-            Self::Samples => "samples",
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::LocalSteps => "local-steps",
-            Self::StepSize => "step-size",
-            Self::ServerStep => "server-step",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Its name on pages.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Communications => "communications",
-            Self::Gradients => "gradients of a client",
-            Self::Samples => "draws of a client",
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::LocalSteps => "H",
-            Self::StepSize => "γ",
-            Self::ServerStep => "the server step",
-        }
+        Self::ALL[self as usize].2
     }
 }
 
@@ -355,6 +335,16 @@ impl Frontier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantities_have_the_names_of_manifests() {
+        for (quantity, name, _) in FrontierQuantity::ALL {
+            assert_eq!(
+                (serde_json::to_value(quantity).unwrap(), quantity.name()),
+                (name.into(), name)
+            );
+        }
+    }
 
     #[test]
     fn numbers_of_equal_ratio_have_both_ends() {

@@ -54,7 +54,7 @@ impl Checker<'_> {
         for (name, value) in &phase.at {
             let key = at(&format!("at.{name}"));
             let Some(number) = PhaseNumber::named(name) else {
-                let names = PhaseNumber::ALL.map(PhaseNumber::name);
+                let names = PhaseNumber::ALL.map(|(_, name, _)| name);
                 self.note(&key, format!("no number is called `{name}`"), |d| {
                     d.naming(name, &names)
                 });

@@ -53,7 +53,7 @@ pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -315,8 +315,8 @@ impl Plan {
         let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
-        let cells = cells::cells(&root, &manifest, &axes, &schema, &mut hashes);
-        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
+        let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
+        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?.cells;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
         let frontier_problem =
             frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
@@ -389,7 +389,8 @@ fn tree_cells(
     let reject = |found| Rejected::new(source, found);
     let (manifest, axes) = read(root, schema, true).map_err(reject)?;
     let mut hashes = Hashes::new(source);
-    cells::tried_cells(root, &manifest, &axes, schema, &mut hashes).map_err(reject)
+    let noted = Some(HashMap::new());
+    cells::cells(root, &manifest, &axes, schema, (&mut hashes, noted)).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.
@@ -402,7 +403,7 @@ fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Ve
 
 fn folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    DataFolder::new(base, source.copies.clone(), source.tables).with_files(source.in_memory.clone())
+    DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
 }
 
 /// Hashes and sizes of the data files, each read once.

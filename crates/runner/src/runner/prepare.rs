@@ -206,11 +206,6 @@ impl Files for FilesAndOptimum<'_> {
     }
 }
 
-/// The hash of what determines an instance.
-fn instance_key(problem: &str, seed: u64) -> Arc<str> {
-    sha256(format!("{seed} {problem}").as_bytes()).into()
-}
-
 /// Builds the instances of all cells, each once.
 ///
 /// # Errors
@@ -243,7 +238,7 @@ pub fn prepare_knowing<'a>(
     let built: HashMap<Key, Result<BuiltInstance, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let hash = instance_key(&key.0, key.1);
+            let hash: Arc<str> = sha256(format!("{} {}", key.1, key.0).as_bytes()).into();
             let known = FilesAndOptimum { files, optimum: optima(&hash) };
             let built = cell.identity.problem.build(key.1, &known, key.2, Boxed);
             (key, built.map(|instance| (Arc::from(instance), hash)))

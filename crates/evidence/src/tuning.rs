@@ -6,7 +6,7 @@ use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::{CellResult, Missing, panels, setting_text};
 use crate::figures::curves::views;
-use crate::figures::line_figure::{ordered, point, x_value};
+use crate::figures::line_figure::{point, through, x_value};
 use crate::ranking;
 use crate::results::Results;
 use crate::scene::figure::{
@@ -110,7 +110,8 @@ impl TuningResult {
                     1 => Ratio::of_means(&known, fresh),
                     _ => Ratio::over_instances(&known, fresh),
                 };
-                Some((values_of(tuning, cell), ratio))
+                let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
+                Some((tuning.settings.iter().map(value).collect(), ratio))
             };
             let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
             let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
@@ -145,11 +146,6 @@ impl TuningResult {
             rows: tuning.groups.iter().filter_map(row).collect(),
         })
     }
-}
-
-/// The values of the tuned settings of a cell.
-fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
-    tuning.settings.iter().map(|setting| cell.settings.get(&setting.key)?.number()).collect()
 }
 
 fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
@@ -284,22 +280,18 @@ fn loss_curves(
     let (mut series, mut rings) = (Vec::new(), Vec::new());
     for (curve, cells) in of_curve {
         let curve = &view.curves[curve];
-        let at = |cell: &&CellResult<'_>| {
+        let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
             let sample = cell.sample(tune.metric, tune.at).ok()?;
-            let point = point(x_value(cell, key)?, &sample, Band::Ci95);
-            Some((cell.cell.id.to_string(), point))
-        };
-        let (ids, points) = ordered(cells.iter().filter_map(at).collect());
-        let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+            Some(point(x_value(cell, key)?, &sample, Band::Ci95))
+        });
+        let points = losses.cells.iter().zip(&losses.points);
+        let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
         rings.extend(ringed.map(|(id, point)| Series {
             cells: vec![id.clone()],
             ..Series::new(Line::Selected(curve.clone()), vec![*point])
         }));
-        series.push(Series {
-            diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
-            cells: ids,
-            ..Series::new(Line::Measured(curve.clone()), points)
-        });
+        let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
+        series.push(Series { diverged, ..losses });
     }
     series.extend(rings);
     series

@@ -201,25 +201,18 @@ impl<'a> LineFigure<'a> {
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
-        let measured = |cell: &&CellResult<'_>| {
-            let point = point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band);
-            Some((cell.cell.id.to_string(), point))
-        };
-        let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
-        let measured = Series {
-            diverged: cells.iter().map(|c| c.runs.diverged).sum(),
-            cells: ids,
-            ..Series::new(Line::Measured(curve.clone()), points)
-        };
+        let measured = through(Line::Measured(curve.clone()), cells, |cell| {
+            Some(point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band))
+        });
+        let diverged = cells.iter().map(|c| c.runs.diverged).sum();
+        let measured = Series { diverged, ..measured };
         let series = |prediction: Prediction| {
-            let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
-                let x = x_value(c, x)?;
-                let y = theory.curve(&c.cell.id, self.y, prediction)?.pop()?;
-                (y > 0.0).then(|| (c.cell.id.to_string(), Point::bare(x, y)))
-            };
-            let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
-            let line = Line::Predicted(curve.clone(), prediction);
-            (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
+            let predicted = through(Line::Predicted(curve.clone(), prediction), cells, |cell| {
+                let x = x_value(cell, x)?;
+                let y = theory.curve(&cell.cell.id, self.y, prediction)?.pop()?;
+                (y > 0.0).then(|| Point::bare(x, y))
+            });
+            (predicted.points.len() > 1).then_some(predicted)
         };
         let predictions = self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind));
         std::iter::once(measured).chain(predictions.filter_map(series)).collect()
@@ -358,10 +351,17 @@ fn nothing(cells: &[&CellResult<'_>]) -> String {
     format!("The figure is empty: {why}.")
 }
 
-/// Points from left to right, with their cells.
-pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+/// A line through the points of some cells, from left to right.
+pub fn through(
+    line: Line,
+    cells: &[&CellResult<'_>],
+    point: impl Fn(&CellResult<'_>) -> Option<Point>,
+) -> Series {
+    let point = |cell: &&CellResult<'_>| Some((cell.cell.id.to_string(), point(cell)?));
+    let mut points: Vec<(String, Point)> = cells.iter().filter_map(point).collect();
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
-    points.into_iter().unzip()
+    let (cells, points) = points.into_iter().unzip();
+    Series { cells, ..Series::new(line, points) }
 }
 
 /// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.

@@ -413,11 +413,9 @@ impl<'a> ComputedFrontier<'a> {
             (Some(best), all) => {
                 let binds = all.filter(|all| value(all) < value(&best));
                 flags.extend(binds.map(|_| FrontierFlag::Budget));
-                let at_most = best.local_steps == largest && largest > 1;
-                flags.extend(
-                    (at_most && algorithm != FrontierAlgorithm::Sgd)
-                        .then_some(FrontierFlag::LocalSteps),
-                );
+                let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
+                let at_most = has_steps && best.local_steps == largest;
+                flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
                 let is_last =
                     algorithm.server_steps().len() > 1 && best.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));

@@ -145,7 +145,7 @@ pub struct Identity {
     pub instances: u64,
     /// Whether noise and instances are drawn apart from those of all other cells, by which
     /// settings may have been selected.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// Whether oracles are noisy.
     pub oracle: Oracle,
@@ -170,10 +170,6 @@ pub struct Identity {
 
 fn is_one(instances: &u64) -> bool {
     *instances == 1
-}
-
-fn is_false(fresh: &bool) -> bool {
-    !fresh
 }
 
 /// Writes what cells share into each.
@@ -256,11 +252,8 @@ impl Record {
             (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
             (None, Spacing::Linear) => {
                 let points = points.min(rounds);
-                (0..=points)
-                    .map(|i| {
-                        (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64
-                    })
-                    .collect()
+                let (top, parts) = (u128::from(rounds), u128::from(points.max(1)));
+                (0..=points).map(|i| (u128::from(i) * top / parts) as u64).collect()
             }
             (None, Spacing::Log) => {
                 let top = libm::log(rounds as f64);

@@ -261,12 +261,8 @@ fn the_path_length_is_that_of_the_first_run() {
     for cell in plan(&(TEXT.to_owned() + romberg)).cells {
         let terms = cell.identity.algorithm.components().remove(0).terms;
         let length = terms.step_size * terms.most_steps() as f64;
-        assert_eq!(
-            cell.settings.get("path-length"),
-            Some(&Setting::Number(length)),
-            "{}",
-            cell.label
-        );
+        let found = cell.settings.get("path-length");
+        assert_eq!(found, Some(&Setting::Number(length)), "{}", cell.label);
     }
 }
 

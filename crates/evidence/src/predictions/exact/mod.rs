@@ -133,12 +133,8 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
         ValueSource::Found(_, find) => (find(known), None),
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
-            let of = |m: &Moments| {
-                vec![
-                    of_moments(m, quantity, (known.prepared.cell, known.scenario))
-                        .unwrap_or(f64::NAN),
-                ]
-            };
+            let on = (known.prepared.cell, known.scenario);
+            let of = |m: &Moments| vec![of_moments(m, quantity, on).unwrap_or(f64::NAN)];
             (known.of_moments(of), None)
         }
         ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),

@@ -488,19 +488,5 @@ fn batch(problem: &problem::Spec, oracle: Oracle) -> u64 {
     if oracle == Oracle::Exact { 1 } else { problem.batch() }
 }
 
-/// Plans of manifests that are sound, without claims and figures.
-#[cfg(test)]
-impl Plan {
-    pub(crate) fn of_source(source: Source) -> Self {
-        Self::new("t".into(), source, &UNREAD).unwrap_or_else(|e| panic!("{e}"))
-    }
-
-    pub(crate) fn of_text(text: &str, overrides: &[&str]) -> Self {
-        let (name, overrides) = ("t.toml".into(), overrides.iter().map(|set| (*set).into()));
-        let overrides = overrides.collect();
-        Self::of_source(Source { name, text: text.into(), overrides, ..Source::default() })
-    }
-}
-
 #[cfg(test)]
 mod tests;

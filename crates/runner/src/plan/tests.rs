@@ -6,6 +6,19 @@ use exactfed_core::registry::Registry;
 
 const TEXT: &str = include_str!("tests.toml");
 
+/// Plans of manifests that are sound, without claims and figures.
+impl Plan {
+    pub(crate) fn of_source(source: Source) -> Self {
+        Self::new("t".into(), source, &UNREAD).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    pub(crate) fn of_text(text: &str, overrides: &[&str]) -> Self {
+        let (name, overrides) = ("t.toml".into(), overrides.iter().map(|set| (*set).into()));
+        let overrides = overrides.collect();
+        Self::of_source(Source { name, text: text.into(), overrides, ..Source::default() })
+    }
+}
+
 fn plan(text: &str) -> Plan {
     Plan::of_text(text, &[])
 }

@@ -367,9 +367,8 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
     let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
-    let row = |claim: &dyn Claim<'_>| {
-        let id = &claim.keys().id;
-        let place = judged.iter().position(|judged| judged.common.id == *id).unwrap();
+    let row = |id: &str, claim: &dyn Claim<'_>| {
+        let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
         let target = claim.cells().map(|ClaimedCells { of, right }| {
             let over = claim.over();
             Target { of, right, over }
@@ -391,7 +390,8 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let under = claim.wrong().into_iter().chain(with_cells).filter_map(under).collect();
         (format!("{}#{id}", plan.experiment), judged[place].decision.verdict, under)
     };
-    claims(plan).iter().map(|claim| row(&**claim)).collect()
+    let ids = plan.claim_tables.iter().map(|table| &table.common().id);
+    ids.zip(claims(plan)).map(|(id, claim)| row(id, &*claim)).collect()
 }
 
 /// The manifests of `experiments/`, by name.

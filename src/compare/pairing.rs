@@ -138,10 +138,7 @@ impl NumberedCells {
         let mut known: HashMap<SettingKey<'_>, u32> = HashMap::new();
         let mut numbers = vec![None];
         let mut number = |value: &Setting| {
-            numbers.push(match value {
-                Setting::Number(value) => Some(*value),
-                Setting::Text(_) => None,
-            });
+            numbers.push(value.number());
             (numbers.len() - 1) as u32
         };
         let rows = cells.iter().map(|cell| {

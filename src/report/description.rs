@@ -406,8 +406,8 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
         let named: Option<String> = options.get("of")?;
         options.assert_all_used()?;
         let named = named.as_deref().unwrap_or(FrontierQuantity::default().name());
-        let Some(quantity) = FrontierQuantity::ALL.into_iter().find(|q| q.name() == named) else {
-            let all = FrontierQuantity::ALL.map(FrontierQuantity::name).join(", ");
+        let Some((quantity, ..)) = FrontierQuantity::ALL.into_iter().find(|q| q.1 == named) else {
+            let all = FrontierQuantity::ALL.map(|(_, name, _)| name).join(", ");
             return Err(invalid(format!("\"{named}\" is no quantity (allowed: {all})")));
         };
         let found = known.frontiers.iter().find(|f| f.is_at(&algorithm, clients, target, least));
@@ -430,10 +430,7 @@ fn add_frontiers(env: &mut Environment<'_>, all: &Arc<Known>) {
 fn overtaken(facts: &[CellFacts], few: &str, many: &str) -> Result<String, Error> {
     let of =
         |id: &str, quantity| finals(facts, id, quantity).map(|f| f.ok().map(crate::stats::mean));
-    let clients = match by_id(facts, few)?.cell.settings.get("clients") {
-        Some(Setting::Number(clients)) => Some(*clients),
-        _ => None,
-    };
+    let clients = by_id(facts, few)?.cell.settings.get("clients").and_then(Setting::number);
     let known = [clients, of(few, Quantity::Variance)?, of(many, Quantity::Bias)?];
     let [Some(clients), Some(variance), Some(bias)] = known else {
         return Ok(UNKNOWN.into());

@@ -144,10 +144,7 @@ fn open_text(open: &[String]) -> String {
 }
 
 fn number(value: &Setting) -> f64 {
-    match value {
-        Setting::Number(value) => *value,
-        Setting::Text(_) => f64::NAN,
-    }
+    value.number().unwrap_or(f64::NAN)
 }
 
 /// The setting with the most values, all of them numbers; of several the local steps, then the

@@ -232,7 +232,7 @@ fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> 
 /// sequence of all last values.
 fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, [f64]>> {
     match exploration.x {
-        XAxis::Rounds(_) => cell.columns(exploration.y),
+        XAxis::Rounds(_) => cell.runs.columns(exploration.y),
         XAxis::Cells(_) => cell.runs.finals(exploration.y).into_iter().map(Cow::Owned).collect(),
     }
 }
@@ -317,7 +317,7 @@ fn x_choices(
     };
     let grows = |q: Quantity| {
         let last =
-            |c: &&CellResult<'_>| c.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0));
+            |c: &&CellResult<'_>| c.runs.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0));
         cells.iter().any(last)
     };
     let others = Quantity::COSTS.into_iter().filter(|q| *q != own && grows(*q));

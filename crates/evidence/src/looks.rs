@@ -69,7 +69,9 @@ impl LooksOfPlan {
         results: &dyn Results,
         last: Vec<JudgedClaim<'a>>,
     ) -> Result<JudgedClaims<'a>, Error> {
-        let Some(planned) = self.planned else { return Ok(last.into()) };
+        let Some(planned) = self.planned else {
+            return Ok(JudgedClaims { list: last, looks: None });
+        };
         let mut judged = Vec::new();
         for look in &self.taken[..self.taken.len() - 1] {
             let earlier = plan.with_replicates(look.replicates);

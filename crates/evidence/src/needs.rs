@@ -7,8 +7,7 @@ use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, claims};
 use crate::figures::kind::{DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
 use std::collections::HashSet;
 
@@ -86,7 +85,8 @@ impl<'a> Needs<'a> {
             all.map(|cell| cell.cell.id.as_str()).collect()
         };
         TheoryNeeds {
-            every_cell: every_cell_needs_theory(self.plan),
+            every_cell: shows_bounds(self.plan)
+                || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
             any: ids(|figure| figure.needs_theory(), Self::claims_need_theory),
             moments: ids(|figure| figure.needs_moments(), Self::claims_need_moments),
         }
@@ -116,11 +116,6 @@ pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     let figures = drawn_figures(plan);
     figures.iter().any(|figure| figure.needs_moments() && shows(figure.keys(), cell))
         || Needs::of_claims(plan).claims_need_moments(cell)
-}
-
-/// Whether the page of a manifest has predictions for every cell.
-fn every_cell_needs_theory(plan: &Plan) -> bool {
-    shows_bounds(plan) || plan.manifest.record.averages.contains(&TimeAverage::Bias)
 }
 
 /// Whether a figure draws published bounds or a claim is tested on one.

@@ -6,19 +6,17 @@ use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::{CellResult, Missing, panels, setting_text};
 use crate::figures::curves::views;
-use crate::figures::line_figure::{ordered, point, x_value};
+use crate::figures::line_figure::{point, through, x_value};
 use crate::ranking;
 use crate::results::Results;
-use crate::scene::figure::{Band, Scale};
 use crate::scene::figure::{
-    Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Series, View,
+    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series, View,
 };
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{Ratio, Summary};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::tune::{Tune, TunedSetting};
 use exactfed_runner::plan::{Cell, Plan, Setting, Tuning, TuningEdge, TuningGroup, short};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -112,7 +110,8 @@ impl TuningResult {
                     1 => Ratio::of_means(&known, fresh),
                     _ => Ratio::over_instances(&known, fresh),
                 };
-                Some((values_of(tuning, cell), ratio))
+                let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
+                Some((tuning.settings.iter().map(value).collect(), ratio))
             };
             let diverged = group.candidates.iter().filter(|c| c.loss == Some(f64::INFINITY));
             let ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
@@ -147,15 +146,6 @@ impl TuningResult {
             rows: tuning.groups.iter().filter_map(row).collect(),
         })
     }
-}
-
-/// The values of the tuned settings of a cell.
-fn values_of(tuning: &Tuning, cell: &Cell) -> Vec<Option<f64>> {
-    let of = |key: &String| match cell.settings.get(key) {
-        Some(exactfed_runner::plan::Setting::Number(value)) => Some(*value),
-        _ => None,
-    };
-    tuning.settings.iter().map(|setting| of(&setting.key)).collect()
 }
 
 fn edge_in_words(edge: TuningEdge, keys: &[&str]) -> String {
@@ -290,22 +280,18 @@ fn loss_curves(
     let (mut series, mut rings) = (Vec::new(), Vec::new());
     for (curve, cells) in of_curve {
         let curve = &view.curves[curve];
-        let at = |cell: &&CellResult<'_>| {
+        let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
             let sample = cell.sample(tune.metric, tune.at).ok()?;
-            let point = point(x_value(cell, key)?, &sample, Band::Ci95);
-            Some((cell.cell.id.to_string(), point))
-        };
-        let (ids, points) = ordered(cells.iter().filter_map(at).collect());
-        let ringed = ids.iter().zip(&points).filter(|(id, _)| winners.contains(id.as_str()));
+            Some(point(x_value(cell, key)?, &sample, Band::Ci95))
+        });
+        let points = losses.cells.iter().zip(&losses.points);
+        let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
         rings.extend(ringed.map(|(id, point)| Series {
             cells: vec![id.clone()],
             ..Series::new(Line::Selected(curve.clone()), vec![*point])
         }));
-        series.push(Series {
-            diverged: cells.iter().map(|cell| cell.runs.diverged).sum(),
-            cells: ids,
-            ..Series::new(Line::Measured(curve.clone()), points)
-        });
+        let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
+        series.push(Series { diverged, ..losses });
     }
     series.extend(rings);
     series
@@ -346,13 +332,6 @@ fn losses(
         when_text(tune.at),
         crate::cells::sample_in_words(cells)
     );
-    let common = FigureKeys {
-        title: Some(format!(
-            "{} of each candidate, over {}",
-            tune.metric.formula(),
-            setting_text::symbol(&setting.key)
-        )),
-        ..FigureKeys::default()
-    };
-    Figure::new(&common, String::new(), caption, 4, Body::Plot(plot))
+    let title = format!("{} of each candidate, over {}", plot.y, plot.x);
+    Figure::plain(String::new(), title, caption, 4, Body::Plot(plot))
 }

@@ -87,7 +87,10 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     stream_atomically(path, |file| {
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|e| error(path, e))
     })?;
-    path.parent().into_iter().for_each(sync_folder);
+    // The folder's names too, where a folder can be opened for that.
+    if let Some(Ok(folder)) = path.parent().map(fs::File::open) {
+        let _ = folder.sync_all();
+    }
     Ok(())
 }
 
@@ -280,10 +283,3 @@ pub fn create_below(root: &Path, folder: &Path) -> Result<(), Error> {
 
 /// The prefix of the name of a temporary file.
 pub const WRITING: &str = ".writing-";
-
-/// Brings a folder's names to the disk, where a folder can be opened for that.
-fn sync_folder(path: &Path) {
-    if let Ok(folder) = fs::File::open(path) {
-        let _ = folder.sync_all();
-    }
-}

@@ -20,7 +20,6 @@ use exactfed_runner::manifest::{AtCost, Oracle, Quantity};
 use exactfed_runner::plan::{Cell, Identity};
 use exactfed_runner::trace::TraceDigest;
 use runs::Runs;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A cell without results.
@@ -88,14 +87,9 @@ impl CellResult<'_> {
         }
     }
 
-    /// A quantity along each of the traces in memory; empty where it is not recorded.
-    pub fn columns(&self, quantity: Quantity) -> Vec<Cow<'_, [f64]>> {
-        self.runs.columns(quantity)
-    }
-
     /// A quantity over the replicates at each recorded round, up to the first divergence.
     pub fn samples(&self, quantity: Quantity) -> Vec<Vec<f64>> {
-        let columns = self.columns(quantity);
+        let columns = self.runs.columns(quantity);
         let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
         (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
     }

@@ -169,26 +169,16 @@ impl Found {
     }
 
     fn text(&self, condition: &Condition) -> Option<String> {
-        let words = condition.words();
-        match (self.failing, self.unknown, self.most) {
-            (0, 0, _) => None,
-            (0, cells, _) if self.why.is_empty() => {
-                Some(format!("“{words}” is not checked in {}", count(cells, "cell")))
-            }
-            (0, cells, _) => Some(format!(
-                "“{words}” is not checked in {}, since {}",
-                count(cells, "cell"),
-                self.why
-            )),
+        let (cells, what, more) = match (self.failing, self.unknown, self.most) {
+            (0, 0, _) => return None,
+            (0, cells, _) if self.why.is_empty() => (cells, "is not checked", String::new()),
+            (0, cells, _) => (cells, "is not checked", format!(", since {}", self.why)),
             (cells, _, Some((have, need))) => {
-                let times = have / need;
-                let cells = count(cells, "cell");
-                Some(format!(
-                    "“{words}” fails in {cells}, by a factor of up to {}",
-                    readable(times, 2)
-                ))
+                let times = readable(have / need, 2);
+                (cells, "fails", format!(", by a factor of up to {times}"))
             }
-            (cells, _, None) => Some(format!("“{words}” fails in {}", count(cells, "cell"))),
-        }
+            (cells, _, None) => (cells, "fails", String::new()),
+        };
+        Some(format!("“{}” {what} in {}{more}", condition.words(), count(cells, "cell")))
     }
 }

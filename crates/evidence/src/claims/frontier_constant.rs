@@ -1,6 +1,6 @@
 //! `[[claim.frontier-constant]]`: a frontier against powers of N and ε.
 
-use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text, quantity_at};
+use super::frontiers::{FrontierPoints, TILTS, check_points, exact, points_text};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
@@ -56,11 +56,6 @@ impl KindKeys<ClaimKeys> for FrontierConstantKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that a number of a frontier times powers of N and ε is constant up to a factor.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
         if let Some(frontier) = judge.frontier(&self.frontier) {
@@ -69,7 +64,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
                 let powers = libm::pow(best.clients as f64, self.clients_power)
                     * libm::pow(best.target, self.target_power)
                     * libm::pow(logarithm, self.logarithm_power);
-                Some(powers * quantity_at(frontier, best, cost, self.quantity)?)
+                let prices = frontier.prices.as_ref();
+                Some(powers * cost.quantity(self.quantity, best.minimises, prices)?)
             };
             let points = Judge::usable(frontier, &self.of, &mut parts);
             let values: Vec<f64> = points.iter().filter_map(scaled).collect();

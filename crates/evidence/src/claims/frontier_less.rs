@@ -1,7 +1,7 @@
 //! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
 
 use super::frontiers::{
-    FrontierPoints, check_points, exact, has_algorithm, place, points_text, quantity_at,
+    FrontierPoints, check_points, exact, has_algorithm, is_rival, place, points_text, rivals,
 };
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
@@ -49,31 +49,25 @@ impl KindKeys<ClaimKeys> for FrontierLessKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that a number of a frontier is at most a multiple of that of another algorithm.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         if let Some(frontier) = judge.frontier(&self.frontier) {
             for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
-                let value = |cost: &FrontierCost| quantity_at(frontier, best, cost, self.quantity);
+                let (least, prices) = (best.minimises, frontier.prices.as_ref());
+                let value = |cost: &FrontierCost| cost.quantity(self.quantity, least, prices);
                 let of_other = |algorithm: &FrontierAlgorithm| {
                     let is_same =
                         |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
                     let other = frontier.points(best.minimises, *algorithm).find(is_same)?;
                     value(&other.cost?)
                 };
-                let is_other = |a: &&FrontierAlgorithm| match self.than {
-                    Some(than) => **a == than,
-                    None => **a != self.of.algorithm,
-                };
-                let others = frontier.algorithms.iter().filter(is_other).filter_map(of_other);
+                let others = frontier.algorithms.iter();
+                let others = others.filter(|a| is_rival(self.of.algorithm, self.than, **a));
+                let others = others.filter_map(of_other);
                 let name = place(best);
                 let Some(other) = others.min_by(f64::total_cmp) else {
-                    parts.outside.push(format!("{name}: {} does not reach it", self.others()));
+                    parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
                     continue;
                 };
                 let found = value(&cost).map(|own| exact(libm::log(own / other), region));
@@ -86,7 +80,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
             "{} of {} ≤ {factor}that of {}",
             self.quantity.words(),
             points_text(&self.of, judge.frontier(&self.frontier)),
-            self.others()
+            rivals(self.than)
         );
         Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
     }
@@ -95,12 +89,5 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let own = self.of.algorithm;
         let exchanged = self.than.map(|than| WrongResult::FrontierExchanged(own, than));
         exchanged.into_iter().chain([WrongResult::FrontierDoubled(own)]).collect()
-    }
-}
-
-impl FrontierLessKeys {
-    /// What it is compared with, in words.
-    fn others(&self) -> &'static str {
-        self.than.map_or("every other algorithm", FrontierAlgorithm::label)
     }
 }

@@ -1,7 +1,7 @@
 //! `[[claim.frontier-slope]]`: the slope of a frontier over the target.
 
 use super::frontiers::{
-    FrontierPoints, TILTS, check_points, clients_text, exact, meant, points_text, quantity_at,
+    FrontierPoints, TILTS, check_points, clients_text, exact, meant, points_text,
 };
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
@@ -46,11 +46,6 @@ impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
-    /// Tests that the slope of a frontier over the target is a number, for each N.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         if let Some(frontier) = judge.frontier(&self.frontier) {
@@ -64,8 +59,9 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
                     continue;
                 }
                 let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
+                let prices = frontier.prices.as_ref();
                 let value = |(best, cost): &&(&FrontierPoint, FrontierCost)| {
-                    Some(libm::log(quantity_at(frontier, best, cost, self.quantity)?))
+                    cost.quantity(self.quantity, best.minimises, prices).map(libm::log)
                 };
                 let values: Option<Vec<f64>> = own.iter().map(value).collect();
                 let slope = values.filter(|values| values.len() > 1).map(|values| {

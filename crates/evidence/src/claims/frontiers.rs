@@ -13,11 +13,6 @@ use exactfed_runner::plan::TableChecker;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Examples for the documentation.
-const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
-const EXAMPLE_PRICES: [f64; 2] = [100.0, 1000.0];
-const EXAMPLE_BUDGETS: [f64; 1] = [4.0];
-
 /// Points of a frontier: an algorithm at some numbers of clients and targets.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,7 +21,7 @@ pub struct FrontierPoints {
     pub algorithm: FrontierAlgorithm,
     /// The numbers of clients; all by default.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_CLIENTS)]
+    #[schemars(example = serde_json::json!([10, 100, 1000]))]
     pub clients: Vec<u64>,
     /// Only targets of at most this.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
@@ -36,13 +31,13 @@ pub struct FrontierPoints {
     pub smallest_target: Option<f64>,
     /// Prices of a communication, of the frontier's `price-ratios`.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_PRICES)]
+    #[schemars(example = serde_json::json!([100.0, 1000.0]))]
     pub prices: Vec<f64>,
     /// Budgets of gradients, of the frontier's `budgets`. A claim is about the least costs at all
     /// these prices and the fewest communications within all these budgets. Without either it is
     /// about the middle price (the upper of two), or about seconds if the manifest has `[prices]`.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_BUDGETS)]
+    #[schemars(example = serde_json::json!([4.0]))]
     pub budgets: Vec<f64>,
 }
 
@@ -197,14 +192,18 @@ pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>)
     joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
 }
 
-/// A number of a point of a frontier.
-pub fn quantity_at(
-    frontier: &ComputedFrontier<'_>,
-    best: &FrontierPoint,
-    cost: &FrontierCost,
-    quantity: FrontierQuantity,
-) -> Option<f64> {
-    cost.quantity(quantity, best.minimises, frontier.prices.as_ref())
+/// Whether an algorithm is compared with another: with `than` alone, or with every other.
+pub fn is_rival(
+    own: FrontierAlgorithm,
+    than: Option<FrontierAlgorithm>,
+    other: FrontierAlgorithm,
+) -> bool {
+    than.map_or(other != own, |than| other == than)
+}
+
+/// What an algorithm is compared with, in words.
+pub fn rivals(than: Option<FrontierAlgorithm>) -> &'static str {
+    than.map_or("every other algorithm", FrontierAlgorithm::label)
 }
 
 impl<'a> Judge<'a> {

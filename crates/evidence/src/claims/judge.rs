@@ -8,10 +8,9 @@ use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
-use exactfed_runner::plan::{Plan, Setting, selected, short};
+use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::plan::{Plan, selected, short};
 
 /// What claims are judged by.
 pub struct Judge<'a> {
@@ -72,10 +71,7 @@ pub fn fixed_keys(selection: &Selection) -> impl Iterator<Item = &str> {
 
 /// A setting of a cell, if it is a number.
 pub fn number(cell: &CellResult<'_>, name: &str) -> Option<f64> {
-    match cell.cell.settings.get(name)? {
-        Setting::Number(x) => Some(*x),
-        Setting::Text(_) => None,
-    }
+    cell.cell.settings.get(name)?.number()
 }
 
 /// What the estimates of a claim are, and so how they are shown.

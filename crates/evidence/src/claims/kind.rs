@@ -4,17 +4,13 @@
 use super::judge::{Judge, Tested};
 use super::keys::When;
 use crate::cells::runs::TraceNeeds;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
+use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Cell, selected};
 
 /// A claim of a manifest.
 pub trait Claim<'a>: Sync {
-    /// The keys that every claim has.
-    fn keys(&self) -> &'a ClaimKeys;
-
     /// The cells that it is about; `None` if it is about frontiers.
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         None

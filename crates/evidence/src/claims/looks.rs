@@ -10,7 +10,7 @@ use std::ops::Deref;
 /// The claims of a manifest, judged together, in its order.
 #[derive(Clone, Debug, Default)]
 pub struct JudgedClaims<'a> {
-    list: Vec<JudgedClaim<'a>>,
+    pub(crate) list: Vec<JudgedClaim<'a>>,
     /// The looks at which they were judged, if replicates were added in planned looks.
     pub looks: Option<TakenLooks>,
 }
@@ -32,12 +32,6 @@ impl<'a> Deref for JudgedClaims<'a> {
 
     fn deref(&self) -> &Self::Target {
         &self.list
-    }
-}
-
-impl<'a> From<Vec<JudgedClaim<'a>>> for JudgedClaims<'a> {
-    fn from(list: Vec<JudgedClaim<'a>>) -> Self {
-        Self { list, looks: None }
     }
 }
 

@@ -107,10 +107,6 @@ fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { of: &self.of, right: self.right.as_ref() })
     }
@@ -130,8 +126,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
         }
     }
 
-    /// Tests that a mean or a vector is another, up to a relative margin that may grow with a
-    /// power of a setting.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let growth = self.over.as_ref().zip(self.order);
         let cells = judge.chosen(&self.of);

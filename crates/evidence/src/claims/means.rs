@@ -12,9 +12,8 @@ use crate::cells::symbols::quantity_symbol;
 use crate::stats::mean;
 use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::Selection;
+use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::Cell;
 
 /// Why two means have no ratio.

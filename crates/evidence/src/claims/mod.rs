@@ -65,30 +65,21 @@ pub fn judge_look<'a>(
 ) -> Vec<JudgedClaim<'a>> {
     let judge = Judge { plan, cells, theory, frontiers };
     let table = claims(plan);
-    let tested: Vec<Tested> = table.iter().map(|claim| judge.tested(&**claim)).collect();
+    let tested = plan.claim_tables.iter().zip(&table);
+    let tested = tested.map(|(table, claim)| judge.tested(table.common(), &**claim));
+    let tested: Vec<Tested> = tested.collect();
     let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
     let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
     let mut found = verdicts(&family, level).into_iter();
-    let stated = claims(stated);
-    let judged = stated.iter().zip(tested).zip(evidence).map(|((claim, tested), evidence)| {
+    let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
+    let judged = stated.map(|(((stated, claim), tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        let mut judged = judged(claim.keys(), tested, evidence, (family.len(), level));
+        let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
         judged.is_on_bound = claim.prediction().is_some_and(|by| by.is_bound());
         Some(judged)
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
     plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
-}
-
-/// [`judge_look`] of a plan that states the claims and has the cells, at the usual level.
-#[cfg(test)]
-fn judge<'a>(
-    plan: &'a Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-) -> Vec<JudgedClaim<'a>> {
-    judge_look(plan, plan, cells, theory, frontiers, crate::stats::verdict::LEVEL)
 }
 
 kinds! {
@@ -112,11 +103,11 @@ pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
 impl Judge<'_> {
     /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
     /// some of the cells that are meant have no results yet.
-    pub fn tested(&self, claim: &dyn Claim<'_>) -> Tested {
+    fn tested(&self, keys: &ClaimKeys, claim: &dyn Claim<'_>) -> Tested {
         let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
         let selections: Vec<&Selection> = selections.collect();
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
-        let conditions = conditions::of_cells(self.theory, &claim.keys().statements, &cells);
+        let conditions = conditions::of_cells(self.theory, &keys.statements, &cells);
         let tested = Tested { conditions, ..claim.test(self) };
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));

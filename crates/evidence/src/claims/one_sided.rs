@@ -78,10 +78,6 @@ impl<'a> OneSided<'a> {
 }
 
 impl<'a> Claim<'a> for OneSided<'a> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.claim.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(self.comparison().cells())
     }
@@ -98,7 +94,6 @@ impl<'a> Claim<'a> for OneSided<'a> {
         self.comparison().add_needs(cell, needs);
     }
 
-    /// Tests that a mean is at most, or at least, a multiple of another.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (factor, limit) = (self.claim.factor, libm::log(self.claim.factor));
         let (sign, region) = match self.is_upper {

@@ -1,6 +1,6 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::exact;
+use super::frontiers::{exact, has_algorithm, is_rival, rivals};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -13,9 +13,6 @@ use exactfed_runner::manifest::phase::{PhaseAxis, PhaseNumber};
 use exactfed_runner::plan::{KindKeys, TableChecker};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// An example for the documentation.
-const EXAMPLE_RANGE: [f64; 2] = [0.1, 10.0];
 
 /// The cost of an algorithm is at most `factor` times that of another, or of every other, on each square of a
 /// region of a map. The costs are exact, so that the verdict needs no interval.
@@ -30,10 +27,10 @@ pub struct PhaseLessKeys {
     /// The algorithm that it is compared with; by default every other algorithm of the map.
     pub than: Option<FrontierAlgorithm>,
     /// The smallest and the largest value on the x axis; all by default.
-    #[schemars(example = EXAMPLE_RANGE)]
+    #[schemars(example = serde_json::json!([0.1, 10.0]))]
     pub x: Option<[f64; 2]>,
     /// The same on the y axis.
-    #[schemars(example = EXAMPLE_RANGE)]
+    #[schemars(example = serde_json::json!([0.1, 10.0]))]
     pub y: Option<[f64; 2]>,
     /// The factor, above 0; by default 1.05, within which there is no practical difference.
     #[serde(default = "tie")]
@@ -67,18 +64,14 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
             return table.note("phase", message, |d| d.naming(&claim.phase, &known));
         };
         if let Some(frontier) = phase.frontier_of(&manifest.frontier) {
-            super::frontiers::has_algorithm(table, "algorithm", frontier, claim.algorithm);
+            has_algorithm(table, "algorithm", frontier, claim.algorithm);
             let than = claim.than.into_iter();
-            than.for_each(|a| super::frontiers::has_algorithm(table, "than", frontier, a));
+            than.for_each(|a| has_algorithm(table, "than", frontier, a));
         }
     }
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     /// Tests the worst of the share of the squares for which it must hold.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
@@ -120,13 +113,10 @@ impl PhaseLessKeys {
     /// The cost as a multiple of that of the best it is compared with, infinite where it does not reach the target;
     /// `None` where nothing else does.
     fn ratio(&self, square: &ComputedSquare) -> Option<f64> {
-        let is_other = |a: FrontierAlgorithm| match self.than {
-            Some(than) => a == than,
-            None => a != self.algorithm,
-        };
         let all = &square.ranked.all;
         let own = all.iter().find(|one| one.0 == self.algorithm).map_or(f64::INFINITY, |one| one.2);
-        let others = all.iter().filter(|one| is_other(one.0)).map(|one| one.2);
+        let others =
+            all.iter().filter(|one| is_rival(self.algorithm, self.than, one.0)).map(|one| one.2);
         Some(own / others.min_by(f64::total_cmp)?)
     }
 
@@ -165,7 +155,7 @@ impl PhaseLessKeys {
             "cost of {} ≤ {} × that of {}{}{}",
             self.algorithm.label(),
             self.factor,
-            self.than.map_or("every other algorithm", FrontierAlgorithm::label),
+            rivals(self.than),
             range(phase.phase.x, self.x),
             range(phase.phase.y, self.y)
         )

@@ -51,10 +51,6 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { of: &self.of, right: None })
     }
@@ -67,8 +63,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
         follow(needs, cell, &self.of, When::EveryRound, &[self.metric, self.reaching.cost]);
     }
 
-    /// Tests that the mean of a metric reaches a target within a cost: a number, or what a
-    /// published bound needs.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         for cell in judge.chosen(&self.of) {
@@ -78,7 +72,14 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
                 (within, _) => within,
             };
             let Some(limit) = limit else {
-                judge.add_without_limit(cell, self, &name, &mut parts);
+                let Some(by) = self.prediction else { continue };
+                let bound = judge.theory.bound(&cell.cell.id, by, 1);
+                if bound.is_some_and(|bound| bound.value.is_ok()) {
+                    let reason = format!("{} never reaches the target", by.words());
+                    parts.outside.push(with_reason(&name, &reason));
+                } else {
+                    judge.add_unpredicted(cell, by, &name, &mut parts);
+                }
                 continue;
             };
             let curve = CostCurve::new(cell, self.metric, &self.reaching);
@@ -106,24 +107,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
 }
 
 impl Judge<'_> {
-    /// Adds a cell for which no bound gives a cost.
-    fn add_without_limit(
-        &self,
-        cell: &CellResult<'_>,
-        claim: &ClaimOf<ReachesKeys>,
-        name: &str,
-        parts: &mut Parts,
-    ) {
-        let Some(by) = claim.prediction else { return };
-        let bound = self.theory.bound(&cell.cell.id, by, 1);
-        if bound.is_some_and(|bound| bound.value.is_ok()) {
-            let reason = format!("{} never reaches the target", by.words());
-            parts.outside.push(with_reason(name, &reason));
-        } else {
-            self.add_unpredicted(cell, by, name, parts);
-        }
-    }
-
     /// The cost after which a bound is below the target, at the cell's settings.
     fn cost_of_bound(
         &self,
@@ -150,7 +133,7 @@ impl Judge<'_> {
         }
         // A bound counts rounds; the cost of a round is the same in all of them.
         let rounds = *cell.runs.along().first()?.round.last()? as f64;
-        let cost = *cell.columns(claim.reaching.cost).first()?.last()?;
+        let cost = *cell.runs.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)
     }
 }

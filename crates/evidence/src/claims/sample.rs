@@ -136,7 +136,7 @@ fn samples_at_rounds(
     if is_average || at == When::End {
         return at_end(cell.runs.finals(metric)?);
     }
-    let columns = cell.columns(metric);
+    let columns = cell.runs.columns(metric);
     // A run that diverged has fewer rows than the others.
     let longest = (0..columns.len()).max_by_key(|&i| columns[i].len())?;
     let rows = Some(columns[longest].len()).filter(|rows| *rows > 0)?;

@@ -67,10 +67,6 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
 type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
 
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
-    fn keys(&self) -> &'a ClaimKeys {
-        &self.common
-    }
-
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { of: &self.of, right: None })
     }
@@ -85,8 +81,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         }
     }
 
-    /// Tests that a slope is a number, up to a margin, for each group of cells that differ in
-    /// the setting alone.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut farthest) = (Parts::default(), None);
         let region = (self.value - self.margin, self.value + self.margin);
@@ -110,6 +104,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             None => metric,
             Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
         };
+        let percent = farthest.map(|farthest| plain(100.0 * farthest, 2));
+        let off_line = percent.map(|far| format!(", and points are up to {far} % off the line"));
         let formula = format!(
             "slope of log({what}) over log({}) of {}{} is {} ± {}{}",
             symbol(&self.over),
@@ -117,7 +113,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             time_text(self.at),
             self.value,
             self.margin,
-            farthest.map_or_else(String::new, off_line),
+            off_line.unwrap_or_default(),
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
     }
@@ -181,9 +177,4 @@ fn slope_of_metric(
         *farthest = off.chain(*farthest).reduce(f64::max);
     }
     Some(found)
-}
-
-/// How far points are from the line that is fitted.
-fn off_line(farthest: f64) -> String {
-    format!(", and points are up to {} % off the line", plain(100.0 * farthest, 2))
 }

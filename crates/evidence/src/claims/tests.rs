@@ -4,7 +4,7 @@ use super::*;
 use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
 use crate::predictions::MomentsCache;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
 use exactfed_runner::runner::prepare;
@@ -47,7 +47,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Off);
-    judge(plan, &results, &theory, &[])
+    judge_look(plan, plan, &results, &theory, &[], LEVEL)
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {

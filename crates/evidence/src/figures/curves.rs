@@ -59,7 +59,8 @@ fn fixed_in_panels(
     if panels.len() < 2 {
         return HashSet::new();
     }
-    let mut fixed: HashSet<String> = curves.iter().flat_map(names_of).collect();
+    let mut fixed: HashSet<String> =
+        curves.iter().flat_map(|curve| names(&curve.settings)).collect();
     for panel in panels {
         let mut values: HashMap<(&str, &str), &Setting> = HashMap::new();
         for curve in panel.iter().map(|cell| &curves[curve_of_cell[*cell]]) {
@@ -119,11 +120,6 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
         let dash = Dash::Measured((among_kin + turn) % DASHES);
         curve.style = Style { color, dash, marker };
     }
-}
-
-/// The names of a curve's settings.
-fn names_of(curve: &Curve) -> Vec<String> {
-    names(&curve.settings)
 }
 
 fn names(settings: &[CurveSetting]) -> Vec<String> {

@@ -6,8 +6,9 @@ use crate::frontier::{
     ComputedFrontier, FrontierCost, FrontierPoint, FrontierProblem, RankedCosts,
 };
 use crate::scene::family::family;
-use crate::scene::figure::Scale;
-use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
+use crate::scene::figure::{
+    Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+};
 use crate::scene::line::{Color, Curve, LegendEntry, Line, Style};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue};
 use crate::stats::Ratio;
@@ -26,39 +27,34 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
 }
 
 fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
-    let plain = match kind {
-        FrontierFigure::Map => "Which algorithm costs least, by the price of a communication",
-        FrontierFigure::Cost => "The least cost to reach ε",
-        FrontierFigure::Budget => "The fewest communications within a budget of gradients",
-        FrontierFigure::LocalSteps => frontier.steps_title(),
-        FrontierFigure::StepSize => "The best step size",
-        FrontierFigure::Pareto => "Communications against gradients",
+    let of_lead = || frontier.caption(frontier.lead);
+    let (title, caption, body) = match kind {
+        FrontierFigure::Map => {
+            let plain = "Which algorithm costs least, by the price of a communication";
+            (frontier.title.unwrap_or(plain), frontier.map_caption(), frontier.map())
+        }
+        FrontierFigure::Cost => ("The least cost to reach ε", of_lead(), frontier.cost()),
+        FrontierFigure::Budget => {
+            let title = "The fewest communications within a budget of gradients";
+            (title, frontier.budget_caption(), frontier.within_budget())
+        }
+        FrontierFigure::LocalSteps => {
+            let or_batch = "The best number of local steps or batch";
+            let plain = "The best number of local steps";
+            let title = if frontier.has_batch() { or_batch } else { plain };
+            (title, of_lead(), frontier.local_steps())
+        }
+        FrontierFigure::StepSize => ("The best step size", of_lead(), frontier.step_size()),
+        FrontierFigure::Pareto => {
+            let title = "Communications against gradients";
+            (title, frontier.pareto_caption(), frontier.pareto())
+        }
     };
-    let title = match (kind, frontier.title) {
-        (FrontierFigure::Map, Some(title)) => title,
-        _ => plain,
-    };
-    let (caption, body) = match kind {
-        FrontierFigure::Map => (frontier.map_caption(), frontier.map()),
-        FrontierFigure::Cost => (frontier.caption(frontier.lead), frontier.cost()),
-        FrontierFigure::Budget => (frontier.budget_caption(), frontier.within_budget()),
-        FrontierFigure::LocalSteps => (frontier.caption(frontier.lead), frontier.local_steps()),
-        FrontierFigure::StepSize => (frontier.caption(frontier.lead), frontier.step_size()),
-        FrontierFigure::Pareto => (frontier.pareto_caption(), frontier.pareto()),
-    };
-    Figure {
-        id: kind.id(frontier.id),
-        title: title.to_owned(),
-        caption,
-        columns: match body {
-            Body::Maps(_) => 2,
-            _ => body.panels().clamp(1, 3),
-        },
-        // The differences are largest where clients are few.
-        large: matches!(&body, Body::Plot(plot) if plot.panels.len() > 2).then_some(0),
-        exploration: None,
-        body,
-    }
+    let is_map = matches!(body, Body::Maps(_));
+    // The differences are largest where clients are few.
+    let large = (!is_map && body.panels() > 2).then_some(0);
+    let figure = Figure::plain(kind.id(frontier.id), title.to_owned(), caption, 3, body);
+    Figure { columns: if is_map { 2 } else { figure.columns }, large, ..figure }
 }
 
 /// The power of ε of the communications that is published for the algorithm of this label, up to
@@ -81,13 +77,6 @@ impl ComputedFrontier<'_> {
     /// The name of what each algorithm does most of in a round.
     pub fn steps_name(&self) -> &'static str {
         if self.has_batch() { "H or batch" } else { "H" }
-    }
-
-    fn steps_title(&self) -> &'static str {
-        match self.has_batch() {
-            true => "The best number of local steps or batch",
-            false => "The best number of local steps",
-        }
     }
 
     /// A curve for each algorithm.
@@ -216,19 +205,6 @@ impl ComputedFrontier<'_> {
         points
     }
 
-    /// A figure over ε, whose labels say the values at the smallest that a curve reaches.
-    fn plot(
-        &self,
-        y: &str,
-        (panels, legend): (Vec<Panel>, Vec<LegendEntry>),
-        is_ranked: bool,
-    ) -> Body {
-        let (x, y) = ("ε".to_owned(), y.to_owned());
-        let (scale_x, scale_y) = (Scale::Log, Scale::Log);
-        let labels = CurveValue { at: LabelledPoint::Tightest, is_ranked };
-        Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
-    }
-
     /// The least cost over ε.
     fn cost(&self) -> Body {
         let value = |cost: &FrontierCost| self.value(self.lead, cost);
@@ -236,7 +212,8 @@ impl ComputedFrontier<'_> {
             FrontierObjective::Seconds => "seconds".to_owned(),
             lead => format!("cost: {}", lead.words()),
         };
-        self.plot(&y, self.panels(|a, n| self.over_targets(self.lead, (a, n), value)), true)
+        let panels = self.panels(|a, n| self.over_targets(self.lead, (a, n), value));
+        plot(["ε", &y], panels, tightest(true))
     }
 
     /// The fewest communications over ε within the middle budget, with the published powers.
@@ -255,7 +232,7 @@ impl ComputedFrontier<'_> {
         let is_drawn = panels.iter().flat_map(|p| &p.series).any(|s| !s.line.is_measured());
         let entry = LegendEntry::Prediction(Prediction::PublishedPower);
         legend.extend(is_drawn.then_some(entry));
-        self.plot("communications", (panels, legend), true)
+        plot(["ε", "communications"], (panels, legend), tightest(true))
     }
 
     fn local_steps(&self) -> Body {
@@ -264,12 +241,12 @@ impl ComputedFrontier<'_> {
             FrontierAlgorithm::Sgd => Vec::new(),
             _ => self.over_targets(self.lead, (a, n), steps),
         };
-        self.plot(self.steps_name(), self.panels(points), false)
+        plot(["ε", self.steps_name()], self.panels(points), tightest(false))
     }
 
     fn step_size(&self) -> Body {
         let points = |a, n| self.over_targets(self.lead, (a, n), |cost| cost.step_size);
-        self.plot("γ", self.panels(points), false)
+        plot(["ε", "γ"], self.panels(points), tightest(false))
     }
 
     fn pareto(&self) -> Body {
@@ -285,16 +262,8 @@ impl ComputedFrontier<'_> {
             }
             points
         };
-        let (panels, legend) = self.panels(points);
-        Body::Plot(Plot {
-            panels,
-            legend,
-            x: "gradients of a client".into(),
-            y: "communications".into(),
-            scale_x: Scale::Log,
-            scale_y: Scale::Log,
-            labels: CurveValue::last(Scale::Log),
-        })
+        let axes = ["gradients of a client", "communications"];
+        plot(axes, self.panels(points), CurveValue::last(Scale::Log))
     }
 
     /// Which algorithm costs least over prices and ε, for each N.
@@ -333,6 +302,21 @@ impl ComputedFrontier<'_> {
     }
 }
 
+/// Panels with these titles of their logarithmic axes.
+fn plot(
+    axes: [&str; 2],
+    (panels, legend): (Vec<Panel>, Vec<LegendEntry>),
+    labels: CurveValue,
+) -> Body {
+    let ([x, y], [scale_x, scale_y]) = (axes.map(str::to_owned), [Scale::Log; 2]);
+    Body::Plot(Plot { panels, legend, x, y, scale_x, scale_y, labels })
+}
+
+/// The value at the smallest target that a curve reaches.
+fn tightest(is_ranked: bool) -> CurveValue {
+    CurveValue { at: LabelledPoint::Tightest, is_ranked }
+}
+
 /// A square of the map; `None` if no algorithm reaches ε.
 fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> Option<Ranking> {
     let first = ranked.all.first()?.0;
@@ -341,10 +325,7 @@ fn ranking(ranked: &RankedCosts, color: &dyn Fn(FrontierAlgorithm) -> Color) -> 
         _ if ranked.tied > 1 => (Lead::Tie, Color::Neutral),
         _ if !ranked.is_ahead() => (Lead::Round, Color::Neutral),
         None => (Lead::Alone, color(first)),
-        Some(estimate) => {
-            let (low, high) = (f64::NAN, f64::NAN);
-            (Lead::Ratio(Ratio { estimate, low, high, p: 0.0 }), color(first))
-        }
+        Some(times) => (Lead::Ratio(Ratio::exact(times)), color(first)),
     };
     Some(Ranking { leaders, color, lead })
 }

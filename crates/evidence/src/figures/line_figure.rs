@@ -15,10 +15,9 @@ use crate::scene::figure::{
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::{mean, quantile, standard_deviation, student_95};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{Cell, Setting, selected, short};
+use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::plan::{Cell, selected, short};
 use std::collections::BTreeMap;
 
 /// A figure of lines, as a manifest asks for it.
@@ -170,7 +169,7 @@ impl<'a> LineFigure<'a> {
                 all.push(Series { cells: vec![id.to_string()], rows, ..Series::new(line, points) });
             }
         };
-        let columns = cell.columns(x);
+        let columns = cell.runs.columns(x);
         let x = |row: usize| {
             mean(&columns.iter().filter_map(|c| c.get(row).copied()).collect::<Vec<_>>())
         };
@@ -202,25 +201,18 @@ impl<'a> LineFigure<'a> {
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
-        let measured = |cell: &&CellResult<'_>| {
-            let point = point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band);
-            Some((cell.cell.id.to_string(), point))
-        };
-        let (ids, points) = ordered(cells.iter().filter_map(measured).collect());
-        let measured = Series {
-            diverged: cells.iter().map(|c| c.runs.diverged).sum(),
-            cells: ids,
-            ..Series::new(Line::Measured(curve.clone()), points)
-        };
+        let measured = through(Line::Measured(curve.clone()), cells, |cell| {
+            Some(point(x_value(cell, x)?, &cell.runs.finals(self.y)?, self.band))
+        });
+        let diverged = cells.iter().map(|c| c.runs.diverged).sum();
+        let measured = Series { diverged, ..measured };
         let series = |prediction: Prediction| {
-            let predicted = |c: &&CellResult<'_>| -> Option<(String, Point)> {
-                let x = x_value(c, x)?;
-                let y = theory.curve(&c.cell.id, self.y, prediction)?.pop()?;
-                (y > 0.0).then(|| (c.cell.id.to_string(), Point::bare(x, y)))
-            };
-            let (cells, points) = ordered(cells.iter().filter_map(predicted).collect());
-            let line = Line::Predicted(curve.clone(), prediction);
-            (points.len() > 1).then(|| Series { cells, ..Series::new(line, points) })
+            let predicted = through(Line::Predicted(curve.clone(), prediction), cells, |cell| {
+                let x = x_value(cell, x)?;
+                let y = theory.curve(&cell.cell.id, self.y, prediction)?.pop()?;
+                (y > 0.0).then(|| Point::bare(x, y))
+            });
+            (predicted.points.len() > 1).then_some(predicted)
         };
         let predictions = self.theory.iter().flat_map(|kind| predicted_lines::predictions(*kind));
         std::iter::once(measured).chain(predictions.filter_map(series)).collect()
@@ -343,7 +335,7 @@ pub fn band_name(band: Band) -> &'static str {
 
 /// Whether the runs of a cell differ in a quantity at one round.
 fn uneven(cell: &CellResult<'_>, quantity: Quantity) -> bool {
-    let columns = cell.columns(quantity);
+    let columns = cell.runs.columns(quantity);
     let Some((first, others)) = columns.split_first() else { return false };
     others.iter().any(|other| first.iter().zip(other.iter()).any(|(a, b)| a != b))
 }
@@ -359,17 +351,23 @@ fn nothing(cells: &[&CellResult<'_>]) -> String {
     format!("The figure is empty: {why}.")
 }
 
-/// Points from left to right, with their cells.
-pub fn ordered(mut points: Vec<(String, Point)>) -> (Vec<String>, Vec<Point>) {
+/// A line through the points of some cells, from left to right.
+pub fn through(
+    line: Line,
+    cells: &[&CellResult<'_>],
+    point: impl Fn(&CellResult<'_>) -> Option<Point>,
+) -> Series {
+    let point = |cell: &&CellResult<'_>| Some((cell.cell.id.to_string(), point(cell)?));
+    let mut points: Vec<(String, Point)> = cells.iter().filter_map(point).collect();
     points.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
-    points.into_iter().unzip()
+    let (cells, points) = points.into_iter().unzip();
+    Series { cells, ..Series::new(line, points) }
 }
 
 /// The value of a cell on the x axis: a setting, or the mean of a quantity at the last round.
 pub fn x_value(cell: &CellResult<'_>, name: &str) -> Option<f64> {
     match cell.cell.settings.get(name) {
-        Some(Setting::Number(x)) => Some(*x),
-        Some(Setting::Text(_)) => None,
+        Some(setting) => setting.number(),
         None => Some(mean(&cell.runs.finals(Quantity::named(name)?)?)),
     }
 }

@@ -4,8 +4,7 @@ use crate::cells::CellResult;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::figures::curves::curves;
-use crate::figures::kind::DrawnFigure;
-use crate::figures::kind::TheoryKind;
+use crate::figures::kind::{DrawnFigure, TheoryKind};
 use crate::figures::line_figure::{LineFigure, x_value};
 use crate::figures::sample::{
     FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few_panels, sentence, shown,

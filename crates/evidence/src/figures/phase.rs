@@ -42,20 +42,14 @@ pub fn figure(
     let legend = phase.algorithms.iter().filter(wins).map(patch).collect();
     let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
     let title = format!("Which algorithm costs least, over {axes}");
-    Figure {
-        id: phase.phase.id.clone(),
-        title: phase.phase.title.clone().unwrap_or(title),
-        caption: caption(phase, rules),
-        columns: 1,
-        large: None,
-        exploration: None,
-        body: Body::Maps(Maps {
-            maps: vec![map],
-            legend,
-            x: phase.phase.x.over.symbol().into(),
-            y: phase.phase.y.over.symbol().into(),
-        }),
-    }
+    let title = phase.phase.title.clone().unwrap_or(title);
+    let body = Body::Maps(Maps {
+        maps: vec![map],
+        legend,
+        x: phase.phase.x.over.symbol().into(),
+        y: phase.phase.y.over.symbol().into(),
+    });
+    Figure::plain(phase.phase.id.clone(), title, caption(phase, rules), 1, body)
 }
 
 /// Which algorithm is best on a square: of those that are as good as each other the first that the manifest names.
@@ -72,7 +66,7 @@ fn ranking(
     let lead = match ranked.lead() {
         _ if ranked.tied > 1 => Lead::Tie,
         None => Lead::Alone,
-        Some(estimate) => Lead::Ratio(Ratio { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }),
+        Some(times) => Lead::Ratio(Ratio::exact(times)),
     };
     let color = color(*leaders.first()?);
     let leaders = leaders.iter().map(|a| a.label().to_owned()).collect();
@@ -82,8 +76,9 @@ fn ranking(
 /// What is compared on which problems.
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let on_axis = |of: &PhaseNumber| [phase.phase.x.over, phase.phase.y.over].contains(of);
-    let fixed = PhaseNumber::ALL.into_iter().filter(|of| !on_axis(of));
-    let fixed = fixed.map(|of| format!("{} = {}", of.symbol(), number(phase.numbers.get(of), 3)));
+    let fixed = PhaseNumber::ALL.into_iter().filter(|(of, ..)| !on_axis(of));
+    let fixed =
+        fixed.map(|(of, _, symbol)| format!("{symbol} = {}", number(phase.numbers.get(of), 3)));
     let mut caption = format!(
         "The algorithm with the least price × communications + gradients of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Pale: several are within {} % of the least, which is no practical difference, and the colour is that of the first of them in the legend. {rules}",
         thousands(phase.problems),
@@ -138,13 +133,14 @@ fn csv(phase: &ComputedPhase<'_>) -> String {
         ("communications", |cost| digits(cost.communications)),
         ("gradients", |cost| digits(cost.gradients)),
     ];
-    let heads = PhaseNumber::ALL.iter().map(|of| of.name()).chain(["algorithm", "ties", "cost"]);
+    let heads =
+        PhaseNumber::ALL.iter().map(|(_, name, _)| *name).chain(["algorithm", "ties", "cost"]);
     let heads = heads.chain(settings.iter().map(|(name, _)| *name)).map(str::to_owned);
     let times = phase.algorithms.iter().map(|a| format!("times_{}", a.name()));
     let mut out = heads.chain(times).collect::<Vec<_>>().join(",").replace('-', "_") + "\n";
     for square in &phase.squares {
         let (all, tied) = (&square.ranked.all, square.ranked.tied);
-        let numbers = PhaseNumber::ALL.iter().map(|of| digits(square.numbers.get(*of)));
+        let numbers = PhaseNumber::ALL.iter().map(|(of, ..)| digits(square.numbers.get(*of)));
         let mut names = all[..tied].iter().map(|one| one.0.name());
         let first = names.next().unwrap_or_default();
         let ties = names.collect::<Vec<_>>().join(" ");

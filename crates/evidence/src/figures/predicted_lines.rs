@@ -9,8 +9,7 @@ use crate::scene::line::{Curve, LegendEntry, Line, legend_text};
 use exactfed_core::theory::bounds::BoundId;
 use exactfed_core::theory::effort::Effort;
 use exactfed_core::words::count;
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::{Prediction, Quantity};
 
 /// The predictions that a kind of theory stands for.
 pub fn predictions(kind: TheoryKind) -> Vec<Prediction> {

@@ -5,12 +5,12 @@ use crate::cells::CellResult;
 use crate::cells::costs::when_text;
 use crate::figures::curves::views;
 use crate::ranking;
-use crate::scene::figure::Scale;
-use crate::scene::figure::{Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Series};
+use crate::scene::figure::{
+    Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+};
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.
@@ -42,7 +42,8 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     let ratios: Vec<Vec<Vec<f64>>> =
         view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
     // All curves go on to the same factor.
-    let farthest = ratios.iter().map(|of| largest(of)).fold(1.0, f64::max);
+    let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
+    let farthest = finite.fold(1.0, f64::max);
     let panel = |((title, places), ratios): (&(String, Vec<usize>), &Vec<Vec<f64>>)| {
         let series = places.iter().zip(ratios).map(|(place, ratios)| {
             let curve = &view.curves[view.curve_of_cell[*place]];
@@ -71,17 +72,8 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         by.formula(),
         when_text(at),
     );
-    let common = FigureKeys {
-        title: Some("How often and by how much each algorithm is behind".into()),
-        ..FigureKeys::default()
-    };
-    let figure = Figure::new(&common, String::new(), caption, 4, Body::Plot(plot));
-    Some(Figure { id: "profile".into(), ..figure })
-}
-
-/// The largest finite ratio.
-fn largest(ratios: &[Vec<f64>]) -> f64 {
-    ratios.iter().flatten().copied().filter(|r| r.is_finite()).fold(1.0, f64::max)
+    let title = "How often and by how much each algorithm is behind".into();
+    Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
 }
 
 /// The number of instances of a cell.

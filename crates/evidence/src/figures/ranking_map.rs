@@ -61,40 +61,6 @@ impl KindKeys<FigureKeys> for WinnersKeys {
     }
 }
 
-/// The figure.
-fn figure<'a>(
-    spec: &FigureOf<WinnersKeys>,
-    cells: &[&'a CellResult<'a>],
-    rankings: &Rankings<'a>,
-) -> Figure {
-    let labels = label_colors(cells);
-    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
-    let map = |group: Group<'a>| {
-        let squares = grid_points(spec, &sides, &group).into_iter().map(|((x, y), cells)| {
-            let outcome = rankings.outcome(&cells, spec.metric, spec.at);
-            let outcome = outcome.unwrap_or(&PointRanking::Diverged);
-            Square { x, y, value: SquareValue::Ranking(ranking(spec, outcome, &cells, &labels)) }
-        });
-        let squares = squares.collect();
-        Map::new(group.title, &sides, squares)
-    };
-    let maps: Vec<Map> = panels(&spec.common.panels, cells).into_iter().map(map).collect();
-    let patch =
-        |(name, color): &(String, Color)| LegendEntry::Patch { name: name.clone(), color: *color };
-    let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
-    let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
-    let undecided = |r: &Ranking| {
-        r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
-    };
-    if rankings_of(&maps).any(undecided) {
-        let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
-        legend.push(LegendEntry::Patch { name, color });
-    }
-    let caption = caption(spec, cells, &maps, rankings.compared);
-    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
-    Figure::new(&spec.common, "Which algorithm ranks first".into(), caption, 2, body)
-}
-
 impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     fn keys(&self) -> &'a FigureKeys {
         &self.common
@@ -121,7 +87,38 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         _: &Theory<'_>,
         rankings: &Rankings<'c>,
     ) -> Figure {
-        figure(self, cells, rankings)
+        let labels = label_colors(cells);
+        let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
+        let map = |group: Group<'c>| {
+            let squares = grid_points(self, &sides, &group).into_iter().map(|((x, y), cells)| {
+                let outcome = rankings.outcome(&cells, self.metric, self.at);
+                let outcome = outcome.unwrap_or(&PointRanking::Diverged);
+                Square {
+                    x,
+                    y,
+                    value: SquareValue::Ranking(ranking(self, outcome, &cells, &labels)),
+                }
+            });
+            let squares = squares.collect();
+            Map::new(group.title, &sides, squares)
+        };
+        let maps: Vec<Map> = panels(&self.common.panels, cells).into_iter().map(map).collect();
+        let patch = |(name, color): &(String, Color)| LegendEntry::Patch {
+            name: name.clone(),
+            color: *color,
+        };
+        let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
+        let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
+        let undecided = |r: &Ranking| {
+            r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
+        };
+        if rankings_of(&maps).any(undecided) {
+            let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
+            legend.push(LegendEntry::Patch { name, color });
+        }
+        let caption = caption(self, cells, &maps, rankings.compared);
+        let body = Body::Maps(Maps { maps, legend, x: symbol(&self.x), y: symbol(&self.y) });
+        Figure::new(&self.common, "Which algorithm ranks first".into(), caption, 2, body)
     }
 }
 

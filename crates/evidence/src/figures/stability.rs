@@ -57,41 +57,6 @@ impl KindKeys<FigureKeys> for StabilityKeys {
     }
 }
 
-/// The figure.
-fn figure(
-    spec: &FigureOf<StabilityKeys>,
-    cells: &[&CellResult<'_>],
-    theory: &Theory<'_>,
-) -> Figure {
-    let known: Vec<&Prepared<'_>> =
-        cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
-    let radii: HashMap<&str, Radii> =
-        known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p).ok()?))).collect();
-    let sides = (distinct(cells, &spec.x), distinct(cells, &spec.y));
-    let mut maps = Vec::new();
-    for label in unique(cells.iter().map(|c| &c.cell.label)) {
-        let of_label: Vec<&CellResult<'_>> =
-            cells.iter().copied().filter(|c| c.cell.label == *label).collect();
-        for group in panels(&spec.common.panels, &of_label) {
-            let title = joined(&[label, &group.title]);
-            let squares = squares(spec, &sides, &group, &radii);
-            maps.push(Map::new(title, &sides, squares));
-        }
-    }
-    let patch = |name: &str, color| {
-        let (name, color) = (name.to_owned(), Color::of_family(color));
-        LegendEntry::Patch { name, color }
-    };
-    let squares = || maps.iter().flat_map(|map| &map.squares);
-    let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
-    let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
-    legend.retain(occurs);
-    legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
-    let caption = caption(cells, &maps, radii.len());
-    let body = Body::Maps(Maps { maps, legend, x: symbol(&spec.x), y: symbol(&spec.y) });
-    Figure::new(&spec.common, "Where runs diverge".into(), caption, 2, body)
-}
-
 impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
     fn keys(&self) -> &'a FigureKeys {
         &self.common
@@ -113,7 +78,33 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
         theory: &Theory<'_>,
         _: &Rankings<'c>,
     ) -> Figure {
-        figure(self, cells, theory)
+        let known: Vec<&Prepared<'_>> =
+            cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
+        let radii: HashMap<&str, Radii> =
+            known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p).ok()?))).collect();
+        let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
+        let mut maps = Vec::new();
+        for label in unique(cells.iter().map(|c| &c.cell.label)) {
+            let of_label: Vec<&CellResult<'_>> =
+                cells.iter().copied().filter(|c| c.cell.label == *label).collect();
+            for group in panels(&self.common.panels, &of_label) {
+                let title = joined(&[label, &group.title]);
+                let squares = squares(self, &sides, &group, &radii);
+                maps.push(Map::new(title, &sides, squares));
+            }
+        }
+        let patch = |name: &str, color| {
+            let (name, color) = (name.to_owned(), Color::of_family(color));
+            LegendEntry::Patch { name, color }
+        };
+        let squares = || maps.iter().flat_map(|map| &map.squares);
+        let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
+        let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
+        legend.retain(occurs);
+        legend.extend((!radii.is_empty()).then_some(LegendEntry::Threshold));
+        let caption = caption(cells, &maps, radii.len());
+        let body = Body::Maps(Maps { maps, legend, x: symbol(&self.x), y: symbol(&self.y) });
+        Figure::new(&self.common, "Where runs diverge".into(), caption, 2, body)
     }
 }
 

@@ -229,7 +229,8 @@ pub fn frontiers<'a>(
     })?;
     let known: Vec<_> = prepared.iter().map(|one| known(results, one)).collect();
     let phases: Vec<_> = prepared.iter().map(|one| PreparedPhase::all(plan, one)).collect();
-    let unknown = phases.iter().flatten().filter(|one| !phase::is_known(results, one)).count();
+    let unknown =
+        phases.iter().flatten().filter(|one| phase::known(results, one).is_none()).count();
     let part = 1.0 / (unknown + known.iter().filter(|known| known.is_none()).count()) as f64;
     let worked = |share: f64| worked(share * part);
     let each = prepared.iter().zip(known).zip(&phases).map(|((prepared, known), phases)| {
@@ -262,7 +263,8 @@ pub fn are_known(plan: &Plan, results: &dyn Results) -> bool {
         || prepare_frontiers(plan).is_ok_and(|all| {
             let is_known = |one: &PreparedFrontier<'_>| {
                 let mut phases = PreparedPhase::all(plan, one).into_iter();
-                known(results, one).is_some() && phases.all(|one| phase::is_known(results, &one))
+                known(results, one).is_some()
+                    && phases.all(|one| phase::known(results, &one).is_some())
             };
             all.iter().all(is_known)
         })
@@ -411,11 +413,9 @@ impl<'a> ComputedFrontier<'a> {
             (Some(best), all) => {
                 let binds = all.filter(|all| value(all) < value(&best));
                 flags.extend(binds.map(|_| FrontierFlag::Budget));
-                let at_most = best.local_steps == largest && largest > 1;
-                flags.extend(
-                    (at_most && algorithm != FrontierAlgorithm::Sgd)
-                        .then_some(FrontierFlag::LocalSteps),
-                );
+                let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
+                let at_most = has_steps && best.local_steps == largest;
+                flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
                 let is_last =
                     algorithm.server_steps().len() > 1 && best.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));

@@ -190,7 +190,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 }
 
 /// What an earlier report computed of a map.
-fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
+pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key()))?;
     let all = from_columns(&columns, &prepared.search.methods)?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
@@ -198,11 +198,6 @@ fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<
         found.get_mut(*place as usize)?.push(one);
     }
     Some(found)
-}
-
-/// Whether a map is kept from an earlier report.
-pub fn is_known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> bool {
-    known(results, prepared).is_some()
 }
 
 /// A map, to check its cache.

@@ -5,8 +5,7 @@ use crate::cells::CellResult;
 use crate::predictions::Theory;
 use crate::stats::ROUNDING_FLOOR;
 use exactfed_core::kernel::{axpy, dot};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::TimeAverage;
+use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::Cell;
 use exactfed_runner::runner::predict::AveragedOver;
 

@@ -23,7 +23,7 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
-        self.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
+        self.refused.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
         let found = Constants::new(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());
         found

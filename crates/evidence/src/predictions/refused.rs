@@ -2,6 +2,7 @@
 
 use exactfed_core::theory::effort::{Effort, MOST_BYTES, MOST_PRODUCTS};
 use exactfed_runner::manifest::Prediction;
+use exactfed_runner::runner::Prepared;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -70,8 +71,13 @@ impl Refused {
 
     /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
     /// remembered.
-    pub fn permit(&self, id: &str, part: Computation, cost: impl FnOnce() -> Effort) -> Option<()> {
-        let key = (id.to_owned(), part);
+    pub fn permit(
+        &self,
+        prepared: &Prepared<'_>,
+        part: Computation,
+        cost: impl FnOnce() -> Effort,
+    ) -> Option<()> {
+        let key = (prepared.cell.id.to_string(), part);
         if self.0.borrow().contains_key(&key) {
             return None;
         }

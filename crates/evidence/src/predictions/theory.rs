@@ -14,8 +14,7 @@ use exactfed_core::theory::expansion::{self, Expansion};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_core::theory::moments::{self, CovarianceBlocks, ExactMoments, Moments};
-use exactfed_runner::manifest::Prediction;
-use exactfed_runner::manifest::{Quantity, TimeAverage};
+use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{Prepared, Scenario};
 use rayon::prelude::*;
@@ -34,7 +33,7 @@ pub struct Theory<'a> {
     stationary: RefCell<HashMap<String, Option<AtRest>>>,
     /// How many numbers these hold.
     at_rest: std::cell::Cell<usize>,
-    refused: Refused,
+    pub(super) refused: Refused,
     expansions: RefCell<HashMap<*const (), Option<Rc<Expansion>>>>,
     pub(super) constants: RefCell<HashMap<*const (), Option<Rc<Constants>>>>,
 }
@@ -85,17 +84,6 @@ impl<'a> Theory<'a> {
             expansions: RefCell::default(),
             constants: RefCell::default(),
         }
-    }
-
-    /// Whether a computation for a cell fits in time and memory; `None` if it does not, which is
-    /// remembered.
-    pub(super) fn permit(
-        &self,
-        prepared: &Prepared<'_>,
-        part: Computation,
-        cost: impl FnOnce() -> Effort,
-    ) -> Option<()> {
-        self.refused.permit(&prepared.cell.id, part, cost)
     }
 
     /// The cost of a prediction for a cell, if that is why there is none; known once the
@@ -198,7 +186,7 @@ impl<'a> Theory<'a> {
         }
         let components = prepared.cell.identity.algorithm.components();
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
-        self.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
+        self.refused.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
@@ -262,7 +250,7 @@ impl<'a> Theory<'a> {
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*scenario.instance;
                 let cost = || Expansion::blocks_effort(facts, corrected);
-                self.permit(prepared, Computation::Expansion, cost)?;
+                self.refused.permit(prepared, Computation::Expansion, cost)?;
                 terms.blocks(facts, step, steps, corrected, printed)?
             }
             _ => return None,
@@ -293,7 +281,7 @@ impl<'a> Theory<'a> {
         }
         if matches!(by, Prediction::RrIdentity | Prediction::RrIdentityPrinted) {
             // It has no more products than an expansion.
-            self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+            self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
             return proposition_2(prepared, facts, by);
         }
         let expansion = self.expansion(prepared, scenario)?;
@@ -347,7 +335,7 @@ impl<'a> Theory<'a> {
             moments::stationary_effort(twin, &scheme)
                 + expansion::closure_effort(facts, steps as u64)
         };
-        self.permit(prepared, Computation::Closure, cost)?;
+        self.refused.permit(prepared, Computation::Closure, cost)?;
         let exact = ExactMoments::new(twin, &scheme)?;
         let (moments, blocks) = exact.stationary()?;
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
@@ -365,7 +353,7 @@ impl<'a> Theory<'a> {
             if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
                 let cycle = match cycle {
                     Err(predict::NoMoments::Costly(cost)) => {
-                        self.permit(prepared, Computation::Stationary, || cost)?;
+                        self.refused.permit(prepared, Computation::Stationary, || cost)?;
                         return None;
                     }
                     cycle => cycle.ok()?,
@@ -375,14 +363,14 @@ impl<'a> Theory<'a> {
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
             if markov::are_closed(facts, &scheme) {
                 let cost = || markov::stationary_effort(facts, &scheme);
-                self.permit(prepared, Computation::Stationary, cost)?;
+                self.refused.permit(prepared, Computation::Stationary, cost)?;
                 return Some(one_phase(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
             }
             if !moments::are_closed(facts, &scheme) {
                 return None;
             }
             let cost = || moments::stationary_effort(facts, &scheme);
-            self.permit(prepared, Computation::Stationary, cost)?;
+            self.refused.permit(prepared, Computation::Stationary, cost)?;
             Some(one_phase(ExactMoments::new(facts, &scheme)?.stationary()?))
         };
         let found = find();
@@ -412,7 +400,7 @@ impl<'a> Theory<'a> {
         if !facts.independent() {
             return None;
         }
-        self.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
+        self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;
         let found = Expansion::new(facts).ok().map(Rc::new);
         self.expansions.borrow_mut().insert(key, found.clone());
         found

@@ -240,6 +240,12 @@ impl Point {
 }
 
 impl Figure {
+    /// A figure with as many panels in a row as there are up to `most`.
+    pub fn plain(id: String, title: String, caption: String, most: usize, body: Body) -> Self {
+        let columns = body.panels().clamp(1, most);
+        Self { id, title, caption, columns, large: None, exploration: None, body }
+    }
+
     /// A figure with the heading and the columns of the manifest: by default this title, and
     /// as many panels in a row as there are up to `most`.
     pub fn new(
@@ -249,15 +255,9 @@ impl Figure {
         most: usize,
         body: Body,
     ) -> Self {
-        Self {
-            id: common.id().to_owned(),
-            title: common.title.clone().unwrap_or(title),
-            caption,
-            columns: common.columns.unwrap_or(body.panels().clamp(1, most)),
-            large: None,
-            exploration: None,
-            body,
-        }
+        let title = common.title.clone().unwrap_or(title);
+        let plain = Self::plain(common.id().to_owned(), title, caption, most, body);
+        Self { columns: common.columns.unwrap_or(plain.columns), ..plain }
     }
 
     /// Whether it is a map of too many squares for a text in each.

@@ -273,9 +273,6 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
-/// The dash pattern of what no figure draws.
-const UNDRAWN: usize = 11;
-
 /// The dash pattern of a prediction.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
@@ -285,16 +282,15 @@ fn dash(prediction: Prediction) -> Dash {
         Prediction::SecondOrder => 3,
         Prediction::Closure => 4,
         Prediction::Bound(bound) => bound.dash(),
-        Prediction::Contraction => 11,
         Prediction::ContractionPrinted => 12,
-        // No figure has contractions beside these.
-        Prediction::Clt => 11,
-        Prediction::PublishedPower => 11,
-        // Claims are tested on these; no figure draws them.
-        Prediction::Stationary
+        // No figure has two of the first three; claims are tested on the others, which none draws.
+        Prediction::Contraction
+        | Prediction::Clt
+        | Prediction::PublishedPower
+        | Prediction::Stationary
         | Prediction::FirstOrderPrinted
         | Prediction::RrIdentity
-        | Prediction::RrIdentityPrinted => UNDRAWN,
+        | Prediction::RrIdentityPrinted => 11,
     })
 }
 

@@ -24,7 +24,7 @@
 //! level at which the limit is the hypothesis.
 
 use super::basics::{mean, standard_deviation, student_tail};
-use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -178,7 +178,7 @@ impl LogMeans {
         let spread = standard_deviation(&sum);
         let k = logs.len() as f64;
         // One test per sample, all together at the level of two standard errors.
-        let strict = normal_quantile(1.0 - 0.0228 / k);
+        let strict = Normal::standard().inverse_cdf(1.0 - 0.0228 / k);
         let (mut light, mut mild, mut varied) = (true, self.n >= VERY_FEW, false);
         let mut heavy = (false, false);
         for ((w, x), l) in samples.iter().zip(&centred) {
@@ -414,10 +414,6 @@ fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
         if f(libm::exp(middle)) > level { low = middle } else { high = middle }
     }
     libm::exp(0.5 * (low + high))
-}
-
-fn normal_quantile(p: f64) -> f64 {
-    statrs::distribution::Normal::standard().inverse_cdf(p)
 }
 
 /// The third central moment over the cube of the standard deviation (divisor n); 0 for

@@ -133,11 +133,9 @@ impl Evidence {
 
     /// Evidence from a sample that decides nothing: a single run of what is random.
     pub fn undecided(estimate: f64, n: usize) -> Self {
-        let nan = f64::NAN;
-        let interval = (nan, nan);
-        let (support, refute, region, doubt) = (1.0, 1.0, (nan, nan), Doubt::None);
-        let dimensions = 1;
-        Self { estimate, error: nan, interval, support, refute, region, n, dimensions, doubt }
+        let (error, interval) = (f64::NAN, (f64::NAN, f64::NAN));
+        let (support, refute) = (1.0, 1.0);
+        Self { error, interval, support, refute, n, ..Self::certain(estimate, false) }
     }
 
     /// Evidence for ‖x − target‖/‖target‖ ≤ margin, of a vector that is not random.

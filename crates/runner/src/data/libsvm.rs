@@ -19,11 +19,8 @@ pub fn read(bytes: &[u8]) -> Result<Contents, String> {
         let wrong = |what: &str| format!("line {}: {what}", number + 1);
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
-        labels.push(
-            label.parse().map_err(|_| {
-                wrong(&format!("the label \"{}\" is not a number", sanitised(label)))
-            })?,
-        );
+        let no_number = || format!("the label \"{}\" is not a number", sanitised(label));
+        labels.push(label.parse().map_err(|_| wrong(&no_number()))?);
         let mut last = 0;
         for word in words {
             let (index, value) = pair(word).map_err(|e| wrong(&e))?;

@@ -48,15 +48,15 @@ pub struct DataFolder {
 type DataFileKey = (String, Option<String>);
 
 impl DataFolder {
-    /// The files below this folder, a folder of copies, which are read first, and a reader of
-    /// Parquet tables.
-    pub fn new(base: &Path, copies: Option<PathBuf>, tables: Option<TableReader>) -> Self {
-        Self { base: base.to_owned(), copies, tables, ..Self::default() }
-    }
-
-    /// The same with these files in memory, by their paths.
-    pub fn with_files(self, in_memory: BTreeMap<String, Arc<[u8]>>) -> Self {
-        Self { in_memory, ..self }
+    /// The files below this folder, a folder of copies, which are read first, a reader of Parquet
+    /// tables, and files in memory by their paths.
+    pub fn new(
+        base: &Path,
+        copies: Option<PathBuf>,
+        tables: Option<TableReader>,
+        in_memory: BTreeMap<String, Arc<[u8]>>,
+    ) -> Self {
+        Self { base: base.to_owned(), copies, tables, in_memory, ..Self::default() }
     }
 
     /// The copies in this folder alone.

@@ -6,9 +6,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Examples for the documentation.
-const EXAMPLE_STATEMENTS: [&str; 1] = ["RR Theorem 1"];
-
 /// Keys of every `[[claim.<kind>]]`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -25,7 +22,7 @@ pub struct ClaimKeys {
     /// The names of the statements of the registered sources that the claim is about. The page says
     /// whether its cells meet their conditions.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_STATEMENTS)]
+    #[schemars(example = serde_json::json!(["RR Theorem 1"]))]
     pub statements: Vec<String>,
     /// Id of the figure that shows it.
     #[schemars(example = &"fig1")]

@@ -15,14 +15,14 @@ pub struct FigureKeys {
     #[schemars(example = &"Figure 1")]
     pub title: Option<String>,
     /// Labels of the algorithms that are drawn; all by default.
-    #[schemars(example = EXAMPLE_LABELS)]
+    #[schemars(example = serde_json::json!(["FedAvg"]))]
     pub labels: Vec<String>,
     /// Settings of the cells that are drawn; all cells by default.
     #[schemars(example = serde_json::json!({ "dimension": 2 }))]
     pub only: Option<Selection>,
     /// Settings for whose values there are separate panels, outermost first. Maps of divergence
     /// have separate panels for the algorithms, too.
-    #[schemars(example = EXAMPLE_PANELS)]
+    #[schemars(example = serde_json::json!(["local-steps"]))]
     pub panels: Vec<String>,
     /// Number of panels in a row.
     #[schemars(range(min = 1), example = 2)]
@@ -39,10 +39,6 @@ impl FigureKeys {
         self.id.as_deref().unwrap_or_default()
     }
 }
-
-/// Examples for the documentation.
-const EXAMPLE_LABELS: [&str; 1] = ["FedAvg"];
-const EXAMPLE_PANELS: [&str; 1] = ["local-steps"];
 
 /// All figures of a manifest, left unread: their kinds are known where the manifest is planned.
 #[derive(JsonSchema)]

@@ -33,11 +33,11 @@ pub struct Frontier {
     /// has two types, so that any even number is possible here. The time of the computation grows
     /// with the number of types.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_CLIENTS)]
+    #[schemars(example = serde_json::json!([10, 100, 1000]))]
     pub clients: Vec<u64>,
     /// The errors ε to be reached, root mean squares of ‖θ_T − θ*‖: a list, or numbers of equal
     /// ratio.
-    #[schemars(example = EXAMPLE_TARGETS)]
+    #[schemars(example = serde_json::json!([0.1, 0.01]))]
     pub targets: ListOr<f64, EqualRatios>,
     /// The step sizes γ that are tried.
     #[schemars(example = serde_json::json!({ "from": 1e-5, "to": 1.6, "points": 100 }))]
@@ -51,13 +51,13 @@ pub struct Frontier {
     /// communications × price + gradients. Figures and claims that name no price use the middle
     /// one, or the upper of two.
     #[serde(default = "usual_prices")]
-    #[schemars(example = EXAMPLE_PRICES)]
+    #[schemars(example = serde_json::json!([1.0, 100.0, 10_000.0]))]
     pub price_ratios: Vec<f64>,
     /// Budgets of gradients of a client. Within each budget the fewest communications are sought. A
     /// budget is a multiple of the gradients that SGD needs to reach the smallest target with as
     /// many clients, so it does not depend on the target.
     #[serde(default = "usual_budgets")]
-    #[schemars(example = EXAMPLE_BUDGETS)]
+    #[schemars(example = serde_json::json!([1.0, 10.0]))]
     pub budgets: Vec<f64>,
     /// Whether the page *Which algorithm, when?* shows it.
     #[serde(default = "yes")]
@@ -69,12 +69,6 @@ pub struct Frontier {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 3.0)]
     pub radius: Option<f64>,
 }
-
-/// Examples for the documentation.
-const EXAMPLE_CLIENTS: [u64; 3] = [10, 100, 1000];
-const EXAMPLE_TARGETS: [f64; 2] = [0.1, 0.01];
-const EXAMPLE_PRICES: [f64; 3] = [1.0, 100.0, 10_000.0];
-const EXAMPLE_BUDGETS: [f64; 2] = [1.0, 10.0];
 
 fn usual_prices() -> Vec<f64> {
     vec![1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]
@@ -176,47 +170,27 @@ pub enum FrontierQuantity {
 }
 
 impl FrontierQuantity {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Cost,
-        Self::Communications,
-        Self::Gradients,
-        Self::Samples,
-        Self::Bytes,
-        Self::Seconds,
-        Self::LocalSteps,
-        Self::StepSize,
-        Self::ServerStep,
+    /// All of them, with their names in manifests and on pages.
+    pub const ALL: [(Self, &str, &str); 9] = [
+        (Self::Cost, "cost", "cost"),
+        (Self::Communications, "communications", "communications"),
+        (Self::Gradients, "gradients", "gradients of a client"),
+        (Self::Samples, "samples", "draws of a client"),
+        (Self::Bytes, "bytes", "bytes"),
+        (Self::Seconds, "seconds", "seconds"),
+        (Self::LocalSteps, "local-steps", "H"),
+        (Self::StepSize, "step-size", "γ"),
+        (Self::ServerStep, "server-step", "the server step"),
     ];
 
     /// Its name in manifests.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Communications => "communications",
-            Self::Gradients => "gradients",
-            Self::Samples => "samples",
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::LocalSteps => "local-steps",
-            Self::StepSize => "step-size",
-            Self::ServerStep => "server-step",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Its name on pages.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Cost => "cost",
-            Self::Communications => "communications",
-            Self::Gradients => "gradients of a client",
-            Self::Samples => "draws of a client",
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::LocalSteps => "H",
-            Self::StepSize => "γ",
-            Self::ServerStep => "the server step",
-        }
+        Self::ALL[self as usize].2
     }
 }
 
@@ -361,6 +335,16 @@ impl Frontier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantities_have_the_names_of_manifests() {
+        for (quantity, name, _) in FrontierQuantity::ALL {
+            assert_eq!(
+                (serde_json::to_value(quantity).unwrap(), quantity.name()),
+                (name.into(), name)
+            );
+        }
+    }
 
     #[test]
     fn numbers_of_equal_ratio_have_both_ends() {

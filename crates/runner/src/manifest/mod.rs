@@ -20,7 +20,7 @@ pub mod tune;
 
 pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
-use exactfed_core::problem;
+use exactfed_core::problem::{self, OracleForm};
 use kinds::AlgorithmTables;
 pub use prediction::{Prediction, add_bounds};
 use schemars::JsonSchema;
@@ -103,14 +103,14 @@ pub struct Manifest {
     pub instance: InstanceMode,
     /// Lists of axes, by name, whose values are taken together instead of in all combinations.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_ZIP)]
+    #[schemars(example = serde_json::json!([["step-size", "local-steps"]]))]
     pub zip: Vec<Vec<String>>,
     /// Files or installed modules with Python code that defines algorithms of the manifest, such as
     /// `exactfed.algorithms`. Paths of files are relative to the manifest's folder. The Python
     /// package alone runs this code, when it reads the manifest. In the `experiment.toml` of
     /// results the key loads nothing.
     #[serde(default)]
-    #[schemars(example = EXAMPLE_PYTHON)]
+    #[schemars(example = serde_json::json!(["momentum.py"]))]
     pub python: Vec<String>,
     /// `[problem.<kind>]`.
     #[serde(skip)]
@@ -173,12 +173,6 @@ impl Manifest {
     }
 }
 
-/// Examples for the documentation.
-const EXAMPLE_PYTHON: [&str; 1] = ["momentum.py"];
-const EXAMPLE_ZIP: [[&str; 2]; 1] = [["step-size", "local-steps"]];
-const EXAMPLE_AVERAGES: [TimeAverage; 1] = [TimeAverage::Bias];
-const EXAMPLE_METRICS: [Metric; 2] = [Metric::SqErrorClients, Metric::Lyapunov];
-
 /// What a page shows below its headline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -199,6 +193,13 @@ pub enum Oracle {
     Stochastic,
     /// Oracles that return the mean field: FedAvg becomes FedAvg-D.
     Exact,
+}
+
+impl Oracle {
+    /// The form of the problem that is run.
+    pub fn form(self) -> OracleForm {
+        if self == Self::Exact { OracleForm::Exact } else { OracleForm::Own }
+    }
 }
 
 /// Whether replicates share one instance of the problem.
@@ -306,12 +307,12 @@ pub struct Record {
     /// metric is left out for algorithms and problems that do not have it. Losses and accuracies
     /// are refused where there are no such records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = EXAMPLE_METRICS)]
+    #[schemars(example = serde_json::json!(["sq-error-clients", "lyapunov"]))]
     pub metrics: Vec<Metric>,
     /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per run.
     /// Claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = EXAMPLE_AVERAGES)]
+    #[schemars(example = serde_json::json!(["bias"]))]
     pub averages: Vec<TimeAverage>,
     /// The fraction of the rounds before `averages` begin, in [0, 1).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,9 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An example for the documentation.
-const EXAMPLE_POINT: [f64; 2] = [1.0, 0.1];
-
 /// A map of which algorithm costs least, over two numbers without a unit that describe a problem.
 /// Algorithms, step sizes, local steps and the start are those of a frontier. So is every number
 /// that is on no axis: the map takes the frontier's problem, its fewest clients, its smallest
@@ -61,7 +58,7 @@ pub struct PhaseBoundary {
     #[schemars(example = -1.0)]
     pub power: f64,
     /// A point of it, x and y.
-    #[schemars(example = EXAMPLE_POINT)]
+    #[schemars(example = serde_json::json!([1.0, 0.1]))]
     pub through: [f64; 2],
 }
 
@@ -111,49 +108,31 @@ impl PhaseMap {
 }
 
 impl PhaseNumber {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Condition,
-        Self::GradientHeterogeneity,
-        Self::HessianHeterogeneity,
-        Self::Noise,
-        Self::MultiplicativeNoise,
-        Self::Target,
-        Self::Price,
-        Self::Clients,
+    /// All of them, with their names in manifests and their symbols.
+    pub const ALL: [(Self, &str, &str); 8] = [
+        (Self::Condition, "condition", "κ"),
+        (Self::GradientHeterogeneity, "gradient-heterogeneity", "ζ₁/(μR)"),
+        (Self::HessianHeterogeneity, "hessian-heterogeneity", "ζ₂/μ"),
+        (Self::Noise, "noise", "σ²/(Nμ²ε²)"),
+        (Self::MultiplicativeNoise, "multiplicative-noise", "τ"),
+        (Self::Target, "target", "ε/R"),
+        (Self::Price, "price", "the price of a communication"),
+        (Self::Clients, "clients", "N"),
     ];
 
     /// Its name in manifests.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Condition => "condition",
-            Self::GradientHeterogeneity => "gradient-heterogeneity",
-            Self::HessianHeterogeneity => "hessian-heterogeneity",
-            Self::Noise => "noise",
-            Self::MultiplicativeNoise => "multiplicative-noise",
-            Self::Target => "target",
-            Self::Price => "price",
-            Self::Clients => "clients",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// The number of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|number| number.name() == name)
+        Self::ALL.into_iter().find(|number| number.1 == name).map(|(number, ..)| number)
     }
 
     /// Its symbol.
     pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Condition => "κ",
-            Self::GradientHeterogeneity => "ζ₁/(μR)",
-            Self::HessianHeterogeneity => "ζ₂/μ",
-            Self::Noise => "σ²/(Nμ²ε²)",
-            Self::MultiplicativeNoise => "τ",
-            Self::Target => "ε/R",
-            Self::Price => "the price of a communication",
-            Self::Clients => "N",
-        }
+        Self::ALL[self as usize].2
     }
 }
 
@@ -178,7 +157,7 @@ impl PhaseNumbers {
             PhaseNumber::Price => price,
             PhaseNumber::Clients => clients as f64,
         };
-        Self(PhaseNumber::ALL.into_iter().map(|of| (of, number(of))).collect())
+        Self(PhaseNumber::ALL.into_iter().map(|(of, ..)| (of, number(of))).collect())
     }
 
     /// A number.
@@ -240,12 +219,13 @@ mod tests {
         let asked = (10, 0.01, 100.0);
         let numbers = PhaseNumbers::of(&like, asked, 3.0);
         assert_eq!(numbers.get(PhaseNumber::Condition), 10.0);
-        for number in PhaseNumber::ALL {
+        for (number, name, _) in PhaseNumber::ALL {
+            assert_eq!((serde_json::to_value(number).unwrap(), number.name()), (name.into(), name));
             let changed = numbers.with(number, 0.5 * numbers.get(number));
             let (n, price) = (changed.clients(), changed.get(PhaseNumber::Price));
             let problem = changed.problem(&like, 3.0);
             let found = PhaseNumbers::of(&problem, (n, changed.target(3.0), price), 3.0);
-            for number in PhaseNumber::ALL {
+            for (number, ..) in PhaseNumber::ALL {
                 let ratio = found.get(number) / changed.get(number);
                 assert!((ratio - 1.0).abs() < 1e-14, "{number:?}: {ratio}");
             }

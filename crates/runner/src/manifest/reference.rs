@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// docs/MANIFEST.md, from the schema of the types.
+///
+/// # Panics
+/// If one of the keys that people use is no key.
 pub fn markdown(schema: &Value) -> String {
     let mut uses = BTreeMap::new();
     count_uses(schema, &mut uses);
@@ -28,8 +31,8 @@ pub fn markdown(schema: &Value) -> String {
     let amendment = page.resolve(&schema["properties"]["amendment"]["items"]);
     page.section("`[[amendment]]`", description(amendment), amendment, &[]);
     page.shared_values();
-    page.begin_with_used();
-    page.out
+    let rows: String = USED.iter().map(|used| page.used[used].as_str()).collect();
+    format!("{USED_HEAD}{rows}{}", page.out)
 }
 
 /// The keys that people use: the headings of their sections contain the first text, and their rows
@@ -358,15 +361,6 @@ impl<'a> ReferencePage<'a> {
             self.row(&[&below, &self.kind(inner), "–", "", &example, description(choice)]);
             self.keys(target, &format!("{below}."), &[]);
         }
-    }
-
-    /// Puts the rows of the keys that people use before all else.
-    ///
-    /// # Panics
-    /// If one of them is no key.
-    fn begin_with_used(&mut self) {
-        let rows: String = USED.iter().map(|used| self.used[used].as_str()).collect();
-        self.out.insert_str(0, &format!("{USED_HEAD}{rows}"));
     }
 
     /// The definitions that several keys share, each once.

@@ -123,19 +123,14 @@ pub fn json(of_types: &Value) -> Value {
         axes(&mut schema["$defs"][&name], &mut varied);
         done.push(name);
     }
-    let tables = properties_of(&schema["$defs"]["AlgorithmTables"]);
-    for name in tables {
+    let tables = schema["$defs"]["AlgorithmTables"]["properties"].as_object();
+    let items = tables.into_iter().flat_map(|all| all.values());
+    let entries: Vec<String> = items.filter_map(|value| definition(&value["items"])).collect();
+    for name in entries {
         // `[tune]` may provide what is required.
         schema["$defs"][&name]["required"] = json!([]);
     }
     schema
-}
-
-/// The definitions of the items of a table's arrays.
-fn properties_of(table: &Value) -> Vec<String> {
-    let properties = table["properties"].as_object();
-    let items = properties.into_iter().flat_map(|all| all.values());
-    items.filter_map(|value| definition(&value["items"])).collect()
 }
 
 /// Adds what schemars does not know: unknown keys are errors, TOML has no null, and a name stands
@@ -143,12 +138,9 @@ fn properties_of(table: &Value) -> Vec<String> {
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            if object.contains_key("properties") {
-                object.insert("additionalProperties".into(), json!(false));
-            }
-            if object.get("type").is_some_and(|kind| kind == "object")
-                && !object.contains_key("properties")
-                && !object.contains_key("additionalProperties")
+            let is_table = object.get("type").is_some_and(|kind| kind == "object");
+            if object.contains_key("properties")
+                || is_table && !object.contains_key("additionalProperties")
             {
                 object.insert("additionalProperties".into(), json!(false));
             }

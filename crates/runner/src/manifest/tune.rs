@@ -20,11 +20,11 @@ pub struct Tune {
     pub over: SettingNames,
     /// The smallest and the largest candidate. `ratio` determines how many are between them. For
     /// several settings it is a table with a range for each.
-    #[schemars(example = EXAMPLE_RANGE)]
+    #[schemars(example = serde_json::json!([1e-3, 1.0]))]
     pub range: Option<PerSetting>,
     /// The candidates themselves, in place of a range. They are not extended. For several settings
     /// it is a table with a list for each.
-    #[schemars(example = EXAMPLE_VALUES)]
+    #[schemars(example = serde_json::json!([0.01, 0.1]))]
     pub values: Option<PerSetting>,
     /// The largest ratio of two neighbouring candidates of a range, above 1.
     #[serde(default = "ratio")]
@@ -57,10 +57,6 @@ pub struct Tune {
     #[schemars(example = 3)]
     pub extend: u64,
 }
-
-/// Examples for the documentation.
-const EXAMPLE_RANGE: [f64; 2] = [1e-3, 1.0];
-const EXAMPLE_VALUES: [f64; 2] = [0.01, 0.1];
 
 fn ratio() -> f64 {
     1.5

@@ -64,49 +64,24 @@ struct CellMaker<'a> {
     faults: Option<HashMap<CellId, String>>,
 }
 
-/// The cells of a manifest.
-///
-/// # Errors
-/// All that is wrong with any of them.
-pub fn cells(
-    root: &Node,
-    manifest: &Manifest,
-    axes: &[GridAxis],
-    schema: &ManifestSchema,
-    hashes: &mut Hashes,
-) -> Result<Vec<Cell>, Vec<Diagnostic>> {
-    make(root, manifest, axes, schema, (hashes, None)).map(|maker| maker.cells)
-}
-
-/// Cells that may be wrong.
+/// The cells of a manifest, of which some may be wrong.
 pub struct TriedCells {
     pub cells: Vec<Cell>,
     /// What is wrong with some of them, by their ids.
     pub faults: HashMap<CellId, String>,
 }
 
-/// The cells of a manifest, also those that are wrong.
+/// The cells of a manifest, also those that are wrong where their faults are noted.
 ///
 /// # Errors
-/// All that is wrong with the grid.
-pub fn tried_cells(
+/// All that is wrong with the grid, and with any cell unless that is noted.
+pub fn cells(
     root: &Node,
     manifest: &Manifest,
     axes: &[GridAxis],
     schema: &ManifestSchema,
-    hashes: &mut Hashes,
+    (hashes, faults): (&mut Hashes, Option<HashMap<CellId, String>>),
 ) -> Result<TriedCells, Vec<Diagnostic>> {
-    let maker = make(root, manifest, axes, schema, (hashes, Some(HashMap::new())))?;
-    Ok(TriedCells { cells: maker.cells, faults: maker.faults.unwrap_or_default() })
-}
-
-fn make<'a>(
-    root: &'a Node,
-    manifest: &'a Manifest,
-    axes: &[GridAxis],
-    schema: &ManifestSchema,
-    (hashes, faults): (&'a mut Hashes, Option<HashMap<CellId, String>>),
-) -> Result<CellMaker<'a>, Vec<Diagnostic>> {
     let found = grid::check_zips(root, manifest, axes);
     if !found.is_empty() {
         return Err(found);
@@ -144,8 +119,10 @@ fn make<'a>(
             Ok(())
         })?;
     }
-    maker.cells.shrink_to_fit();
-    if maker.found.is_empty() { Ok(maker) } else { Err(maker.found.into_vec()) }
+    let CellMaker { mut cells, faults, found, .. } = maker;
+    cells.shrink_to_fit();
+    let faults = faults.unwrap_or_default();
+    if found.is_empty() { Ok(TriedCells { cells, faults }) } else { Err(found.into_vec()) }
 }
 
 impl CellMaker<'_> {

@@ -1,7 +1,7 @@
 //! What is wrong with the keys that all claims have.
 
 use super::kinds::KindTable;
-use super::places::{Checker, PLAIN_NAMES, is_plain_name};
+use super::places::Checker;
 use crate::manifest::claim::{ClaimKeys, Expected};
 use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;
@@ -23,13 +23,8 @@ impl Checker<'_> {
         let mut ids = BTreeSet::new();
         for claim in tables {
             let (path, common) = (&claim.path, claim.common());
-            if !is_plain_name(&common.id) {
-                let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
-                self.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
-            } else if !ids.insert(&common.id) {
-                let message = format!("two claims are called \"{}\"", common.id);
-                self.fault(&format!("{path}.id"), message);
-            }
+            let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
+            self.id(path, &common.id, message, ("claims", ids.insert(&common.id)));
             if let Some(figure) = common.figure.as_ref().filter(|f| !figures.contains(f.as_str())) {
                 let known: Vec<&str> = figures.iter().copied().collect();
                 let message = format!("no figure is called \"{figure}\"");

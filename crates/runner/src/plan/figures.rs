@@ -3,7 +3,7 @@
 use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
-use super::places::{Checker, PLAIN_NAMES, is_plain_name};
+use super::places::Checker;
 use super::table_checker::TableChecker;
 use super::{Cell, Setting, SettingKey, short};
 use crate::manifest::Manifest;
@@ -22,9 +22,10 @@ pub fn check_figures(checker: &mut Checker<'_>, tables: &[KindTable<FigureKeys>]
     let others = frontier_figures(checker.manifest).chain(phase_figures(checker.manifest));
     let mut ids: HashSet<String> = others.map(|(id, _)| id).collect();
     for figure in tables {
-        let is_new = ids.insert(figure.common().id().to_owned());
+        let id = figure.common().id();
+        let message = format!("a figure's id names its file: \"{id}\" cannot");
+        checker.id(&figure.path, id, message, ("figures", ids.insert(id.to_owned())));
         let mut table = TableChecker::new(checker, &figure.path);
-        table.id(figure.common(), is_new);
         table.panels(figure.common());
         table.labels(figure.common());
     }
@@ -32,16 +33,6 @@ pub fn check_figures(checker: &mut Checker<'_>, tables: &[KindTable<FigureKeys>]
 }
 
 impl TableChecker<'_, '_> {
-    fn id(&mut self, figure: &FigureKeys, is_new: bool) {
-        let id = figure.id();
-        if !is_plain_name(id) {
-            let message = format!("a figure's id names its file: \"{id}\" cannot");
-            self.note("id", message, |d| d.allowing(PLAIN_NAMES));
-        } else if !is_new {
-            self.fault("id", format!("two figures are called \"{id}\""));
-        }
-    }
-
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What is wrong with frontiers, as far as it shows before the problem is built.
 
-use super::places::{Checker, PLAIN_NAMES, diagnostic_under, is_plain_name};
+use super::places::{Checker, diagnostic_under};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::frontier::{
@@ -104,13 +104,8 @@ pub fn check_frontiers(checker: &mut Checker<'_>) {
     let mut ids = BTreeSet::new();
     for (i, frontier) in manifest.frontier.iter().enumerate() {
         let path = format!("frontier.{i}");
-        if !is_plain_name(&frontier.id) {
-            let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
-            checker.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
-        } else if !ids.insert(&frontier.id) {
-            let message = format!("two frontiers are called \"{}\"", frontier.id);
-            checker.fault(&format!("{path}.id"), message);
-        }
+        let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
+        checker.id(&path, &frontier.id, message, ("frontiers", ids.insert(&frontier.id)));
         checker.frontier(&path, frontier);
     }
     if let Some(path) = manifest.frontier.first().map(|_| "frontier.0") {
@@ -132,13 +127,13 @@ impl<'a> Checker<'a> {
         let algorithms = &frontier.algorithms;
         let message = "`algorithms` must name at least one algorithm";
         self.require(!algorithms.is_empty(), &at("algorithms"), message);
-        self.distinct_numbers(&at("algorithms"), algorithms, |a| a.name().to_owned());
+        self.distinct(&at("algorithms"), algorithms.iter().map(|a| a.name()));
         for (i, own) in algorithms.iter().enumerate() {
             own.own()
                 .into_iter()
                 .for_each(|own| self.own_algorithm(&at("algorithms"), i, frontier, own));
         }
-        self.distinct_numbers(&at("clients"), &frontier.clients, u64::to_string);
+        self.distinct(&at("clients"), frontier.clients.iter());
         let message = "`clients` must be 1 or more, not 0";
         self.require(!frontier.clients.contains(&0), &at("clients"), message);
         match &frontier.targets {
@@ -151,7 +146,7 @@ impl<'a> Checker<'a> {
                 let message = "`local-steps` must be numbers of 1 or more, at least one";
                 let holds = !list.is_empty() && !list.contains(&0);
                 self.require(holds, &at("local-steps"), message);
-                self.distinct_numbers(&at("local-steps"), list, u64::to_string);
+                self.distinct(&at("local-steps"), list.iter());
             }
             ListOr::Table(powers) => self.powers(&at("local-steps"), powers),
         }
@@ -210,20 +205,12 @@ impl<'a> Checker<'a> {
         self.require(largest < radius, &format!("{path}.targets"), message);
     }
 
-    fn distinct_numbers<T>(&mut self, path: &str, list: &[T], text: impl Fn(&T) -> String) {
-        let mut seen = BTreeSet::new();
-        for (i, text) in list.iter().map(text).enumerate() {
-            let message = format!("`{text}` is listed twice");
-            self.require(seen.insert(text), &format!("{path}.{i}"), message);
-        }
-    }
-
     fn positive_list(&mut self, path: &str, list: &[f64]) {
         let key = short(path);
         let holds = !list.is_empty() && list.iter().all(|x| x.is_finite() && *x > 0.0);
         let message = format!("`{key}` must be finite numbers above 0, at least one");
         self.require(holds, path, message);
-        self.distinct_numbers(path, list, f64::to_string);
+        self.distinct(path, list.iter().map(f64::to_string));
     }
 
     pub(super) fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {

@@ -185,9 +185,7 @@ impl<C: CommonKeys> KindTable<C> {
     pub fn check(&self, checker: &mut Checker<'_>) {
         self.table.check(&mut TableChecker::new(checker, &self.path));
     }
-}
 
-impl<C: CommonKeys> KindTable<C> {
     /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
     ///
     /// # Errors

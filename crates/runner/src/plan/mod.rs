@@ -53,7 +53,7 @@ pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ pub struct Identity {
     pub instances: u64,
     /// Whether noise and instances are drawn apart from those of all other cells, by which
     /// settings may have been selected.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     /// Whether oracles are noisy.
     pub oracle: Oracle,
@@ -173,10 +173,6 @@ pub struct Identity {
 
 fn is_one(instances: &u64) -> bool {
     *instances == 1
-}
-
-fn is_false(fresh: &bool) -> bool {
-    !fresh
 }
 
 /// Writes what cells share into each.
@@ -259,11 +255,8 @@ impl Record {
             (Some(every), _) => (0..=rounds / every).map(|i| i * every).collect(),
             (None, Spacing::Linear) => {
                 let points = points.min(rounds);
-                (0..=points)
-                    .map(|i| {
-                        (u128::from(i) * u128::from(rounds) / u128::from(points.max(1))) as u64
-                    })
-                    .collect()
+                let (top, parts) = (u128::from(rounds), u128::from(points.max(1)));
+                (0..=points).map(|i| (u128::from(i) * top / parts) as u64).collect()
             }
             (None, Spacing::Log) => {
                 let top = libm::log(rounds as f64);
@@ -318,8 +311,8 @@ impl Plan {
         let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
-        let cells = cells::cells(&root, &manifest, &axes, &schema, &mut hashes);
-        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?;
+        let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
+        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?.cells;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
         let frontier_problem =
             frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
@@ -392,7 +385,8 @@ fn tree_cells(
     let reject = |found| Rejected::new(source, found);
     let (manifest, axes) = read(root, schema, true).map_err(reject)?;
     let mut hashes = Hashes::new(source);
-    cells::tried_cells(root, &manifest, &axes, schema, &mut hashes).map_err(reject)
+    let noted = Some(HashMap::new());
+    cells::cells(root, &manifest, &axes, schema, (&mut hashes, noted)).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.
@@ -405,7 +399,7 @@ fn in_order_of_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Ve
 
 fn folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    DataFolder::new(base, source.copies.clone(), source.tables).with_files(source.in_memory.clone())
+    DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
 }
 
 /// Hashes and sizes of the data files, each read once.

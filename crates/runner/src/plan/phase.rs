@@ -1,6 +1,6 @@
 //! What is wrong with maps of the best algorithm.
 
-use super::places::{Checker, PLAIN_NAMES, is_plain_name};
+use super::places::Checker;
 use crate::manifest::Manifest;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseAxis, PhaseMap, PhaseNumber};
@@ -32,13 +32,8 @@ pub fn check_phases(checker: &mut Checker<'_>) {
     let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
     for (i, phase) in manifest.phase.iter().enumerate() {
         let path = format!("phase.{i}");
-        if !is_plain_name(&phase.id) {
-            let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
-            checker.note(&format!("{path}.id"), message, |d| d.allowing(PLAIN_NAMES));
-        } else if !ids.insert(phase.id.clone()) {
-            let message = format!("two figures are called \"{}\"", phase.id);
-            checker.fault(&format!("{path}.id"), message);
-        }
+        let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
+        checker.id(&path, &phase.id, message, ("figures", ids.insert(phase.id.clone())));
         checker.phase(&path, phase);
     }
 }
@@ -59,7 +54,7 @@ impl Checker<'_> {
         for (name, value) in &phase.at {
             let key = at(&format!("at.{name}"));
             let Some(number) = PhaseNumber::named(name) else {
-                let names = PhaseNumber::ALL.map(PhaseNumber::name);
+                let names = PhaseNumber::ALL.map(|(_, name, _)| name);
                 self.note(&key, format!("no number is called `{name}`"), |d| {
                     d.naming(name, &names)
                 });

@@ -4,6 +4,8 @@ use super::{Cell, Settings};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::Value;
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use std::collections::BTreeSet;
+use std::fmt::Display;
 
 /// Where the value at a path was written, under a choice of axis values; the
 /// deepest table on the way if it was not written.
@@ -36,14 +38,6 @@ pub fn diagnostic_under(
 ) -> Diagnostic {
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
-
-/// Whether a name can be an id of a figure, a frontier or a claim.
-pub fn is_plain_name(id: &str) -> bool {
-    !id.is_empty() && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-/// What such names consist of.
-pub const PLAIN_NAMES: &str = "lower-case letters, digits, -";
 
 /// Checks a manifest, and notes what is wrong.
 pub struct Checker<'a> {
@@ -80,6 +74,27 @@ impl<'a> Checker<'a> {
     pub fn require(&mut self, holds: bool, path: &str, message: impl Into<String>) {
         if !holds {
             self.fault(path, message);
+        }
+    }
+
+    /// The id of the table at a path must be a plain name, which `message` says, and be new among
+    /// those of its `sort`.
+    pub fn id(&mut self, path: &str, id: &str, message: String, (sort, is_new): (&str, bool)) {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let path = format!("{path}.id");
+        if id.is_empty() || !id.chars().all(is_plain) {
+            self.note(&path, message, |d| d.allowing("lower-case letters, digits, -"));
+        } else {
+            self.require(is_new, &path, format!("two {sort} are called \"{id}\""));
+        }
+    }
+
+    /// Notes each name of the list at a path that is among those before it.
+    pub fn distinct<T: Display + Ord>(&mut self, path: &str, names: impl Iterator<Item = T>) {
+        let mut seen = BTreeSet::new();
+        for (i, name) in names.enumerate() {
+            let message = format!("`{name}` is listed twice");
+            self.require(seen.insert(name), &format!("{path}.{i}"), message);
         }
     }
 }

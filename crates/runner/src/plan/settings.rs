@@ -36,6 +36,14 @@ impl Setting {
         }
     }
 
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Text(_) => None,
+        }
+    }
+
     /// The setting as a key.
     pub fn key(&self) -> SettingKey<'_> {
         match self {

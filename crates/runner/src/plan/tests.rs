@@ -6,17 +6,26 @@ use exactfed_core::registry::Registry;
 
 const TEXT: &str = include_str!("tests.toml");
 
-fn read_plan(text: &str) -> Result<Plan, Rejected> {
-    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
-    Plan::new("t".into(), source, &UNREAD)
+/// Plans of manifests that are sound, without claims and figures.
+impl Plan {
+    pub(crate) fn of_source(source: Source) -> Self {
+        Self::new("t".into(), source, &UNREAD).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    pub(crate) fn of_text(text: &str, overrides: &[&str]) -> Self {
+        let (name, overrides) = ("t.toml".into(), overrides.iter().map(|set| (*set).into()));
+        let overrides = overrides.collect();
+        Self::of_source(Source { name, text: text.into(), overrides, ..Source::default() })
+    }
 }
 
 fn plan(text: &str) -> Plan {
-    read_plan(text).unwrap_or_else(|e| panic!("{e}"))
+    Plan::of_text(text, &[])
 }
 
 fn rejected(text: &str) -> Rejected {
-    read_plan(text).err().unwrap_or_else(|| panic!("{text}"))
+    let source = Source { name: "t.toml".into(), text: text.into(), ..Source::default() };
+    Plan::new("t".into(), source, &UNREAD).err().unwrap_or_else(|| panic!("{text}"))
 }
 
 fn ids(text: &str) -> Vec<CellId> {
@@ -265,12 +274,8 @@ fn the_path_length_is_that_of_the_first_run() {
     for cell in plan(&(TEXT.to_owned() + romberg)).cells {
         let terms = cell.identity.algorithm.components().remove(0).terms;
         let length = terms.step_size * terms.most_steps() as f64;
-        assert_eq!(
-            cell.settings.get("path-length"),
-            Some(&Setting::Number(length)),
-            "{}",
-            cell.label
-        );
+        let found = cell.settings.get("path-length");
+        assert_eq!(found, Some(&Setting::Number(length)), "{}", cell.label);
     }
 }
 

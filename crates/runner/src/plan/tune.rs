@@ -5,7 +5,7 @@
 //! that it does not matter when, where and in which order they were run.
 
 use super::candidates::replicates;
-use super::settings::{Setting, short};
+use super::settings::short;
 use super::{Cell, CellId, Plan};
 use crate::manifest::tune::{EVALUATE, TunedSetting};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,7 +30,7 @@ impl Tuning {
 }
 
 /// The candidates of an algorithm at a point of the grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TuningGroup {
     /// The algorithm's label.
     pub label: String,
@@ -181,25 +181,13 @@ impl Plan {
                 .map(|path| cell.settings.at_path(path).map(|value| format!("{path} {value}")));
             let key = (cell.entry.to_string(), others.flatten().collect());
             let place = *places.entry(key).or_insert_with(|| {
-                groups.push(TuningGroup {
-                    label: cell.label.clone(),
-                    candidates: Vec::new(),
-                    selected: None,
-                    edges: Vec::new(),
-                    extended: 0,
-                    refused: Vec::new(),
-                    evaluation: None,
-                    shared: None,
-                });
+                let label = cell.label.clone();
+                groups.push(TuningGroup { label, ..TuningGroup::default() });
                 groups.len() - 1
             });
             let kind = cell.entry.split('.').nth(1).unwrap_or_default();
-            let value = |setting: &TunedSetting| match cell
-                .settings
-                .at_path(&format!("algorithm.{kind}.{}", setting.key))
-            {
-                Some(Setting::Number(value)) => Some(*value),
-                _ => None,
+            let value = |setting: &TunedSetting| {
+                cell.settings.at_path(&format!("algorithm.{kind}.{}", setting.key))?.number()
             };
             let values = settings.iter().map(value).collect();
             groups[place].candidates.push(Candidate { cell: cell.clone(), values, loss: None });

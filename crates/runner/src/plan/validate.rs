@@ -15,7 +15,7 @@ use exactfed_core::algorithm::Participation;
 use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::{algorithm, problem};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Points that can be recorded at most.
 const MOST_POINTS: u64 = 10_000_000;
@@ -89,8 +89,8 @@ impl Checker<'_> {
         let points = points.unwrap_or(1);
         let message = format!("`points` must be at most {MOST_POINTS}, not {points}");
         self.require(points <= MOST_POINTS, "record.points", message);
-        self.distinct("metrics", record.metrics.iter().map(|metric| metric.name()));
-        self.distinct("averages", record.averages.iter().map(|average| average.name()));
+        self.distinct("record.metrics", record.metrics.iter().map(|metric| metric.name()));
+        self.distinct("record.averages", record.averages.iter().map(|average| average.name()));
         if let Some(share) = record.burn_in {
             let message =
                 format!("`burn-in` must be a fraction of the rounds in [0, 1), not {share}");
@@ -109,14 +109,6 @@ impl Checker<'_> {
         self.require(runs <= MAX_REPLICATES, "instances", message);
         let message = "`instances` and `instance = \"per-replicate\"` exclude each other: the latter has an instance for each replicate";
         self.require(manifest.instance.is_fixed(), "instances", message);
-    }
-
-    fn distinct(&mut self, key: &str, names: impl Iterator<Item = &'static str>) {
-        let mut seen = BTreeSet::new();
-        for (i, name) in names.enumerate() {
-            let message = format!("`{name}` is listed twice");
-            self.require(seen.insert(name), &format!("record.{key}.{i}"), message);
-        }
     }
 
     fn prices(&mut self, prices: Prices) {

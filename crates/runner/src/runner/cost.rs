@@ -155,14 +155,12 @@ mod tests {
         let file = "a,b,c,label\n".to_owned() + &file;
         let in_memory = [("records.csv".to_owned(), Arc::from(file.into_bytes()))].into();
         let source = Source { name: "t.toml".into(), text, in_memory, ..Source::default() };
-        let plan =
-            Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
+        let plan = Plan::of_source(source);
         let size = plan.source.sizes["records.csv"];
         let lines = records as u64 + 1;
         assert_eq!(size, FileSize { lines, numbers: 4 * lines });
         // What is known of the file already is not counted again, and not forgotten.
-        let again = Plan::new("t".into(), plan.source.clone(), &crate::plan::UNREAD)
-            .unwrap_or_else(|e| panic!("{e}"));
+        let again = Plan::of_source(plan.source.clone());
         let [first, again] = [&plan, &again].map(|p| expected_nanoseconds(&p.cells[0].identity));
         assert_eq!(first, again);
         first

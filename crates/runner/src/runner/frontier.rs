@@ -3,15 +3,14 @@
 
 use super::prepare::BadCell;
 use crate::files::sha256;
+use crate::manifest::Start;
 use crate::manifest::frontier::{Frontier, FrontierStart};
 use crate::manifest::kinds::own_algorithm;
-use crate::manifest::{Oracle, Start};
 use crate::plan::Plan;
 use exactfed_core::algorithm::custom::CustomAlgorithm;
 use exactfed_core::algorithm::{Boxed, Instance, Spec};
 use exactfed_core::definition::KeyType;
 use exactfed_core::federated::Conditions;
-use exactfed_core::problem::OracleForm;
 use exactfed_core::program::Traced;
 use exactfed_core::theory::frontier::{
     self, FrontierAlgorithm, MethodRun, OwnMethods, OwnRounds, Refusal, RoundPrice, Search,
@@ -62,7 +61,7 @@ impl PreparedFrontier<'_> {
 pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<BadCell>> {
     let manifest = &plan.manifest;
     let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
-    let form = oracle_form(plan);
+    let form = manifest.oracle.form();
     let built = problem.build(manifest.seed, &plan.folder(), form, Boxed).map_err(|fault| {
         let path = format!("problem.{}.{}", problem.kind(), fault.key);
         vec![BadCell { path, message: fault.message }]
@@ -90,11 +89,6 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
         }
     }
     if wrong.is_empty() { Ok(all) } else { Err(wrong) }
-}
-
-/// Whether the oracle has noise.
-pub(super) fn oracle_form(plan: &Plan) -> OracleForm {
-    if plan.manifest.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own }
 }
 
 /// What the manifest asks for, as theory searches for it.

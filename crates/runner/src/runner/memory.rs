@@ -144,7 +144,6 @@ fn averages(identity: &Identity, n: f64, d: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Source;
     use crate::plan::Plan;
 
     fn plan(change: &[(&str, &str)]) -> Plan {
@@ -158,8 +157,7 @@ mod tests {
             assert!(text.contains(from), "{from}");
             text = text.replace(from, to);
         }
-        let source = Source { name: "t.toml".into(), text, ..Source::default() };
-        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"))
+        Plan::of_text(&text, &[])
     }
 
     fn needs(plan: &Plan) -> (f64, Vec<MemoryPart>) {

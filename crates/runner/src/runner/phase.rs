@@ -108,7 +108,7 @@ impl<'a> PreparedPhase<'a> {
     /// Builds a problem; `None` if it is none.
     pub fn build(&self, problem: &PhaseProblem) -> Option<Box<dyn Instance>> {
         let spec = Spec::Quadratic(problem.settings.clone());
-        let form = super::frontier::oracle_form(self.plan);
+        let form = self.plan.manifest.oracle.form();
         spec.build(self.plan.manifest.seed, &self.plan.folder(), form, Boxed).ok()
     }
 }

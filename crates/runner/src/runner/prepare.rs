@@ -213,11 +213,6 @@ impl Files for FilesAndOptimum<'_> {
     }
 }
 
-/// The hash of what determines an instance.
-fn instance_key(problem: &str, seed: u64) -> Arc<str> {
-    sha256(format!("{seed} {problem}").as_bytes()).into()
-}
-
 /// Builds the instances of all cells, each once.
 ///
 /// # Errors
@@ -242,14 +237,15 @@ pub fn prepare_knowing<'a>(
     let mut wanted: HashMap<Key, &Cell> = HashMap::new();
     for cell in cells {
         let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin));
-        for key in shared.keys(cell, form(cell)).chain(twins.into_iter().flatten()) {
+        for key in shared.keys(cell, cell.identity.oracle.form()).chain(twins.into_iter().flatten())
+        {
             wanted.entry(key).or_insert(cell);
         }
     }
     let built: HashMap<Key, Result<BuiltInstance, Fault>> = wanted
         .into_par_iter()
         .map(|(key, cell)| {
-            let hash = instance_key(&key.0, key.1);
+            let hash: Arc<str> = sha256(format!("{} {}", key.1, key.0).as_bytes()).into();
             let known = FilesAndOptimum { files, optimum: optima(&hash) };
             let built = cell.identity.problem.build(key.1, &known, key.2, Boxed);
             (key, built.map(|instance| (Arc::from(instance), hash)))
@@ -279,7 +275,7 @@ pub fn prepare_knowing<'a>(
                 };
                 scenario(cell, own, twin).map(Arc::new)
             };
-            let scenarios = shared.keys(cell, form(cell)).map(scenario);
+            let scenarios = shared.keys(cell, cell.identity.oracle.form()).map(scenario);
             let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
@@ -289,10 +285,6 @@ pub fn prepare_knowing<'a>(
     } else {
         Err(prepared.into_iter().filter_map(Result::err).collect())
     }
-}
-
-fn form(cell: &Cell) -> OracleForm {
-    if cell.identity.oracle == Oracle::Exact { OracleForm::Exact } else { OracleForm::Own }
 }
 
 fn scenario(

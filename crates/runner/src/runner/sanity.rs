@@ -81,7 +81,7 @@ impl Sanity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{Metric, Source};
+    use crate::manifest::Metric;
     use crate::plan::Plan;
     use crate::runner::prepare;
     use exactfed_core::federated::{Clients, Cost};
@@ -111,9 +111,7 @@ mod tests {
     #[test]
     fn a_run_that_contradicts_itself_is_found() {
         let text = include_str!("../../../../experiments/smoke/logistic.toml");
-        let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-        let plan =
-            Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
+        let plan = Plan::of_text(text, &[]);
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
         let scenario = prepared[0].scenario(0);
         let d = scenario.instance.dim();

@@ -1,17 +1,15 @@
 //! What the queue must keep.
 
 use super::*;
-use crate::manifest::Source;
 use crate::plan::Plan;
 use exactfed_core::algorithm::Spec;
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::arrays::NoFiles;
 
+const LOGISTIC: &str = include_str!("../../../../experiments/smoke/logistic.toml");
+
 fn plan(replicates: u64) -> Plan {
-    let text = include_str!("../../../../experiments/smoke/logistic.toml");
-    let overrides = vec![format!("replicates={replicates}")];
-    let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
-    Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"))
+    Plan::of_text(LOGISTIC, &[&format!("replicates={replicates}")])
 }
 
 #[test]
@@ -56,11 +54,8 @@ impl Observer for Counted {
 /// the work, also of runs that diverge, and the expected time of the cells but for their set-up.
 #[test]
 fn progress_counts_what_is_measured() {
-    let text = include_str!("../../../../experiments/smoke/diverging.toml");
-    let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-    let diverging =
-        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
-    for plan in [plan(3), diverging] {
+    let diverging = include_str!("../../../../experiments/smoke/diverging.toml");
+    for plan in [plan(3), Plan::of_text(diverging, &[])] {
         let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
         let all: RunWork = prepared.iter().map(Prepared::work).sum();
         let seen = Counted::default();
@@ -73,11 +68,7 @@ fn progress_counts_what_is_measured() {
     }
     // Of a run whose metrics cost more than its steps, the steps are less than half of the work.
     let overrides = ["replicates=1", "record.metrics=[\"suboptimality\", \"sq-gradient\"]"];
-    let text = include_str!("../../../../experiments/smoke/logistic.toml");
-    let overrides = overrides.map(str::to_owned).to_vec();
-    let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
-    let plan =
-        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
+    let plan = Plan::of_text(LOGISTIC, &overrides);
     let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
     let work = |rounds, rows| prepared[0].work_rate().work(rounds, rows);
     let (rounds, rows) = (plan.cells[0].identity.rounds, prepared[0].recorded.len() as u64);
@@ -126,10 +117,7 @@ fn a_panic_fails_its_cell_and_no_other() {
 
 #[test]
 fn the_limit_of_a_corrected_run_is_the_optimum() {
-    let text = include_str!("../../../../experiments/smoke/garnet.toml");
-    let source = Source { name: "t".into(), text: text.into(), ..Source::default() };
-    let plan =
-        Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap_or_else(|e| panic!("{e}"));
+    let plan = Plan::of_text(include_str!("../../../../experiments/smoke/garnet.toml"), &[]);
     for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
         let scenario = cell.scenario(0);
         let limit = scenario.limit.as_ref().unwrap();

@@ -31,6 +31,10 @@ pub struct ValueKind {
 }
 
 impl ValueKind {
+    const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
     /// Whether it is of the instance alone, whatever is run on it.
     pub(super) fn is_of_instance(&self) -> bool {
         [ALWAYS, SMALL, SEARCHED, MEASURED].contains(&self.known)
@@ -60,8 +64,8 @@ impl ValueKind {
 /// How a value is found.
 #[derive(Debug)]
 pub enum ValueSource {
-    /// Computed from the instance, the run and its moments.
-    Found(fn(&KnownCell<'_>) -> Option<Vec<f64>>),
+    /// An array with these axes, computed from the instance, the run and its moments.
+    Found(&'static [ArrayAxis], fn(&KnownCell<'_>) -> Option<Vec<f64>>),
     /// A quantity of the exact moments at each recorded round.
     Moments(Quantity),
     /// A prediction of a quantity at each recorded round.
@@ -71,6 +75,9 @@ pub enum ValueSource {
     /// A prediction of a vector.
     Vector(TimeAverage, By),
 }
+
+use TimeAverage::*;
+use ValueSource::*;
 
 const R: ArrayAxis = ArrayAxis::Rounds;
 const N: ArrayAxis = ArrayAxis::Clients;
@@ -98,335 +105,149 @@ const CONVEX: &str =
 const FALLING: &str =
     "for the mean of all estimates of one run of all clients, on independent draws";
 
-/// A kind of value.
-const fn kind(
-    name: &'static str,
-    axes: &'static [ArrayAxis],
-    meaning: &'static str,
-    known: &'static str,
-    how: ValueSource,
-) -> ValueKind {
-    ValueKind { name, axes, meaning, known, how }
+/// A kind of value, whose meaning is to follow.
+const fn value(name: &'static str, known: &'static str, how: ValueSource) -> ValueKind {
+    let axes: &[ArrayAxis] = match how {
+        Found(axes, _) => axes,
+        Moments(_) | Curve(..) => &[R],
+        AtRest(_) => &[],
+        Vector(Bias, _) => &[D],
+        Vector(Covariance, _) => &[D, D],
+        Vector(..) => &[N, D, D],
+    };
+    ValueKind { name, axes, meaning: "", known, how }
 }
 
 /// All kinds of values.
 pub static KINDS: &[ValueKind] = &[
-    kind(
-        "optimum",
-        &[D],
-        "θ*, the zero of the mean of the clients' mean fields",
-        ALWAYS,
-        ValueSource::Found(|k| Some(k.facts.optimum().to_vec())),
-    ),
-    kind(
-        "optimum_error",
-        &[],
-        "a bound on the distance of `optimum` from θ*",
-        SEARCHED,
-        ValueSource::Found(|k| Some(vec![k.facts.optimum_error()?])),
-    ),
-    kind(
-        "shares",
-        &[N],
-        "π_c, the weight of each client in every mean; their sum is 1",
-        ALWAYS,
-        ValueSource::Found(|k| k.of_clients(|c| vec![k.facts.share(c)])),
-    ),
-    kind(
+    value("optimum", ALWAYS, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
+        .meaning("θ*, the zero of the mean of the clients' mean fields"),
+    value("optimum_error", SEARCHED, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
+        .meaning("a bound on the distance of `optimum` from θ*"),
+    value("shares", ALWAYS, Found(&[N], |k| k.of_clients(|c| vec![k.facts.share(c)])))
+        .meaning("π_c, the weight of each client in every mean; their sum is 1"),
+    value(
         "client_optima",
-        &[N, D],
-        "θ_c*, the zero of each client's mean field",
         SMALL,
-        ValueSource::Found(|k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
-    ),
-    kind(
+        Found(&[N, D], |k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
+    )
+    .meaning("θ_c*, the zero of each client's mean field"),
+    value(
         "client_fields",
-        &[N, D],
-        "F̄_c(θ*), each client's mean field at θ*",
         SMALL,
-        ValueSource::Found(|k| k.of_clients(|c| k.facts.field_at_optimum(c))),
-    ),
-    kind("start", &[D], "θ_0", ALWAYS, ValueSource::Found(|k| Some(k.scenario.start.clone()))),
-    kind(
-        "zeta1",
-        &[],
-        "ζ₁, the root mean square of ‖F̄_c(θ*)‖ (RR A2)",
-        MEASURED,
-        ValueSource::Found(|k| k.measure(|m| m.zeta1)),
-    ),
-    kind(
-        "zeta2",
-        &[],
-        "ζ₂, the root mean square of ‖H_c − A‖ (RR A2)",
-        MEASURED,
-        ValueSource::Found(|k| k.measure(|m| m.zeta2)),
-    ),
-    kind(
-        "mu",
-        &[],
-        "μ, the smallest eigenvalue of the symmetric part of A = Σ π_c H_c",
-        MEASURED,
-        ValueSource::Found(|k| k.measure(|m| m.mu)),
-    ),
-    kind(
-        "smoothness",
-        &[],
-        "L, the largest spectral norm of a client's H_c",
-        MEASURED,
-        ValueSource::Found(|k| k.measure(|m| m.smoothness)),
-    ),
-    kind(
-        "noise",
-        &[],
-        "Σ π_c tr C_c, the noise at θ*",
-        MEASURED,
-        ValueSource::Found(|k| k.measure(|m| m.noise)),
-    ),
-    kind(
-        "drift",
-        &[],
-        "‖θ* − Σ π_c θ_c^(H)‖/(γH), after local steps without noise from θ* (SLIDES)",
-        EVEN,
-        ValueSource::Found(|k| k.drift()),
-    ),
-    kind(
+        Found(&[N, D], |k| k.of_clients(|c| k.facts.field_at_optimum(c))),
+    )
+    .meaning("F̄_c(θ*), each client's mean field at θ*"),
+    value("start", ALWAYS, Found(&[D], |k| Some(k.scenario.start.clone()))).meaning("θ_0"),
+    value("zeta1", MEASURED, Found(&[], |k| k.measure(|m| m.zeta1)))
+        .meaning("ζ₁, the root mean square of ‖F̄_c(θ*)‖ (RR A2)"),
+    value("zeta2", MEASURED, Found(&[], |k| k.measure(|m| m.zeta2)))
+        .meaning("ζ₂, the root mean square of ‖H_c − A‖ (RR A2)"),
+    value("mu", MEASURED, Found(&[], |k| k.measure(|m| m.mu)))
+        .meaning("μ, the smallest eigenvalue of the symmetric part of A = Σ π_c H_c"),
+    value("smoothness", MEASURED, Found(&[], |k| k.measure(|m| m.smoothness)))
+        .meaning("L, the largest spectral norm of a client's H_c"),
+    value("noise", MEASURED, Found(&[], |k| k.measure(|m| m.noise)))
+        .meaning("Σ π_c tr C_c, the noise at θ*"),
+    value("drift", EVEN, Found(&[], |k| k.drift()))
+        .meaning("‖θ* − Σ π_c θ_c^(H)‖/(γH), after local steps without noise from θ* (SLIDES)"),
+    value(
         "limit",
-        &[D],
-        "lim E θ_t (SCAFFLSA Theorem 4.1, (24))",
         LIMIT,
-        ValueSource::Found(|k| Some(predict::limit(k.prepared.cell, k.scenario)?.to_vec())),
-    ),
-    kind(
-        "bias",
-        &[D],
-        "lim E θ_t − θ* (SCAFFLSA Theorem 4.1, (24))",
-        LIMIT,
-        ValueSource::Vector(TimeAverage::Bias, By::ExactBias),
-    ),
-    kind(
+        Found(&[D], |k| Some(predict::limit(k.prepared.cell, k.scenario)?.to_vec())),
+    )
+    .meaning("lim E θ_t (SCAFFLSA Theorem 4.1, (24))"),
+    value("bias", LIMIT, Vector(Bias, By::ExactBias))
+        .meaning("lim E θ_t − θ* (SCAFFLSA Theorem 4.1, (24))"),
+    value(
         "mean",
-        &[R, D],
-        "E θ_t, exact moments",
         CLOSED,
-        ValueSource::Found(|k| {
+        Found(&[R, D], |k| {
             k.of_moments(|m| m.mean.iter().zip(k.facts.optimum()).map(|(x, o)| x + o).collect())
         }),
-    ),
-    kind(
+    )
+    .meaning("E θ_t, exact moments"),
+    value(
         "covariance",
-        &[R, D, D],
-        "Cov θ_t, exact moments",
         CLOSED,
-        ValueSource::Found(|k| k.of_moments(|m| m.covariance.entries().to_vec())),
-    ),
-    kind(
-        "sq_error",
-        &[R],
-        "E‖θ_t − θ*‖², exact moments",
-        CLOSED,
-        ValueSource::Moments(Quantity::SqError),
-    ),
-    kind(
-        "sq_error_limit",
-        &[R],
-        "E‖θ_t − lim E θ‖², exact moments",
-        CLOSED,
-        ValueSource::Moments(Quantity::SqErrorLimit),
-    ),
-    kind(
-        "sq_error_average",
-        &[R],
-        "E‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², exact moments",
-        CLOSED,
-        ValueSource::Moments(Quantity::SqErrorAverage),
-    ),
-    kind(
-        "sq_error_clients",
-        &[R],
-        "E Σ π_c ‖θ_c − θ*‖² after the local steps, exact moments",
-        CLOSED,
-        ValueSource::Moments(Quantity::SqErrorClients),
-    ),
-    kind(
-        "lyapunov",
-        &[R],
-        "E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments",
-        CLOSED,
-        ValueSource::Moments(Quantity::Lyapunov),
-    ),
-    kind(
-        "sq_coupling",
-        &[R],
-        "E‖θ_t − θ'_t‖² of two runs on the same draws, θ' from θ*, exact moments",
-        COUPLED,
-        ValueSource::Curve(Quantity::SqCoupling, By::ExactMoments),
-    ),
-    kind(
-        "stationary_covariance",
-        &[D, D],
-        "lim Cov θ_t, exact moments",
-        STABLE,
-        ValueSource::Vector(TimeAverage::Covariance, By::Stationary),
-    ),
-    kind(
-        "stationary_cross_covariance",
-        &[N, D, D],
-        "lim Cov(θ_t, ξ_c), exact moments",
-        BLOCKS,
-        ValueSource::Vector(TimeAverage::CrossCovariance, By::Stationary),
-    ),
-    kind(
-        "stationary_variate_covariance",
-        &[N, D, D],
-        "lim Cov(ξ_c), exact moments",
-        BLOCKS,
-        ValueSource::Vector(TimeAverage::VariateCovariance, By::Stationary),
-    ),
-    kind(
+        Found(&[R, D, D], |k| k.of_moments(|m| m.covariance.entries().to_vec())),
+    )
+    .meaning("Cov θ_t, exact moments"),
+    value("sq_error", CLOSED, Moments(Quantity::SqError)).meaning("E‖θ_t − θ*‖², exact moments"),
+    value("sq_error_limit", CLOSED, Moments(Quantity::SqErrorLimit))
+        .meaning("E‖θ_t − lim E θ‖², exact moments"),
+    value("sq_error_average", CLOSED, Moments(Quantity::SqErrorAverage))
+        .meaning("E‖t⁻¹ Σ_{s≤t} θ_s − θ*‖², exact moments"),
+    value("sq_error_clients", CLOSED, Moments(Quantity::SqErrorClients))
+        .meaning("E Σ π_c ‖θ_c − θ*‖² after the local steps, exact moments"),
+    value("lyapunov", CLOSED, Moments(Quantity::Lyapunov))
+        .meaning("E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
+    value("sq_coupling", COUPLED, Curve(Quantity::SqCoupling, By::ExactMoments))
+        .meaning("E‖θ_t − θ'_t‖² of two runs on the same draws, θ' from θ*, exact moments"),
+    value("stationary_covariance", STABLE, Vector(Covariance, By::Stationary))
+        .meaning("lim Cov θ_t, exact moments"),
+    value("stationary_cross_covariance", BLOCKS, Vector(CrossCovariance, By::Stationary))
+        .meaning("lim Cov(θ_t, ξ_c), exact moments"),
+    value("stationary_variate_covariance", BLOCKS, Vector(VariateCovariance, By::Stationary))
+        .meaning("lim Cov(ξ_c), exact moments"),
+    value(
         "stationary_variate_pair_covariance",
-        &[N, D, D],
-        "lim Cov(ξ_c, ξ_c'), c' the client after c, exact moments",
         BLOCKS,
-        ValueSource::Vector(TimeAverage::VariatePairCovariance, By::Stationary),
+        Vector(VariatePairCovariance, By::Stationary),
+    )
+    .meaning("lim Cov(ξ_c, ξ_c'), c' the client after c, exact moments"),
+    value("stationary_sq_error", STABLE, AtRest(Quantity::SqError))
+        .meaning("lim E‖θ_t − θ*‖², exact moments"),
+    value("stationary_sq_error_clients", STABLE, AtRest(Quantity::SqErrorClients))
+        .meaning("lim E Σ π_c ‖θ_c − θ*‖², exact moments"),
+    value("stationary_lyapunov", STABLE, AtRest(Quantity::Lyapunov))
+        .meaning("lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
+    value("mean_radius", STABLE, Found(&[], |k| k.radius(|r| r.0)))
+        .meaning("spectral radius of a round's map of the mean"),
+    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| Some(r.1))))
+        .meaning("spectral radius of a round's map of second moments: they diverge from 1 on"),
+    value("reach", EXPANDED, Found(&[], |k| Some(vec![k.theory.reach(k.id())?]))).meaning(
+        "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it \
+             is small",
     ),
-    kind(
-        "stationary_sq_error",
-        &[],
-        "lim E‖θ_t − θ*‖², exact moments",
-        STABLE,
-        ValueSource::AtRest(Quantity::SqError),
+    value("first_order_bias", EXPANDED, Vector(Bias, By::FirstOrder)).meaning(
+        "(γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X], A X + X Aᵀ = C, without b_h under control \
+             variates (RR Theorem 4 with the signs that hold)",
     ),
-    kind(
-        "stationary_sq_error_clients",
-        &[],
-        "lim E Σ π_c ‖θ_c − θ*‖², exact moments",
-        STABLE,
-        ValueSource::AtRest(Quantity::SqErrorClients),
+    value("first_order_bias_printed", EXPANDED, Vector(Bias, By::FirstOrderPrinted))
+        .meaning("the same with the signs that RR's first version prints in Table 1"),
+    value("second_order_bias", EXPANDED, Vector(Bias, By::SecondOrder))
+        .meaning("the first order and the next term, the clients' own variance within a round"),
+    value("closure_bias", EXPANDED, Vector(Bias, By::Closure)).meaning(
+        "the field's curvature on the exact moments of its linearisation, beyond the \
+             first order",
     ),
-    kind(
-        "stationary_lyapunov",
-        &[],
-        "lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments",
-        STABLE,
-        ValueSource::AtRest(Quantity::Lyapunov),
-    ),
-    kind(
-        "mean_radius",
-        &[],
-        "spectral radius of a round's map of the mean",
-        STABLE,
-        ValueSource::Found(|k| k.radius(|r| r.0)),
-    ),
-    kind(
-        "square_radius",
-        &[],
-        "spectral radius of a round's map of second moments: they diverge from 1 on",
-        STABLE,
-        ValueSource::Found(|k| k.radius(|r| Some(r.1))),
-    ),
-    kind(
-        "reach",
-        &[],
-        "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it is small",
-        EXPANDED,
-        ValueSource::Found(|k| Some(vec![k.theory.reach(k.id())?])),
-    ),
-    kind(
-        "first_order_bias",
-        &[D],
-        "(γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[X], A X + X Aᵀ = C, without b_h under control variates (RR Theorem 4 with the signs that hold)",
-        EXPANDED,
-        ValueSource::Vector(TimeAverage::Bias, By::FirstOrder),
-    ),
-    kind(
-        "first_order_bias_printed",
-        &[D],
-        "the same with the signs that RR's first version prints in Table 1",
-        EXPANDED,
-        ValueSource::Vector(TimeAverage::Bias, By::FirstOrderPrinted),
-    ),
-    kind(
-        "second_order_bias",
-        &[D],
-        "the first order and the next term, the clients' own variance within a round",
-        EXPANDED,
-        ValueSource::Vector(TimeAverage::Bias, By::SecondOrder),
-    ),
-    kind(
-        "closure_bias",
-        &[D],
-        "the field's curvature on the exact moments of its linearisation, beyond the first order",
-        EXPANDED,
-        ValueSource::Vector(TimeAverage::Bias, By::Closure),
-    ),
-    kind(
-        "identity_bias",
-        &[D],
-        "the expression of RR's Proposition 2 with all its factors",
-        QUADRATIC,
-        ValueSource::Vector(TimeAverage::Bias, By::RrIdentity),
-    ),
-    kind(
-        "identity_bias_printed",
-        &[D],
-        "the expression of RR's Proposition 2 as it is printed",
-        QUADRATIC,
-        ValueSource::Vector(TimeAverage::Bias, By::RrIdentityPrinted),
-    ),
-    kind(
-        "first_order_covariance",
-        &[D, D],
-        "(γ/N) X, A X + X Aᵀ = C (SLIDES, expansion of covariance)",
-        SPREAD,
-        ValueSource::Vector(TimeAverage::Covariance, By::FirstOrder),
-    ),
-    kind(
-        "first_order_cross_covariance",
-        &[N, D, D],
-        "Cov(θ, ξ_c) to first order (SLIDES, with the sign that holds)",
-        SPREAD,
-        ValueSource::Vector(TimeAverage::CrossCovariance, By::FirstOrder),
-    ),
-    kind(
+    value("identity_bias", QUADRATIC, Vector(Bias, By::RrIdentity))
+        .meaning("the expression of RR's Proposition 2 with all its factors"),
+    value("identity_bias_printed", QUADRATIC, Vector(Bias, By::RrIdentityPrinted))
+        .meaning("the expression of RR's Proposition 2 as it is printed"),
+    value("first_order_covariance", SPREAD, Vector(Covariance, By::FirstOrder))
+        .meaning("(γ/N) X, A X + X Aᵀ = C (SLIDES, expansion of covariance)"),
+    value("first_order_cross_covariance", SPREAD, Vector(CrossCovariance, By::FirstOrder))
+        .meaning("Cov(θ, ξ_c) to first order (SLIDES, with the sign that holds)"),
+    value(
         "first_order_cross_covariance_printed",
-        &[N, D, D],
-        "the same with the sign that SLIDES prints",
         SPREAD,
-        ValueSource::Vector(TimeAverage::CrossCovariance, By::FirstOrderPrinted),
-    ),
-    kind(
-        "first_order_variate_covariance",
-        &[N, D, D],
-        "Cov(ξ_c) = ((1 − 2/N) C_c + C/N)/H (SLIDES)",
-        SPREAD,
-        ValueSource::Vector(TimeAverage::VariateCovariance, By::FirstOrder),
-    ),
-    kind(
+        Vector(CrossCovariance, By::FirstOrderPrinted),
+    )
+    .meaning("the same with the sign that SLIDES prints"),
+    value("first_order_variate_covariance", SPREAD, Vector(VariateCovariance, By::FirstOrder))
+        .meaning("Cov(ξ_c) = ((1 − 2/N) C_c + C/N)/H (SLIDES)"),
+    value(
         "first_order_variate_pair_covariance",
-        &[N, D, D],
-        "Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c (SLIDES)",
         SPREAD,
-        ValueSource::Vector(TimeAverage::VariatePairCovariance, By::FirstOrder),
-    ),
-    kind(
-        "clt",
-        &[R],
-        "tr(A⁻¹CA⁻ᵀ)/(NHt) of the mean of t estimates (Polyak and Juditsky 1992)",
-        FALLING,
-        ValueSource::Curve(Quantity::SqErrorAverage, By::Clt),
-    ),
-    kind(
-        "contraction",
-        &[R],
-        "(1 − γμ)^{Ht} ‖θ_0 − θ*‖², of `sq_coupling` (RR Propositions 1 and 3)",
-        CONVEX,
-        ValueSource::Curve(Quantity::SqCoupling, By::Contraction),
-    ),
-    kind(
-        "contraction_printed",
-        &[R],
-        "(1 − γμ)^{2Ht} ‖θ_0 − θ*‖², as SLIDES prints it",
-        CONVEX,
-        ValueSource::Curve(Quantity::SqCoupling, By::ContractionPrinted),
-    ),
+        Vector(VariatePairCovariance, By::FirstOrder),
+    )
+    .meaning("Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH), c' the client after c (SLIDES)"),
+    value("clt", FALLING, Curve(Quantity::SqErrorAverage, By::Clt))
+        .meaning("tr(A⁻¹CA⁻ᵀ)/(NHt) of the mean of t estimates (Polyak and Juditsky 1992)"),
+    value("contraction", CONVEX, Curve(Quantity::SqCoupling, By::Contraction))
+        .meaning("(1 − γμ)^{Ht} ‖θ_0 − θ*‖², of `sq_coupling` (RR Propositions 1 and 3)"),
+    value("contraction_printed", CONVEX, Curve(Quantity::SqCoupling, By::ContractionPrinted))
+        .meaning("(1 − γμ)^{2Ht} ‖θ_0 − θ*‖², as SLIDES prints it"),
 ];

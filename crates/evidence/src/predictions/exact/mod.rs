@@ -17,9 +17,8 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::plan::{Cell, Plan, selected};
-use exactfed_runner::runner::KnownOptima;
-use exactfed_runner::runner::Prepared;
 use exactfed_runner::runner::predict::{self, AveragedOver};
+use exactfed_runner::runner::{KnownOptima, Prepared};
 use kinds::ValueSource;
 pub use kinds::{ArrayAxis, KINDS, ValueKind};
 use known::KnownCell;
@@ -131,15 +130,11 @@ fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
     };
     let curve = |quantity, by| known.theory.curve(known.id(), quantity, by);
     let (value, by) = match kind.how {
-        ValueSource::Found(find) => (find(known), None),
+        ValueSource::Found(_, find) => (find(known), None),
         ValueSource::Moments(quantity) => {
             // The clients have taken no local steps at round 0.
-            let of = |m: &Moments| {
-                vec![
-                    of_moments(m, quantity, (known.prepared.cell, known.scenario))
-                        .unwrap_or(f64::NAN),
-                ]
-            };
+            let on = (known.prepared.cell, known.scenario);
+            let of = |m: &Moments| vec![of_moments(m, quantity, on).unwrap_or(f64::NAN)];
             (known.of_moments(of), None)
         }
         ValueSource::Curve(quantity, by) => (curve(quantity, by), Some(by)),

@@ -248,7 +248,8 @@ impl Dataset {
     fn check_squares(&self, records: &Records) -> Result<(), Fault> {
         let found = records.find(|x| !(x * x).is_finite());
         let Some(((row, column), value)) = found else { return Ok(()) };
-        let name = records.column_name(column);
+        let name = records.names.get(column);
+        let name = name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)));
         Err(self.fault(format!(
             "feature [row, column] = [{row}, {column}], counted from 0 among the records of the clients, is {value:e}{name}; its square is beyond double precision: give the feature another unit"
         )))
@@ -436,12 +437,6 @@ impl Records {
             None => (entry / self.d, entry % self.d),
         };
         Some((place, values[entry]))
-    }
-
-    /// Where a feature is, if columns have names.
-    fn column_name(&self, column: usize) -> String {
-        let name = self.names.get(column);
-        name.map_or(String::new(), |name| format!(" in column `{}`", sanitised(name)))
     }
 
     /// The records of these rows.

@@ -209,16 +209,12 @@ fn condition_on_steps() -> CounterexampleNumbers {
     CounterexampleNumbers { printed: 1.0 / (32.0 * square), holds: 1.0 / (16.0 * (square + noise)) }
 }
 
-/// E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
-fn scalar_moments(eta: f64) -> (f64, f64) {
-    let square = |a: f64| (1.0 - eta * a) * (1.0 - eta * a);
-    (0.5 * (square(0.5) + square(1.5)), square(1.0))
-}
-
 /// (96) is printed as an equality and without the number t − s of its terms.
 fn variance_96() -> CounterexampleNumbers {
     let (eta, gap) = (0.1, 10);
-    let (second, mean) = scalar_moments(eta);
+    // E Γ² and Γ̄² of I − ηA with A = 0.5 or 1.5.
+    let square = |a: f64| (1.0 - eta * a) * (1.0 - eta * a);
+    let (second, mean) = (0.5 * (square(0.5) + square(1.5)), square(1.0));
     CounterexampleNumbers {
         printed: (second - mean) * libm::pow(second, f64::from(gap - 1)),
         holds: libm::pow(second, f64::from(gap)) - libm::pow(mean, f64::from(gap)),

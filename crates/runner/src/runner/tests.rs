@@ -136,10 +136,7 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
 #[test]
 fn the_noise_has_a_seed_of_its_own() {
     let traces = |overrides: &str| {
-        let text = include_str!("../../../../experiments/smoke/logistic.toml");
-        let overrides = overrides.split(' ').map(str::to_owned).collect();
-        let source = Source { name: "t".into(), text: text.into(), overrides, ..Source::default() };
-        let plan = Plan::new("t".into(), source, &crate::plan::UNREAD).unwrap();
+        let plan = Plan::of_text(LOGISTIC, &overrides.split(' ').collect::<Vec<_>>());
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
         let optima: Vec<_> = prepared[0].scenarios.iter().map(|s| s.instance.optimum()).collect();
         let optima: Vec<Vec<f64>> = optima.into_iter().map(<[f64]>::to_vec).collect();

@@ -231,7 +231,7 @@ fn run_again(
         let now = trace::digest(&done.traces);
         let other = stored.get(&done.cell.id).is_some_and(|before| *before != now);
         if other && let Some(before) = store.read(name, &done.cell.id)? {
-            let found = difference(done.cell, &before, &done.traces, &now);
+            let found = difference(done.cell, &before, &done.traces, now);
             lock(&differences).push(found);
         }
         Ok(())
@@ -308,7 +308,7 @@ fn with_code<'a>(
 }
 
 /// The first place where a cell's numbers differ from the stored ones.
-fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: &str) -> String {
+fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: TraceDigest) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {
         let i = a.sq_error.iter().zip(&b.sq_error).position(|(x, y)| x.to_bits() != y.to_bits())?;

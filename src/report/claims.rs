@@ -2,7 +2,7 @@
 
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
-use super::truncation::{File, MOST_ROWS, TextTable};
+use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::bounds::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
@@ -81,7 +81,7 @@ pub fn estimate_head(exact: bool) -> &'static str {
 }
 
 /// A claim of a page.
-pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> ClaimText {
+pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> ClaimText {
     let (common, decision) = (claim.common, &claim.decision);
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
@@ -219,7 +219,7 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
     claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
 }
 
-fn parts(claim: &JudgedClaim<'_>, files: &mut Vec<File>) -> TextTable {
+fn parts(claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
     let row = |p: &ClaimPart| {
@@ -258,7 +258,7 @@ pub fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[BoundRow<'_>], files: &mut Vec<File>) -> TextTable {
+pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
         let proved = if bound.proved { "" } else { " (not a proved bound)" };
@@ -278,7 +278,7 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut Vec<File>) -> TextTable {
 }
 
 /// Where the first order of the bias holds.
-pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut Vec<File>) -> TextTable {
+pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut dyn TableFiles) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {

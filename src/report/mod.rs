@@ -68,6 +68,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
+use truncation::TableFiles;
 
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
 /// only a few experiments are in memory at the same time.
@@ -144,7 +145,11 @@ impl Writer {
         let figures = folder.join("figures");
         create_below(&self.out, &figures)?;
         let manifest = Path::new(&experiment.plan.source.name);
-        let mut page = view::page(experiment).map_err(|message| error(manifest, message))?;
+        let mut tables =
+            FolderTables { owned: &self.owned, folder: &folder, written: Ok(BTreeSet::new()) };
+        let page =
+            view::page(experiment, &mut tables).map_err(|message| error(manifest, message))?;
+        let mut tables = tables.written?;
         for figure in &page.figures {
             let file = figures.join(format!("{}.svg", figure.id));
             self.owned.write(&file, figure.svg.as_bytes())?;
@@ -172,11 +177,6 @@ impl Writer {
                 None => text,
             };
             self.owned.write(&folder.join(file), text.as_bytes())?;
-        }
-        let mut tables = BTreeSet::new();
-        for (file, text) in std::mem::take(&mut page.files) {
-            self.owned.write(&folder.join(&file), text.as_bytes())?;
-            tables.insert(file);
         }
         if !experiment.frontiers.is_empty() {
             let text = frontier::csv(&experiment.frontiers);
@@ -284,7 +284,7 @@ impl Writer {
 /// If a figure cannot be drawn, or the analysis text cannot be filled.
 pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
     let manifest = Path::new(&experiment.plan.source.name);
-    let page = view::page(experiment).map_err(|message| error(manifest, message))?;
+    let page = view::page(experiment, &mut ()).map_err(|message| error(manifest, message))?;
     Pages::new().render("notebook.html", context! { page => Value::from(Serde(&page)) })
 }
 
@@ -299,6 +299,24 @@ pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
         description::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;
     }
     Ok(())
+}
+
+/// The files with whole tables in the folder of a page.
+struct FolderTables<'a> {
+    owned: &'a Owned,
+    folder: &'a Path,
+    /// Their names, or the first error.
+    written: Result<BTreeSet<String>, Error>,
+}
+
+impl TableFiles for FolderTables<'_> {
+    fn add(&mut self, name: &str, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {
+        let Ok(names) = &mut self.written else { return };
+        names.insert(name.to_owned());
+        if let Err(fault) = self.owned.stream(&self.folder.join(name), write) {
+            self.written = Err(fault);
+        }
+    }
 }
 
 /// Removes files of a folder that a report wrote, whose names are those of a kind of file, and

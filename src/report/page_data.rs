@@ -316,8 +316,9 @@ fn x_choices(
         XAxis::Cells(name) => return vec![(short(name).to_owned(), plot.x.clone())],
     };
     let grows = |q: Quantity| {
-        let last =
-            |c: &&CellResult<'_>| c.runs.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0));
+        let last = |c: &&CellResult<'_>| {
+            c.runs.columns(q).iter().any(|x| x.last().is_some_and(|x| *x > 0.0))
+        };
         cells.iter().any(last)
     };
     let others = Quantity::COSTS.into_iter().filter(|q| *q != own && grows(*q));

@@ -6,6 +6,7 @@
 use super::series::quoted;
 use exactfed_core::words::thousands;
 use serde::Serialize;
+use std::io::{self, Write};
 
 /// Rows of a table.
 pub const MOST_ROWS: usize = 1000;
@@ -21,8 +22,16 @@ pub struct TextTable {
     pub file: String,
 }
 
-/// A file in the folder of a page: its name and its text.
-pub type File = (String, String);
+/// Where the files with whole tables go, which may be long: each is written at once.
+pub trait TableFiles {
+    /// Writes a file of this name in the folder of the page.
+    fn add(&mut self, name: &str, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>);
+}
+
+/// A page without files writes none.
+impl TableFiles for () {
+    fn add(&mut self, _: &str, _: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {}
+}
 
 impl TextTable {
     /// A table of these rows.
@@ -36,7 +45,7 @@ impl TextTable {
         heads: &[impl AsRef<str>],
         mut rows: impl ExactSizeIterator<Item = Vec<String>>,
         (most, name): (usize, &str),
-        files: &mut Vec<File>,
+        files: &mut dyn TableFiles,
     ) -> Self {
         let all = rows.len();
         let table = Self::new(heads, rows.by_ref().take(most));
@@ -48,12 +57,11 @@ impl TextTable {
             let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
             fields.join(",") + "\n"
         };
-        let mut text = line(&table.heads);
-        table.rows.iter().for_each(|row| text.push_str(&line(row)));
-        // It may be long, and is not copied as it grows.
-        text.reserve(text.len() / most.max(1) * (all - most) * 5 / 4);
-        rows.for_each(|row| text.push_str(&line(&row)));
-        files.push((file.clone(), text));
+        files.add(&file, &mut |out| {
+            out.write_all(line(&table.heads).as_bytes())?;
+            table.rows.iter().try_for_each(|row| out.write_all(line(row).as_bytes()))?;
+            rows.by_ref().try_for_each(|row| out.write_all(line(&row).as_bytes()))
+        });
         table.of_rows(all, &file)
     }
 
@@ -76,16 +84,24 @@ mod tests {
     fn a_truncated_table_has_a_note_and_a_file_with_all_rows() {
         let heads = ["n", "x, y"];
         let rows = |count: usize| (0..count).map(|i| vec![i.to_string(), "a \"b\"".to_owned()]);
-        let mut files = Vec::new();
+        struct Files(Vec<(String, String)>);
+        impl TableFiles for Files {
+            fn add(&mut self, name: &str, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {
+                let mut text = Vec::new();
+                write(&mut text).unwrap();
+                self.0.push((name.to_owned(), String::from_utf8(text).unwrap()));
+            }
+        }
+        let mut files = Files(Vec::new());
         let whole = TextTable::first(&heads, rows(3), (3, "t"), &mut files);
-        assert_eq!((whole.rows.len(), whole.note.as_str(), files.len()), (3, "", 0));
+        assert_eq!((whole.rows.len(), whole.note.as_str(), files.0.len()), (3, "", 0));
         let short = TextTable::first(&heads, rows(1234), (2, "t"), &mut files);
         assert_eq!(short.rows.len(), 2);
         assert_eq!(
             (&*short.note, &*short.file),
             ("The first 2 of 1 234 rows; all are in", "t.csv")
         );
-        let [(name, text)] = files.as_slice() else { panic!("one file") };
+        let [(name, text)] = files.0.as_slice() else { panic!("one file") };
         assert_eq!((name.as_str(), text.lines().count()), ("t.csv", 1235));
         assert!(text.starts_with("n,\"x, y\"\n0,\"a \"\"b\"\"\"\n"), "{text}");
     }

@@ -2,7 +2,7 @@
 
 use super::number_text::{bracket, interval, nine_digits, short};
 use super::series::quoted;
-use super::truncation::{File, MOST_ROWS, TextTable};
+use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
 use exactfed_runner::plan::Setting;
@@ -22,7 +22,7 @@ fn setting_or_empty(value: &Option<Setting>) -> String {
 }
 
 /// The section on tuning; `None` where nothing is tuned.
-pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<PageTuning> {
+pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Option<PageTuning> {
     let found = experiment.tuning.as_ref()?;
     let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
@@ -67,7 +67,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Option<Pag
         cells.extend(bordered.then(|| row.edges.join("; ")));
         cells
     };
-    files.push(("tuned.csv".into(), csv(found)));
+    files.add("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
     Some(PageTuning { sentences: sentences(experiment, found, several), table })

@@ -7,7 +7,7 @@ use super::formula;
 use super::looks;
 use super::matrix::{RankingMatrix, not_compared};
 use super::number_text::{bracket, interval, short};
-use super::truncation::{File, MOST_ROWS, TextTable};
+use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
 use crate::chart;
@@ -50,9 +50,6 @@ pub struct Page {
     pub formulas: Value,
     /// The numbers of its figures, as JSON that a script element can hold.
     pub data: String,
-    /// Tables that are too long for the page.
-    #[serde(skip)]
-    pub files: Vec<File>,
 }
 
 #[derive(Serialize)]
@@ -110,22 +107,21 @@ pub struct Problems {
     pub drifts: TextTable,
 }
 
-/// The page of an experiment.
+/// The page of an experiment. Tables that are too long for it are files.
 ///
 /// # Errors
 /// If a figure cannot be drawn, or the analysis text cannot be filled.
-pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
+pub fn page(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
     let source = manifest.source.as_deref().unwrap_or_default();
-    let mut files = Vec::new();
-    let claims = page_claims(experiment, &mut files);
+    let claims = page_claims(experiment, files);
     let tables = Tables {
         amendments: amendments::table(&manifest.amendment),
         finals: finals(experiment),
         missing: missing(experiment),
-        bounds: claims::bounds(&experiment.bounds, &mut files),
-        first_order: claims::first_order(&experiment.first_order, &mut files),
+        bounds: claims::bounds(&experiment.bounds, files),
+        first_order: claims::first_order(&experiment.first_order, files),
         frontier: frontier::table(&experiment.frontiers),
         sensitivity: frontier::sensitivity(&experiment.frontiers),
     };
@@ -163,7 +159,7 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
         finding: finding::finding(experiment)?,
         figures: figures(experiment)?,
         claims,
-        ranking: ranking(experiment, &mut files),
+        ranking: ranking(experiment, files),
         tables,
         problems: problems(&experiment.problems),
         formulas: json!({
@@ -171,12 +167,11 @@ pub fn page(experiment: &Experiment<'_>) -> Result<Page, String> {
             "quantities": formula::quantities(experiment),
         }),
         data: data(experiment)?,
-        files,
     })
 }
 
 /// The claims of a page.
-fn page_claims(experiment: &Experiment<'_>, files: &mut Vec<File>) -> PageClaims {
+fn page_claims(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> PageClaims {
     let name = &experiment.plan.experiment;
     let all = experiment.claims.iter();
     let mut list: Vec<ClaimText> = all.map(|claim| claims::claim(name, claim, files)).collect();
@@ -259,7 +254,7 @@ fn mean_error(standings: &Standings) -> &'static str {
 
 /// The ranking: when the algorithms are compared, by which error and at what cost; its table and
 /// its matrix.
-fn ranking(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Value {
+fn ranking(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Value {
     let standings = &experiment.standings;
     json!({
         "tuning": tuning::section(experiment, files),
@@ -284,7 +279,7 @@ fn ranking(experiment: &Experiment<'_>, files: &mut Vec<File>) -> Value {
 }
 
 /// Which algorithm ranks first at each grid point with several algorithms.
-fn ranking_table(standings: &Standings, files: &mut Vec<File>) -> TextTable {
+fn ranking_table(standings: &Standings, files: &mut dyn TableFiles) -> TextTable {
     let mut heads = standings.axes.clone();
     let error = mean_error(standings);
     let further = ["smallest mean error", error, "next", "times larger"];

@@ -15,10 +15,10 @@ pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
+use exactfed_runner::hex::HexText;
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use exactfed_runner::runner::memory;
-use exactfed_runner::trace::TraceDigest;
 use polars::prelude::*;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -224,7 +224,7 @@ struct ExportedCell {
     label: String,
     seed: u64,
     settings: String,
-    digest: TraceDigest,
+    digest: HexText<32>,
     version: String,
     commit: String,
     dirty: bool,
@@ -295,7 +295,7 @@ impl SoundCells<'_> {
                 label: planned.map_or(line.label, |planned| planned.label.clone()),
                 seed: seed.unwrap_or_default() as u64,
                 settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
-                digest: line.digest,
+                digest: line.digest.text(),
                 version: by.version.clone(),
                 commit: by.commit.clone(),
                 dirty: by.dirty,

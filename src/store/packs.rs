@@ -12,6 +12,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+/// The bytes of a cell's id, half as many as it has digits.
+type CellBytes = [u8; 8];
+
 /// The packs of an experiment.
 #[derive(Clone, Default)]
 pub struct Packs {
@@ -20,7 +23,7 @@ pub struct Packs {
     /// Why the index of each other one is not.
     pub damaged: Vec<(PathBuf, Error)>,
     /// The pack that holds a cell, and the number of the cell in it.
-    places: HashMap<CellId, (u32, u32)>,
+    places: HashMap<CellBytes, (u32, u32)>,
 }
 
 impl Packs {
@@ -47,7 +50,7 @@ impl Packs {
     /// Adds a pack that counts before all others.
     pub fn push(&mut self, pack: Pack) {
         let k = self.packs.len() as u32;
-        let places = pack.ids().enumerate().map(|(i, id)| (id, (k, i as u32)));
+        let places = pack.ids().enumerate().map(|(i, id)| (bytes(&id), (k, i as u32)));
         self.places.extend(places);
         self.packs.push(Arc::new(pack));
     }
@@ -66,12 +69,12 @@ impl Packs {
 
     /// Ids of all cells, in no order.
     pub fn ids(&self) -> impl Iterator<Item = CellId> {
-        self.places.keys().copied()
+        self.places.keys().map(|bytes| CellId::from_hash(bytes))
     }
 
     /// The number of the pack that holds a cell, and that of the cell in it.
     pub fn place(&self, id: &str) -> Option<(usize, usize)> {
-        self.places.get(&CellId::read(id)?).map(|(pack, i)| (*pack as usize, *i as usize))
+        self.places.get(&bytes(&CellId::read(id)?)).map(|(pack, i)| (*pack as usize, *i as usize))
     }
 
     /// The cells of the `k`-th pack that no later one holds.
@@ -84,6 +87,10 @@ impl Packs {
     pub fn next_generation(&self) -> u64 {
         self.packs.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
+}
+
+fn bytes(id: &CellId) -> CellBytes {
+    u64::from_str_radix(id, 16).expect("digits").to_be_bytes()
 }
 
 /// The rows of a pack, read by whoever needs them first.

@@ -67,7 +67,9 @@ fn pages_and_progress_are_served_while_cells_are_run() {
     let (answer, page) = (served.get("/m/report.html").body, bench.read("reports/m/report.html"));
     let [mut shown, mut asked] = [status_in(&answer), served.status(PAGE)];
     // The server goes on.
-    [&mut shown, &mut asked].map(|status| status["peak_memory"].take());
+    for status in [&mut shown, &mut asked] {
+        status["peak_memory"].take();
+    }
     assert_eq!((&shown, &shown["is_being_run"]), (&asked, &false.into()));
     let (before, bar) = answer.split_once("<style>\n#watch").unwrap();
     let (_, after) = bar.rsplit_once("</script>\n").unwrap();

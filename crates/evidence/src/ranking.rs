@@ -224,7 +224,7 @@ pub struct Standing {
     /// The values of the settings that distinguish grid points.
     pub values: Vec<Setting>,
     /// Each of these settings in the notation of the sources.
-    pub settings: Vec<String>,
+    pub settings: Arc<[String]>,
     /// The algorithm with the smallest mean of ‖θ − θ*‖², and all that are not separated
     /// from it; none if no algorithm has a mean or all ended above the start.
     pub leaders: Vec<Arc<str>>,

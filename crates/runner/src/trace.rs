@@ -107,7 +107,7 @@ mod tests {
         let mut other = trace.clone();
         other.sq_error[0] = f64::from_bits(1.0_f64.to_bits() + 1);
         let one = digest(std::slice::from_ref(&trace));
-        assert_eq!(one.len(), 32);
+        assert_eq!(one.to_string().len(), 32);
         assert_ne!(one, digest(&[other]));
         assert_ne!(one, digest(&[trace.clone(), trace.clone()]));
         let diverged = Trace { outcome: Outcome::Diverged, ..trace };

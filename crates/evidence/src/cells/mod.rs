@@ -17,7 +17,7 @@ use exactfed_core::algorithm::Component;
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Oracle, Quantity};
-use exactfed_runner::plan::{Cell, Identity};
+use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::TraceDigest;
 use runs::Runs;
 use std::sync::Arc;
@@ -100,9 +100,9 @@ pub fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
     let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
         return count(0, "run");
     };
-    let Identity { instances, replicates, .. } = &largest.cell.identity;
+    let RunKeys { instances, replicates, .. } = *largest.cell.identity.keys;
     match instances {
         1 => count(largest.runs.count, "run"),
-        _ => format!("{instances} instances with {} each", count(*replicates as usize, "run")),
+        _ => format!("{instances} instances with {} each", count(replicates as usize, "run")),
     }
 }

@@ -6,13 +6,14 @@ use exactfed_runner::plan::{Cell, Setting, SettingKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The cells of a panel.
 pub struct Group<'a> {
     /// The settings that distinguish it.
     pub title: String,
     /// Each of these settings as text.
-    pub settings: Vec<String>,
+    pub settings: Arc<[String]>,
     /// Their values.
     pub values: Vec<Setting>,
     /// Its cells.
@@ -41,7 +42,7 @@ pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'
     let titles: Vec<Vec<String>> =
         names.iter().zip(&values).map(|(name, values)| value_titles(name, values)).collect();
     let group = |(chosen, cells): (Vec<usize>, Vec<&'a CellResult<'a>>)| {
-        let settings: Vec<String> =
+        let settings: Arc<[String]> =
             chosen.iter().zip(&titles).map(|(i, of)| of[*i].clone()).collect();
         let values = chosen.iter().zip(&values).map(|(i, of)| of[*i].clone()).collect();
         Group { title: settings.join(", "), settings, values, cells }

@@ -9,7 +9,7 @@ use crate::cells::averages::{Averages, Centre, Centres, averages, mean_averages,
 use crate::cells::cost_sample::{CostSample, NoSample, column, means};
 use exactfed_core::kernel::dot;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
-use exactfed_runner::plan::{Cell, Identity};
+use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -53,7 +53,7 @@ impl Grouping {
 
     /// The grouping of a cell's runs.
     pub fn new(cell: &Cell) -> Self {
-        let Identity { instance, instances, replicates, .. } = &cell.identity;
+        let RunKeys { instance, instances, replicates, .. } = &*cell.identity.keys;
         match (*instances > 1, instance.is_fixed()) {
             (true, _) => Self { on_each: *replicates as usize, on_instance: *replicates as usize },
             (false, true) => Self::ONE_INSTANCE,

@@ -1,7 +1,7 @@
 //! The settings that determine the numbers of cells, one by one, as records of reports have them.
 
-use super::Identity;
 use super::settings::{Part, Setting, Settings, Shapes, leaves};
+use super::{Identity, RunKeys};
 use crate::manifest::{Oracle, Record, Start};
 use exactfed_core::{algorithm, problem};
 use serde::Serialize;
@@ -58,21 +58,9 @@ impl<'p> CanonicalSettings<'p> {
 
 fn other_key(identity: &Identity) -> OtherKey {
     // Named one by one, so that a field that is added is not forgotten here.
-    let Identity {
-        numerics: _,
-        seed,
-        noise_seed,
-        replicates,
-        instances,
-        fresh,
-        oracle,
-        instance,
-        rounds,
-        record,
-        start,
-        problem: _,
-        algorithm: _,
-    } = identity;
+    let Identity { keys, rounds, record, start, problem: _, algorithm: _ } = identity;
+    let RunKeys { numerics: _, seed, noise_seed, replicates, instances, fresh, oracle, instance } =
+        &**keys;
     (
         [*seed, noise_seed.unwrap_or(*seed), *replicates, *instances, *rounds],
         [*fresh, *oracle == Oracle::Exact, instance.is_fixed()],

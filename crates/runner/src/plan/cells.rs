@@ -9,13 +9,13 @@ use super::places::{find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{GridPoint, VaryingTables, Visited};
 use super::{
-    Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, SharedByCells, candidates, rounds,
-    validate,
+    Cell, CellId, Hashes, Identity, MOST_CELLS, NUMERICS, RunKeys, SharedByCells, candidates,
+    rounds, validate,
 };
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Diagnostics;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::{Diagnostic, Manifest, Node, Record};
+use crate::manifest::{Diagnostic, Manifest, Node, Oracle, Record};
 use exactfed_core::algorithm::Participation::Fraction;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
@@ -48,6 +48,8 @@ struct CellMaker<'a> {
     manifest: &'a Manifest,
     hashes: &'a mut Hashes,
     record: Arc<Record>,
+    /// What determines the runs, for each oracle of the grid.
+    keys: Vec<Arc<RunKeys>>,
     shapes: Shapes,
     /// Tables of the canonical text one after the other, since there are many: of problems, and of the
     /// algorithms of one entry.
@@ -96,6 +98,7 @@ pub fn cells(
         manifest,
         hashes,
         record: Arc::new(manifest.record.canonical()),
+        keys: Vec::new(),
         shapes: Shapes::default(),
         texts: Default::default(),
         varied: Default::default(),
@@ -153,14 +156,7 @@ impl CellMaker<'_> {
             return self.found.extend(wrong);
         }
         let identity = Identity {
-            numerics: NUMERICS,
-            seed: self.manifest.seed,
-            noise_seed: self.manifest.noise_seed.filter(|seed| *seed != self.manifest.seed),
-            replicates: candidates::replicates(self.manifest),
-            instances: self.manifest.instances.unwrap_or(1),
-            fresh: false,
-            oracle,
-            instance: self.manifest.instance,
+            keys: self.keys(oracle),
             rounds: rounds(budget, &algorithm.spec, &problem.spec, oracle),
             record: self.record.clone(),
             start: start.clone(),
@@ -187,6 +183,25 @@ impl CellMaker<'_> {
             faults.insert(cell.id, first.message);
         }
         self.cells.push(cell);
+    }
+
+    /// What determines the runs of cells with this oracle.
+    fn keys(&mut self, oracle: Oracle) -> Arc<RunKeys> {
+        let known = self.keys.iter().find(|keys| keys.oracle == oracle).cloned();
+        known.unwrap_or_else(|| {
+            let keys = Arc::new(RunKeys {
+                numerics: NUMERICS,
+                seed: self.manifest.seed,
+                noise_seed: self.manifest.noise_seed.filter(|seed| *seed != self.manifest.seed),
+                replicates: candidates::replicates(self.manifest),
+                instances: self.manifest.instances.unwrap_or(1),
+                fresh: false,
+                oracle,
+                instance: self.manifest.instance,
+            });
+            self.keys.push(keys.clone());
+            keys
+        })
     }
 
     /// What the cell has in common with others, which is often what the cell before has.

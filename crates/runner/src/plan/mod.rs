@@ -130,10 +130,33 @@ pub struct SharedByCells {
     pub custom_place: Option<usize>,
 }
 
-/// What determines a cell's numbers.
+/// What determines a cell's numbers. It derefs to what nearly all cells of a plan share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Identity {
+    /// What determines its runs, whatever they are of.
+    #[serde(flatten, serialize_with = "whole")]
+    pub keys: Arc<RunKeys>,
+    /// T.
+    pub rounds: u64,
+    /// What is recorded.
+    #[serde(serialize_with = "whole")]
+    pub record: Arc<Record>,
+    /// θ_0.
+    #[serde(serialize_with = "whole")]
+    pub start: Arc<Start>,
+    /// The problem.
+    #[serde(serialize_with = "whole")]
+    pub problem: Arc<problem::Spec>,
+    /// The algorithm.
+    #[serde(serialize_with = "whole")]
+    pub algorithm: Arc<algorithm::Spec>,
+}
+
+/// What determines the runs of a cell, whatever they are of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunKeys {
     /// [`NUMERICS`].
     pub numerics: u32,
     /// Seed of every stream, but of those of noise where they have another.
@@ -155,20 +178,14 @@ pub struct Identity {
     /// Whether replicates share one instance.
     #[serde(skip_serializing_if = "InstanceMode::is_fixed")]
     pub instance: InstanceMode,
-    /// T.
-    pub rounds: u64,
-    /// What is recorded.
-    #[serde(serialize_with = "whole")]
-    pub record: Arc<Record>,
-    /// θ_0.
-    #[serde(serialize_with = "whole")]
-    pub start: Arc<Start>,
-    /// The problem.
-    #[serde(serialize_with = "whole")]
-    pub problem: Arc<problem::Spec>,
-    /// The algorithm.
-    #[serde(serialize_with = "whole")]
-    pub algorithm: Arc<algorithm::Spec>,
+}
+
+impl Deref for Identity {
+    type Target = RunKeys;
+
+    fn deref(&self) -> &RunKeys {
+        &self.keys
+    }
 }
 
 fn is_one(instances: &u64) -> bool {
@@ -199,7 +216,8 @@ impl Identity {
 
     /// The content id of a cell that differs in the number of replicates alone.
     pub fn id_with(&self, replicates: u64) -> CellId {
-        CellId::of(&Self { replicates, ..self.clone() }.canonical().to_string())
+        let keys = Arc::new(RunKeys { replicates, ..(*self.keys).clone() });
+        CellId::of(&Self { keys, ..self.clone() }.canonical().to_string())
     }
 
     /// The runs of all instances together.

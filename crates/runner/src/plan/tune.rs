@@ -158,8 +158,9 @@ impl Plan {
         let several = self.manifest.instances.is_some_and(|n| n > 1);
         let usual = if several { replicates(&self.manifest) } else { EVALUATE };
         let tune = self.manifest.tune.as_ref();
-        cell.identity.replicates = tune.and_then(|tune| tune.evaluate).unwrap_or(usual);
-        cell.identity.fresh = true;
+        let keys = Arc::make_mut(&mut cell.identity.keys);
+        keys.replicates = tune.and_then(|tune| tune.evaluate).unwrap_or(usual);
+        keys.fresh = true;
         let varied = cell.varied.iter().filter(|path| !self.is_tuned(path)).cloned().collect();
         Arc::make_mut(&mut cell.shared).varied = varied;
         cell.id = CellId::of(&cell.identity.canonical().to_string());

@@ -2,7 +2,7 @@
 
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
-use crate::plan::{Cell, Identity};
+use crate::plan::{Cell, Identity, RunKeys};
 use exactfed_core::algorithm::{Boxed, Component, Instance};
 use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
 use exactfed_core::kernel::axpy;
@@ -115,7 +115,7 @@ fn instance_seed(identity: &Identity, number: u64) -> u64 {
 
 /// The same if the manifest had this seed.
 fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
-    let Identity { instance, instances, fresh, .. } = identity;
+    let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
     let number = if *fresh { number + FRESH } else { number };
     let drawn = |copy| Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits();
     match instance {

@@ -68,7 +68,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
-use truncation::TableFiles;
+use truncation::FolderTables;
 
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
 /// only a few experiments are in memory at the same time.
@@ -299,24 +299,6 @@ pub fn check_texts(plan: &Plan) -> Result<(), (&'static str, String)> {
         description::check(text.as_deref().unwrap_or_default(), plan).map_err(|e| (key, e))?;
     }
     Ok(())
-}
-
-/// The files with whole tables in the folder of a page.
-struct FolderTables<'a> {
-    owned: &'a Owned,
-    folder: &'a Path,
-    /// Their names, or the first error.
-    written: Result<BTreeSet<String>, Error>,
-}
-
-impl TableFiles for FolderTables<'_> {
-    fn add(&mut self, name: &str, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {
-        let Ok(names) = &mut self.written else { return };
-        names.insert(name.to_owned());
-        if let Err(fault) = self.owned.stream(&self.folder.join(name), write) {
-            self.written = Err(fault);
-        }
-    }
 }
 
 /// Removes files of a folder that a report wrote, whose names are those of a kind of file, and

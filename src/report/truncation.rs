@@ -3,10 +3,14 @@
 //! *Invariant*: a table that fits is complete; a truncated one has a note on how many rows there
 //! are, which of them it shows and which file has all.
 
+use super::owned::Owned;
 use super::series::quoted;
 use exactfed_core::words::thousands;
+use exactfed_runner::files::Error;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Rows of a table.
 pub const MOST_ROWS: usize = 1000;
@@ -31,6 +35,24 @@ pub trait TableFiles {
 /// A page without files writes none.
 impl TableFiles for () {
     fn add(&mut self, _: &str, _: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {}
+}
+
+/// The files with whole tables in the folder of a page.
+pub struct FolderTables<'a> {
+    pub owned: &'a Owned,
+    pub folder: &'a Path,
+    /// Their names, or the first error.
+    pub written: Result<BTreeSet<String>, Error>,
+}
+
+impl TableFiles for FolderTables<'_> {
+    fn add(&mut self, name: &str, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) {
+        let Ok(names) = &mut self.written else { return };
+        names.insert(name.to_owned());
+        if let Err(fault) = self.owned.stream(&self.folder.join(name), write) {
+            self.written = Err(fault);
+        }
+    }
 }
 
 impl TextTable {

@@ -15,7 +15,6 @@ pub use super::sink::ExportFormat;
 use super::sink::Sink;
 use super::{Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
-use exactfed_runner::hex::HexText;
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use exactfed_runner::runner::memory;
@@ -224,7 +223,7 @@ struct ExportedCell {
     label: String,
     seed: u64,
     settings: String,
-    digest: HexText<32>,
+    digest: String,
     version: String,
     commit: String,
     dirty: bool,
@@ -295,7 +294,7 @@ impl SoundCells<'_> {
                 label: planned.map_or(line.label, |planned| planned.label.clone()),
                 seed: seed.unwrap_or_default() as u64,
                 settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
-                digest: line.digest.text(),
+                digest: line.digest.to_string(),
                 version: by.version.clone(),
                 commit: by.commit.clone(),
                 dirty: by.dirty,
@@ -375,9 +374,8 @@ fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<D
     DataFrame::new(cells.len(), columns)
 }
 
-/// The cells of a plan, one row each: their state, what their runs are expected to take in
-/// seconds on so many threads, the memory that the cell needs on one, and every setting in which
-/// they differ.
+/// The cells of a plan, one row each: their state, the seconds that their runs are expected to take
+/// on so many threads and the memory on one, and every setting in which they differ.
 ///
 /// # Errors
 /// If the columns cannot be put together.

@@ -6,14 +6,12 @@ use super::pack::Pack;
 use super::parquet::TraceRows;
 use super::paths::{contents, file_name, is_pack};
 use exactfed_runner::files::Error;
+use exactfed_runner::hex::HexText;
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::CellId;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// The bytes of a cell's id, half as many as it has digits.
-type CellBytes = [u8; 8];
 
 /// The packs of an experiment.
 #[derive(Clone, Default)]
@@ -22,8 +20,8 @@ pub struct Packs {
     pub packs: Vec<Arc<Pack>>,
     /// Why the index of each other one is not.
     pub damaged: Vec<(PathBuf, Error)>,
-    /// The pack that holds a cell, and the number of the cell in it.
-    places: HashMap<CellBytes, (u32, u32)>,
+    /// The pack that holds a cell, by the bytes of its id, and the number of the cell in it.
+    places: HashMap<[u8; 8], (u32, u32)>,
 }
 
 impl Packs {
@@ -50,7 +48,7 @@ impl Packs {
     /// Adds a pack that counts before all others.
     pub fn push(&mut self, pack: Pack) {
         let k = self.packs.len() as u32;
-        let places = pack.ids().enumerate().map(|(i, id)| (bytes(&id), (k, i as u32)));
+        let places = pack.ids().enumerate().map(|(i, id)| (HexText::bytes(&id), (k, i as u32)));
         self.places.extend(places);
         self.packs.push(Arc::new(pack));
     }
@@ -74,7 +72,9 @@ impl Packs {
 
     /// The number of the pack that holds a cell, and that of the cell in it.
     pub fn place(&self, id: &str) -> Option<(usize, usize)> {
-        self.places.get(&bytes(&CellId::read(id)?)).map(|(pack, i)| (*pack as usize, *i as usize))
+        self.places
+            .get(&HexText::bytes(&CellId::read(id)?))
+            .map(|(pack, i)| (*pack as usize, *i as usize))
     }
 
     /// The cells of the `k`-th pack that no later one holds.
@@ -87,10 +87,6 @@ impl Packs {
     pub fn next_generation(&self) -> u64 {
         self.packs.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
-}
-
-fn bytes(id: &CellId) -> CellBytes {
-    u64::from_str_radix(id, 16).expect("digits").to_be_bytes()
 }
 
 /// The rows of a pack, read by whoever needs them first.

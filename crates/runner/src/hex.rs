@@ -45,7 +45,7 @@ impl TraceDigest {
 
 impl From<HexText<32>> for TraceDigest {
     fn from(text: HexText<32>) -> Self {
-        Self(u128::from_str_radix(&text, 16).expect("digits").to_be_bytes())
+        Self(text.bytes())
     }
 }
 
@@ -88,6 +88,12 @@ impl<const N: usize> HexText<N> {
     pub fn read(text: &str) -> Option<Self> {
         let digits = text.as_bytes().try_into().ok()?;
         text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
+    }
+
+    /// The bytes of the hash, `B` of them: half as many as digits.
+    pub fn bytes<const B: usize>(&self) -> [u8; B] {
+        const { assert!(2 * B == N) };
+        std::array::from_fn(|i| u8::from_str_radix(&self[2 * i..2 * i + 2], 16).expect("digits"))
     }
 
     /// The digits as text.

@@ -13,6 +13,7 @@ mod extension;
 mod figures;
 mod frontier;
 mod grid;
+mod identity;
 mod kinds;
 mod phase;
 mod places;
@@ -33,25 +34,24 @@ use crate::manifest::figure::FigureKeys;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{
-    BURN_IN, Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Prices, Quantity, Record,
-    Rejected, Source, Spacing, Start,
+    BURN_IN, Budget, Diagnostic, Manifest, Node, Oracle, Quantity, Record, Rejected, Source,
+    Spacing,
 };
 pub use canonical::CanonicalSettings;
 use cells::TriedCells;
 pub use costs::unrecorded;
-use exactfed_core::federated::Cost;
 use exactfed_core::problem::Fault;
 use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
 pub use frontier::FrontierFigure;
+pub use identity::{Identity, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;
 use places::Checker;
 pub use places::place_of;
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
-use serde::{Serialize, Serializer};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
@@ -128,138 +128,6 @@ pub struct SharedByCells {
     /// The place of the algorithm among those of the manifest that are defined outside of the
     /// program, if it is one.
     pub custom_place: Option<usize>,
-}
-
-/// What determines a cell's numbers. It derefs to what nearly all cells of a plan share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Identity {
-    /// What determines its runs, whatever they are of.
-    #[serde(flatten, serialize_with = "whole")]
-    pub keys: Arc<RunKeys>,
-    /// T.
-    pub rounds: u64,
-    /// What is recorded.
-    #[serde(serialize_with = "whole")]
-    pub record: Arc<Record>,
-    /// θ_0.
-    #[serde(serialize_with = "whole")]
-    pub start: Arc<Start>,
-    /// The problem.
-    #[serde(serialize_with = "whole")]
-    pub problem: Arc<problem::Spec>,
-    /// The algorithm.
-    #[serde(serialize_with = "whole")]
-    pub algorithm: Arc<algorithm::Spec>,
-}
-
-/// What determines the runs of a cell, whatever they are of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct RunKeys {
-    /// [`NUMERICS`].
-    pub numerics: u32,
-    /// Seed of every stream, but of those of noise where they have another.
-    pub seed: u64,
-    /// Seed of the streams of noise, if it is another.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise_seed: Option<u64>,
-    /// Independent runs on each instance.
-    pub replicates: u64,
-    /// Instances of the problem.
-    #[serde(skip_serializing_if = "is_one")]
-    pub instances: u64,
-    /// Whether noise and instances are drawn apart from those of all other cells, by which
-    /// settings may have been selected.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub fresh: bool,
-    /// Whether oracles are noisy.
-    pub oracle: Oracle,
-    /// Whether replicates share one instance.
-    #[serde(skip_serializing_if = "InstanceMode::is_fixed")]
-    pub instance: InstanceMode,
-}
-
-impl Deref for Identity {
-    type Target = RunKeys;
-
-    fn deref(&self) -> &RunKeys {
-        &self.keys
-    }
-}
-
-fn is_one(instances: &u64) -> bool {
-    *instances == 1
-}
-
-/// Writes what cells share into each.
-fn whole<T: Serialize, S: Serializer>(shared: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
-    shared.as_ref().serialize(to)
-}
-
-impl Identity {
-    /// The canonical text that is hashed, also in the index of a pack.
-    pub fn canonical(&self) -> toml::Table {
-        toml::Table::try_from(self).expect("settings are plain tables")
-    }
-
-    /// The rounds that are recorded, from 0 to T.
-    pub fn recorded(&self) -> Vec<u64> {
-        self.record.rounds(self.rounds)
-    }
-
-    /// Local steps of all clients in one round of one replicate, in the mean.
-    pub fn steps_per_round(&self, clients: usize) -> u64 {
-        let components = self.algorithm.components();
-        components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
-    }
-
-    /// The content id of a cell that differs in the number of replicates alone.
-    pub fn id_with(&self, replicates: u64) -> CellId {
-        let keys = Arc::new(RunKeys { replicates, ..(*self.keys).clone() });
-        CellId::of(&Self { keys, ..self.clone() }.canonical().to_string())
-    }
-
-    /// The runs of all instances together.
-    pub fn runs(&self) -> u64 {
-        self.instances.saturating_mul(self.replicates)
-    }
-
-    /// The instances that must be built.
-    pub fn built_instances(&self) -> u64 {
-        if self.instance.is_fixed() { self.instances } else { self.replicates }
-    }
-
-    /// The number of a run's instance among those that are built.
-    pub fn instance_of(&self, run: u64) -> u64 {
-        if self.instance.is_fixed() { run / self.replicates } else { run }
-    }
-
-    /// What all rounds and one round of a run cost; `None` where rounds differ, or a file decides on
-    /// the cost.
-    pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
-        let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
-        let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
-        let (clients, d) = match extent {
-            Some(size) => size,
-            None if each_round.contains(&of) => (1, 1),
-            None => return None,
-        };
-        let batch = batch(&self.problem, self.oracle);
-        let components = self.algorithm.components().into_iter();
-        let round = components.map(|c| {
-            let listed = c.terms.local_steps.len().max(c.terms.batches.len());
-            c.terms.round_cost(clients.max(listed), batch, d)
-        });
-        let round = round.sum::<Option<Cost>>()?;
-        let of_rounds = |rounds: u64| of.of_cost(&round.times(rounds), prices);
-        Some((of_rounds(self.rounds)?, of_rounds(1)?))
-    }
-
-    /// Local steps of all clients of all replicates.
-    pub fn client_steps(&self, clients: usize) -> u64 {
-        self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
-    }
 }
 
 /// The default of the number of recorded rounds.

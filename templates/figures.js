@@ -468,13 +468,15 @@ function cut(text, font, room) {
 }
 
 function endLabels(lines, at, size, figure, view) {
-  const curves = lines.filter(l => l.role === "measured"), groups = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
+  const curves = lines.filter(l => l.role === "measured");
   const high = at.bottom - at.top, fits = gap => Math.floor(high / gap), fonts = labelFonts(size);
   // The point whose value a label says: the last, or the smallest target of a frontier (chart::labels
   // has the same rules).
   const isTight = figure.labels.at === "tightest", isTuned = figure.labels.at === "selected", isBest = figure.labels.at === "best";
   const ring = line => lines.find(l => l.role === "selected" && l.of === line.label);
   const spot = line => isTuned ? Array.from(line.x).indexOf(ring(line)?.x[0]) : isTight || isBest ? line.first : line.last;
+  const coincide = curves.length <= 40 ? coinciding(curves) : curves.map(l => [l]);
+  const groups = coincide.flatMap(group => unique(group.map(spot)).map(at => group.filter(l => spot(l) === at)));
   const value = line => line.y[spot(line)] ?? Infinity, placeOf = line => line.x[spot(line)], name = namer(size.big ? viewOf(figure, view).curves.map(c => ({ ...c, role: "measured" })) : curves);
   const least = list => list.reduce((a, b) => a && value(a) <= value(b) ? a : b, null), tightest = Math.min(...curves.map(placeOf));
   const lowest = least(isTight ? curves.filter(l => placeOf(l) === tightest) : curves);

@@ -255,11 +255,15 @@ fn predictions_apart<'a>(
     apart
 }
 
-/// The curves that coincide, as indices.
+/// The curves that coincide, and whose labels say the value at the same place, as indices.
 fn groups(ends: &[CurveEnd<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for i in 0..ends.len() {
-        match groups.iter_mut().find(|group| coincide(ends[group[0]].series, ends[i].series)) {
+        let place = |i: usize| ends[i].labelled.map(|point| point.x);
+        let is_same = |group: &&mut Vec<usize>| {
+            place(group[0]) == place(i) && coincide(ends[group[0]].series, ends[i].series)
+        };
+        match groups.iter_mut().find(is_same) {
             Some(group) => group.push(i),
             None => groups.push(vec![i]),
         }

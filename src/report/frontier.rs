@@ -44,7 +44,7 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
             number(&|c| short(frontier.value(best.minimises, c))),
         ]);
         let words = best.flags.iter().map(|flag| flag.words().to_owned());
-        let passing = best.passing.map(|value| format!("{} to come below ε once", short(value)));
+        let passing = best.passing.map(|value| format!("{} would come below ε once", short(value)));
         row.push(words.chain(passing).collect::<Vec<_>>().join("; "));
         row
     };

@@ -243,8 +243,12 @@ fn words(standing: &Standing) -> String {
             let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
             let ratio =
                 ratio.map(|(name, rival)| format!("; {name}’s is {} times that", times(rival)));
+            let best = match standing.unit {
+                "instance" => format!("{}’s mean", several[0]),
+                _ => "the smallest mean".to_owned(),
+            };
             format!(
-                "{} are not separated: the smallest mean is {}{}",
+                "{} are not separated: {best} is {}{}",
                 match several {
                     [one, other] => format!("{one} and {other}"),
                     all => format!("{} algorithms ({})", all.len(), all.join("; ")),

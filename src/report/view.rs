@@ -252,6 +252,9 @@ fn mean_error(standings: &Standings) -> &'static str {
     }
 }
 
+/// What instances of a data file are.
+const SAME_RECORDS: &str = ". Instances are random divisions of the same records, and the interval does not cover new records";
+
 /// The ranking: when the algorithms are compared, by which error and at what cost; its table and
 /// its matrix.
 fn ranking(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Value {
@@ -267,8 +270,11 @@ fn ranking(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Value {
             None => ", whatever it costs",
         },
         "ratios": match experiment.plan.manifest.instances {
-            Some(several) if several > 1 => "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it speaks of the variance between instances.",
-            _ => "Ratios of means have a 95 % interval over paired runs (common noise).",
+            Some(several) if several > 1 => format!(
+                "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it includes the variance between instances{}.",
+                if experiment.plan.source.files.is_empty() { "" } else { SAME_RECORDS }
+            ),
+            _ => "Ratios of means have a 95 % interval over paired runs (common noise).".to_owned(),
         },
         "costs": standings.costs,
         "comparisons": match standings.compared {

@@ -191,8 +191,10 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
 /// another, or nothing is random, so that one run is `exact`.
 fn untested_separation(other: &[f64], best: &[f64], exact: bool) -> Separation {
     let constant = |sample: &[f64]| sample.len() > 1 && sample.iter().all(|v| *v == sample[0]);
-    let larger = mean(other);
-    if larger <= mean(best) * (1.0 + ROUNDING) || larger < ROUNDING_FLOOR {
+    // By geometric means the best may have the larger mean.
+    let [other_mean, best_mean] = [other, best].map(mean);
+    let larger = other_mean.max(best_mean);
+    if (other_mean - best_mean).abs() <= ROUNDING * larger || larger < ROUNDING_FLOOR {
         Separation::Equal
     } else if exact || constant(other) && constant(best) {
         Separation::Larger
@@ -401,5 +403,7 @@ mod tests {
         assert_eq!(untested_separation(&[2.0], &[1.0], true), Separation::Larger);
         // Rounding is not larger than rounding.
         assert_eq!(untested_separation(&[2e-30], &[1e-32], true), Separation::Equal);
+        // The geometric mean of the second is smaller, and its mean larger.
+        assert_eq!(random(&[2.0, 2.0], &[0.5, 4.0]), Separation::Unclear);
     }
 }

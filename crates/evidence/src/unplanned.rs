@@ -137,7 +137,7 @@ impl UnplannedCells {
         let seeds = self.seeds.iter().map(i64::to_string);
         let sets = [
             (replicates.len(), "other numbers of replicates:", listed(replicates)),
-            (seeds.len(), "other seeds:", listed(seeds)),
+            (seeds.len(), if seeds.len() == 1 { "seed" } else { "seeds" }, listed(seeds)),
         ];
         let sets =
             sets.into_iter().filter(|(number, ..)| *number > 0).map(|(number, what, each)| {

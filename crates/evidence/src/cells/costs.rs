@@ -154,7 +154,13 @@ fn costs_text(
         ..=MOST_GROUPS => groups.iter().map(named).collect::<Vec<_>>().join("; "),
         _ => format!("they are from the lowest to the highest {}", range_text(all)),
     };
-    format!("{when} costs differ{places}: {costs}.")
+    let is_same = |i: usize| each.iter().all(|(_, range)| range[i] == each[0].1[i]);
+    let what = match (is_same(0), is_same(1)) {
+        (true, false) => "gradients differ",
+        (false, true) => "communications differ",
+        _ => "costs differ",
+    };
+    format!("{when} {what}{places}: {costs}.")
 }
 
 /// What the clients of such cells send, as the end of a sentence, where they have control variates

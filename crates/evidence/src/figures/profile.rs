@@ -67,7 +67,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
     };
     let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
     let caption = format!(
-        "On which share of {} the error {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
+        "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
         count(instances, "instance"),
         by.formula(),
         when_text(at),

@@ -76,7 +76,7 @@ pub enum PhaseNumber {
     GradientHeterogeneity,
     /// ζ₂/μ, less than 1.
     HessianHeterogeneity,
-    /// σ²/(Nμ²ε²).
+    /// σ²/(Nμ²ε²), where σ² is summed over the entries of a gradient: d times the square of `noise`.
     Noise,
     /// τ, the standard deviation of the factor on the gradient.
     MultiplicativeNoise,

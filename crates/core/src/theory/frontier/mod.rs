@@ -194,7 +194,7 @@ impl fmt::Display for Refusal {
                 method.name()
             ),
             Self::Unknown { method, reason } => {
-                write!(f, "{} has no exact moments: {reason}", method.name())
+                write!(f, "{} cannot be solved exactly: {reason}", method.name())
             }
             Self::Setting(name) => {
                 write!(f, "{name} must be a list of positive finite numbers, and not empty")

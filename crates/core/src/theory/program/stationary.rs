@@ -49,7 +49,9 @@ impl<'a> Cycle<'a> {
     /// The cycle of prepared moments, which do not follow the mean of all estimates.
     pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
         if exact.program.cycle == 0 {
-            return Err("its rounds do not repeat, as far as they were followed".into());
+            return Err(
+                "its rounds differ from each other, and this needs rounds that repeat".into()
+            );
         }
         let (lead, rounds, begin) = exact.cycle()?;
         let size = begin.mean.len() - 1;

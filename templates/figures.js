@@ -64,7 +64,7 @@ function over(scale, lists, room, beside = []) {
   if (low > high) [low, high] = [0, 1];
   const reach = (high - low) / 4, ends = beside.map(v => place(scale, v)).filter(Number.isFinite);
   [low, high] = [Math.max(low - reach, ends.reduce((a, b) => Math.min(a, b), low)), Math.min(high + reach, ends.reduce((a, b) => Math.max(a, b), high))];
-  const least = scale === "log" ? 0.45 : 1e-12 + 1e-3 * Math.abs(high), pad = Math.max(room * (high - low), (least - (high - low)) / 2, 0);
+  const least = scale === "log" ? 0.04 : 1e-12 + 1e-3 * Math.abs(high), pad = Math.max(room * (high - low), (least - (high - low)) / 2, 0);
   return [low - pad, high + pad];
 }
 
@@ -74,14 +74,18 @@ function plain(v) {
     : String(Math.abs(v) < 1e-3 && v !== 0 ? +v.toPrecision(3) : +v.toFixed(4)).replace("-", "−");
 }
 
+// About so many values in a range, multiples of 1, 2 or 5 times a power of ten.
+function roundValues(low, high, about) {
+  const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(Math.max(raw, 1e-300)));
+  const step = power * ([1, 2, 5, 10].find(s => s * power >= raw * (1 - 1e-9)) || 10), first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+}
+
 function ticks(scale, [low, high], about) {
   const out = [];
-  if (scale === "linear") {
-    const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(Math.max(raw, 1e-300)));
-    const step = power * ([1, 2, 5, 10].find(s => s * power >= raw * (1 - 1e-9)) || 10);
-    for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) out.push([i * step, plain(i * step)]);
-    return out;
-  }
+  if (scale === "linear") return roundValues(low, high, about).map(v => [v, plain(v)]);
+  // Less than a factor of three: what differs is a few per cent.
+  if (high - low < 0.45) return roundValues(10 ** low, 10 ** high, about).map(v => [Math.log10(v), number(v)]);
   const first = Math.ceil(low), last = Math.floor(high);
   if (high - low < 2) {
     for (let e = first - 1; e < first + 2; e++) for (const m of [1, 2, 5]) {

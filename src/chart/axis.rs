@@ -1,7 +1,7 @@
 //! An axis: the position of a value, and the values with tick labels.
 
 use crate::evidence::Scale;
-use exactfed_core::words::power_of_ten;
+use exactfed_core::words::{number, power_of_ten};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::{Cartesian2d, ChartContext, SVGBackend};
 use std::ops::Range;
@@ -74,7 +74,8 @@ impl Axis {
         let (low, high) = bands.fold((least, most), |(low, high), v| {
             (low.min(v.max(least - reach)), high.max(v.min(most + reach)))
         });
-        let least = if scale == Scale::Log { 0.45 } else { 1e-12 + 1e-3 * high.abs() };
+        // At least a tenth of a value, so that noise of rounding does not fill a panel.
+        let least = if scale == Scale::Log { 0.04 } else { 1e-12 + 1e-3 * high.abs() };
         let pad = (room * (high - low)).max((least - (high - low)) / 2.0).max(0.0);
         Self { scale, low: low - pad, high: high + pad }
     }
@@ -119,10 +120,14 @@ impl Axis {
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Linear => {
-                let step = round_step((self.high - self.low) / about as f64);
-                let first = (self.low / step - 1e-9).ceil() as i64;
-                let last = (self.high / step + 1e-9).floor() as i64;
-                (first..=last).map(|i| (i as f64 * step, plain(i as f64 * step))).collect()
+                let values = round_values(self.low, self.high, about);
+                values.map(|value| (value, plain(value))).collect()
+            }
+            // Less than a factor of three: what differs is a few per cent.
+            Scale::Log if self.high - self.low < 0.45 => {
+                let [low, high] = [self.low, self.high].map(|at| libm::pow(10.0, at));
+                let values = round_values(low, high, about);
+                values.map(|value| (libm::log10(value), number(value, 3))).collect()
             }
             Scale::Log => {
                 let decades = self.high - self.low;
@@ -153,6 +158,13 @@ pub fn place(scale: Scale, value: f64) -> Option<f64> {
         Scale::Log => return None,
     };
     placed.is_finite().then_some(placed)
+}
+
+/// About so many values in a range, multiples of 1, 2 or 5 times a power of ten.
+fn round_values(low: f64, high: f64, about: usize) -> impl Iterator<Item = f64> {
+    let step = round_step((high - low) / about as f64);
+    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+    (first..=last).map(move |i| i as f64 * step)
 }
 
 /// 1, 2 or 5 times a power of ten, at least `raw`.
@@ -210,7 +222,7 @@ mod tests {
         assert_eq!(over(&[]), [0.0, 4.0]);
         assert_eq!(over(&[0.1, 10.0, -1.0, f64::NAN]), [-1.0, 4.0]);
         assert_eq!(over(&[1e-9, 1e9]), [-1.0, 5.0]);
-        assert_eq!(ends(Axis::over(Scale::Log, [1.0].into_iter(), 0.04)), [-0.225, 0.225]);
+        assert_eq!(ends(Axis::over(Scale::Log, [1.0].into_iter(), 0.04)), [-0.02, 0.02]);
         assert_eq!(ends(Axis::over(Scale::Log, [1.0, 10.0].into_iter(), 0.04)), [-0.04, 1.04]);
     }
 
@@ -236,6 +248,8 @@ mod tests {
         assert_eq!(names(decade), ["10", "20", "50", "100"]);
         let narrow = Axis::over(Scale::Log, [0.015, 0.06].into_iter(), 0.0);
         assert_eq!(names(narrow), ["0.02", "0.05"]);
+        let few_per_cent = Axis::over(Scale::Log, [0.64, 0.735].into_iter(), 0.0);
+        assert_eq!(names(few_per_cent), ["0.640", "0.660", "0.680", "0.700", "0.720"]);
         let small = Axis::over(Scale::Log, [1.5e-5, 6e-5].into_iter(), 0.0);
         assert_eq!(names(small), ["2·10⁻⁵", "5·10⁻⁵"]);
         assert!(!Axis::over(Scale::Linear, [3.0].into_iter(), 0.0).ticks(4).is_empty());

@@ -500,7 +500,7 @@ function endLabels(lines, at, size, figure, view) {
     if (!figure.labels.ranked || groups.filter(([first]) => isTuned || !first.diverged).length < 2 || !(value(all) > 0)) return "";
     if (group.includes(all) || by === 1 && other === all) return ", lowest";
     const than = isAlike ? other.algorithm : namer(curves)(other);
-    return group.includes(other) || by > MOST_RATIO || !isTuned && placeOf(other) !== placeOf(line) ? "" : `, ${readable(by, 2)}×${isNamed ? ` ${isUsual && than.length < 20 ? than : "the lowest"}` : ""}`;
+    return group.includes(other) || by > MOST_RATIO || !isTuned && placeOf(other) !== placeOf(line) ? "" : `, ${readable(by, by < 1.1 ? 3 : 2)}×${isNamed ? ` ${isUsual && than.length < 20 ? than : "the lowest"}` : ""}`;
   };
   const most = size.width * (size.big ? 0.34 : 0.4), axis = figure.xs.find(([key]) => key === view.x)[1];
   // The longest text that has room.

@@ -396,7 +396,7 @@ fn rank(
             None => String::new(),
         };
         let name = if name.chars().count() < 20 { name } else { "the lowest".into() };
-        format!(", {}× {name}", readable(ratio, 2))
+        format!(", {}× {name}", readable(ratio, if ratio < 1.1 { 3 } else { 2 }))
     }
 }
 

@@ -85,7 +85,7 @@ function ticks(scale, [low, high], about) {
   const out = [];
   if (scale === "linear") return roundValues(low, high, about).map(v => [v, plain(v)]);
   // Less than a factor of three: what differs is a few per cent.
-  if (high - low < 0.45) return roundValues(10 ** low, 10 ** high, about).map(v => [Math.log10(v), number(v)]);
+  if (high - low < 0.45) return roundValues(10 ** low, 10 ** high, about).map(v => [Math.log10(v), number(v).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "")]);
   const first = Math.ceil(low), last = Math.floor(high);
   if (high - low < 2) {
     for (let e = first - 1; e < first + 2; e++) for (const m of [1, 2, 5]) {

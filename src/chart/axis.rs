@@ -127,7 +127,7 @@ impl Axis {
             Scale::Log if self.high - self.low < 0.45 => {
                 let [low, high] = [self.low, self.high].map(|at| libm::pow(10.0, at));
                 let values = round_values(low, high, about);
-                values.map(|value| (libm::log10(value), number(value, 3))).collect()
+                values.map(|value| (libm::log10(value), brief(number(value, 3)))).collect()
             }
             Scale::Log => {
                 let decades = self.high - self.low;
@@ -182,9 +182,15 @@ fn plain(value: f64) -> String {
         v if v >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    let text = format!("{scaled:.4}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text}{unit}")
+    brief(format!("{scaled:.4}")) + unit
+}
+
+/// A number without zeros at the end of its decimals.
+fn brief(number: String) -> String {
+    if !number.contains('.') || number.contains('·') {
+        return number;
+    }
+    number.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn scientific(mantissa: i32, exponent: i32) -> String {
@@ -249,7 +255,7 @@ mod tests {
         let narrow = Axis::over(Scale::Log, [0.015, 0.06].into_iter(), 0.0);
         assert_eq!(names(narrow), ["0.02", "0.05"]);
         let few_per_cent = Axis::over(Scale::Log, [0.64, 0.735].into_iter(), 0.0);
-        assert_eq!(names(few_per_cent), ["0.640", "0.660", "0.680", "0.700", "0.720"]);
+        assert_eq!(names(few_per_cent), ["0.64", "0.66", "0.68", "0.7", "0.72"]);
         let small = Axis::over(Scale::Log, [1.5e-5, 6e-5].into_iter(), 0.0);
         assert_eq!(names(small), ["2·10⁻⁵", "5·10⁻⁵"]);
         assert!(!Axis::over(Scale::Linear, [3.0].into_iter(), 0.0).ticks(4).is_empty());

@@ -113,7 +113,7 @@ fn predictions_are_those_of_the_page() {
                 Prediction::FirstOrder => vec![square("first_order_bias"); rows],
                 Prediction::Contraction => known(exact, "contraction").to_vec(),
                 Prediction::ContractionPrinted => known(exact, "contraction_printed").to_vec(),
-                Prediction::Bound(id) => bound(match id.name() {
+                Prediction::Bound(id) => bound(match id.key() {
                     "book51" => "BOOK, Theorem 5.1",
                     "scafflsa-a5" => "SCAFFLSA, Theorem 4.1 (A.5)",
                     "scafflsa-b5" => "SCAFFLSA, Theorem 5.3 (B.5)",

@@ -544,7 +544,7 @@ mod tests {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
         let setup = crate::sample::setup(0.1, 1, 10);
-        let value = scafflsa::theorem_b2(&constants, &setup, 0.5).value.unwrap();
+        let value = scafflsa::theorem_b2(&constants, &setup, 0.5).unwrap();
         let zeta = 0.1 * constants.curvature();
         let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;
         assert!((value - (4.0 * (1.0 - zeta).powi(10) + floor)).abs() < 1e-12);

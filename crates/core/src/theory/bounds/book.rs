@@ -70,19 +70,18 @@ struct Recursion {
     worst: f64,
     factor: f64,
     added: f64,
+    /// σ_fed².
+    sigma2: f64,
 }
 
-/// The recursion with its higher orders written out. (5.41) is used as
+/// The recursion with its higher orders written out; `None` if the moments of A(Z) are not known. (5.41) is used as
 /// E‖d_i‖² ≤ (μ²/K) Σ E‖d_k‖², printed with μ²L/K²; (5.53) bounds
 /// ‖w_k° − φ‖², but (5.47) needs ‖φ − w_{i−1}‖², of size μ²:
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the
 /// mean over e < E has the factor (E − 1)(2E − 1)/(6E²).
-fn recursion(
-    constants: &Constants,
-    mu: f64,
-    steps: &[u64],
-    fed: GradientNoise,
-) -> Option<Recursion> {
+fn recursion(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> Option<Recursion> {
+    let mu = setup.step_size * setup.h();
+    let fed = gradient_noise(constants, steps, setup.cohort.unwrap_or(steps.len()))?;
     let delta2 = constants.mean_norm * constants.mean_norm;
     let square = mu * mu;
     let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed.beta2);
@@ -104,6 +103,7 @@ fn recursion(
         worst,
         factor: root + scale * growth,
         added: square * fed.sigma2 / root + scale * added,
+        sigma2: fed.sigma2,
     })
 }
 
@@ -115,13 +115,10 @@ fn recursion(
 /// # Panics
 /// If the numbers of `steps` and clients differ.
 pub fn theorem_5_1(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> BoundValue {
-    let mu = setup.step_size * setup.h();
-    let cohort = setup.cohort.unwrap_or(steps.len());
     let mut check = Check::default();
     check.moments(constants);
     check.gradient(constants);
-    let found = gradient_noise(constants, steps, cohort)
-        .and_then(|fed| recursion(constants, mu, steps, fed));
+    let found = recursion(constants, setup, steps);
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("λ_k ≤ 1", found.worst, 1.0);
@@ -142,17 +139,15 @@ pub fn leading(constants: &Constants, setup: &RunSetup) -> BoundValue {
     check.moments(constants);
     check.gradient(constants);
     let nu = constants.mean_curvature;
-    let found = gradient_noise(constants, &steps, setup.cohort.unwrap_or(steps.len()));
-    let lambda = found.map_or(f64::NAN, |fed| {
-        1.0 - 2.0 * mu * nu + mu * mu * (constants.mean_norm * constants.mean_norm + fed.beta2)
-    });
-    if found.is_some() {
-        check.holds("λ < 1", lambda < 1.0);
+    let found = recursion(constants, setup, &steps);
+    if let Some(found) = found {
+        check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("μ ≤ ν/2", mu, 0.5 * nu);
     }
     check.then(|| {
+        let Recursion { lambda, sigma2, .. } = found?;
         let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setup.rounds as f64);
-        Some(shrunk * setup.start_sq_error + 4.0 * mu * found?.sigma2 / nu)
+        Some(shrunk * setup.start_sq_error + 4.0 * mu * sigma2 / nu)
     })
 }
 

@@ -130,7 +130,9 @@ impl Matrix {
         let mut sum = Self::zeros(rows.dim(), rows.dim());
         if rows.dim() > MOST_BOTH {
             sum.add_to_lower_triangle(rows, weights);
-            sum.mirror_lower_triangle();
+            for i in 0..sum.rows {
+                (i + 1..sum.cols).for_each(|j| sum[(i, j)] = sum[(j, i)]);
+            }
         } else {
             rows.iter().zip(weights).for_each(|(row, w)| sum.add_outer(*w, row, row));
         }
@@ -152,15 +154,6 @@ impl Matrix {
             let scaled: Vec<f64> =
                 pairs.flat_map(|(row, w)| row.iter().map(move |x| w * x)).collect();
             add_to_lower_triangle(part, Rows::new(&scaled, d, d), &mut self.data);
-        }
-    }
-
-    /// Sets each entry above the diagonal to the one below it.
-    pub fn mirror_lower_triangle(&mut self) {
-        for i in 0..self.rows {
-            for j in i + 1..self.cols {
-                self[(i, j)] = self[(j, i)];
-            }
         }
     }
 

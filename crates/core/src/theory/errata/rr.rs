@@ -247,6 +247,11 @@ fn third_derivative(step: f64) -> CounterexampleNumbers {
     CounterexampleNumbers { printed: stationary_bias(2.2, 0.04), holds: stationary_bias(2.2, step) }
 }
 
+fn remainder(step: f64) -> CounterexampleNumbers {
+    let [printed, holds] = [0.04, step].map(covariance_of_quadratics);
+    CounterexampleNumbers { printed, holds }
+}
+
 /// The limit of FedAvg's bias for N → ∞, over γ^(3/2).
 fn many_equal_clients() -> CounterexampleNumbers {
     CounterexampleNumbers { printed: 0.0, holds: ManyClients::bias(0.01, 10, 1) }
@@ -298,14 +303,8 @@ pub const NUMBERS: &[NumbersById] = &[
     ("sharpness-at-3", || sharpness(3.0)),
     ("sharpness-at-1.2", || sharpness(1.2)),
     ("display-of-lemma-3", display_of_lemma_3),
-    ("covariance-of-quadratics-at-0.01", || CounterexampleNumbers {
-        printed: covariance_of_quadratics(0.04),
-        holds: covariance_of_quadratics(0.01),
-    }),
-    ("covariance-of-quadratics-at-0.0025", || CounterexampleNumbers {
-        printed: covariance_of_quadratics(0.04),
-        holds: covariance_of_quadratics(0.0025),
-    }),
+    ("covariance-of-quadratics-at-0.01", || remainder(0.01)),
+    ("covariance-of-quadratics-at-0.0025", || remainder(0.0025)),
 ];
 
 #[cfg(test)]

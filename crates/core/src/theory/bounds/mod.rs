@@ -56,17 +56,9 @@ pub struct Unmet {
 /// An upper bound for one setup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Source and number.
-    pub name: &'static str,
-    /// The formula that is used.
-    pub formula: &'static str,
-    /// The bounded quantity.
-    pub quantity: Bounded,
-    /// Whether the value is a proved bound. If not, it is made of the source's leading
-    /// terms with universal constants set to 1 and without higher orders, and measurements
-    /// may exceed it.
-    pub proved: bool,
-    /// The value, or the conditions that fail.
+    /// Which it is.
+    pub info: &'static PublishedBound,
+    /// Its value.
     pub value: BoundValue,
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 /// A published bound.
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PublishedBound {
     /// Its name in manifests, and that of its function.
@@ -28,7 +28,9 @@ pub struct PublishedBound {
     pub formula: String,
     /// The bounded quantity.
     pub quantity: Bounded,
-    /// Whether it is proved, as [`Bound::proved`] says.
+    /// Whether the value is a proved bound. If not, it is made of the source's leading
+    /// terms with universal constants set to 1 and without higher orders, and measurements
+    /// may exceed it.
     pub proved: bool,
     /// Its dash pattern, if figures with all bounds draw it.
     pub dash: Option<usize>,
@@ -94,10 +96,8 @@ impl BoundId {
 
     /// The bound of a run; `None` of runs that it is not of.
     pub fn of(self, run: &PublishedRun<'_>) -> Option<Bound> {
-        let (row, value) = &PUBLISHED[usize::from(self.0)];
-        let PublishedBound { name, formula, quantity, proved, .. } = row;
-        let (quantity, proved, value) = (*quantity, *proved, value(run)?);
-        Some(Bound { name, formula, quantity, proved, value })
+        let (info, value) = &PUBLISHED[usize::from(self.0)];
+        Some(Bound { info, value: value(run)? })
     }
 }
 

@@ -79,27 +79,12 @@ pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> BoundValue {
     check.then(|| Some(drift(constants, setup, mu, l)))
 }
 
-/// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BiasExpression {
-    /// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors: what holds.
-    Mended,
-    /// As it is printed: without −γ, the sum over h = 1..H, and the products (3) over
-    /// ℓ = h+1..H−1, so that F* has only H − 1 factors.
-    Printed,
-    /// As it is printed, with the factor −γ of the proof: γ((H − 2)/2) b_h to first order
-    /// instead of γ((H − 1)/2) b_h, and 0 at H = 2.
-    PrintedWithFactor,
-}
-
-/// An [`BiasExpression`], d numbers; `None` unless the field is linear, draws are independent and
-/// shares equal, or if I − F* is singular, as it is for the printed ones at H = 1.
-pub fn identity(
-    facts: &dyn Facts,
-    step: f64,
-    local_steps: u64,
-    which: BiasExpression,
-) -> Option<Vec<f64>> {
+/// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c, d numbers:
+/// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors. `printed`: without −γ,
+/// the sum over h = 1..H, and the products (3) over ℓ = h+1..H−1, so that F* has only H − 1 factors.
+/// `None` unless the field is linear, draws are independent and shares equal, or if I − F* is
+/// singular, as it is for the printed one at H = 1.
+pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -> Option<Vec<f64>> {
     if !facts.linear() || !facts.independent() || facts.unequal_shares().is_some() {
         return None;
     }
@@ -108,16 +93,16 @@ pub fn identity(
     let (mut left, mut sum) = (Matrix::identity(d), vec![0.0; d]);
     for c in 0..facts.clients() {
         let one = Matrix::identity(d).plus(-step, &facts.jacobian(c));
-        let factors = if which == BiasExpression::Mended { local_steps } else { local_steps - 1 };
+        let factors = if printed { local_steps - 1 } else { local_steps };
         let (power, mut products) = power_and_sum(&one, factors);
-        if which != BiasExpression::Mended {
+        if printed {
             // h = H has the empty product, as h = H − 1 has; h = 1 has H − 2 factors.
             products = products.plus(1.0, &Matrix::identity(d));
         }
         left.add(-share, &power);
         axpy(share, &products.apply(&facts.field_at_optimum(c)), &mut sum);
     }
-    let scale = if which == BiasExpression::Printed { 1.0 } else { -step };
+    let scale = if printed { 1.0 } else { -step };
     let found = solve(&left, &sum).ok()?;
     Some(found.into_iter().map(|x| scale * x).collect())
 }

@@ -48,7 +48,7 @@ struct SourceFile {
 /// # Panics
 /// If the file is no such table, or a statement names a list that the file does not have.
 pub(super) fn read(text: &str) -> (Publication, Vec<Statement>) {
-    let SourceFile { publication, subjects, conditions, mut statements } =
+    let SourceFile { mut publication, subjects, conditions, mut statements } =
         toml::from_str(text).unwrap_or_else(|error| panic!("the file of a source: {error}"));
     for statement in &mut statements {
         let named = [(&subjects, &statement.subject), (&conditions, &statement.stated_under)];
@@ -58,6 +58,7 @@ pub(super) fn read(text: &str) -> (Publication, Vec<Statement>) {
             statement.conditions.extend_from_slice(list);
         }
     }
+    publication.bibtex = publication.to_bibtex();
     (publication, statements)
 }
 

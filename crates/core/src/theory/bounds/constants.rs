@@ -113,10 +113,6 @@ impl Constants {
         })
     }
 
-    fn largest(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
-        self.clients.iter().map(value).fold(0.0, f64::max)
-    }
-
     fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
@@ -134,7 +130,7 @@ impl Constants {
     /// C_A = max ‖Ā_c‖ as in SCAFFLSA A1, not a bound over draws; on gradient fields
     /// the L of RR without noise.
     pub fn norm(&self) -> f64 {
-        self.largest(|c| c.norm)
+        self.clients.iter().map(|c| c.norm).fold(0.0, f64::max)
     }
 
     /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).

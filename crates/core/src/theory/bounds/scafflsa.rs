@@ -8,7 +8,6 @@ use super::{
     Algorithm, BoundValue, Bounded, Check, Constants, PublishedRun, RunBound, RunSetup, decay,
 };
 use crate::kernel::{axpy, dot};
-use crate::linalg::{Matrix, solve};
 use crate::theory::linear::RoundMap;
 
 /// The bounds of this source, by key.
@@ -75,8 +74,7 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
 
 /// ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖, and ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖.
 fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
-    let d = map.rho.len();
-    let mut left = solve(&Matrix::identity(d).plus(-1.0, &map.gamma), &map.rho).ok()?;
+    let mut left = map.bias().ok()?;
     let gone = map.gamma.power(rounds).apply(&left);
     axpy(-1.0, &gone, &mut left);
     let norms = (libm::sqrt(dot(&left, &left)), libm::sqrt(dot(&gone, &gone)));

@@ -22,13 +22,12 @@ fn all(
 }
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
-    let (gradient_heterogeneity, hessian_heterogeneity, base) = (1.5, 0.3, sample::quadratic(4));
     let settings = quadratic::Settings {
-        gradient_heterogeneity,
-        hessian_heterogeneity,
+        gradient_heterogeneity: 1.5,
+        hessian_heterogeneity: 0.3,
         noise,
         multiplicative_noise,
-        ..base
+        ..sample::quadratic(4)
     };
     sample::build(&settings, 3)
 }

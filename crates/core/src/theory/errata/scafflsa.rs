@@ -275,37 +275,26 @@ impl Example {
         self.moments = [mean, (1.0 - p) * next, (1.0 - p) * cross, variate];
     }
 
-    fn after(mut self, steps: usize) -> Self {
+    fn after(mut self, steps: u32) -> Self {
         (0..steps).for_each(|_| self.step());
         self
     }
 }
 
-/// (164) at K steps.
-fn printed_b4(step: f64, p: f64, steps: i32) -> f64 {
-    let zeta = (2.0 * step).min(p * p);
-    let start = Example::new(step, p).lyapunov();
-    libm::pow(1.0 - zeta, f64::from(steps)) * start + 2.0 * step * step / zeta
-}
+/// η of the instance of Theorem B.4, and 2ηa − η²a².
+const B4: (f64, f64) = (0.05, 2.0 * 0.05 - 0.05 * 0.05);
 
-/// Theorem B.4: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for no p but
-/// p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
-fn theorem_b4() -> [CounterexampleNumbers; 3] {
-    let step = 0.05;
-    let matched = libm::sqrt(2.0 * step - step * step);
-    let corollary = libm::sqrt(step);
-    let limit = |p| Example::new(step, p).after(4000).lyapunov();
-    [
-        CounterexampleNumbers {
-            printed: printed_b4(step, matched, 0),
-            holds: Example::new(step, matched).lyapunov(),
-        },
-        CounterexampleNumbers { printed: printed_b4(step, matched, 4000), holds: limit(matched) },
-        CounterexampleNumbers {
-            printed: printed_b4(step, corollary, 4000),
-            holds: limit(corollary),
-        },
-    ]
+/// Theorem B.4 at K steps: (164) is not ψ_0 at K = 0, has twice the noise of the recursion (171), and is an equality for
+/// no p but p² = 2ηa − η²a², since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
+fn theorem_b4(square: f64, steps: u32) -> CounterexampleNumbers {
+    let (step, p) = (B4.0, libm::sqrt(square));
+    let zeta = (2.0 * step).min(p * p);
+    let start = Example::new(step, p);
+    let shrunk = libm::pow(1.0 - zeta, f64::from(steps));
+    CounterexampleNumbers {
+        printed: shrunk * start.lyapunov() + 2.0 * step * step / zeta,
+        holds: start.after(steps).lyapunov(),
+    }
 }
 
 /// The step size of the instance of Appendix B, within η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖)).
@@ -356,9 +345,9 @@ pub const NUMBERS: &[NumbersById] = &[
     ("lost-factors-of-121", lost_factors_of_121),
     ("noise-at-local-optimum", noise_at_local_optimum),
     ("corollary-b3", corollary_b3),
-    ("theorem-b4-start", || theorem_b4()[0]),
-    ("theorem-b4-limit", || theorem_b4()[1]),
-    ("theorem-b4-at-corollary-5-2", || theorem_b4()[2]),
+    ("theorem-b4-start", || theorem_b4(B4.1, 0)),
+    ("theorem-b4-limit", || theorem_b4(B4.1, 4000)),
+    ("theorem-b4-at-corollary-5-2", || theorem_b4(B4.0, 4000)),
     ("condition-on-steps", condition_on_steps),
     ("lemma-c6", lemma_c6),
 ];
@@ -457,18 +446,18 @@ mod tests {
 
     #[test]
     fn the_equality_of_theorem_b4_has_half_of_the_noise() {
-        let [start, floor, corollary] = theorem_b4();
+        let (step, square) = B4;
+        let start = theorem_b4(square, 0);
         assert!(start.printed > 1.04 * start.holds, "{start:?}");
+        let floor = theorem_b4(square, 4000);
         assert!((floor.printed / floor.holds - 2.0).abs() < 1e-9, "{floor:?}");
+        let corollary = theorem_b4(step, 4000);
         let ratio = corollary.printed / corollary.holds;
         assert!(ratio > 3.2 && ratio < 3.7, "{ratio}");
-        let step: f64 = 0.05;
-        let square = 2.0 * step - step * step;
         for steps in [1, 2, 7, 50] {
-            let exact = Example::new(step, square.sqrt()).after(steps).lyapunov();
-            let first = Example::new(step, square.sqrt()).lyapunov();
+            let exact = theorem_b4(square, steps).holds;
             let left = (1.0 - square).powi(steps as i32);
-            let equality = left * first + (1.0 - left) * step * step / square;
+            let equality = left * start.holds + (1.0 - left) * step * step / square;
             assert!((exact / equality - 1.0).abs() < 1e-12, "{steps}: {exact} {equality}");
         }
     }
@@ -508,8 +497,8 @@ mod tests {
 
     #[test]
     fn the_mean_of_theorem_b4_has_the_linear_speed_up() {
-        let step: f64 = 0.05;
-        let end = Example::new(step, (2.0 * step - step * step).sqrt()).after(4000);
+        let (step, square) = B4;
+        let end = Example::new(step, square.sqrt()).after(4000);
         let exact = step / ((2.0 - step) * end.clients);
         assert!((end.moments[0] / exact - 1.0).abs() < 1e-12);
     }

@@ -371,6 +371,15 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     })
 }
 
+/// X with a X = bᵀ, by a [`solve`] for each row of b.
+///
+/// # Errors
+/// [`Singular`] if one of them breaks down.
+pub fn solve_rows(a: &Matrix, b: &Matrix) -> Result<Matrix, Singular> {
+    let columns = (0..b.rows).map(|j| solve(a, b.row(j))).collect::<Result<Vec<_>, _>>()?;
+    Ok(Matrix::from_fn(a.rows, b.rows, |i, j| columns[j][i]))
+}
+
 /// L with L Lᵀ = A, whose bits do not depend on the processor.
 pub struct Cholesky {
     /// Its upper triangle is undefined.

@@ -190,12 +190,11 @@ fn lost_factors_of_121() -> CounterexampleNumbers {
 /// independently.
 fn unit_features(n: usize, discount: f64) -> Option<(f64, f64)> {
     let (mut mean, mut second) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
-    let weight = 1.0 / (n * n) as f64;
+    let (units, weight) = (Matrix::identity(n), 1.0 / (n * n) as f64);
     for (from, to) in (0..n).flat_map(|s| (0..n).map(move |next| (s, next))) {
-        let unit = |at: usize| (0..n).map(|i| f64::from(u8::from(i == at))).collect::<Vec<f64>>();
-        let (phi, next) = (unit(from), unit(to));
-        let row: Vec<f64> = phi.iter().zip(&next).map(|(x, y)| x - discount * y).collect();
-        mean.add_outer(weight, &phi, &row);
+        let (phi, next) = (units.row(from), units.row(to));
+        let row: Vec<f64> = phi.iter().zip(next).map(|(x, y)| x - discount * y).collect();
+        mean.add_outer(weight, phi, &row);
         second.add_outer(weight, &row, &row);
     }
     let noise = second.plus(-1.0, &mean.transpose().times(&mean));

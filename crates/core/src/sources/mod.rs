@@ -83,13 +83,12 @@ impl Publication {
             Kind::Other => ("misc", "howpublished"),
             Kind::Draft => ("unpublished", "note"),
         };
-        let year = self.year.to_string();
         let mut fields = vec![
             ("author", self.authors.replace(", ", " and ")),
             // Braces keep capitals.
             ("title", format!("{{{}}}", self.title)),
             (place, self.venue.clone()),
-            ("year", year),
+            ("year", self.year.to_string()),
         ];
         let archive = if self.arxiv.is_empty() { "" } else { "arXiv" };
         for (name, value) in [

@@ -17,14 +17,12 @@ pub(super) const BOUNDS: &[RunBound] = &[
     }),
     ("book557", |run| run.bound(Algorithm::FedAvg, leading)),
     ("book-lemma51", |run| {
-        let batch = |client: usize| run.batch(client);
-        Some(lemma_5_1(run.facts, run.level()?.constants, &run.setup, &batch))
+        Some(lemma_5_1(run.facts, run.level()?.constants, &run.setup, &run.calls()))
     }),
     ("book554", |run| Some(perturbation(run.level()?.constants, &run.whole_round(), &run.steps()))),
     ("book53", |run| {
-        let steps = run.level()?.steps();
-        let calls = |client: usize| run.batch(client) * steps[client] as f64;
-        Some(mean_square_deviation(run.facts, run.constants, &run.whole_round(), &calls))
+        let (constants, setup) = (run.level()?.constants, run.whole_round());
+        Some(mean_square_deviation(run.facts, constants, &setup, &run.calls()))
     }),
 ];
 
@@ -158,27 +156,27 @@ fn one_round(check: &mut Check, constants: &Constants, setup: &RunSetup) {
     check.holds("it is the first round", setup.rounds <= 1);
 }
 
-/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°, `calls(k)` = B_kE_k:
+/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°, `calls[k]` = B_kE_k:
 /// the covariance of (5.19), of which (5.33) is the trace.
-fn sampled_covariance(facts: &dyn Facts, calls: &dyn Fn(usize) -> f64, cohort: usize) -> Matrix {
+fn sampled_covariance(facts: &dyn Facts, calls: &[f64], cohort: usize) -> Matrix {
     let (d, k, l) = (facts.dim(), facts.clients() as f64, cohort as f64);
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let mut sum = Matrix::zeros(d, d);
-    for c in 0..facts.clients() {
+    for (c, calls) in calls.iter().enumerate() {
         let gradient = facts.field_at_optimum(c);
-        sum = sum.plus(1.0 / (k * l * calls(c)), &facts.noise_covariance(c));
+        sum = sum.plus(1.0 / (k * l * calls), &facts.noise_covariance(c));
         sum.add_outer(missing / (k * l), &gradient, &gradient);
     }
     sum
 }
 
 /// Lemma 5.1, (5.33): E‖w_1 − w°‖² = μ² ((1/(KL)) Σ tr Cov_k/B_k + (1/(KL)) (K − L)/(K − 1) Σ ‖∇J_k(w°)‖²)
-/// after one round of E_k = 1 from w°, an equality; `batches(k)` = B_k.
+/// after one round of E_k = 1 from w°, an equality; `calls[k]` = B_kE_k.
 pub fn lemma_5_1(
     facts: &dyn Facts,
     constants: &Constants,
     setup: &RunSetup,
-    batches: &dyn Fn(usize) -> f64,
+    calls: &[f64],
 ) -> BoundValue {
     let mut check = Check::default();
     one_round(&mut check, constants, setup);
@@ -186,7 +184,7 @@ pub fn lemma_5_1(
     let mu = setup.step_size;
     let cohort = setup.cohort.unwrap_or(constants.clients.len());
     check.then(|| {
-        let variance = sampled_covariance(facts, batches, cohort).trace();
+        let variance = sampled_covariance(facts, calls, cohort).trace();
         Some(setup.rounds as f64 * mu * mu * variance)
     })
 }
@@ -218,12 +216,12 @@ pub fn perturbation(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> B
 /// Problem 5.3 to first order in μ: lim E‖w̃_i‖² = μ tr X, A X + X Aᵀ = C with A the mean Jacobian and
 /// C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a gradient at w° and
 /// g_k = ∇J_k(w°). On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
-/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°). `calls(k)` = B_kE_k.
+/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°). `calls[k]` = B_kE_k.
 pub fn mean_square_deviation(
     facts: &dyn Facts,
     constants: &Constants,
     setup: &RunSetup,
-    calls: &dyn Fn(usize) -> f64,
+    calls: &[f64],
 ) -> BoundValue {
     let mut check = Check::default();
     check.holds("clients have equal weights", constants.equal_shares);

@@ -194,11 +194,13 @@ impl<'a> PublishedRun<'a> {
 
     /// E_k of every client.
     fn steps(&self) -> Vec<u64> {
-        (0..self.facts.clients()).map(|c| self.local_steps[c % self.local_steps.len()]).collect()
+        self.local_steps.iter().copied().cycle().take(self.facts.clients()).collect()
     }
 
-    fn batch(&self, client: usize) -> f64 {
-        self.batches[client % self.batches.len()] as f64
+    /// B_k E_k of every client.
+    fn calls(&self) -> Vec<f64> {
+        let calls = self.steps().into_iter().zip(self.batches.iter().cycle());
+        calls.map(|(steps, batch)| *batch as f64 * steps as f64).collect()
     }
 }
 

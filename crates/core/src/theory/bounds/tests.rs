@@ -378,7 +378,7 @@ fn lemma_5_1_is_the_variance_of_a_round() {
             let exact = ExactMoments::new(problem, &model).unwrap();
             let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
             let run = one_round(0.1, 1, Some(cohort));
-            let lemma = book::lemma_5_1(problem, &constants, &run, &|_| 1.0).unwrap();
+            let lemma = book::lemma_5_1(problem, &constants, &run, &[1.0; 5]).unwrap();
             assert!((lemma / exact - 1.0).abs() < 1e-12, "{cohort}: {lemma} {exact}");
         }
     }
@@ -413,7 +413,7 @@ fn the_mean_square_deviation_is_that_of_first_order() {
             Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c]));
         let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
         let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
-        let calls = |c: usize| steps[c] as f64;
+        let calls = steps.map(|e| e as f64);
         let first = book::mean_square_deviation(&problem, &constants, &setup, &calls);
         exact / first.unwrap() - 1.0
     };

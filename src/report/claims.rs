@@ -261,7 +261,7 @@ pub fn probability(p: f64) -> String {
 pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
-        let proved = if bound.proved { "" } else { " (not a proved bound)" };
+        let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
         let value = bound.value.as_ref().map_or("–".into(), |value| short(*value));
         let unmet = bound.value.as_ref().err().into_iter().flatten();
         let unmet = unmet.map(|u| match (u.have, u.need) {
@@ -272,7 +272,7 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
         });
         let unmet = unmet.collect::<Vec<_>>().join("; ");
         let measured = measured.map_or("–".into(), short);
-        vec![name(cell), format!("{}{proved}", bound.name), value, measured, unmet]
+        vec![name(cell), format!("{}{proved}", bound.info.name), value, measured, unmet]
     };
     TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "bounds"), files)
 }

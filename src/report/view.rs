@@ -20,7 +20,7 @@ use crate::evidence::{
 use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
 use crate::stats::{ROUNDING_FLOOR, mean};
-use exactfed_core::sources::{self, Citation};
+use exactfed_core::sources;
 use exactfed_core::words::{quoted, shell_word, thousands};
 use exactfed_runner::manifest::{Quantity, Source};
 use exactfed_runner::plan::{Cell, Plan, sets_replicates};
@@ -132,7 +132,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Result<P
             "question": manifest.question,
             "opens_with": manifest.opens_with,
             "source": sources::cited(source),
-            "cited": sources::named_in(source).into_iter().map(Citation::from).collect::<Vec<_>>(),
+            "cited": sources::named_in(source),
             "seed": manifest.seed,
             "noise_seed": manifest.noise_seed,
             "replicates": plan.cells.first().map_or(manifest.replicates, |c| c.identity.runs()),

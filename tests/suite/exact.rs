@@ -103,7 +103,7 @@ fn predictions_are_those_of_the_page() {
             let exact = all.iter().find(|exact| exact.cell.id == **cell).unwrap();
             let square = |name: &str| known(exact, name).iter().fold(0.0, |sum, x| sum + x * x);
             let bound = |name: &str| {
-                let found = exact.bounds.iter().find(|curve| curve.bound.name == name);
+                let found = exact.bounds.iter().find(|curve| curve.bound.info.name == name);
                 found.unwrap_or_else(|| panic!("{name}")).values.clone()
             };
             let rows = exact.rounds.len();
@@ -113,14 +113,7 @@ fn predictions_are_those_of_the_page() {
                 Prediction::FirstOrder => vec![square("first_order_bias"); rows],
                 Prediction::Contraction => known(exact, "contraction").to_vec(),
                 Prediction::ContractionPrinted => known(exact, "contraction_printed").to_vec(),
-                Prediction::Bound(id) => bound(match id.name() {
-                    "book51" => "BOOK, Theorem 5.1",
-                    "scafflsa-a5" => "SCAFFLSA, Theorem 4.1 (A.5)",
-                    "scafflsa-b5" => "SCAFFLSA, Theorem 5.3 (B.5)",
-                    "rr-proposition4" => "RR (second version), Proposition 4",
-                    "rr-theorem2" => "RR, Theorem 2",
-                    other => panic!("{other}"),
-                }),
+                Prediction::Bound(id) => bound(&id.info().name),
                 other => panic!("{other:?}"),
             };
             for point in &series.points {
@@ -167,7 +160,7 @@ fn every_value_is_known_somewhere() {
                 assert_eq!(curve.values.len(), exact.rounds.len());
                 let last = curve.values.last().unwrap();
                 assert_eq!(last.is_nan(), curve.bound.value.is_err(), "{curve:?}");
-                bounds.insert(curve.bound.name);
+                bounds.insert(&curve.bound.info.name);
             }
         }
     }

@@ -122,13 +122,13 @@ impl Definition {
     /// The first thing that is wrong.
     pub fn check(&self, built_in: &[&str]) -> Result<(), String> {
         let plain = |name: &str| {
+            let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
             name.starts_with(|c: char| c.is_ascii_lowercase())
-                && !name.ends_with('-')
-                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+                && name.split('-').all(|word| !word.is_empty() && word.chars().all(fits))
         };
         let rule = "must begin with a lower-case letter, and have lower-case letters, digits and single hyphens only";
         let kind = &self.kind;
-        if !plain(kind) || kind.contains("--") {
+        if !plain(kind) {
             return Err(format!("the kind {kind:?} {rule}"));
         }
         if built_in.contains(&kind.as_str()) {
@@ -138,7 +138,7 @@ impl Definition {
             return Err(format!("{kind}: the name and the version must not be empty"));
         }
         for (i, DefinedKey { name, of, default }) in self.keys.iter().enumerate() {
-            if !plain(name) || name.contains("--") {
+            if !plain(name) {
                 return Err(format!("{kind}: the key {name:?} {rule}"));
             }
             if RESERVED.contains(&name.as_str()) {

@@ -130,7 +130,9 @@ impl Matrix {
         let mut sum = Self::zeros(rows.dim(), rows.dim());
         if rows.dim() > MOST_BOTH {
             sum.add_to_lower_triangle(rows, weights);
-            sum.mirror_lower_triangle();
+            for i in 0..sum.rows {
+                (i + 1..sum.cols).for_each(|j| sum[(i, j)] = sum[(j, i)]);
+            }
         } else {
             rows.iter().zip(weights).for_each(|(row, w)| sum.add_outer(*w, row, row));
         }
@@ -152,15 +154,6 @@ impl Matrix {
             let scaled: Vec<f64> =
                 pairs.flat_map(|(row, w)| row.iter().map(move |x| w * x)).collect();
             add_to_lower_triangle(part, Rows::new(&scaled, d, d), &mut self.data);
-        }
-    }
-
-    /// Sets each entry above the diagonal to the one below it.
-    pub fn mirror_lower_triangle(&mut self) {
-        for i in 0..self.rows {
-            for j in i + 1..self.cols {
-                self[(i, j)] = self[(j, i)];
-            }
         }
     }
 
@@ -376,6 +369,15 @@ pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
         let solved = lu.solve(faer::Mat::from_fn(n, 1, |i, _| rhs[i]));
         (0..n).map(|i| solved[(i, 0)]).collect()
     })
+}
+
+/// X with a X = bᵀ, by a [`solve`] for each row of b.
+///
+/// # Errors
+/// [`Singular`] if one of them breaks down.
+pub fn solve_rows(a: &Matrix, b: &Matrix) -> Result<Matrix, Singular> {
+    let columns = (0..b.rows).map(|j| solve(a, b.row(j))).collect::<Result<Vec<_>, _>>()?;
+    Ok(Matrix::from_fn(a.rows, b.rows, |i, j| columns[j][i]))
 }
 
 /// L with L Lᵀ = A, whose bits do not depend on the processor.

@@ -36,7 +36,8 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
         // Statements that are bounds of single claims are shown where such a claim is about the cell.
         for by in needs.claimed_predictions(cell).filter(|by| by.is_bound()) {
             let found = theory.bound(&cell.id, by, cell.identity.rounds);
-            bounds.extend(found.filter(|found| bounds.iter().all(|b| b.name != found.name)));
+            bounds
+                .extend(found.filter(|found| bounds.iter().all(|b| b.info.key != found.info.key)));
         }
         bounds.into_iter().map(row)
     });

@@ -35,6 +35,9 @@ pub struct Publication {
     pub published: String,
     /// How BibTeX has to treat it.
     pub kind: Kind,
+    /// Its BibTeX entry.
+    #[serde(skip_deserializing)]
+    pub bibtex: String,
 }
 
 /// The kind of a publication, which decides the type of its BibTeX entry.
@@ -45,22 +48,6 @@ pub enum Kind {
     Other,
     /// A draft that is not published.
     Draft,
-}
-
-/// A publication with its BibTeX entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Citation {
-    /// The publication.
-    #[serde(flatten)]
-    pub publication: Publication,
-    /// Its BibTeX entry.
-    pub bibtex: String,
-}
-
-impl From<&Publication> for Citation {
-    fn from(publication: &Publication) -> Self {
-        Self { bibtex: publication.bibtex(), publication: publication.clone() }
-    }
 }
 
 impl Publication {
@@ -91,18 +78,17 @@ impl Publication {
     }
 
     /// The BibTeX entry.
-    pub fn bibtex(&self) -> String {
+    fn to_bibtex(&self) -> String {
         let (entry, place) = match self.kind {
             Kind::Other => ("misc", "howpublished"),
             Kind::Draft => ("unpublished", "note"),
         };
-        let year = self.year.to_string();
         let mut fields = vec![
             ("author", self.authors.replace(", ", " and ")),
             // Braces keep capitals.
             ("title", format!("{{{}}}", self.title)),
             (place, self.venue.clone()),
-            ("year", year),
+            ("year", self.year.to_string()),
         ];
         let archive = if self.arxiv.is_empty() { "" } else { "arXiv" };
         for (name, value) in [
@@ -189,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_bibtex_entry_has_what_is_known() {
-        let entry = |key: &str| named_in(key)[0].bibtex();
+        let entry = |key: &str| &named_in(key)[0].bibtex;
         assert_eq!(
             entry("BOOK"),
             "@unpublished{vlaski2023federated,\n  author = {S. Vlaski and A. H. Sayed},\n  \

@@ -8,20 +8,28 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A statement of a publication.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Statement {
     /// Its name in manifests: the key of the publication and the place, `RR Theorem 1`.
     pub name: String,
     /// What is stated, in a sentence.
     pub says: String,
     /// What it is about, the algorithm and which of its iterates, and the conditions under which it
-    /// is stated.
+    /// is stated; the file names a list of each.
+    #[serde(skip)]
     pub conditions: Vec<Condition>,
+    subject: Option<String>,
+    #[serde(rename = "conditions")]
+    stated_under: Option<String>,
     /// What the first version of the publication asks of the step size, where versions differ.
+    #[serde(default)]
     pub first_version: String,
     /// Tests of the program that check it: paths in the repository with the names of functions.
+    #[serde(default)]
     pub tests: Vec<String>,
     /// Why no claim measures it; empty if claims do.
+    #[serde(default)]
     pub reason: String,
 }
 
@@ -32,23 +40,7 @@ struct SourceFile {
     publication: Publication,
     subjects: BTreeMap<String, Vec<Condition>>,
     conditions: BTreeMap<String, Vec<Condition>>,
-    statements: Vec<StatementRow>,
-}
-
-/// A statement as its file has it, where `subject` and `conditions` name lists.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct StatementRow {
-    name: String,
-    says: String,
-    subject: Option<String>,
-    conditions: Option<String>,
-    #[serde(default)]
-    first_version: String,
-    #[serde(default)]
-    tests: Vec<String>,
-    #[serde(default)]
-    reason: String,
+    statements: Vec<Statement>,
 }
 
 /// The publication of a file and its statements, in their order.
@@ -56,22 +48,18 @@ struct StatementRow {
 /// # Panics
 /// If the file is no such table, or a statement names a list that the file does not have.
 pub(super) fn read(text: &str) -> (Publication, Vec<Statement>) {
-    let SourceFile { publication, subjects, conditions, statements } =
+    let SourceFile { mut publication, subjects, conditions, mut statements } =
         toml::from_str(text).unwrap_or_else(|error| panic!("the file of a source: {error}"));
-    let list = |lists: &BTreeMap<String, Vec<Condition>>, name: Option<String>| {
-        let known =
-            |name: String| lists.get(&name).unwrap_or_else(|| panic!("no list {name}")).clone();
-        name.map_or_else(Vec::new, known)
-    };
-    let statement = |row: StatementRow| Statement {
-        conditions: [list(&subjects, row.subject), list(&conditions, row.conditions)].concat(),
-        name: row.name,
-        says: row.says,
-        first_version: row.first_version,
-        tests: row.tests,
-        reason: row.reason,
-    };
-    (publication, statements.into_iter().map(statement).collect())
+    for statement in &mut statements {
+        let named = [(&subjects, &statement.subject), (&conditions, &statement.stated_under)];
+        for (lists, name) in named {
+            let Some(name) = name else { continue };
+            let list = lists.get(name).unwrap_or_else(|| panic!("no list {name}"));
+            statement.conditions.extend_from_slice(list);
+        }
+    }
+    publication.bibtex = publication.to_bibtex();
+    (publication, statements)
 }
 
 /// An algorithm that statements are about.

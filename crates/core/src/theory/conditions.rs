@@ -36,31 +36,27 @@ pub struct RunConditions<'a> {
 impl RunConditions<'_> {
     /// Whether a condition on the run alone holds; `None` for one that is on the instance too.
     pub fn answer(&self, condition: &Condition) -> Option<ConditionAnswer> {
-        Some(match condition {
+        let holds = match condition {
             Condition::Algorithm { any_of: of, compared_with: beside } => {
                 let is_comparison = self.compared.iter().any(|other| of.contains(other));
-                ConditionAnswer::holds(
-                    of.contains(&self.algorithm)
-                        || (is_comparison && beside.contains(&self.algorithm)),
-                )
+                of.contains(&self.algorithm) || (is_comparison && beside.contains(&self.algorithm))
             }
-            Condition::ConstantStepSize => ConditionAnswer::holds(self.constant),
-            Condition::LastIterate => ConditionAnswer::holds(!self.averaged),
-            Condition::AveragedIterates => ConditionAnswer::holds(self.averaged),
-            Condition::WithoutNoise => ConditionAnswer::holds(self.exact),
-            Condition::OneLocalStep => ConditionAnswer::holds(self.local_steps == 1.0),
-            Condition::SeveralLocalSteps => ConditionAnswer::holds(self.local_steps > 1.0),
-            Condition::Normalised => {
-                ConditionAnswer::holds(self.normalised || self.local_steps == 1.0)
-            }
-            Condition::Unknown(_) => ConditionAnswer::Unknown(""),
+            Condition::ConstantStepSize => self.constant,
+            Condition::LastIterate => !self.averaged,
+            Condition::AveragedIterates => self.averaged,
+            Condition::WithoutNoise => self.exact,
+            Condition::OneLocalStep => self.local_steps == 1.0,
+            Condition::SeveralLocalSteps => self.local_steps > 1.0,
+            Condition::Normalised => self.normalised || self.local_steps == 1.0,
+            Condition::Unknown(_) => return Some(ConditionAnswer::Unknown("")),
             Condition::Path => {
                 let nothing = || Err(());
                 let (have, need) = condition.sides(self.pace(), nothing, nothing).ok()??;
-                ConditionAnswer::at_most(have, need)
+                return Some(ConditionAnswer::at_most(have, need));
             }
             _ => return None,
-        })
+        };
+        Some(ConditionAnswer::holds(holds))
     }
 
     /// γ and H.
@@ -111,7 +107,6 @@ pub struct Checked<'a> {
     pub run: RunConditions<'a>,
 }
 
-const NO_CONSTANTS: &str = "the constants of the instance are not computed";
 const NO_SMOOTHNESS: &str = "the smoothness of the draws is not known";
 
 impl Checked<'_> {
@@ -127,36 +122,41 @@ impl Checked<'_> {
         if let Some((have, need)) = sides {
             return Ok(ConditionAnswer::at_most(have, need));
         }
-        Ok(match condition {
-            Condition::StronglyConvex => ConditionAnswer::holds(self.convexity()? > 0.0),
+        let holds = match condition {
+            Condition::StronglyConvex => self.convexity()? > 0.0,
             Condition::ConvexDraws => self.convex_draws()?,
-            Condition::Linear => ConditionAnswer::holds(facts.linear()),
-            Condition::Quadratic => ConditionAnswer::holds(facts.linear() && facts.symmetric()),
+            Condition::Linear => facts.linear(),
+            Condition::Quadratic => facts.linear() && facts.symmetric(),
             Condition::Homogeneous => {
                 let first = facts.distribution(0);
-                ConditionAnswer::holds((1..facts.clients()).all(|c| facts.distribution(c) == first))
+                (1..facts.clients()).all(|c| facts.distribution(c) == first)
             }
             Condition::ZeroGradients => {
-                let (have, need) = self.constants.ok_or(NO_CONSTANTS)?.common_optimum();
-                ConditionAnswer::holds(have <= need)
+                let (have, need) = self.constants()?.common_optimum();
+                have <= need
             }
-            Condition::IndependentDraws => ConditionAnswer::holds(exact || facts.independent()),
-            Condition::OneClient => ConditionAnswer::holds(facts.clients() == 1),
-            Condition::Stable => self.stable()?,
-            Condition::FewLocalSteps => self.few_local_steps()?,
-            Condition::AllClients => ConditionAnswer::holds(
+            Condition::IndependentDraws => exact || facts.independent(),
+            Condition::OneClient => facts.clients() == 1,
+            Condition::Stable => return self.stable(),
+            Condition::FewLocalSteps => return self.few_local_steps(),
+            Condition::AllClients => {
                 equal
                     && cohort.is_none_or(|cohort| cohort == facts.clients())
-                    && facts.unequal_shares().is_none(),
-            ),
+                    && facts.unequal_shares().is_none()
+            }
             of_run => return self.run.answer(of_run).ok_or("the program does not check it"),
-        })
+        };
+        Ok(ConditionAnswer::holds(holds))
+    }
+
+    fn constants(&self) -> Result<&Constants, &'static str> {
+        self.constants.ok_or("the constants of the instance are not computed")
     }
 
     /// μ, at every θ.
     fn convexity(&self) -> Result<f64, &'static str> {
         if self.facts.linear() {
-            return Ok(self.constants.ok_or(NO_CONSTANTS)?.curvature());
+            return Ok(self.constants()?.curvature());
         }
         self.facts.convexity().ok_or("the convexity of the functions is not known")
     }
@@ -170,7 +170,7 @@ impl Checked<'_> {
         if !self.facts.linear() {
             return of_draws.ok_or(NO_SMOOTHNESS);
         }
-        let constants = self.constants.ok_or(NO_CONSTANTS)?;
+        let constants = self.constants()?;
         match constants.moments() {
             _ if self.run.exact => Ok(constants.norm()),
             Some(moments) => Ok(moments.cocoercivity),
@@ -178,23 +178,23 @@ impl Checked<'_> {
         }
     }
 
-    fn convex_draws(&self) -> Result<ConditionAnswer, &'static str> {
+    fn convex_draws(&self) -> Result<bool, &'static str> {
         let facts = self.facts;
         if facts.linear() && !facts.symmetric() {
-            return Ok(ConditionAnswer::Unmet);
+            return Ok(false);
         }
         if self.run.exact && facts.linear() {
-            return Ok(ConditionAnswer::holds(self.convexity()? >= 0.0));
+            return Ok(self.convexity()? >= 0.0);
         }
         match facts.draw_smoothness() {
-            DrawSmoothness::AtMost(_) => Ok(ConditionAnswer::Met),
-            DrawSmoothness::Unbounded => Ok(ConditionAnswer::Unmet),
+            DrawSmoothness::AtMost(_) => Ok(true),
+            DrawSmoothness::Unbounded => Ok(false),
             DrawSmoothness::Unknown => Err(NO_SMOOTHNESS),
         }
     }
 
     fn stable(&self) -> Result<ConditionAnswer, &'static str> {
-        let constants = self.constants.ok_or(NO_CONSTANTS)?;
+        let constants = self.constants()?;
         let stability =
             constants.stability(self.run.step_size).ok_or("the moments of A(Z) are not known")?;
         if constants.curvature() <= 0.0 {
@@ -208,7 +208,7 @@ impl Checked<'_> {
     }
 
     fn few_local_steps(&self) -> Result<ConditionAnswer, &'static str> {
-        let constants = self.constants.ok_or(NO_CONSTANTS)?;
+        let constants = self.constants()?;
         let (step, a, norm) = (self.run.step_size, constants.curvature(), constants.norm());
         if a <= 0.0 || step * norm > 1.0 + ROUNDING {
             return Ok(ConditionAnswer::Unmet);

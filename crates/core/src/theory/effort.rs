@@ -139,16 +139,14 @@ mod tests {
 
     #[test]
     fn small_instances_fit_and_large_ones_do_not() {
-        for linear in [true, false] {
-            for (d, n) in [(1, 1), (3, 10), (8, 20)] {
-                let small = Sized(d, n, linear);
-                assert!(costs(&small, 100).iter().all(|c| c.fits()), "{d} {n} {linear}");
-                assert!(drift_effort(&small, 100).fits(), "{d} {n} {linear}");
-            }
-            for (d, n) in [(600, 2000), (50, 1_000_000), (5000, 40)] {
-                let large = Sized(d, n, linear);
-                assert!(costs(&large, 10).iter().all(|c| !c.fits()), "{d} {n} {linear}");
-                assert!(!drift_effort(&large, 10_000).fits(), "{d} {n} {linear}");
+        let small = [(1, 1), (3, 10), (8, 20)].map(|size| (size, [100, 100], true));
+        let large =
+            [(600, 2000), (50, 1_000_000), (5000, 40)].map(|size| (size, [10, 10_000], false));
+        for ((d, n), [steps, of_drift], fits) in small.into_iter().chain(large) {
+            for linear in [true, false] {
+                let facts = Sized(d, n, linear);
+                let all = costs(&facts, steps).into_iter().chain([drift_effort(&facts, of_drift)]);
+                assert!(all.into_iter().all(|cost| cost.fits() == fits), "{d} {n} {linear}");
             }
         }
     }

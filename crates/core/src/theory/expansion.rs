@@ -7,7 +7,7 @@ use super::linear::power_and_sum;
 use super::lyapunov::solve_lyapunov;
 use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
-use crate::linalg::{Matrix, Singular, solve};
+use crate::linalg::{Matrix, Singular, solve, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions, all at θ*.
@@ -122,18 +122,8 @@ impl Expansion {
     /// # Errors
     /// [`Singular`] if A has no inverse.
     pub fn clt_trace(&self) -> Result<f64, Singular> {
-        let d = self.mean.rows();
-        // Row i of C A⁻ᵀ is A⁻¹ times column i of C, which is symmetric.
-        let mut half = Matrix::zeros(d, d);
-        for i in 0..d {
-            let solved = solve(&self.mean, self.noise.row(i))?;
-            (0..d).for_each(|j| half[(j, i)] = solved[j]);
-        }
-        let mut trace = 0.0;
-        for i in 0..d {
-            trace += solve(&self.mean, half.row(i))?[i];
-        }
-        Ok(trace / self.clients as f64)
+        let half = solve_rows(&self.mean, &self.noise)?;
+        Ok(solve_rows(&self.mean, &half)?.trace() / self.clients as f64)
     }
 
     /// The part of the next order that is not divided by N, from the
@@ -180,30 +170,25 @@ impl Expansion {
         let (n, h) = (self.clients, local_steps);
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
-        let all = 0..if corrected { n } else { 0 };
         let sign = if printed { 1.0 } else { -1.0 };
         let noise_of = |c: usize| facts.noise_covariance(c);
+        let count = if corrected { n } else { 0 };
+        let each = |block: &dyn Fn(usize) -> Matrix| (0..count).map(block).collect();
         Some(CovarianceBlocks {
-            theta_variate: all
-                .clone()
-                .map(|c| {
-                    let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
-                    let mut out = self.spread.times(&apart).scaled(sign * step * share);
-                    out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
-                    out
-                })
-                .collect(),
-            variate: all
-                .clone()
-                .map(|c| noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise))
-                .collect(),
-            variate_pair: all
-                .map(|c| {
-                    let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
-                    self.noise.plus(-1.0, &both).scaled(share / h)
-                })
-                .collect(),
             theta,
+            theta_variate: each(&|c| {
+                let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
+                let mut out = self.spread.times(&apart).scaled(sign * step * share);
+                out.add(step * share, &noise_of(c).plus(-1.0, &self.noise));
+                out
+            }),
+            variate: each(&|c| {
+                noise_of(c).scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise)
+            }),
+            variate_pair: each(&|c| {
+                let both = noise_of(c).plus(1.0, &noise_of((c + 1) % n));
+                self.noise.plus(-1.0, &both).scaled(share / h)
+            }),
         })
     }
 }

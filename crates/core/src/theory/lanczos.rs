@@ -90,7 +90,8 @@ pub fn extremes(
         overlaps.iter_mut().for_each(|overlap| *overlap = -*overlap);
         add_rows(vectors, &overlaps, &mut next);
         size = libm::sqrt(dot(&next, &next));
-        inner.push(along, size);
+        inner.diagonal.push(along);
+        inner.beside.push(size);
         let mut found = inner.extremes();
         history.push([found.largest.value, found.smallest.value]);
         if history.len() == d || size <= ROUNDING * found.norm().value {
@@ -147,11 +148,6 @@ struct Tridiagonal {
 }
 
 impl Tridiagonal {
-    fn push(&mut self, diagonal: f64, beside: f64) {
-        self.diagonal.push(diagonal);
-        self.beside.push(beside);
-    }
-
     fn extremes(&self) -> Extremes {
         let n = self.diagonal.len();
         let approximation = |value| Approximation { value, error: self.residual(value) };

@@ -1,6 +1,6 @@
 //! A X + X Aᵀ = C, for any A whose eigenvalues have positive real parts.
 
-use crate::linalg::{Dd, Matrix, Singular, refine, solve};
+use crate::linalg::{Dd, Matrix, Singular, refine, solve_rows};
 
 /// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Computed by doubling on the
 /// Cayley transform, then refined with residual and solution in double-double until it no
@@ -45,13 +45,7 @@ impl Cayley {
         // Any positive shift does; ‖A‖_F/√d is of the eigenvalues' size.
         let shift = libm::sqrt(size / d as f64);
         let sum = a.plus(shift, &Matrix::identity(d));
-        let mut inverse = Matrix::zeros(d, d);
-        for j in 0..d {
-            let unit: Vec<f64> = (0..d).map(|i| f64::from(u8::from(i == j))).collect();
-            for (i, x) in solve(&sum, &unit)?.into_iter().enumerate() {
-                inverse[(i, j)] = x;
-            }
-        }
+        let inverse = solve_rows(&sum, &Matrix::identity(d))?;
         let mut power = inverse.times(&Matrix::identity(d).scaled(shift).plus(-1.0, a));
         let mut powers = Vec::new();
         for _ in 0..MAX_SQUARINGS {
@@ -86,6 +80,7 @@ impl Cayley {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::solve;
     use crate::rng::Stream;
 
     /// I ⊗ A + A ⊗ I, written out.

@@ -7,7 +7,7 @@ use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::kernel::{axpy, dot, squared_distance};
 use exactfed_core::linalg::Matrix;
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::bounds::richardson_romberg::{self, BiasExpression};
+use exactfed_core::theory::bounds::richardson_romberg;
 use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
 use exactfed_core::theory::effort::{Effort, MOST_BYTES};
 use exactfed_core::theory::expansion::{self, Expansion};
@@ -455,9 +455,8 @@ fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> 
     if corrected || terms.schedule != Schedule::Every {
         return None;
     }
-    let which =
-        if by == Prediction::RrIdentity { BiasExpression::Mended } else { BiasExpression::Printed };
-    richardson_romberg::identity(facts, step, terms.local_steps[0], which)
+    let printed = by != Prediction::RrIdentity;
+    richardson_romberg::identity(facts, step, terms.local_steps[0], printed)
 }
 
 fn trace(matrix: &[f64], d: usize) -> f64 {
@@ -466,7 +465,7 @@ fn trace(matrix: &[f64], d: usize) -> f64 {
 
 /// The quantity that a bound bounds.
 pub fn quantity_of(bound: &Bound) -> Quantity {
-    match bound.quantity {
+    match bound.info.quantity {
         Bounded::SqError => Quantity::SqError,
         Bounded::Lyapunov => Quantity::Lyapunov,
         Bounded::Bias => Quantity::Bias,

@@ -50,10 +50,11 @@ pub fn exact(
         (value.kind.name, value.shape, numbers, why)
     });
     let curve = |BoundCurve { bound, quantity, values }| -> FoundBound {
+        let info = bound.info;
         let unmet = bound.value.err().unwrap_or_default();
         let unmet = unmet.into_iter().map(|unmet| unmet.condition).collect();
         let values = PyArray1::from_vec(py, values).unbind();
-        (bound.name, bound.formula, quantity, bound.proved, values, unmet)
+        (&info.name, &info.formula, quantity, info.proved, values, unmet)
     };
     let bounds = bounds.into_iter().map(curve).collect();
     let program = (program.clone().ok(), program.err());

@@ -69,7 +69,7 @@ impl Prediction {
             Self::Contraction => "(1 − γμ)^(Ht) ‖θ_0 − θ*‖²",
             Self::ContractionPrinted => "(1 − γμ)^(2Ht) ‖θ_0 − θ*‖²",
             Self::PublishedPower => "the published power of ε",
-            Self::Bound(bound) => bound.info().words,
+            Self::Bound(bound) => &bound.info().words,
         }
     }
 }
@@ -78,7 +78,7 @@ impl Prediction {
 pub fn add_bounds(schema: &mut schemars::Schema) {
     let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") else { return };
     choices.extend(BoundId::all().map(|bound| {
-        let text = bound.info().description;
-        serde_json::json!({ "type": "string", "const": bound.name(), "description": text })
+        let text = &bound.info().description;
+        serde_json::json!({ "type": "string", "const": bound.key(), "description": text })
     }));
 }

@@ -113,10 +113,6 @@ impl Constants {
         })
     }
 
-    fn largest(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
-        self.clients.iter().map(value).fold(0.0, f64::max)
-    }
-
     fn mean(&self, value: impl Fn(&ClientConstants) -> f64) -> f64 {
         self.clients.iter().map(value).fold(0.0, |sum, x| sum + x) / self.clients.len() as f64
     }
@@ -134,7 +130,7 @@ impl Constants {
     /// C_A = max ‖Ā_c‖ as in SCAFFLSA A1, not a bound over draws; on gradient fields
     /// the L of RR without noise.
     pub fn norm(&self) -> f64 {
-        self.largest(|c| c.norm)
+        self.clients.iter().map(|c| c.norm).fold(0.0, f64::max)
     }
 
     /// ζ₁ of RR A2; its square is Δ_heter of SCAFFLSA (130).
@@ -241,11 +237,11 @@ fn client(
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
     let d = facts.dim();
     let map = |x: &[f64], y: &[f64]| Some(facts.noise_map(c, &Matrix::outer(x, y))?.trace());
-    let unit = |j: usize| (0..=d).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
+    let units = Matrix::identity(d + 1);
     let mut spread = Matrix::zeros(d, d);
     for j in 0..d {
         for k in j..d {
-            spread[(j, k)] = map(&unit(j), &unit(k))?;
+            spread[(j, k)] = map(units.row(j), units.row(k))?;
             spread[(k, j)] = spread[(j, k)];
         }
     }
@@ -253,7 +249,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
     there.push(1.0);
     let at_local = map(&there, &there)?.max(0.0);
     // E (A − Ā)ᵀ ε, the part of the noise that is linear in θ − θ_c*.
-    let cross = (0..d).map(|j| map(&unit(j), &there)).collect::<Option<Vec<f64>>>()?;
+    let cross = (0..d).map(|j| map(units.row(j), &there)).collect::<Option<Vec<f64>>>()?;
     let multiplicative = spread.symmetric_extremes()?.0.max(0.0);
     let cross = dot(&cross, &cross);
     // 2 qᵀe ≤ s‖e‖² + ‖q‖²/s with s = ‖Σ_Ã‖.

@@ -21,12 +21,15 @@ mod sixth_moments;
 #[cfg(test)]
 mod tests;
 
+use crate::problem::Facts;
 use check::Check;
 pub use constants::Constants;
-pub use published::{BoundId, PUBLISHED, PublishedBound, PublishedRun};
+pub use published::{BoundId, PublishedBound};
+use serde::Deserialize;
 
 /// The bounded quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Bounded {
     /// E‖θ_t − θ*‖² at the round of the setup.
     SqError,
@@ -53,19 +56,20 @@ pub struct Unmet {
 /// An upper bound for one setup.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Source and number.
-    pub name: &'static str,
-    /// The formula that is used.
-    pub formula: &'static str,
-    /// The bounded quantity.
-    pub quantity: Bounded,
-    /// Whether the value is a proved bound. If not, it is made of the source's leading
-    /// terms with universal constants set to 1 and without higher orders, and measurements
-    /// may exceed it.
-    pub proved: bool,
-    /// The value, or the conditions that fail.
-    pub value: Result<f64, Vec<Unmet>>,
+    /// Which it is.
+    pub info: &'static PublishedBound,
+    /// Its value.
+    pub value: BoundValue,
 }
+
+/// The value of a bound, or the conditions that fail.
+pub type BoundValue = Result<f64, Vec<Unmet>>;
+
+/// The value of a bound for a run; `None` of runs that it is not of.
+type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
+
+/// A bound by its key.
+type RunBound = (&'static str, ValueOfRun);
 
 /// The algorithm of a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,6 +112,95 @@ impl RunSetup {
     /// H.
     fn h(&self) -> f64 {
         self.local_steps as f64
+    }
+}
+
+/// A run in the terms of published bounds.
+pub struct PublishedRun<'a> {
+    /// What is known of the instance.
+    pub facts: &'a dyn Facts,
+    /// Its constants.
+    pub constants: &'a Constants,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The parameters of the run.
+    pub setup: RunSetup,
+    /// E_k, the local steps of each client; one number if they are equal.
+    pub local_steps: &'a [u64],
+    /// B_k, the draws of a local step, likewise.
+    pub batches: &'a [u64],
+    /// Whether γ_k = γ/E_k.
+    pub normalised: bool,
+    /// γH, or γ if γ_k = γ/E_k: BOOK's μ.
+    pub path: f64,
+}
+
+impl<'a> PublishedRun<'a> {
+    /// The run of clients with the same number of local steps, of one draw each.
+    #[cfg(test)]
+    pub fn even(
+        facts: &'a dyn Facts,
+        constants: &'a Constants,
+        algorithm: Algorithm,
+        setup: &'a RunSetup,
+    ) -> Self {
+        let (local_steps, path) =
+            (std::slice::from_ref(&setup.local_steps), setup.step_size * setup.h());
+        let (setup, batches, normalised) = (*setup, &[1], false);
+        Self { facts, constants, algorithm, setup, local_steps, batches, normalised, path }
+    }
+
+    fn is_even(&self) -> bool {
+        self.local_steps.iter().all(|steps| *steps == self.local_steps[0])
+    }
+
+    /// The run, if it is of this algorithm with equal local steps of one draw each.
+    fn of(&self, algorithm: Algorithm) -> Option<&Self> {
+        let is_plain = self.is_even() && self.batches == [1] && !self.is_normalised_fedavg();
+        (self.algorithm == algorithm && is_plain).then_some(self)
+    }
+
+    /// A bound of this algorithm with equal local steps of one draw each.
+    fn bound(
+        &self,
+        of: Algorithm,
+        bound: fn(&Constants, &RunSetup) -> BoundValue,
+    ) -> Option<BoundValue> {
+        self.of(of).map(|run| bound(run.constants, &run.setup))
+    }
+
+    fn is_normalised_fedavg(&self) -> bool {
+        self.algorithm == Algorithm::FedAvg && self.normalised
+    }
+
+    /// The run, if it is of FedAvg whose clients all move by the same γ in a round.
+    fn level(&self) -> Option<&Self> {
+        let is_level = self.is_even() || self.normalised;
+        (self.algorithm == Algorithm::FedAvg && is_level).then_some(self)
+    }
+
+    /// p of communication by a coin.
+    fn probability(&self) -> Option<f64> {
+        match self.algorithm {
+            Algorithm::Coin { probability } => Some(probability),
+            _ => None,
+        }
+    }
+
+    /// The setup of BOOK, whose step size μ is that of a whole round of normalised steps.
+    fn whole_round(&self) -> RunSetup {
+        RunSetup { step_size: self.path, local_steps: 1, ..self.setup }
+    }
+
+    /// E_k of every client.
+    fn steps(&self) -> Vec<u64> {
+        self.local_steps.iter().copied().cycle().take(self.facts.clients()).collect()
+    }
+
+    /// B_k E_k of every client.
+    fn calls(&self) -> Vec<f64> {
+        let calls = self.steps().into_iter().zip(self.batches.iter().cycle());
+        calls.map(|(steps, batch)| *batch as f64 * steps as f64).collect()
     }
 }
 

@@ -5,11 +5,23 @@
 //! the proofs use no more.
 
 use super::constants::MatrixMoments;
-use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
+use super::{Algorithm, BoundValue, Check, Constants, PublishedRun, RunBound, RunSetup, decay};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::theory::linear::{RoundMap, power_and_sum};
+
+/// The bounds of this source, by key.
+pub(super) const BOUNDS: &[RunBound] = &[
+    ("rr-proposition2", |run| run.bound(Algorithm::FedAvg, proposition_2)),
+    ("rr-corollary1", |run| run.bound(Algorithm::FedAvg, corollary_1)),
+    ("rr-theorem2", |run| run.bound(Algorithm::FedAvg, theorem_2)),
+    ("rr-proposition5-printed", |run| run.bound(Algorithm::FedAvg, proposition_5)),
+    ("rr-lemma5", |run| run.bound(Algorithm::FedAvg, lemma_5)),
+    ("rr-lemma7", |run| run.bound(Algorithm::FedAvg, lemma_7)),
+    ("rr-proposition4", |run| run.bound(Algorithm::FedAvg, proposition_4)),
+    ("rr-theorem5", theorem_5),
+];
 
 /// The conditions of a statement on quadratics, with the L of the stochastic fields.
 fn regular(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
@@ -62,38 +74,17 @@ fn drift(constants: &Constants, setup: &RunSetup, mu: f64, l: f64) -> f64 {
 /// too. (14) bounds 1/(1 − (1 − γμ)^H) in the wrong direction; with ‖D_c − D̄‖ ≤ L − μ instead
 /// of 2L the proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds. The expression
 /// before the bound is [`identity`].
-pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> Bound {
+pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (check, mu, l) = deterministic("RR Proposition 2, bound", constants, setup, false);
-    Bound {
-        name: "RR, Proposition 2",
-        formula: "γ(H − 1)Lζ₁/μ",
-        quantity: Bounded::Bias,
-        proved: true,
-        value: check.then(|| Some(drift(constants, setup, mu, l))),
-    }
+    check.then(|| Some(drift(constants, setup, mu, l)))
 }
 
-/// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BiasExpression {
-    /// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors: what holds.
-    Mended,
-    /// As it is printed: without −γ, the sum over h = 1..H, and the products (3) over
-    /// ℓ = h+1..H−1, so that F* has only H − 1 factors.
-    Printed,
-    /// As it is printed, with the factor −γ of the proof: γ((H − 2)/2) b_h to first order
-    /// instead of γ((H − 1)/2) b_h, and 0 at H = 2.
-    PrintedWithFactor,
-}
-
-/// An [`BiasExpression`], d numbers; `None` unless the field is linear, draws are independent and
-/// shares equal, or if I − F* is singular, as it is for the printed ones at H = 1.
-pub fn identity(
-    facts: &dyn Facts,
-    step: f64,
-    local_steps: u64,
-    which: BiasExpression,
-) -> Option<Vec<f64>> {
+/// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c, d numbers:
+/// −(γ/N) Σ_c Σ_{h<H} (I − Γ̄)⁻¹ (I − γH_c)^{H−1−h} ∇f_c(θ*), Γ̄ of H factors. `printed`: without −γ,
+/// the sum over h = 1..H, and the products (3) over ℓ = h+1..H−1, so that F* has only H − 1 factors.
+/// `None` unless the field is linear, draws are independent and shares equal, or if I − F* is
+/// singular, as it is for the printed one at H = 1.
+pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -> Option<Vec<f64>> {
     if !facts.linear() || !facts.independent() || facts.unequal_shares().is_some() {
         return None;
     }
@@ -102,103 +93,72 @@ pub fn identity(
     let (mut left, mut sum) = (Matrix::identity(d), vec![0.0; d]);
     for c in 0..facts.clients() {
         let one = Matrix::identity(d).plus(-step, &facts.jacobian(c));
-        let factors = if which == BiasExpression::Mended { local_steps } else { local_steps - 1 };
+        let factors = if printed { local_steps - 1 } else { local_steps };
         let (power, mut products) = power_and_sum(&one, factors);
-        if which != BiasExpression::Mended {
+        if printed {
             // h = H has the empty product, as h = H − 1 has; h = 1 has H − 2 factors.
             products = products.plus(1.0, &Matrix::identity(d));
         }
         left.add(-share, &power);
         axpy(share, &products.apply(&facts.field_at_optimum(c)), &mut sum);
     }
-    let scale = if which == BiasExpression::Printed { 1.0 } else { -step };
+    let scale = if printed { 1.0 } else { -step };
     let found = solve(&left, &sum).ok()?;
     Some(found.into_iter().map(|x| scale * x).collect())
 }
 
 /// Corollary 1, without noise: 2(1 − γμ)^{Ht}‖θ_0 − θ̄‖² + 2γ²(H − 1)²L²ζ₁²/μ²,
 /// with ‖θ_0 − θ̄‖ ≤ ‖θ_0 − θ*‖ + γ(H − 1)Lζ₁/μ.
-pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> Bound {
+pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (check, mu, l) = deterministic("RR Corollary 1", constants, setup, true);
-    Bound {
-        name: "RR, Corollary 1",
-        formula: "2(1 − γμ)^{Ht}(‖θ_0 − θ*‖ + b)² + 2b², b = γ(H − 1)Lζ₁/μ",
-        quantity: Bounded::SqError,
-        proved: true,
-        value: check.then(|| {
-            let bias = drift(constants, setup, mu, l);
-            let far = libm::sqrt(setup.start_sq_error) + bias;
-            let shrunk = decay(setup.step_size * mu, setup.steps());
-            Some(2.0 * shrunk * far * far + 2.0 * bias * bias)
-        }),
-    }
+    check.then(|| {
+        let bias = drift(constants, setup, mu, l);
+        let far = libm::sqrt(setup.start_sq_error) + bias;
+        let shrunk = decay(setup.step_size * mu, setup.steps());
+        Some(2.0 * shrunk * far * far + 2.0 * bias * bias)
+    })
 }
 
 /// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics.
-pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> Bound {
+pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (check, _) = regular("RR Theorem 2, bound", constants, setup);
-    Bound {
-        name: "RR, Theorem 2",
-        formula: "γ(H − 1)ζ₁ζ₂/μ",
-        quantity: Bounded::Bias,
-        proved: true,
-        value: check.then(|| {
-            let scale = setup.step_size * (setup.h() - 1.0) / constants.curvature();
-            Some(scale * constants.zeta1() * constants.zeta2())
-        }),
-    }
+    check.then(|| {
+        let scale = setup.step_size * (setup.h() - 1.0) / constants.curvature();
+        Some(scale * constants.zeta1() * constants.zeta2())
+    })
 }
 
 /// Proposition 5 (Proposition 4 of 000): half the bound of Theorem 2, which does not hold,
 /// since Σ(1 − γμ)^{Ht} is not 1/(γμH).
-pub fn proposition_5(constants: &Constants, setup: &RunSetup) -> Bound {
-    let whole = theorem_2(constants, setup);
-    Bound {
-        name: "RR, Proposition 5 as printed",
-        formula: "γ(H − 1)ζ₁ζ₂/(2μ)",
-        proved: false,
-        value: whole.value.map(|value| 0.5 * value),
-        ..whole
-    }
+fn proposition_5(constants: &Constants, setup: &RunSetup) -> BoundValue {
+    theorem_2(constants, setup).map(|whole| 0.5 * whole)
 }
 
 /// Lemma 5 (both versions, with Remark 2): if ζ₁ = 0,
 /// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
-pub fn lemma_5(constants: &Constants, setup: &RunSetup) -> Bound {
+fn lemma_5(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (check, moments) = regular("RR Lemma 5", constants, setup);
-    Bound {
-        name: "RR, Lemma 5",
-        formula: "(1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL))",
-        quantity: Bounded::SqError,
-        proved: true,
-        value: check.then(|| {
-            let (gamma, mu) = (setup.step_size, constants.curvature());
-            let rest = 1.0 - gamma * moments?.cocoercivity;
-            let noise = gamma * constants.sigma_omega() / (mu * rest);
-            Some(decay(2.0 * gamma * mu * rest, setup.steps()) * setup.start_sq_error + noise)
-        }),
-    }
+    check.then(|| {
+        let (gamma, mu) = (setup.step_size, constants.curvature());
+        let rest = 1.0 - gamma * moments?.cocoercivity;
+        let noise = gamma * constants.sigma_omega() / (mu * rest);
+        Some(decay(2.0 * gamma * mu * rest, setup.steps()) * setup.start_sq_error + noise)
+    })
 }
 
 /// Lemma 7 of 000: (1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + c ζ₁²/μ + 8γτ²/μ with
 /// c = H(H − 1)(4γ³L² + 2γ²L²/μ). τ² is printed as a bound over clients; the
 /// proof averages them, so σ̄_ω is used.
-pub fn lemma_7(constants: &Constants, setup: &RunSetup) -> Bound {
+fn lemma_7(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (check, moments) = regular("RR Lemma 7", constants, setup);
-    Bound {
-        name: "RR (second version), Lemma 7",
-        formula: "(1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + H(H − 1)(4γ³L² + 2γ²L²/μ)ζ₁²/μ + 8γτ²/μ",
-        quantity: Bounded::SqError,
-        proved: true,
-        value: check.then(|| {
-            let (gamma, mu, h) = (setup.step_size, constants.curvature(), setup.h());
-            let scale = gamma * moments?.cocoercivity * constants.zeta1();
-            let pull = h * (h - 1.0) / mu * scale * scale * (4.0 * gamma + 2.0 / mu);
-            let noise = 8.0 * gamma * constants.sigma_omega() / mu;
-            Some(decay(0.5 * gamma * mu, setup.steps()) * setup.start_sq_error + pull + noise)
-        }),
-    }
+    check.then(|| {
+        let (gamma, mu, h) = (setup.step_size, constants.curvature(), setup.h());
+        let scale = gamma * moments?.cocoercivity * constants.zeta1();
+        let pull = h * (h - 1.0) / mu * scale * scale * (4.0 * gamma + 2.0 / mu);
+        let noise = 8.0 * gamma * constants.sigma_omega() / mu;
+        Some(decay(0.5 * gamma * mu, setup.steps()) * setup.start_sq_error + pull + noise)
+    })
 }
 
 /// A4 of 000: the noise is bounded everywhere.
@@ -218,39 +178,28 @@ fn neighbourhood(constants: &Constants, setup: &RunSetup, gamma: f64, l: f64) ->
 /// Proposition 4 of 000: E‖θ_t − θ̄_sto‖² ≤ (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ, ψ_0 =
 /// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃², the same for additive
 /// noise, averaged over clients as in the proof.
-pub fn proposition_4(constants: &Constants, setup: &RunSetup) -> Bound {
+fn proposition_4(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (mut check, moments) = regular("RR Proposition 4", constants, setup);
     additive(&mut check, moments);
-    Bound {
-        name: "RR (second version), Proposition 4",
-        formula: "(1 − γμ)^{Ht}(4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ) + 4γτ²/μ",
-        quantity: Bounded::LimitSqError,
-        proved: true,
-        value: check
-            .then(|| Some(neighbourhood(constants, setup, setup.step_size, moments?.cocoercivity))),
-    }
+    let gamma = setup.step_size;
+    check.then(|| Some(neighbourhood(constants, setup, gamma, moments?.cocoercivity)))
 }
 
 /// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
 /// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ.
-pub fn theorem_5(facts: &dyn Facts, constants: &Constants, setup: &RunSetup) -> Bound {
+fn theorem_5(run: &PublishedRun<'_>) -> Option<BoundValue> {
+    let PublishedRun { facts, constants, setup, .. } = run.of(Algorithm::RichardsonRomberg)?;
     let (mut check, moments) = regular("RR Theorem 5, bias", constants, setup);
     additive(&mut check, moments);
     let gamma = setup.step_size;
-    Bound {
-        name: "RR (second version), Theorem 5",
-        formula: "12 P(γ) + 3 P(2γ) + 3‖2b(γ) − b(2γ)‖², P that of Proposition 4, b the bias",
-        quantity: Bounded::SqError,
-        proved: true,
-        value: check.then(|| {
-            let l = moments?.cocoercivity;
-            let bias = |step| RoundMap::new(facts, step, setup.local_steps)?.bias().ok();
-            let mut left: Vec<f64> = bias(gamma)?.into_iter().map(|x| 2.0 * x).collect();
-            axpy(-1.0, &bias(2.0 * gamma)?, &mut left);
-            let near = 12.0 * neighbourhood(constants, setup, gamma, l);
-            let far = 3.0 * neighbourhood(constants, setup, 2.0 * gamma, l);
-            Some(near + far + 3.0 * dot(&left, &left))
-        }),
-    }
+    Some(check.then(|| {
+        let l = moments?.cocoercivity;
+        let bias = |step| RoundMap::new(*facts, step, setup.local_steps)?.bias().ok();
+        let mut left: Vec<f64> = bias(gamma)?.into_iter().map(|x| 2.0 * x).collect();
+        axpy(-1.0, &bias(2.0 * gamma)?, &mut left);
+        let near = 12.0 * neighbourhood(constants, setup, gamma, l);
+        let far = 3.0 * neighbourhood(constants, setup, 2.0 * gamma, l);
+        Some(near + far + 3.0 * dot(&left, &left))
+    }))
 }

@@ -4,11 +4,29 @@
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
 use super::constants::MatrixMoments;
-use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
+use super::{
+    Algorithm, BoundValue, Bounded, Check, Constants, PublishedRun, RunBound, RunSetup, decay,
+};
 use crate::kernel::{axpy, dot};
-use crate::linalg::{Matrix, solve};
-use crate::problem::Facts;
 use crate::theory::linear::RoundMap;
+
+/// The bounds of this source, by key.
+pub(super) const BOUNDS: &[RunBound] = &[
+    ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, false)),
+    ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
+    ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
+    ("scafflsa-b2", |run| {
+        let probability = run.of(run.algorithm)?.probability()?;
+        Some(theorem_b2(run.constants, &run.setup, probability))
+    }),
+    ("scafflsa-b5", |run| run.bound(Algorithm::Scaffold, theorem_b5)),
+    ("scafflsa-26-printed", |run| Some(drift(run.level()?.constants, &run.setup, true))),
+    ("scafflsa-26", |run| Some(drift(run.level()?.constants, &run.setup, false))),
+    ("scafflsa-b4-printed", |run| {
+        Some(theorem_b4(run.constants, &run.setup, run.probability()?, true))
+    }),
+    ("scafflsa-b4", |run| Some(theorem_b4(run.constants, &run.setup, run.probability()?, false))),
+];
 
 /// The conditions of a statement, and the moments of A(Z).
 fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
@@ -26,18 +44,13 @@ fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option
 /// known exactly, is added before squaring. The third term is printed as
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 /// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
-pub fn theorem_a5(
-    facts: &dyn Facts,
-    constants: &Constants,
-    setup: &RunSetup,
-    quantity: Bounded,
-    printed: bool,
-) -> Bound {
+fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
+    let PublishedRun { facts, constants, setup, .. } = run.of(Algorithm::FedAvg)?;
     let (check, moments) = stated("SCAFFLSA Theorem 4.1, corrected", constants, setup);
-    let value = check.then(|| {
+    Some(check.then(|| {
         let m = moments?;
         let a = m.rate(constants.curvature(), setup.step_size);
-        let map = RoundMap::new(facts, setup.step_size, setup.local_steps)?;
+        let map = RoundMap::new(*facts, setup.step_size, setup.local_steps)?;
         let (eta, h, n) = (setup.step_size, setup.h(), constants.count());
         let q = decay(eta * a, h);
         let noise = libm::sqrt(eta * m.sigma_epsilon / (a * n * (1.0 - libm::exp(-2.0))));
@@ -56,29 +69,12 @@ pub fn theorem_a5(
         let between = if quantity == Bounded::SqError { gone } else { left };
         let total = noise + spread + fluctuation + start + between;
         Some(total * total)
-    });
-    let (name, formula) = match (quantity, printed) {
-        (Bounded::SqError, _) => (
-            "SCAFFLSA, Theorem 4.1 (A.5)",
-            "(√(ησ_ε/(aN(1 − e⁻²))) + √(2ηv/(aN)) + η√(H‖Σ_Ã‖/N)‖ρ̄‖q/((1 − ηa)(1 − q)^{3/2}) \
-             + (1 − ηa)^{tH}‖θ_0 − θ*‖ + ‖Σ_{s<t} Γ̄ˢρ̄‖)², q = (1 − ηa)^H",
-        ),
-        (_, false) => (
-            "SCAFFLSA, Theorem 4.1 (A.5) around the limit",
-            "the same with ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖ as its last term",
-        ),
-        (_, true) => (
-            "SCAFFLSA, Theorem 4.1 (A.5) as printed",
-            "the same with 2√(‖Σ_Ã‖/(HN))‖ρ̄‖/a as its third term",
-        ),
-    };
-    Bound { name, formula, quantity, proved: !printed, value }
+    }))
 }
 
 /// ‖Σ_{s<t} Γ̄ˢ ρ̄‖ = ‖(I − Γ̄ᵗ)(I − Γ̄)⁻¹ρ̄‖, and ‖Γ̄ᵗ(I − Γ̄)⁻¹ρ̄‖.
 fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
-    let d = map.rho.len();
-    let mut left = solve(&Matrix::identity(d).plus(-1.0, &map.gamma), &map.rho).ok()?;
+    let mut left = map.bias().ok()?;
     let gone = map.gamma.power(rounds).apply(&left);
     axpy(-1.0, &gone, &mut left);
     let norms = (libm::sqrt(dot(&left, &left)), libm::sqrt(dot(&gone, &gone)));
@@ -88,30 +84,23 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
-pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> Bound {
+pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> BoundValue {
     let (mut check, _) = stated("SCAFFLSA Theorem 5.1", constants, setup);
     let eta = setup.step_size;
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
-    let value = check.then(|| {
+    check.then(|| {
         let zeta = (eta * constants.curvature()).min(probability * probability);
         let ratio = eta * constants.zeta1() / probability;
         let start = setup.start_sq_error + ratio * ratio;
         let floor = 2.0 * eta * eta * constants.sigma_omega() / zeta;
         Some(decay(zeta, setup.steps()) * start + floor)
-    });
-    Bound {
-        name: "SCAFFLSA, Theorem 5.1 (B.2)",
-        formula: "(1 − ζ)^K(‖θ_0 − θ*‖² + η²ζ₁²/p²) + 2η²σ_ω/ζ, ζ = min(ηa, p²)",
-        quantity: Bounded::Lyapunov,
-        proved: true,
-        value,
-    }
+    })
 }
 
 /// Theorem B.5 (5.3), H2: E ψ_t ≤ (1 − ηaH/4)^t ψ_0 + 16ησ̄_ω/a. Appendix B
 /// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
-pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
+pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let (mut check, moments) = stated("SCAFFLSA Theorem 5.3", constants, setup);
     let (eta, h) = (setup.step_size, setup.h());
     let a = moments.map(|m| {
@@ -122,26 +111,19 @@ pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> Bound {
     });
     check.at_most("ηH ≤ 1", eta * h, 1.0);
     check.at_most("η max‖Ā_c‖ ≤ 1", eta * constants.norm(), 1.0);
-    let value = check.then(|| {
+    check.then(|| {
         let a = a?;
         let ratio = eta * h * constants.zeta1();
         let start = setup.start_sq_error + ratio * ratio;
         let shrunk = decay(0.25 * eta * a * h, setup.rounds as f64);
         Some(shrunk * start + 16.0 * eta * constants.sigma_omega() / a)
-    });
-    Bound {
-        name: "SCAFFLSA, Theorem 5.3 (B.5)",
-        formula: "(1 − ηaH/4)^t(‖θ_0 − θ*‖² + η²H²ζ₁²) + 16ησ_ω/a",
-        quantity: Bounded::Lyapunov,
-        proved: true,
-        value,
-    }
+    })
 }
 
 /// (26), Lemma C.3: a bound of ‖ρ̄_H‖, where a run without noise is after one round from θ*;
 /// squared, as a bound of ‖θ_1 − θ*‖². `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
 /// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
-pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> Bound {
+pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> BoundValue {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.everyone(constants, setup);
@@ -151,16 +133,11 @@ pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> Bound {
     check.holds("it is the first round", setup.rounds <= 1);
     let length = setup.step_size * setup.h();
     let term = |norm: f64| if printed { 1.0 } else { 0.5 * norm * norm } * libm::exp(length * norm);
-    let (name, formula) = match printed {
-        true => ("SCAFFLSA, (26) as printed", "((η²H²/N) Σ e^{ηH‖Ā_c‖}‖θ_c* − θ*‖)²"),
-        false => ("SCAFFLSA, (26)", "((η²H²/2N) Σ ‖Ā_c‖²e^{ηH‖Ā_c‖}‖θ_c* − θ*‖)²"),
-    };
-    let value = check.then(|| {
+    check.then(|| {
         let sum = constants.clients.iter().fold(0.0, |sum, c| sum + term(c.norm) * c.distance);
         let bound = length * length * sum / constants.count();
         Some(setup.rounds as f64 * bound * bound)
-    });
-    Bound { name, formula, quantity: Bounded::SqError, proved: !printed, value }
+    })
 }
 
 /// Theorem B.4: E ψ_K after K local steps under the coin, an equality for A_c(Z) = aI and
@@ -172,7 +149,7 @@ pub fn theorem_b4(
     setup: &RunSetup,
     probability: f64,
     printed: bool,
-) -> Bound {
+) -> BoundValue {
     let mut check = Check::default();
     let moments = check.moments(constants);
     check.everyone(constants, setup);
@@ -186,16 +163,11 @@ pub fn theorem_b4(
     if !printed {
         check.holds("p² = 2ηa − η²a²", (square - exact).abs() <= 1e-9 * exact);
     }
-    let (name, formula) = match printed {
-        true => ("SCAFFLSA, Theorem B.4 as printed", "(1 − ζ)^K ψ_0 + 2η²σ_ω/ζ, ζ = min(2ηa, p²)"),
-        false => ("SCAFFLSA, Theorem B.4", "(1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ_ω/p²"),
-    };
-    let value = check.then(|| {
+    check.then(|| {
         let ratio = eta * constants.zeta1() / probability;
         let start = setup.start_sq_error + ratio * ratio;
         let shrunk = decay(zeta, setup.steps());
         let floor = eta * eta * constants.sigma_omega() / zeta;
         Some(shrunk * start + if printed { 2.0 * floor } else { (1.0 - shrunk) * floor })
-    });
-    Bound { name, formula, quantity: Bounded::Lyapunov, proved: !printed, value }
+    })
 }

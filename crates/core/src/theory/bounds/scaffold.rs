@@ -1,10 +1,14 @@
 //! SLIDES: the rate of Scaffold with stochastic gradients.
 
-use super::{Bound, Bounded, Check, Constants, RunSetup, decay};
+use super::{Algorithm, BoundValue, Check, Constants, RunBound, RunSetup, decay};
+
+/// The bound of this source, by key.
+pub(super) const BOUNDS: &[RunBound] =
+    &[("slides-rate", |run| run.bound(Algorithm::Scaffold, rate))];
 
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.
-pub fn rate(constants: &Constants, setup: &RunSetup) -> Bound {
+pub fn rate(constants: &Constants, setup: &RunSetup) -> BoundValue {
     let mut check = Check::default();
     let (mut mu, mut l) = (constants.curvature(), None);
     if constants.linear {
@@ -22,7 +26,7 @@ pub fn rate(constants: &Constants, setup: &RunSetup) -> Bound {
     check.everyone(constants, setup);
     check.stated("SLIDES rate of Scaffold", constants, setup, (mu, l));
     let (gamma, h) = (setup.step_size, setup.h());
-    let value = check.then(|| {
+    check.then(|| {
         let (sigma2, q) = (constants.sigma_omega(), constants.third?);
         let drift = gamma * h * constants.zeta1();
         let start = setup.start_sq_error + 2.0 * drift * drift + sigma2 / (l? * mu);
@@ -30,12 +34,5 @@ pub fn rate(constants: &Constants, setup: &RunSetup) -> Bound {
         let mixed = libm::pow(gamma * sigma2, 1.5) * q / libm::pow(mu, 2.5);
         let curved = h * q * q * sigma2 * sigma2 * libm::pow(gamma / mu, 3.0);
         Some(shrunk * start + gamma * sigma2 / (constants.count() * mu) + mixed + curved)
-    });
-    Bound {
-        name: "SLIDES, rate of Scaffold",
-        formula: "(1 − γμ/4)^{HT}(‖θ_0 − θ*‖² + 2γ²H²ζ₁² + σ²/(Lμ)) + γσ²/(Nμ) + γ^{3/2}Qσ³/μ^{5/2} + γ³HQ²σ⁴/μ³",
-        quantity: Bounded::SqError,
-        proved: false,
-        value,
-    }
+    })
 }

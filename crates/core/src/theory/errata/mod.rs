@@ -32,9 +32,11 @@ pub enum ErratumClass {
 }
 
 /// The errors of a source.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SourceErrata {
     /// The key of the publication.
+    #[serde(skip)]
     pub source: &'static str,
     /// Which text of it was compared.
     pub compared: String,
@@ -111,12 +113,6 @@ impl Counterexample {
 /// All errors, source by source.
 pub fn errata() -> &'static [SourceErrata] {
     static ERRATA: LazyLock<[SourceErrata; 4]> = LazyLock::new(|| {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct ErrataFile {
-            compared: String,
-            errata: Vec<Erratum>,
-        }
         let files = [
             ("RR", include_str!("rr.toml")),
             ("SCAFFLSA", include_str!("scafflsa.toml")),
@@ -124,9 +120,9 @@ pub fn errata() -> &'static [SourceErrata] {
             ("BOOK", include_str!("book.toml")),
         ];
         files.map(|(source, text)| {
-            let ErrataFile { compared, errata } =
+            let read: SourceErrata =
                 toml::from_str(text).unwrap_or_else(|error| panic!("errata of {source}: {error}"));
-            SourceErrata { source, compared, errata }
+            SourceErrata { source, ..read }
         })
     });
     &*ERRATA

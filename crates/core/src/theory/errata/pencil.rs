@@ -68,8 +68,7 @@ impl Pencil {
         }
         round.add(1.0, &kronecker(&mean));
         // 2^40 rounds: the slowest factor of a round is 1 − 10⁻⁴ or less.
-        let start: Vec<f64> = (0..9).map(|i| f64::from(u8::from(i == 8))).collect();
-        let end = round.power(1 << 40).apply(&start);
+        let end = round.power(1 << 40).apply(Matrix::identity(9).row(8));
         libm::sqrt(end[0] + end[4] - end[2] * end[2] - end[5] * end[5])
     }
 

@@ -124,7 +124,7 @@ fn the_first_order_follows_unequal_shares() {
     for algorithm in [Algorithm::FedAvg, Algorithm::Scaffold, Algorithm::RichardsonRomberg] {
         for bound in PublishedRun::even(&facts, &constants, algorithm, &setup).bounds(true) {
             let unmet = bound.value.unwrap_err();
-            assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.name);
+            assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.info.name);
         }
     }
 }

@@ -54,6 +54,24 @@ impl InstructionSet {
         return InstructionSet::Scalar;
     }
 
+    /// The set that serves rows of `d` numbers: short ones do not fill the longest registers.
+    #[inline]
+    pub(in crate::kernel) fn for_rows(self, d: usize) -> Self {
+        self.at_most(if d > SHORT { WIDEST } else { WIDEST_SHORT })
+    }
+
+    /// The widest set up to this one that has at most so many lanes, 2 or more.
+    #[inline]
+    pub(in crate::kernel) fn at_most(self, lanes: usize) -> Self {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 if lanes < WIDEST => Self::Avx2.at_most(lanes),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 if lanes < WIDEST_SHORT => Self::Sse2,
+            path => path,
+        }
+    }
+
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx2() -> bool {
@@ -69,6 +87,41 @@ impl InstructionSet {
             && is_x86_feature_detected!("avx512vl")
     }
 }
+
+/// Runs `$body` compiled for an instruction set of this processor, with `$I` for its lanes. The
+/// variables that the body reads are listed with their types.
+macro_rules! in_lanes {
+    (@ $(#[$features:meta])? $I:ident = $lanes:ident, ($($arg:ident: $type:ty),*), $body:expr) => {{
+        $(#[$features])?
+        #[allow(unused_unsafe, reason = "some bodies are safe")]
+        unsafe fn compiled($($arg: $type),*) {
+            type $I = $crate::kernel::simd::$lanes;
+            // SAFETY: the attribute above; the rest is said where the macro is called.
+            unsafe { $body }
+        }
+        // SAFETY: this processor has the instruction set.
+        unsafe { compiled($($arg),*) }
+    }};
+    ($path:expr, $I:ident, $args:tt => $body:expr) => {
+        match $path {
+            InstructionSet::Scalar => in_lanes!(@ $I = ScalarLane, $args, $body),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Sse2 => in_lanes!(@ $I = Sse2, $args, $body),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => {
+                in_lanes!(@ #[target_feature(enable = "avx2,bmi2")] $I = Avx2, $args, $body)
+            }
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => in_lanes!(
+                @ #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+                $I = Avx512, $args, $body
+            ),
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon => in_lanes!(@ $I = Neon, $args, $body),
+        }
+    };
+}
+pub(in crate::kernel) use in_lanes;
 
 /// A register of `LANES` numbers.
 ///

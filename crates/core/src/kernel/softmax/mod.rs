@@ -26,12 +26,8 @@ mod steps;
 mod tiles;
 
 use super::cohort::{Cohort, Proximal};
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Strips, padded};
-use super::{Aligned, Rows, axpy, fold_sum, product};
+use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
+use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 pub use in_lanes::divergence;
 use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
@@ -310,35 +306,11 @@ impl ClassTables {
     /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
+        let (tables, path) = (self, path.for_rows(self.stride));
         // SAFETY: passed on to the caller.
-        unsafe {
-            match path {
-                InstructionSet::Scalar => self.execute::<ScalarLane, 16>(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => self.execute::<Sse2, 8>(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(work),
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.execute::<Neon, 8>(work),
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, work: SetWork<'_>) {
-        // SAFETY: the instruction set is on by the attribute above; the rest was checked by the
-        // only caller.
-        unsafe { self.execute::<Avx2, 4>(work) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-    fn avx512(&self, work: SetWork<'_>) {
-        // SAFETY: as for `avx2`; rows are whole registers.
-        unsafe { self.execute::<Avx512, 2>(work) }
+        in_lanes!(path, I, (tables: &ClassTables, work: SetWork<'_>) => {
+            tables.execute::<I, { WIDTH / I::LANES }>(work)
+        });
     }
 
     /// # Safety

@@ -138,25 +138,12 @@ fn learn_on(
 }
 
 /// The same with all clients as members, where c_k − c̄ is −ξ_k, so that c is not stored; and θ_{t+1},
-/// the mean of the ends, into `after`. `own` is (c̄, ξ).
+/// the mean of the ends, into `after`. `own` is (c̄, ξ), with rows of ξ `stride` apart: beyond d if
+/// these are some of its columns.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn learn_all(
-    (before, ends, after): (&[f64], &[f64], &mut [f64]),
-    lengths: &[f64],
-    own: (&mut [f64], &mut [f64]),
-) {
-    let d = own.0.len();
-    learn_block((before, ends, after), lengths, own, d);
-}
-
-/// [`learn_all`] for some columns: those of ξ are the first of its rows, which are `stride` apart,
-/// and everything else has these columns alone.
-///
-/// # Panics
-/// If lengths do not agree.
-pub(super) fn learn_block(
     (before, ends, after): (&[f64], &[f64], &mut [f64]),
     lengths: &[f64],
     own: (&mut [f64], &mut [f64]),

@@ -370,9 +370,12 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     }
 
     fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
-        let batch = self.loss.batch();
-        match self.records.tables() {
-            Some(tables) => generic::advance_records_together(self, (tables, batch), runs),
+        let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
+        match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
+            Some(tables) => {
+                let cohorts = runs.into_iter().map(|run| run.cohort).collect();
+                tables.advance_together_on(InstructionSet::best(), cohorts);
+            }
             None => generic::advance_together(self, runs),
         }
     }

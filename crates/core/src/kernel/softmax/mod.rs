@@ -170,13 +170,7 @@ impl ClassTables {
 
     /// The logits of all records of a set, K numbers each.
     pub fn logits(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        self.logits_on(InstructionSet::best(), set, theta)
-    }
-
-    fn logits_on(&self, path: InstructionSet, set: usize, theta: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.labels(set).len() * self.classes];
-        self.run_logits(path, set, theta, None, &mut out);
-        out
+        self.logits_on(InstructionSet::best(), set, theta, None)
     }
 
     /// The [`divergence`] of each record of a set with probabilities `p`, K numbers each, whose
@@ -185,35 +179,25 @@ impl ClassTables {
     /// # Panics
     /// If lengths do not agree.
     pub fn divergences(&self, set: usize, p: &[f64], theta: &[f64]) -> Vec<f64> {
-        self.divergences_on(InstructionSet::best(), set, p, theta)
+        self.logits_on(InstructionSet::best(), set, theta, Some(p))
     }
 
-    fn divergences_on(
-        &self,
-        path: InstructionSet,
-        set: usize,
-        p: &[f64],
-        theta: &[f64],
-    ) -> Vec<f64> {
-        let mut out = vec![0.0; self.labels(set).len()];
-        assert!(p.len() == out.len() * self.classes);
-        self.run_logits(path, set, theta, Some(p), &mut out);
-        out
-    }
-
-    fn run_logits(
+    /// The logits, or what they are apart from these probabilities.
+    fn logits_on(
         &self,
         path: InstructionSet,
         set: usize,
         theta: &[f64],
         apart_from: Option<&[f64]>,
-        out: &mut [f64],
-    ) {
-        assert!(theta.len() == self.classes * self.d);
-        let theta = &padded_rows(theta, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree, also of what the callers
-        // have made room for.
-        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out }) };
+    ) -> Vec<f64> {
+        let (records, classes) = (self.labels(set).len(), self.classes);
+        assert!(theta.len() == classes * self.d);
+        assert!(apart_from.is_none_or(|p| p.len() == records * classes));
+        let mut out = vec![0.0; records * if apart_from.is_some() { 1 } else { classes }];
+        let (theta, out_of) = (&padded_rows(theta, self.d), &mut out);
+        // SAFETY: this processor has the instruction set; lengths agree.
+        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out: out_of }) };
+        out
     }
 
     /// The probabilities of the classes of all records of a set, K numbers each.

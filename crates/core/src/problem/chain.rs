@@ -226,14 +226,9 @@ mod tests {
     #[test]
     fn a_chain_of_two_islands_has_no_unique_law() {
         for n in [4, MOST_FACTORED + 2] {
-            let islands =
-                Matrix::from_fn(
-                    n,
-                    n,
-                    |i, j| {
-                        if 2 * i / n == 2 * j / n { 2.0 / n as f64 } else { 0.0 }
-                    },
-                );
+            let same = |i: usize, j: usize| 2 * i / n == 2 * j / n;
+            let share = 2.0 / n as f64;
+            let islands = Matrix::from_fn(n, n, |i, j| if same(i, j) { share } else { 0.0 });
             assert_eq!(Chain::new(&islands).stationary(), Err(Singular));
         }
         let drift = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(j == (i + 1).min(2))));

@@ -348,8 +348,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
 
     fn held_records(&self) -> Option<RecordSizes> {
         self.records.dense_rows(0)?;
-        let counts = (0..self.held.len()).map(|set| self.records.records(set));
-        Some(RecordSizes::of(self.records.features(), counts))
+        let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
+        Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
     }
 
     fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {

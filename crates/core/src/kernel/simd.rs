@@ -67,6 +67,8 @@ impl InstructionSet {
     /// The widest set up to this one that has at most so many lanes, 2 or more.
     #[inline]
     pub(in crate::kernel) fn at_most(self, lanes: usize) -> Self {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = lanes;
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 if lanes < WIDEST => Self::Avx2.at_most(lanes),

@@ -91,14 +91,19 @@ impl Chain {
         let mut rhs = vec![0.0; n];
         rhs[n - 1] = 1.0;
         // Of μ(P − I) = 0 the last equation follows from the others; Σμ = 1 takes its place.
-        let column = |i: usize| {
-            let mut column: Vec<(u32, f64)> = self.columns(&into, i);
-            if i + 1 == n {
-                column = (0..n).map(|j| (j as u32, 1.0)).collect();
+        let column = |i: u32| -> Vec<(u32, f64)> {
+            if i as usize + 1 == n {
+                return (0..=i).map(|j| (j, 1.0)).collect();
+            }
+            let of_chain = into.row(i as usize).iter();
+            let mut column: Vec<_> = of_chain.map(|(j, p)| (j as u32, p)).collect();
+            match column.binary_search_by_key(&i, |entry| entry.0) {
+                Ok(place) => column[place].1 -= 1.0,
+                Err(place) => column.insert(place, (i, -1.0)),
             }
             column
         };
-        let system = SparseRows::from_rows(n, (0..n).map(column));
+        let system = SparseRows::from_rows(n, (0..n as u32).map(column));
         let mixing = (n > MOST_FACTORED).then(|| Mixing::new(&into)).flatten();
         let refined = mixing.map(|mixing| {
             let residual = |x: &[Dd], i: usize| {
@@ -109,13 +114,7 @@ impl Chain {
         });
         let mut mu = match refined {
             Some(Ok(mu)) => mu,
-            _ => {
-                let mut dense = Matrix::zeros(n, n);
-                for i in 0..n {
-                    system.row(i).iter().for_each(|(j, a)| dense[(i, j)] = a);
-                }
-                solve(&dense, &rhs)?
-            }
+            _ => solve(&Matrix::from_entries(n, n, system.to_dense()), &rhs)?,
         };
         // Transient states come out as 0 up to the last bits of double-double.
         mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
@@ -124,16 +123,6 @@ impl Chain {
         let next = |j: usize| into.row(j).iter().map(|(i, p)| mu[i] * p).sum::<f64>();
         let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
         if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
-    }
-
-    /// Column i of P − I, from the columns of P.
-    fn columns(&self, into: &SparseRows, i: usize) -> Vec<(u32, f64)> {
-        let mut column: Vec<(u32, f64)> = into.row(i).iter().map(|(j, p)| (j as u32, p)).collect();
-        match column.binary_search_by_key(&(i as u32), |entry| entry.0) {
-            Ok(place) => column[place].1 -= 1.0,
-            Err(place) => column.insert(place, (i as u32, -1.0)),
-        }
-        column
     }
 }
 

@@ -61,11 +61,7 @@ pub fn advance_extended<P: Problem>(
             mean_of_calls(local.batch, &mut field, &mut one, |out| {
                 problem.oracle(client, state, local.theta, rng, out);
             });
-            let apart = local.theta.iter().zip(proximal.anchor).map(|(theta, start)| theta - start);
-            field
-                .iter_mut()
-                .zip(apart)
-                .for_each(|(field, apart)| *field += proximal.weight * apart);
+            proximal.add_to(local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
     });

@@ -236,11 +236,8 @@ impl SparseSteps<'_> {
                 self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
-            let Proximal { weight, anchor } = self.proximal;
-            if weight != 0.0 {
-                for ((field, theta), anchor) in field.iter_mut().zip(&*local.theta).zip(anchor) {
-                    *field += weight * (theta - anchor);
-                }
+            if self.proximal.weight != 0.0 {
+                self.proximal.add_to(local.theta, &mut field);
             }
             descend(local.theta, &field, local.correction, local.step);
         }

@@ -1,7 +1,7 @@
 //! Every instruction set against the definition.
 
 use super::*;
-use crate::kernel::cohort::testing::{plain_steps, thetas, thetas_of_batches};
+use crate::kernel::cohort::testing::{assert_paths, plain_steps};
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
 use crate::rng::Stream;
@@ -34,12 +34,10 @@ fn every_path_gives_the_bits_of_the_definition() {
                 tables.field(client, theta, batch, |records| rng.index(records), field);
             });
             let steps = |client: usize| steps + client as u64 % 2;
-            let expected = thetas(d * classes, clients, steps, define);
-            for path in InstructionSet::available() {
-                let fused = |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, None);
-                let got = thetas(d * classes, clients, steps, fused);
-                assert_eq!(got, expected, "d {d}, K {classes}, batch {batch}, {path:?}");
-            }
+            let what = format!("K {classes}, batch {batch}");
+            assert_paths(&what, [1, d * classes, clients], steps, define, |path, cohort| {
+                tables.advance_on(path, batch, cohort, None);
+            });
         }
     }
 }
@@ -63,23 +61,16 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                             let draw = |records: usize| local.rng.index(records);
                             tables.field(local.client, local.theta, batch, draw, out);
                         });
-                        for ((field, theta), anchor) in
-                            field.iter_mut().zip(&*local.theta).zip(&anchor)
-                        {
-                            *field += weight * (theta - anchor);
-                        }
+                        proximal.add_to(local.theta, &mut field);
                         descend(local.theta, &field, local.correction, local.step);
                     }
                 });
             };
             let steps = |client: usize| 2 + client as u64 % 2;
-            let expected = thetas_of_batches(calls, d * classes, 2, steps, define);
-            for path in InstructionSet::available() {
-                let fused =
-                    |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, Some(proximal));
-                let got = thetas_of_batches(calls, d * classes, 2, steps, fused);
-                assert_eq!(got, expected, "d {d}, K {classes}, {calls} of {batch}, {path:?}");
-            }
+            let what = format!("K {classes}, {calls} of {batch}");
+            assert_paths(&what, [calls, d * classes, 2], steps, define, |path, cohort| {
+                tables.advance_on(path, batch, cohort, Some(proximal));
+            });
         }
     }
 }

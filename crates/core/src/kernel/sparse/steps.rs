@@ -398,7 +398,7 @@ mod tests {
         let proximal = Proximal { weight: proximal, anchor: &anchor };
         let all = SparseSteps { sets: &sets, loss, proximal };
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
-            let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
+            let mut bits = thetas([1, d, clients], |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
             bits.into_iter().map(f64::from_bits).collect()
         };
@@ -457,8 +457,8 @@ mod tests {
         };
         for steps in [0, 1, 33, 198, 199, 500] {
             let run = |cohort: Cohort<'_, ()>| all.advance(cohort);
-            let expected = thetas(d, clients, |c| steps + c as u64 % 2, stated);
-            assert_eq!(thetas(d, clients, |c| steps + c as u64 % 2, run), expected, "{steps}");
+            let expected = thetas([1, d, clients], |c| steps + c as u64 % 2, stated);
+            assert_eq!(thetas([1, d, clients], |c| steps + c as u64 % 2, run), expected, "{steps}");
         }
     }
 }

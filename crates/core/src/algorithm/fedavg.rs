@@ -2,7 +2,7 @@
 //! with partial participation, unequal work and mini-batches, BOOK 5.8–5.11.
 
 use super::info::{Family, LOCAL, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, Work, numbers};
+use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, numbers};
 use crate::federated::Terms;
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub struct FedAvg {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
-    #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
+    #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
     pub server_step: f64,
 }
@@ -33,7 +33,7 @@ pub struct FedAvg {
 impl Settings {
     /// FedAvg with nothing but γ and H.
     pub fn new(step_size: f64, local_steps: u64) -> Self {
-        let server_step = super::whole_step();
+        let server_step = 1.0;
         let own = FedAvg { batch_per_client: Vec::new(), cohort: None, server_step };
         Self::plain(step_size, WithWork { common: Work::equal(local_steps), own })
     }
@@ -42,13 +42,7 @@ impl Settings {
 impl AlgorithmKind for WithWork<FedAvg> {
     const FAMILY: Family = Family::FedAvg;
 
-    fn cohort(&self) -> Option<Participation> {
-        self.cohort
-    }
-
-    fn set_cohort(&mut self, cohort: Participation) {
-        self.cohort = Some(cohort);
-    }
+    has_cohort!();
 
     fn round(&self) -> Option<RoundFormula> {
         let words = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";

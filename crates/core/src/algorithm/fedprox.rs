@@ -3,7 +3,7 @@
 //! the same; with μ = 0 it is FedAvg.
 
 use super::info::{Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation};
+use super::{AlgorithmKind, Component, Participation, has_cohort};
 use crate::federated::Terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,13 +28,7 @@ pub struct FedProx {
 impl AlgorithmKind for FedProx {
     const FAMILY: Family = Family::FedProx;
 
-    fn cohort(&self) -> Option<Participation> {
-        self.cohort
-    }
-
-    fn set_cohort(&mut self, cohort: Participation) {
-        self.cohort = Some(cohort);
-    }
+    has_cohort!();
 
     fn round(&self) -> Option<RoundFormula> {
         const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";

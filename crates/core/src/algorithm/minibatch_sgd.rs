@@ -5,7 +5,7 @@
 //! no heterogeneity bias.
 
 use super::info::{Family, RoundFormula};
-use super::{AlgorithmKind, Component, Participation};
+use super::{AlgorithmKind, Component, Participation, has_cohort};
 use crate::federated::Terms;
 use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
@@ -35,13 +35,7 @@ fn one() -> u64 {
 impl AlgorithmKind for MinibatchSgd {
     const FAMILY: Family = Family::Sgd;
 
-    fn cohort(&self) -> Option<Participation> {
-        self.cohort
-    }
-
-    fn set_cohort(&mut self, cohort: Participation) {
-        self.cohort = Some(cohort);
-    }
+    has_cohort!();
 
     fn round(&self) -> Option<RoundFormula> {
         const STEP: &str = r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})";

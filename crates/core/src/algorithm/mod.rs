@@ -182,6 +182,20 @@ pub trait AlgorithmKind {
     }
 }
 
+/// The methods of a kind with the key `cohort`.
+macro_rules! has_cohort {
+    () => {
+        fn cohort(&self) -> Option<Participation> {
+            self.cohort
+        }
+
+        fn set_cohort(&mut self, cohort: Participation) {
+            self.cohort = Some(cohort);
+        }
+    };
+}
+use has_cohort;
+
 impl<T: AlgorithmKind> Settings<T> {
     /// Settings without a label, and without averaging.
     pub fn plain(step_size: f64, own: T) -> Self {
@@ -262,24 +276,9 @@ fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {
     if each.is_empty() { vec![all.unwrap_or(1)] } else { each.to_vec() }
 }
 
-/// The default of γ_g: the server takes the clients' mean.
-fn whole_step() -> f64 {
-    1.0
-}
-
-/// Whether γ_g is its default.
-fn is_whole_step(step: &f64) -> bool {
-    *step == whole_step()
-}
-
 /// Whether batches are their default: one oracle call in each local step.
 fn are_single(batches: &[u64]) -> bool {
     batches.is_empty() || batches == [1]
-}
-
-/// Whether a setting is its default.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The registry: a new algorithm is its file and a line below, or two where it

@@ -3,7 +3,7 @@
 //! Kγ), over local steps (H and 2H) or over both, around any algorithm of the engine.
 
 use super::info::{Family, RoundFormula};
-use super::{AlgorithmKind, Component, Participation};
+use super::{AlgorithmKind, Component, Participation, has_cohort};
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use crate::sources::StatedAlgorithm;
@@ -22,7 +22,7 @@ pub struct RichardsonRomberg {
     #[schemars(range(min = 1), example = 10)]
     pub local_steps: Option<u64>,
     /// What differs between the runs, and the weights of their estimates.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "step-size"))]
     pub extrapolate: Extrapolate,
     /// K, the number of runs over the step size: γ, 2γ, …, Kγ, with the weights
@@ -153,13 +153,7 @@ fn weights(points: u64) -> impl Iterator<Item = (u64, f64)> {
 impl AlgorithmKind for RichardsonRomberg {
     const FAMILY: Family = Family::RichardsonRomberg;
 
-    fn cohort(&self) -> Option<Participation> {
-        self.cohort
-    }
-
-    fn set_cohort(&mut self, cohort: Participation) {
-        self.cohort = Some(cohort);
-    }
+    has_cohort!();
 
     fn round(&self) -> Option<RoundFormula> {
         Some(RoundFormula {

@@ -19,7 +19,7 @@ pub struct Scaffnew {
     #[schemars(range(min = 1e-9, max = 1.0), example = 0.1)]
     pub communication_probability: f64,
     /// What a round is.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "communications"))]
     pub clock: Clock,
 }

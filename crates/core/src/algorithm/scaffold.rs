@@ -3,7 +3,7 @@
 //! clients at each step, H1 (Alg. 2).
 
 use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, Work};
+use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -23,11 +23,11 @@ pub struct Scaffold {
     #[schemars(range(min = 1e-9, max = 1.0), example = 0.1)]
     pub communication_probability: Option<f64>,
     /// What a round is under `communication-probability`.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "communications"))]
     pub clock: Clock,
     /// How a control variate learns.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "option-two"))]
     pub variates: Learning,
     /// L, the number of clients drawn without replacement in each round, or a fraction of all N
@@ -36,7 +36,7 @@ pub struct Scaffold {
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
-    #[serde(default = "super::whole_step", skip_serializing_if = "super::is_whole_step")]
+    #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
     pub server_step: f64,
 }
@@ -44,7 +44,7 @@ pub struct Scaffold {
 impl Settings {
     /// Scaffold with nothing but γ and H.
     pub fn new(step_size: f64, local_steps: u64) -> Self {
-        let own = Scaffold { server_step: super::whole_step(), ..Scaffold::default() };
+        let own = Scaffold { server_step: 1.0, ..Scaffold::default() };
         Self::plain(step_size, WithWork { common: Work::equal(local_steps), own })
     }
 }
@@ -52,13 +52,7 @@ impl Settings {
 impl AlgorithmKind for WithWork<Scaffold> {
     const FAMILY: Family = Family::Scaffold;
 
-    fn cohort(&self) -> Option<Participation> {
-        self.cohort
-    }
-
-    fn set_cohort(&mut self, cohort: Participation) {
-        self.cohort = Some(cohort);
-    }
+    has_cohort!();
 
     fn round(&self) -> Option<RoundFormula> {
         if self.communication_probability.is_some() {

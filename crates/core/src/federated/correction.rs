@@ -10,8 +10,7 @@ use crate::kernel::{self, Members};
 /// The clients' control variates.
 pub struct ControlVariates {
     d: usize,
-    /// c_k, N rows of d; empty while only [`ControlVariates::learn_all`] is called, which needs
-    /// ξ alone.
+    /// c_k, N rows of d; empty while all clients learn with equal shares, which needs ξ alone.
     variates: Vec<f64>,
     /// c̄, d numbers.
     mean: Vec<f64>,
@@ -71,26 +70,8 @@ impl ControlVariates {
         self.update_corrections();
     }
 
-    /// [`ControlVariates::learn`] with all clients as members, and θ_{t+1}, the mean of the ends,
-    /// into `after` (d numbers), in one pass over the rows. Returns whether it did: shares must be
+    /// What a kernel writes that has the ends of all clients: γ_k E_k, c̄ and ξ. Shares must be
     /// equal.
-    pub fn learn_all(
-        &mut self,
-        before: &[f64],
-        ends: &[f64],
-        lengths: &[f64],
-        after: &mut [f64],
-    ) -> bool {
-        if self.shares.is_some() {
-            return false;
-        }
-        let (lengths, mean, corrections) = self.to_learn(lengths);
-        kernel::learn_all((before, ends, after), lengths, (mean, corrections));
-        true
-    }
-
-    /// What [`ControlVariates::learn_all`] writes, for a kernel that has the ends of all clients:
-    /// γ_k E_k, c̄ and ξ. Shares must be equal.
     pub fn to_learn<'a>(&'a mut self, lengths: &'a [f64]) -> kernel::VariatesToLearn<'a> {
         self.variates.clear();
         (lengths, &mut self.mean, &mut self.corrections)
@@ -105,11 +86,13 @@ impl ControlVariates {
         lengths: &[f64],
         after: &mut [f64],
     ) {
-        let all = members.indices().len() == lengths.len();
-        if !(all && self.learn_all(before, ends, lengths, after)) {
-            average(self.shares.as_deref(), members, ends, after);
-            self.learn(members, before, ends, lengths);
+        if members.indices().len() == lengths.len() && self.shares.is_none() {
+            let d = self.d;
+            let (lengths, mean, corrections) = self.to_learn(lengths);
+            return kernel::learn_all((before, ends, after), lengths, (mean, corrections), d);
         }
+        average(self.shares.as_deref(), members, ends, after);
+        self.learn(members, before, ends, lengths);
     }
 
     /// c_k ← `value`, d numbers; call [`Self::update_corrections`] afterwards.

@@ -29,6 +29,14 @@ pub struct Proximal<'a> {
 impl Proximal<'_> {
     /// No term, of no anchor.
     pub const NONE: Self = Self { weight: 0.0, anchor: &[] };
+
+    /// field ← field + μ(θ − θ_t).
+    #[inline]
+    pub fn add_to(&self, theta: &[f64], field: &mut [f64]) {
+        for ((field, theta), anchor) in field.iter_mut().zip(theta).zip(self.anchor) {
+            *field += self.weight * (theta - anchor);
+        }
+    }
 }
 
 /// The clients that take part in a round.

@@ -265,66 +265,37 @@ unsafe fn expm1<I: Simd>(x: I::V) -> I::V {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::testing::InLanes;
+    use super::super::simd::testing::assert_bits_of;
+    use super::super::simd::{InstructionSet, in_lanes};
     use super::*;
 
-    struct Sigmoids;
-    struct Exps;
-    struct BeyondLinears;
-
-    impl InLanes for Sigmoids {
-        #[inline(always)]
-        unsafe fn replace<I: Simd>(x: &mut [f64]) {
-            // SAFETY: passed on to the caller.
-            x.chunks_exact_mut(I::LANES).for_each(|x| unsafe { sigmoids::<I>(x) });
-        }
-    }
-
-    impl InLanes for Exps {
-        #[inline(always)]
-        unsafe fn replace<I: Simd>(x: &mut [f64]) {
-            for x in x.chunks_exact_mut(I::LANES) {
-                let known = ordinary(x);
-                // SAFETY: passed on to the caller.
-                unsafe { exps::<I>(x, known) };
+    /// What replaces all numbers, register by register.
+    macro_rules! in_registers {
+        ($I:ident, $register:ident => $replace:expr) => {
+            |path: InstructionSet, x: &mut [f64]| {
+                // SAFETY: whole registers.
+                in_lanes!(path, $I, (x: &mut [f64]) => {
+                    for $register in x.chunks_exact_mut($I::LANES) {
+                        $replace;
+                    }
+                });
             }
-        }
-    }
-
-    impl InLanes for BeyondLinears {
-        #[inline(always)]
-        unsafe fn replace<I: Simd>(x: &mut [f64]) {
-            // SAFETY: passed on to the caller.
-            x.chunks_exact_mut(I::LANES).for_each(|x| unsafe { beyond_linears::<I>(x) });
-        }
+        };
     }
 
     #[test]
     fn every_path_has_the_bits_of_libm() {
-        let mut samples: Vec<f64> = [
-            0.0,
-            TINY,
-            REDUCED,
-            LARGE,
-            1.0,
-            0.5 * std::f64::consts::LN_2,
-            1.5 * std::f64::consts::LN_2,
-            1e-300,
-            5e-324,
-            700.0,
-            709.0,
-            745.2,
-            1e3,
-            f64::MAX,
-            f64::INFINITY,
-        ]
-        .into_iter()
-        .flat_map(|x: f64| [x, x.next_up(), x.next_down()])
-        .collect();
+        let half = 0.5 * std::f64::consts::LN_2;
+        let special = [0.0, TINY, REDUCED, LARGE, 1.0, half, 3.0 * half, f64::MAX, f64::INFINITY];
+        let ordinary_and_not = [1e-300, 5e-324, 700.0, 709.0, 745.2, 1e3];
+        let all = special.into_iter().chain(ordinary_and_not);
+        let mut samples: Vec<f64> = all.flat_map(|x| [x, x.next_up(), x.next_down()]).collect();
         samples.push(f64::NAN);
         let scales = [1e-9, 1e-3, 0.3, 1.0, 10.0, 300.0, 740.0];
-        Sigmoids::assert_bits_of(sigmoid, &samples, &scales);
-        Exps::assert_bits_of(libm::exp, &samples, &scales);
+        let replace = in_registers!(I, x => sigmoids::<I>(x));
+        assert_bits_of(sigmoid, replace, &samples, &scales);
+        let replace = in_registers!(I, x => exps::<I>(x, ordinary(x)));
+        assert_bits_of(libm::exp, replace, &samples, &scales);
     }
 
     #[test]
@@ -338,6 +309,7 @@ mod tests {
             samples.extend([seam, seam.next_up(), seam.next_down(), seam * (1.0 + 1e-8)]);
         }
         let scales = [1e-9, 1e-3, 0.1, 0.5, 1.0, 10.0, 40.0, 300.0];
-        BeyondLinears::assert_bits_of(beyond_linear, &samples, &scales);
+        let replace = in_registers!(I, x => beyond_linears::<I>(x));
+        assert_bits_of(beyond_linear, replace, &samples, &scales);
     }
 }

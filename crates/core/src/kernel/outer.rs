@@ -4,33 +4,9 @@
 //! instruction set, and no multiply-add is fused; so the bits are those of the plain loops. The
 //! compiler vectorises the loops over columns, whose entries do not depend on each other.
 
+use super::simd::in_lanes;
 use super::{InstructionSet, Rows};
 use rayon::prelude::*;
-
-/// Calls `$body` compiled for the chosen instruction set.
-macro_rules! compiled_for {
-    ($path:expr, $body:ident($($arg:ident: $type:ty),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
-        fn avx2($($arg: $type),*) {
-            $body($($arg),*);
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-        fn avx512($($arg: $type),*) {
-            $body($($arg),*);
-        }
-        match $path {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: this processor has the instruction set.
-            InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            InstructionSet::Avx512 => unsafe { avx512($($arg),*) },
-            _ => $body($($arg),*),
-        }
-    }};
-}
 
 /// out ← out + Σ_k c_k x_k with x_k the rows and c the `factors`; d numbers.
 ///
@@ -42,7 +18,9 @@ pub fn add_rows(rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
 
 fn add_rows_on(path: InstructionSet, rows: Rows<'_>, factors: &[f64], out: &mut [f64]) {
     assert!(rows.len() == factors.len() && rows.dim() == out.len());
-    compiled_for!(path, add_rows_body(rows: Rows<'_>, factors: &[f64], out: &mut [f64]));
+    in_lanes!(path, _I, (rows: Rows<'_>, factors: &[f64], out: &mut [f64]) => {
+        add_rows_body(rows, factors, out)
+    });
 }
 
 #[inline(always)]
@@ -125,21 +103,17 @@ fn in_panels<const SUBTRACT: bool>(
 ) {
     /// Rows whose products are summed before others: they stay in the first-level cache.
     const PANEL: usize = 32;
-    #[inline(always)]
-    fn add(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
-        tiles::<false>(a, b, out);
-    }
-    #[inline(always)]
-    fn subtract(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) {
-        tiles::<true>(a, b, out);
-    }
     for begin in (0..a.len()).step_by(PANEL) {
         let end = (begin + PANEL).min(a.len());
         let (a, b) = (a.part(begin, end), b.part(begin, end));
         if SUBTRACT {
-            compiled_for!(path, subtract(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>));
+            in_lanes!(path, _I, (a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) => {
+                tiles::<true>(a, b, out)
+            });
         } else {
-            compiled_for!(path, add(a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>));
+            in_lanes!(path, _I, (a: Rows<'_>, b: Rows<'_>, out: &mut OuterSums<'_>) => {
+                tiles::<false>(a, b, out)
+            });
         }
     }
 }

@@ -1,12 +1,8 @@
 //! A matrix times a vector of large dimension, each entry in the
 //! order of [`super::fold_sum`].
 
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, padded};
-use super::strips::{folded, over_strips, with_strip};
+use super::simd::{InstructionSet, Simd, in_lanes, padded};
+use super::strips::{folded, over_strips};
 use super::{Rows, WIDTH, fold_sum};
 
 /// A x into `out`: `matrix` is rows of d numbers, as many as `out` has.
@@ -33,46 +29,14 @@ fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64])
         out.iter_mut().zip(rows.iter()).for_each(|(out, row)| *out = dot(row));
         return;
     }
-    // SAFETY: this processor has the instruction set; lengths were checked.
-    unsafe {
-        match path {
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 if x.len() > SHORT => avx512(rows, x, out),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 | InstructionSet::Avx512 => avx2(rows, x, out),
-            #[cfg(target_arch = "x86_64")]
-            InstructionSet::Sse2 => all::<Sse2>(rows, x, out),
-            #[cfg(target_arch = "aarch64")]
-            InstructionSet::Neon => all::<Neon>(rows, x, out),
-            InstructionSet::Scalar => all::<ScalarLane>(rows, x, out),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn avx2(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
-    // SAFETY: the attribute above; lengths were checked by the only caller.
-    unsafe { all::<Avx2>(rows, x, out) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-fn avx512(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
-    // SAFETY: as for `avx2`.
-    unsafe { all::<Avx512>(rows, x, out) }
+    // SAFETY: lengths were checked; d is 16 or more.
+    in_lanes!(path.for_rows(x.len()), I, (rows: Rows<'_>, x: &[f64], out: &mut [f64]) => {
+        in_strips::<I, { WIDTH / I::LANES }>(rows, x, out)
+    });
 }
 
 /// # Safety
-/// `I` is present; lengths agree; d is 16 or more.
-#[inline(always)]
-unsafe fn all<I: Simd>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
-    // SAFETY: passed on to the caller.
-    unsafe { with_strip!(I, W => in_strips::<I, W>(rows, x, out)) }
-}
-
-/// # Safety
-/// As for `all`; W is the number of registers of a strip.
+/// `I` is present, and W is the number of its registers in a strip; lengths agree; d is 16 or more.
 #[inline(always)]
 unsafe fn in_strips<I: Simd, const W: usize>(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     let (d, n, x) = (x.len(), out.len(), x.as_ptr());

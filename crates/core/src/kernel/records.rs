@@ -12,11 +12,7 @@ mod rows;
 
 use super::cohort::{Cohort, EqualSteps};
 use super::exp::{sigmoid, sigmoids};
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd, padded};
+use super::simd::{BaseLanes, InstructionSet, Simd, Strips, WIDEST_SHORT, in_lanes, padded};
 use super::strips::with_strip;
 use super::{Aligned, Rows, Table, axpy, dot, products};
 use rows::{InRegisters, InStrips, RowForm, StepRows, copy_row};
@@ -206,42 +202,17 @@ impl RecordTables {
         clients: &mut EqualSteps<'_>,
         tangent: Option<&Tangent<'_>>,
     ) {
+        let (tables, path) = (self, path.for_rows(self.stride));
         // SAFETY: passed on to the caller.
-        unsafe {
-            match path {
-                InstructionSet::Scalar => self.groups::<ScalarLane, ScalarLane>(clients, tangent),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => self.groups::<Sse2, Sse2>(clients, tangent),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(clients, tangent),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(clients, tangent),
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.groups::<Neon, Neon>(clients, tangent),
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, clients: &mut EqualSteps<'_>, tangent: Option<&Tangent<'_>>) {
-        // SAFETY: the instruction set is on by the attribute above; the rest
-        // was checked by the only caller.
-        unsafe {
-            if self.d == 2 {
-                self.groups::<Sse2, Avx2>(clients, tangent)
-            } else {
-                self.groups::<Avx2, Avx2>(clients, tangent)
-            }
-        }
-    }
-
-    /// Wider registers for σ would serve no more clients.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-    fn avx512(&self, clients: &mut EqualSteps<'_>, tangent: Option<&Tangent<'_>>) {
-        // SAFETY: as for `avx2`.
-        unsafe { self.groups::<Avx512, Avx2>(clients, tangent) }
+        in_lanes!(path, I, (
+            tables: &RecordTables,
+            clients: &mut EqualSteps<'_>,
+            tangent: Option<&Tangent<'_>>
+        ) => match I::LANES {
+            WIDEST_SHORT if tables.d == 2 => tables.groups::<BaseLanes, I>(clients, tangent),
+            // Wider registers for σ would serve no more clients.
+            _ => tables.groups::<I, <I as Strips>::Short>(clients, tangent),
+        });
     }
 
     /// Rows in registers of `I`, σ in registers of `W`.
@@ -441,7 +412,7 @@ impl HeldRecords {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cohort::testing::{plain_steps, thetas, thetas_of_runs};
+    use super::super::cohort::testing::{assert_paths, plain_steps, thetas_of_runs};
     use super::*;
     use crate::rng::Stream;
 
@@ -477,19 +448,15 @@ mod tests {
             let define = plain_steps(d, |client, theta, rng, field| {
                 tables.field(client, theta, 1, |records| rng.index(records), field);
             });
-            let expected = thetas(d, clients, |_| steps, &define);
-            for path in InstructionSet::available() {
-                let fused = |cohort: Cohort<'_, ()>| {
-                    if let Some(cohort) = tables.advance_on(path, cohort, None) {
-                        assert_eq!(d, 1);
-                        define(cohort);
-                    }
-                };
-                let got = thetas(d, clients, |_| steps, fused);
-                assert!(got == expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
-                if d > 1 {
-                    compare_together(tables, path, clients, steps);
+            let fused = |path, cohort: Cohort<'_, ()>| {
+                if let Some(cohort) = tables.advance_on(path, cohort, None) {
+                    assert_eq!(d, 1);
+                    define(cohort);
                 }
+            };
+            assert_paths("records", [1, d, clients], |_| steps, &define, fused);
+            for path in InstructionSet::available().into_iter().filter(|_| d > 1) {
+                compare_together(tables, path, clients, steps);
             }
         }
     }

@@ -4,28 +4,12 @@
 
 use super::axpy;
 use super::cohort::Members;
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Simd};
+use super::simd::{InstructionSet, ScalarLane, Simd, in_lanes};
 
 /// Runs `$columns` over all blocks of columns on the chosen instruction set:
 /// `$columns::<I, R>(column)` handles R registers of `I` from column `column` on.
 macro_rules! by_columns {
     ($path:expr, $rows:ident, $columns:ident) => {{
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
-        fn avx2(all: &mut ServerRows<'_>) {
-            // SAFETY: the attribute above; the rest as below.
-            unsafe { columns::<Avx2>(all) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,avx512f,avx512dq,avx512vl")]
-        fn avx512(all: &mut ServerRows<'_>) {
-            // SAFETY: as for `avx2`.
-            unsafe { columns::<Avx512>(all) }
-        }
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
             let (mut column, d) = (0, all.d);
@@ -49,20 +33,9 @@ macro_rules! by_columns {
                 }
             }
         }
-        // SAFETY: this processor has the instruction set.
-        unsafe {
-            match $path {
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if $rows.d > SHORT => avx512(&mut $rows),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => avx2(&mut $rows),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => columns::<Sse2>(&mut $rows),
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => columns::<Neon>(&mut $rows),
-                InstructionSet::Scalar => columns::<ScalarLane>(&mut $rows),
-            }
-        }
+        let all = &mut $rows;
+        // SAFETY: the invariant of `ServerRows`.
+        in_lanes!($path.for_rows(all.d), I, (all: &mut ServerRows<'_>) => columns::<I>(all));
     }};
 }
 
@@ -165,25 +138,12 @@ fn learn_on(
 }
 
 /// The same with all clients as members, where c_k − c̄ is −ξ_k, so that c is not stored; and θ_{t+1},
-/// the mean of the ends, into `after`. `own` is (c̄, ξ).
+/// the mean of the ends, into `after`. `own` is (c̄, ξ), with rows of ξ `stride` apart: beyond d if
+/// these are some of its columns.
 ///
 /// # Panics
 /// If lengths do not agree.
 pub fn learn_all(
-    (before, ends, after): (&[f64], &[f64], &mut [f64]),
-    lengths: &[f64],
-    own: (&mut [f64], &mut [f64]),
-) {
-    let d = own.0.len();
-    learn_block((before, ends, after), lengths, own, d);
-}
-
-/// [`learn_all`] for some columns: those of ξ are the first of its rows, which are `stride` apart,
-/// and everything else has these columns alone.
-///
-/// # Panics
-/// If lengths do not agree.
-pub(super) fn learn_block(
     (before, ends, after): (&[f64], &[f64], &mut [f64]),
     lengths: &[f64],
     own: (&mut [f64], &mut [f64]),

@@ -1,5 +1,9 @@
 //! Explicit SIMD lanes: the instruction sets of the fused kernels.
 
+use std::convert::identity;
+use std::ops::{Add, Div, Mul, Sub};
+use std::ptr;
+
 /// The instruction set of a fused kernel. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
@@ -54,6 +58,26 @@ impl InstructionSet {
         return InstructionSet::Scalar;
     }
 
+    /// The set that serves rows of `d` numbers: short ones do not fill the longest registers.
+    #[inline]
+    pub(in crate::kernel) fn for_rows(self, d: usize) -> Self {
+        self.at_most(if d > SHORT { WIDEST } else { WIDEST_SHORT })
+    }
+
+    /// The widest set up to this one that has at most so many lanes, 2 or more.
+    #[inline]
+    pub(in crate::kernel) fn at_most(self, lanes: usize) -> Self {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = lanes;
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 if lanes < WIDEST => Self::Avx2.at_most(lanes),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 if lanes < WIDEST_SHORT => Self::Sse2,
+            path => path,
+        }
+    }
+
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx2() -> bool {
@@ -69,6 +93,41 @@ impl InstructionSet {
             && is_x86_feature_detected!("avx512vl")
     }
 }
+
+/// Runs `$body` compiled for an instruction set of this processor, with `$I` for its lanes. The
+/// variables that the body reads are listed with their types.
+macro_rules! in_lanes {
+    (@ $(#[$features:meta])? $I:ident = $lanes:ident, ($($arg:ident: $type:ty),*), $body:expr) => {{
+        $(#[$features])?
+        #[allow(unused_unsafe, reason = "some bodies are safe")]
+        unsafe fn compiled($($arg: $type),*) {
+            type $I = $crate::kernel::simd::$lanes;
+            // SAFETY: the attribute above; the rest is said where the macro is called.
+            unsafe { $body }
+        }
+        // SAFETY: this processor has the instruction set.
+        unsafe { compiled($($arg),*) }
+    }};
+    ($path:expr, $I:ident, $args:tt => $body:expr) => {
+        match $path {
+            InstructionSet::Scalar => in_lanes!(@ $I = ScalarLane, $args, $body),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Sse2 => in_lanes!(@ $I = Sse2, $args, $body),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => {
+                in_lanes!(@ #[target_feature(enable = "avx2,bmi2")] $I = Avx2, $args, $body)
+            }
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => in_lanes!(
+                @ #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
+                $I = Avx512, $args, $body
+            ),
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon => in_lanes!(@ $I = Neon, $args, $body),
+        }
+    };
+}
+pub(in crate::kernel) use in_lanes;
 
 /// A register of `LANES` numbers.
 ///
@@ -127,7 +186,7 @@ pub(in crate::kernel) trait Simd {
             }
             let mut row = [[0.0; WIDEST]; R];
             let flat = row.as_flattened_mut().as_mut_ptr();
-            std::ptr::copy_nonoverlapping(from, flat, d);
+            ptr::copy_nonoverlapping(from, flat, d);
             Self::load_all(flat)
         }
     }
@@ -178,25 +237,14 @@ pub(in crate::kernel) trait Strips: Simd {
     unsafe fn store_short(to: *mut f64, v: Self::V);
 }
 
-/// Implements [`Strips`] for instruction sets whose registers have few lanes.
-macro_rules! short_strips {
-    ($($set:ident),*) => {$(
-        impl Strips for $set {
-            type Short = Self;
-            #[inline(always)]
-            unsafe fn store_short(to: *mut f64, v: Self::V) {
-                // SAFETY: passed on to the caller.
-                unsafe { Self::store(to, v) }
-            }
-        }
-    )*};
+impl<I: FoldEach> Strips for I {
+    type Short = Self;
+    #[inline(always)]
+    unsafe fn store_short(to: *mut f64, v: Self::V) {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::store(to, v) }
+    }
 }
-
-short_strips!(ScalarLane);
-#[cfg(target_arch = "x86_64")]
-short_strips!(Sse2, Avx2);
-#[cfg(target_arch = "aarch64")]
-short_strips!(Neon);
 
 impl FoldEach for ScalarLane {
     #[inline(always)]
@@ -271,8 +319,6 @@ pub(in crate::kernel) unsafe fn fold_registers<I: Simd, const R: usize>(v: [I::V
     }
 }
 
-pub(in crate::kernel) struct ScalarLane;
-
 #[cfg(target_arch = "aarch64")]
 pub(in crate::kernel) use self::Neon as BaseLanes;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -281,82 +327,21 @@ pub(in crate::kernel) use self::ScalarLane as BaseLanes;
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use self::x86::Sse2 as BaseLanes;
 
-impl Simd for ScalarLane {
-    const LANES: usize = 1;
-    type V = f64;
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> f64 {
-        // SAFETY: the caller's pointer covers one number.
-        unsafe { *from }
-    }
-    #[inline(always)]
-    unsafe fn store(to: *mut f64, v: f64) {
-        // SAFETY: the caller's pointer covers one number.
-        unsafe { *to = v }
-    }
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> f64 {
-        x
-    }
-    #[inline(always)]
-    unsafe fn add(a: f64, b: f64) -> f64 {
-        a + b
-    }
-    #[inline(always)]
-    unsafe fn sub(a: f64, b: f64) -> f64 {
-        a - b
-    }
-    #[inline(always)]
-    unsafe fn mul(a: f64, b: f64) -> f64 {
-        a * b
-    }
-    #[inline(always)]
-    unsafe fn div(a: f64, b: f64) -> f64 {
-        a / b
-    }
-    #[inline(always)]
-    unsafe fn abs(x: f64) -> f64 {
-        x.abs()
-    }
-    #[inline(always)]
-    unsafe fn signed(size: f64, sign: f64) -> f64 {
-        size.copysign(sign)
-    }
-    #[inline(always)]
-    unsafe fn below(a: f64, b: f64, yes: f64, no: f64) -> f64 {
-        if a < b { yes } else { no }
-    }
-    #[inline(always)]
-    unsafe fn whole(x: f64) -> (f64, f64) {
-        let k = x as i32;
-        (f64::from(k), f64::from_bits(((k + 1023) as u64) << 52))
-    }
-    #[inline(always)]
-    unsafe fn split(x: f64) -> (f64, f64) {
-        let moved = x.to_bits() as i64 + TO_ROOT;
-        let m = f64::from_bits(((moved & SIGNIFICAND) + ROOT) as u64);
-        (((moved >> 52) - 1023) as f64, m)
-    }
-    #[inline(always)]
-    unsafe fn fold(v: f64) -> f64 {
-        v
-    }
-}
-
 /// An instruction set from its intrinsics, each of which needs only that the
 /// set is present (and, for load and store, the trait's pointers).
 macro_rules! simd {
-    ($name:ident, $v:ident, $lanes:literal, $load:ident, $store:ident, $splat:ident,
-     $add:ident, $sub:ident, $mul:ident, $div:ident,
-     abs |$x:ident| $abs:expr,
-     signed |$size:ident, $sign:ident| $signed:expr,
-     below |$a:ident, $b:ident, $yes:ident, $no:ident| $below:expr,
-     whole |$y:ident| $whole:expr,
-     split |$split:ident| $parts:expr,
-     fold |$folded:ident| $fold:expr) => {
+    ($name:ident, $v:ident, $lanes:literal,
+     $load:path, $store:path, $splat:path, $add:path, $sub:path, $mul:path, $div:path;
+     abs($x:ident) $abs:expr;
+     signed($size:ident, $sign:ident) $signed:expr;
+     below($a:ident, $b:ident, $yes:ident, $no:ident) $below:expr;
+     whole($y:ident) $whole:expr;
+     split($split:ident) $parts:expr;
+     fold($folded:ident) $fold:expr;) => {
         pub(in crate::kernel) struct $name;
 
         // SAFETY, for every block below: the trait's contract.
+        #[allow(unused_unsafe, reason = "some functions of a single lane are safe")]
         impl Simd for $name {
             const LANES: usize = $lanes;
             type V = $v;
@@ -416,6 +401,23 @@ macro_rules! simd {
     };
 }
 
+simd! { ScalarLane, f64, 1,
+    ptr::read, ptr::write, identity, f64::add, f64::sub, f64::mul, f64::div;
+    abs(x) x.abs();
+    signed(size, sign) size.copysign(sign);
+    below(a, b, yes, no) if a < b { yes } else { no };
+    whole(x) {
+        let k = x as i32;
+        (f64::from(k), f64::from_bits(((k + 1023) as u64) << 52))
+    };
+    split(x) {
+        let moved = x.to_bits() as i64 + TO_ROOT;
+        let m = f64::from_bits(((moved & SIGNIFICAND) + ROOT) as u64);
+        (((moved >> 52) - 1023) as f64, m)
+    };
+    fold(v) v;
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
@@ -464,112 +466,77 @@ mod x86 {
         }
     }
 
-    simd!(
-        Sse2,
-        __m128d,
-        2,
-        _mm_loadu_pd,
-        _mm_storeu_pd,
-        _mm_set1_pd,
-        _mm_add_pd,
-        _mm_sub_pd,
-        _mm_mul_pd,
-        _mm_div_pd,
-        abs | x | _mm_andnot_pd(_mm_set1_pd(-0.0), x),
-        signed | size,
-        sign | _mm_or_pd(size, _mm_and_pd(_mm_set1_pd(-0.0), sign)),
-        below | a,
-        b,
-        yes,
-        no | {
+    simd! { Sse2, __m128d, 2,
+        _mm_loadu_pd, _mm_storeu_pd, _mm_set1_pd, _mm_add_pd, _mm_sub_pd, _mm_mul_pd, _mm_div_pd;
+        abs(x) _mm_andnot_pd(_mm_set1_pd(-0.0), x);
+        signed(size, sign) _mm_or_pd(size, _mm_and_pd(_mm_set1_pd(-0.0), sign));
+        below(a, b, yes, no) {
             let mask = _mm_cmplt_pd(a, b);
             _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no))
-        },
-        whole | x | {
+        };
+        whole(x) {
             let k = _mm_cvttpd_epi32(x);
             let biased = _mm_add_epi32(k, _mm_set1_epi32(1023));
             let wide = _mm_unpacklo_epi32(biased, _mm_setzero_si128());
             (_mm_cvtepi32_pd(k), _mm_castsi128_pd(_mm_slli_epi64::<52>(wide)))
-        },
-        split | x | {
+        };
+        split(x) {
             let moved = _mm_add_epi64(_mm_castpd_si128(x), _mm_set1_epi64x(TO_ROOT));
             let k = _mm_or_si128(_mm_srli_epi64::<52>(moved), _mm_set1_epi64x(TWO_52));
             let m = _mm_and_si128(moved, _mm_set1_epi64x(SIGNIFICAND));
             let m = _mm_add_epi64(m, _mm_set1_epi64x(ROOT));
             let k = _mm_sub_pd(_mm_castsi128_pd(k), _mm_set1_pd(BIASED_TWO_52));
             (k, _mm_castsi128_pd(m))
-        },
-        fold | v | _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)))
-    );
-    simd!(
-        Avx2,
-        __m256d,
-        4,
-        _mm256_loadu_pd,
-        _mm256_storeu_pd,
-        _mm256_set1_pd,
-        _mm256_add_pd,
-        _mm256_sub_pd,
-        _mm256_mul_pd,
-        _mm256_div_pd,
-        abs | x | _mm256_andnot_pd(_mm256_set1_pd(-0.0), x),
-        signed | size,
-        sign | _mm256_or_pd(size, _mm256_and_pd(_mm256_set1_pd(-0.0), sign)),
-        below | a,
-        b,
-        yes,
-        no | _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)),
-        whole | x | {
+        };
+        fold(v) _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v)));
+    }
+    simd! { Avx2, __m256d, 4,
+        _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_sub_pd,
+        _mm256_mul_pd, _mm256_div_pd;
+        abs(x) _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
+        signed(size, sign) _mm256_or_pd(size, _mm256_and_pd(_mm256_set1_pd(-0.0), sign));
+        below(a, b, yes, no) _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b));
+        whole(x) {
             let k = _mm256_cvttpd_epi32(x);
             let biased = _mm_add_epi32(k, _mm_set1_epi32(1023));
             let wide = _mm256_cvtepi32_epi64(biased);
             (_mm256_cvtepi32_pd(k), _mm256_castsi256_pd(_mm256_slli_epi64::<52>(wide)))
-        },
-        split | x | {
+        };
+        split(x) {
             let moved = _mm256_add_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(TO_ROOT));
             let k = _mm256_or_si256(_mm256_srli_epi64::<52>(moved), _mm256_set1_epi64x(TWO_52));
             let m = _mm256_and_si256(moved, _mm256_set1_epi64x(SIGNIFICAND));
             let m = _mm256_add_epi64(m, _mm256_set1_epi64x(ROOT));
             let k = _mm256_sub_pd(_mm256_castsi256_pd(k), _mm256_set1_pd(BIASED_TWO_52));
             (k, _mm256_castsi256_pd(m))
-        },
-        fold | v | Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)))
-    );
-    simd!(
-        Avx512,
-        __m512d,
-        8,
-        _mm512_loadu_pd,
-        _mm512_storeu_pd,
-        _mm512_set1_pd,
-        _mm512_add_pd,
-        _mm512_sub_pd,
-        _mm512_mul_pd,
-        _mm512_div_pd,
-        abs | x | _mm512_abs_pd(x),
-        signed | size,
-        sign | _mm512_or_pd(size, _mm512_and_pd(_mm512_set1_pd(-0.0), sign)),
-        below | a,
-        b,
-        yes,
-        no | _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), no, yes),
-        whole | x | {
+        };
+        fold(v) Sse2::fold(_mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v)));
+    }
+    simd! { Avx512, __m512d, 8,
+        _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_add_pd, _mm512_sub_pd,
+        _mm512_mul_pd, _mm512_div_pd;
+        abs(x) _mm512_abs_pd(x);
+        signed(size, sign) _mm512_or_pd(size, _mm512_and_pd(_mm512_set1_pd(-0.0), sign));
+        below(a, b, yes, no) _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), no, yes);
+        whole(x) {
             let k = _mm512_cvttpd_epi32(x);
             let biased = _mm256_add_epi32(k, _mm256_set1_epi32(1023));
             let wide = _mm512_cvtepi32_epi64(biased);
             (_mm512_cvtepi32_pd(k), _mm512_castsi512_pd(_mm512_slli_epi64::<52>(wide)))
-        },
-        split | x | {
+        };
+        split(x) {
             let moved = _mm512_add_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(TO_ROOT));
             let k = _mm512_or_si512(_mm512_srli_epi64::<52>(moved), _mm512_set1_epi64(TWO_52));
             let m = _mm512_and_si512(moved, _mm512_set1_epi64(SIGNIFICAND));
             let m = _mm512_add_epi64(m, _mm512_set1_epi64(ROOT));
             let k = _mm512_sub_pd(_mm512_castsi512_pd(k), _mm512_set1_pd(BIASED_TWO_52));
             (k, _mm512_castsi512_pd(m))
-        },
-        fold | v
-            | Avx2::fold(_mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd::<1>(v)))
-    );
+        };
+        fold(v) {
+            let high = _mm512_extractf64x4_pd::<1>(v);
+            Avx2::fold(_mm256_add_pd(_mm512_castpd512_pd256(v), high))
+        };
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -588,35 +555,22 @@ mod arm {
         }
     }
 
-    simd!(
-        Neon,
-        float64x2_t,
-        2,
-        vld1q_f64,
-        vst1q_f64,
-        vdupq_n_f64,
-        vaddq_f64,
-        vsubq_f64,
-        vmulq_f64,
-        vdivq_f64,
-        abs | x | vabsq_f64(x),
-        signed | size,
-        sign | vbslq_f64(vdupq_n_u64(1 << 63), sign, size),
-        below | a,
-        b,
-        yes,
-        no | vbslq_f64(vcltq_f64(a, b), yes, no),
-        whole | x | {
+    simd! { Neon, float64x2_t, 2,
+        vld1q_f64, vst1q_f64, vdupq_n_f64, vaddq_f64, vsubq_f64, vmulq_f64, vdivq_f64;
+        abs(x) vabsq_f64(x);
+        signed(size, sign) vbslq_f64(vdupq_n_u64(1 << 63), sign, size);
+        below(a, b, yes, no) vbslq_f64(vcltq_f64(a, b), yes, no);
+        whole(x) {
             let k = vcvtq_s64_f64(x);
             let biased = vshlq_n_s64::<52>(vaddq_s64(k, vdupq_n_s64(1023)));
             (vcvtq_f64_s64(k), vreinterpretq_f64_s64(biased))
-        },
-        split | x | {
+        };
+        split(x) {
             let moved = vaddq_s64(vreinterpretq_s64_f64(x), vdupq_n_s64(TO_ROOT));
             let k = vsubq_s64(vshrq_n_s64::<52>(moved), vdupq_n_s64(1023));
             let m = vandq_s64(moved, vdupq_n_s64(SIGNIFICAND));
             (vcvtq_f64_s64(k), vreinterpretq_f64_s64(vaddq_s64(m, vdupq_n_s64(ROOT))))
-        },
-        fold | v | vgetq_lane_f64::<0>(v) + vgetq_lane_f64::<1>(v)
-    );
+        };
+        fold(v) vgetq_lane_f64::<0>(v) + vgetq_lane_f64::<1>(v);
+    }
 }

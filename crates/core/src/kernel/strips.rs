@@ -6,8 +6,8 @@ use super::simd::Simd;
 
 /// Calls a generic function with the number of registers of a strip.
 macro_rules! with_strip {
-    ($I:ident, $W:ident => $call:expr) => {
-        match $I::LANES {
+    ($I:ty, $W:ident => $call:expr) => {
+        match <$I>::LANES {
             1 => {
                 const $W: usize = 16;
                 $call
@@ -34,7 +34,17 @@ pub(in crate::kernel) use with_strip;
 /// # Safety
 /// `I` is present, W is the number of its registers in a strip.
 #[inline(always)]
-pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> f64 {
+pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(sums: [I::V; W]) -> f64 {
+    // SAFETY: passed on to the caller.
+    unsafe { I::fold(to_register::<I, W>(sums)) }
+}
+
+/// Folds the accumulators of a strip down to one register.
+///
+/// # Safety
+/// As for [`folded`].
+#[inline(always)]
+pub(in crate::kernel) unsafe fn to_register<I: Simd, const W: usize>(mut sums: [I::V; W]) -> I::V {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut n = W / 2;
@@ -46,7 +56,7 @@ pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V;
             }
             n /= 2;
         }
-        I::fold(sums[0])
+        sums[0]
     }
 }
 

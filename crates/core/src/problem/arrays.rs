@@ -247,14 +247,11 @@ impl<'a> NpzArrays<'a> {
             && axes.iter().zip(&array.shape).all(|((_, size), have)| **size == 0 || *size == have)
             && array.shape.iter().all(|&size| size > 0);
         if !fits {
-            let wanted: Vec<String> = axes
-                .iter()
-                .map(
-                    |(axis, size)| {
-                        if **size == 0 { (*axis).to_owned() } else { format!("{axis} = {size}") }
-                    },
-                )
-                .collect();
+            let wanted = |(axis, size): &(&str, &mut usize)| match **size {
+                0 => (*axis).to_owned(),
+                size => format!("{axis} = {size}"),
+            };
+            let wanted: Vec<String> = axes.iter().map(wanted).collect();
             let empty = if array.shape.contains(&0) { ", no axis empty" } else { "" };
             return Err(self.fault(format!(
                 "`{name}` has the shape {:?}; expected ({}){empty}",

@@ -1,5 +1,6 @@
 //! Finite Markov chains by the transitions that occur, and their stationary distributions.
 
+use crate::kernel::SparseRows;
 use crate::linalg::{Dd, Matrix, Singular, refine, solve};
 
 /// The most states for which the stationary distribution is found by a factorisation alone.
@@ -7,41 +8,13 @@ const MOST_FACTORED: usize = 128;
 /// How far probabilities may be from summing to 1: ten times what a user's may be.
 const ROUNDING: f64 = 10.0 * super::atoms::ROUNDING;
 
-/// A matrix by its entries other than 0, row by row.
-pub struct Sparse {
-    /// The first entry of each row, and the number of all.
-    begins: Vec<usize>,
-    /// Columns, increasing within a row, and values.
-    entries: Vec<(u32, f64)>,
-}
-
-impl Sparse {
-    fn from_rows(rows: impl Iterator<Item = Vec<(u32, f64)>>) -> Self {
-        let (mut begins, mut entries) = (vec![0], Vec::new());
-        for row in rows {
-            entries.extend(row);
-            begins.push(entries.len());
-        }
-        Self { begins, entries }
+/// The transpose of a square matrix.
+fn transpose(rows: &SparseRows) -> SparseRows {
+    let mut columns = vec![Vec::new(); rows.dim()];
+    for (i, row) in (0..).zip(rows.iter()) {
+        row.iter().for_each(|(j, x)| columns[j].push((i, x)));
     }
-
-    /// The columns and values of a row.
-    pub fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        self.entries[self.begins[i]..self.begins[i + 1]].iter().map(|&(j, x)| (j as usize, x))
-    }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.begins.len() - 1
-    }
-
-    fn transpose(&self) -> Self {
-        let mut columns = vec![Vec::new(); self.rows()];
-        for i in 0..self.rows() {
-            self.row(i).for_each(|(j, x)| columns[j].push((i as u32, x)));
-        }
-        Self::from_rows(columns.into_iter())
-    }
+    SparseRows::from_rows(rows.len(), columns.into_iter())
 }
 
 /// Draws that follow a finite Markov chain, on a linear field.
@@ -70,16 +43,12 @@ pub struct Move {
 }
 
 /// A Markov chain: P(s' | s).
-pub struct Chain(Sparse);
+pub struct Chain(SparseRows);
 
 impl Chain {
     /// The chain with these transition probabilities, S × S.
     pub fn new(transitions: &Matrix) -> Self {
-        let row = |s: usize| {
-            let all = transitions.row(s).iter().enumerate();
-            all.filter(|(_, p)| **p != 0.0).map(|(t, p)| (t as u32, *p)).collect()
-        };
-        Self(Sparse::from_rows((0..transitions.rows()).map(row)))
+        Self(SparseRows::from_dense(transitions.rows(), transitions.entries()))
     }
 
     /// The mean of chains with the same states.
@@ -94,22 +63,20 @@ impl Chain {
             for chain in chains.clone() {
                 chain.from(s).for_each(|(t, p)| sums[t] += share * p);
             }
-            let row = sums.iter().enumerate().filter(|(_, p)| **p != 0.0);
-            let row = row.map(|(t, p)| (t as u32, *p)).collect();
-            sums.fill(0.0);
-            row
+            let row = std::mem::replace(&mut sums, vec![0.0; states]);
+            (0..).zip(row).filter(|(_, p)| *p != 0.0)
         };
-        Self(Sparse::from_rows((0..states).map(row)))
+        Self(SparseRows::from_rows(states, (0..states).map(row)))
     }
 
     /// S.
     pub fn states(&self) -> usize {
-        self.0.rows()
+        self.0.len()
     }
 
     /// The successors of a state, increasing, with their probabilities.
     pub fn from(&self, state: usize) -> impl Iterator<Item = (usize, f64)> {
-        self.0.row(state)
+        self.0.row(state).iter()
     }
 
     /// The stationary distribution: μP = μ, Σμ = 1.
@@ -117,64 +84,53 @@ impl Chain {
     /// # Errors
     /// [`Singular`] if it is not unique.
     pub fn stationary(&self) -> Result<Vec<f64>, Singular> {
-        let (n, into) = (self.states(), self.0.transpose());
+        let (n, into) = (self.states(), transpose(&self.0));
         if !joined(&into) {
             return Err(Singular);
         }
         let mut rhs = vec![0.0; n];
         rhs[n - 1] = 1.0;
         // Of μ(P − I) = 0 the last equation follows from the others; Σμ = 1 takes its place.
-        let column = |i: usize| {
-            let mut column: Vec<(u32, f64)> = self.columns(&into, i);
-            if i + 1 == n {
-                column = (0..n).map(|j| (j as u32, 1.0)).collect();
+        let column = |i: u32| -> Vec<(u32, f64)> {
+            if i as usize + 1 == n {
+                return (0..=i).map(|j| (j, 1.0)).collect();
+            }
+            let of_chain = into.row(i as usize).iter();
+            let mut column: Vec<_> = of_chain.map(|(j, p)| (j as u32, p)).collect();
+            match column.binary_search_by_key(&i, |entry| entry.0) {
+                Ok(place) => column[place].1 -= 1.0,
+                Err(place) => column.insert(place, (i, -1.0)),
             }
             column
         };
-        let system = Sparse::from_rows((0..n).map(column));
+        let system = SparseRows::from_rows(n, (0..n as u32).map(column));
         let mixing = (n > MOST_FACTORED).then(|| Mixing::new(&into)).flatten();
         let refined = mixing.map(|mixing| {
             let residual = |x: &[Dd], i: usize| {
-                let row = system.row(i);
+                let row = system.row(i).iter();
                 row.fold(Dd::from(rhs[i]), |sum, (j, a)| sum.minus_product(a, x[j])).hi
             };
             refine(&rhs, |residual| mixing.solve(residual), residual)
         });
         let mut mu = match refined {
             Some(Ok(mu)) => mu,
-            _ => {
-                let mut dense = Matrix::zeros(n, n);
-                for i in 0..n {
-                    system.row(i).for_each(|(j, a)| dense[(i, j)] = a);
-                }
-                solve(&dense, &rhs)?
-            }
+            _ => solve(&Matrix::from_entries(n, n, system.to_dense()), &rhs)?,
         };
         // Transient states come out as 0 up to the last bits of double-double.
         mu.iter_mut().for_each(|p| *p = if *p < 1e-25 { 0.0 } else { *p });
         // Rows that are not probabilities pass the solver; their solution fails this check.
         let sum: f64 = mu.iter().sum();
-        let next = |j: usize| into.row(j).map(|(i, p)| mu[i] * p).sum::<f64>();
+        let next = |j: usize| into.row(j).iter().map(|(i, p)| mu[i] * p).sum::<f64>();
         let invariant = (0..n).all(|j| (next(j) - mu[j]).abs() <= ROUNDING);
         if (sum - 1.0).abs() <= ROUNDING && invariant { Ok(mu) } else { Err(Singular) }
-    }
-
-    /// Column i of P − I, from the columns of P.
-    fn columns(&self, into: &Sparse, i: usize) -> Vec<(u32, f64)> {
-        let mut column: Vec<(u32, f64)> = into.row(i).map(|(j, p)| (j as u32, p)).collect();
-        match column.binary_search_by_key(&(i as u32), |entry| entry.0) {
-            Ok(place) => column[place].1 -= 1.0,
-            Err(place) => column.insert(place, (i as u32, -1.0)),
-        }
-        column
     }
 }
 
 /// Whether some state is reached from all others, given the columns of P: only then is there one
 /// class that is never left.
-fn joined(into: &Sparse) -> bool {
+fn joined(into: &SparseRows) -> bool {
     // If there is such a state, the last one from which a search backwards has to begin is one.
-    let mut reached = vec![false; into.rows()];
+    let mut reached = vec![false; into.len()];
     let mut last = 0;
     while let Some(state) = (last..reached.len()).find(|state| !reached[*state]) {
         last = state;
@@ -186,11 +142,11 @@ fn joined(into: &Sparse) -> bool {
 }
 
 /// Marks the states from which `target` is reached.
-fn reach_back(into: &Sparse, target: usize, reached: &mut [bool]) {
+fn reach_back(into: &SparseRows, target: usize, reached: &mut [bool]) {
     let mut open = vec![target];
     reached[target] = true;
     while let Some(state) = open.pop() {
-        for (before, _) in into.row(state) {
+        for (before, _) in into.row(state).iter() {
             if !std::mem::replace(&mut reached[before], true) {
                 open.push(before);
             }
@@ -200,7 +156,7 @@ fn reach_back(into: &Sparse, target: usize, reached: &mut [bool]) {
 
 /// A chain that forgets its start quickly, so that systems are solved by letting it run.
 struct Mixing<'a> {
-    into: &'a Sparse,
+    into: &'a SparseRows,
     /// The stationary distribution, to some digits.
     approximate: Vec<f64>,
 }
@@ -212,8 +168,8 @@ impl<'a> Mixing<'a> {
     const CLOSE: f64 = 1e-4;
 
     /// `None` if the chain is slow.
-    fn new(into: &'a Sparse) -> Option<Self> {
-        let n = into.rows();
+    fn new(into: &'a SparseRows) -> Option<Self> {
+        let n = into.len();
         let mut mixing = Self { into, approximate: vec![1.0 / n as f64; n] };
         (0..Self::MOST).find(|_| {
             let next = mixing.step(&mixing.approximate);
@@ -226,7 +182,9 @@ impl<'a> Mixing<'a> {
 
     /// xP.
     fn step(&self, x: &[f64]) -> Vec<f64> {
-        (0..x.len()).map(|j| self.into.row(j).fold(0.0, |sum, (i, p)| sum + x[i] * p)).collect()
+        (0..x.len())
+            .map(|j| self.into.row(j).iter().fold(0.0, |sum, (i, p)| sum + x[i] * p))
+            .collect()
     }
 
     /// x with x(P − I) = r but for the last entry, and Σx = the last entry of r: minus the sum of
@@ -257,14 +215,9 @@ mod tests {
     #[test]
     fn a_chain_of_two_islands_has_no_unique_law() {
         for n in [4, MOST_FACTORED + 2] {
-            let islands =
-                Matrix::from_fn(
-                    n,
-                    n,
-                    |i, j| {
-                        if 2 * i / n == 2 * j / n { 2.0 / n as f64 } else { 0.0 }
-                    },
-                );
+            let same = |i: usize, j: usize| 2 * i / n == 2 * j / n;
+            let share = 2.0 / n as f64;
+            let islands = Matrix::from_fn(n, n, |i, j| if same(i, j) { share } else { 0.0 });
             assert_eq!(Chain::new(&islands).stationary(), Err(Singular));
         }
         let drift = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(j == (i + 1).min(2))));
@@ -295,7 +248,7 @@ mod tests {
         });
         let mut rhs = vec![0.0; n];
         rhs[n - 1] = 1.0;
-        let into = chain.0.transpose();
+        let into = transpose(&chain.0);
         assert!(Mixing::new(&into).is_some());
         let found = chain.stationary().unwrap();
         let factored = solve(&system, &rhs).unwrap();

@@ -3,8 +3,7 @@
 //! unrolled.
 
 use super::Problem;
-use crate::kernel::records::RecordTables;
-use crate::kernel::{Cohort, CohortSteps, InstructionSet, Local, Proximal, axpy, descend};
+use crate::kernel::{Cohort, CohortSteps, Local, Proximal, axpy, descend};
 
 /// The definition of [`Problem::advance`].
 pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
@@ -62,11 +61,7 @@ pub fn advance_extended<P: Problem>(
             mean_of_calls(local.batch, &mut field, &mut one, |out| {
                 problem.oracle(client, state, local.theta, rng, out);
             });
-            let apart = local.theta.iter().zip(proximal.anchor).map(|(theta, start)| theta - start);
-            field
-                .iter_mut()
-                .zip(apart)
-                .for_each(|(field, apart)| *field += proximal.weight * apart);
+            proximal.add_to(local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
     });
@@ -78,21 +73,6 @@ pub fn advance_together<P: Problem>(problem: &P, mut runs: Vec<CohortSteps<'_, P
         let (first, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
         first.into_iter().for_each(|client| problem.advance_steps(client));
         runs = rest;
-    }
-}
-
-/// [`Problem::advance_together`] on records, if an oracle call evaluates `batch` of them.
-pub fn advance_records_together<P: Problem>(
-    problem: &P,
-    (tables, batch): (&RecordTables, usize),
-    runs: Vec<CohortSteps<'_, P::State>>,
-) {
-    let plain = batch == 1 && runs.iter().all(|run| run.extended.is_none());
-    if plain && tables.has_fused_steps() {
-        let cohorts = runs.into_iter().map(|run| run.cohort).collect();
-        tables.advance_together_on(InstructionSet::best(), cohorts);
-    } else {
-        advance_together(problem, runs);
     }
 }
 

@@ -104,7 +104,6 @@ fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
 /// An error unless the chain has one recurrent class, which is aperiodic.
 fn one_class(transitions: &Matrix) -> Result<(), String> {
     let n = transitions.rows();
-    let next = |s: usize| (0..n).filter(move |&t| transitions[(s, t)] > 0.0);
     // The least number of steps to each state from a state (or, backwards, to it).
     let depths = |from: usize, backwards: bool| {
         let mut depth = vec![usize::MAX; n];
@@ -139,7 +138,7 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     let inside = |s: &usize| class[*s] != usize::MAX;
     let mut period = 0;
     for s in (0..n).filter(inside) {
-        for t in next(s) {
+        for t in (0..n).filter(|&t| transitions[(s, t)] > 0.0) {
             period = gcd(period, (class[s] + 1).abs_diff(class[t]));
         }
     }

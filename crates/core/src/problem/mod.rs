@@ -253,8 +253,18 @@ fn one() -> usize {
 }
 
 /// The default of settings that are 1.
-fn unit() -> f64 {
+pub(crate) fn unit() -> f64 {
     1.0
+}
+
+/// Whether a setting is 1.
+pub(crate) fn is_unit(value: &f64) -> bool {
+    *value == unit()
+}
+
+/// Whether a setting is its default.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The value of a cell, computed if there is none yet. The cell is not locked meanwhile: a thread
@@ -411,15 +421,6 @@ pub struct RecordSizes {
     pub bytes: usize,
     /// The most records of a client.
     pub largest: usize,
-}
-
-impl RecordSizes {
-    /// Sets of so many records of d numbers each.
-    fn of(d: usize, counts: impl Iterator<Item = usize>) -> Self {
-        let (all, largest) =
-            counts.fold((0, 1), |(all, largest), count| (all + count, count.max(largest)));
-        Self { bytes: 8 * d * all, largest }
-    }
 }
 
 /// The oracle with which an instance is built.

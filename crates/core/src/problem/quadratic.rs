@@ -47,7 +47,7 @@ pub struct Settings {
     #[schemars(range(min = 0.0), example = 0.5)]
     pub multiplicative_noise: f64,
     /// The law of that factor.
-    #[serde(default, skip_serializing_if = "MultiplicativeForm::is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "gaussian"))]
     pub multiplicative_form: MultiplicativeForm,
 }
@@ -62,12 +62,6 @@ pub enum MultiplicativeForm {
     /// w is 1 or −1, with probability ½ each; τ at most 1, so that the loss of every draw is convex
     /// and smooth, as RR A1 requires.
     TwoPoint,
-}
-
-impl MultiplicativeForm {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Settings {
@@ -92,7 +86,8 @@ impl super::Settings for Settings {
         faults.non_negative("hessian-heterogeneity", self.hessian_heterogeneity);
         faults.non_negative("noise", self.noise);
         faults.non_negative("multiplicative-noise", self.multiplicative_noise);
-        let convex = self.multiplicative_form.is_default() || self.multiplicative_noise <= 1.0;
+        let convex = self.multiplicative_form == MultiplicativeForm::Gaussian
+            || self.multiplicative_noise <= 1.0;
         faults.require(convex, "multiplicative-noise", || {
             "must be at most 1 for a factor of two points, so that every draw is convex".into()
         });

@@ -36,7 +36,7 @@ pub enum Noise {
         /// each of them it stays at s with probability 1 − 1/this, and draws s' anew. Pairs (s, s')
         /// keep their stationary distribution, and with it θ\*, A and C. The trajectory mixes this
         /// many times as slowly.
-        #[serde(default = "super::unit", skip_serializing_if = "is_one")]
+        #[serde(default = "super::unit", skip_serializing_if = "super::is_unit")]
         #[schemars(range(min = 1.0), extend("default" = 1.0), example = 10.0)]
         calls_per_state: f64,
     },
@@ -58,10 +58,6 @@ impl Noise {
             faults.require(sound, "noise.markov.calls-per-state", message);
         }
     }
-}
-
-fn is_one(calls: &f64) -> bool {
-    *calls == super::unit()
 }
 
 /// What the parts of a problem on chains cost.
@@ -218,17 +214,14 @@ impl Features {
 
     /// The covariance of an environment's field at θ*.
     fn covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
-        let error = |s: usize, next: usize| {
-            let change = self.difference(s, next);
-            let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
-            along - environment.rewards[s]
-        };
         let mut second = if self.wide() {
             Matrix::weighted_gram(self.rows(), &self.squares(environment, optimum))
         } else {
             let mut second = Matrix::zeros(self.d, self.d);
             for (s, next, p) in environment.pairs() {
-                let delta = error(s, next);
+                let change = self.difference(s, next);
+                let along = change.iter().zip(optimum).fold(0.0, |sum, (a, b)| sum + a * b);
+                let delta = along - environment.rewards[s];
                 second.add_outer(p * delta * delta, self.row(s), self.row(s));
             }
             second

@@ -1,29 +1,35 @@
 //! Runs of a cohort whose bits tests compare.
 
 use super::*;
-use crate::kernel::descend;
+use crate::kernel::{InstructionSet, descend};
 use crate::rng::Purpose;
 
-/// θ of every client after `steps(client)` steps by `run`, and the next draw of its
-/// stream: first all clients from their own rows; then some of them, in halves, from
-/// one start and with one ξ.
-pub(crate) fn thetas(
-    d: usize,
-    clients: usize,
+/// Compares [`thetas`] of `run` on every instruction set with those of the definition of its steps.
+#[track_caller]
+pub(crate) fn assert_paths(
+    what: &str,
+    [batch, d, clients]: [usize; 3],
     steps: impl Fn(usize) -> u64,
-    run: impl Fn(Cohort<'_, ()>),
-) -> Vec<u64> {
-    thetas_of_batches(1, d, clients, steps, run)
+    define: impl Fn(Cohort<'_, ()>),
+    run: impl Fn(InstructionSet, Cohort<'_, ()>),
+) {
+    let expected = thetas([batch, d, clients], &steps, define);
+    for path in InstructionSet::available() {
+        let got = thetas([batch, d, clients], &steps, |cohort| run(path, cohort));
+        let first = steps(0);
+        assert!(got == expected, "{what}: d {d}, {clients} clients, {first} steps, {path:?}");
+    }
 }
 
-/// The same with steps on means of `batch` oracle calls.
-pub(in crate::kernel) fn thetas_of_batches(
-    batch: u64,
-    d: usize,
-    clients: usize,
+/// θ of every client after `steps(client)` steps on means of `batch` oracle calls by `run`, and the
+/// next draw of its stream: first all clients from their own rows; then some of them, in halves,
+/// from one start and with one ξ.
+pub(in crate::kernel) fn thetas(
+    [batch, d, clients]: [usize; 3],
     steps: impl Fn(usize) -> u64,
     run: impl Fn(Cohort<'_, ()>),
 ) -> Vec<u64> {
+    let batch = batch as u64;
     let mut streams: Vec<_> =
         (0..clients).map(|c| Stream::new(1, Purpose::Client, 0, 0, c as u64)).collect();
     // The streams are at different positions.

@@ -1,7 +1,8 @@
 //! Products of records with rows of θ, in registers.
 
 use crate::kernel::WIDTH;
-use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT};
+use crate::kernel::simd::{Strips, WIDEST_SHORT};
+use crate::kernel::strips::to_register;
 
 /// Adds the products of a register of a record with those of some classes to accumulators r.
 ///
@@ -54,7 +55,7 @@ pub unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
             }
         }
         for class in 0..CLASSES {
-            I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+            I::store_short(partial[class].as_mut_ptr(), to_register::<I, W>(sums[class]));
         }
     }
 }
@@ -75,24 +76,5 @@ unsafe fn columns<I: Strips, const CLASSES: usize>(
             *register = I::load(from.add(class * stride));
         }
         all
-    }
-}
-
-/// The folding tree of 16 accumulators in W registers, down to one register.
-///
-/// # Safety
-/// `I` is present, and W registers of it are 16 numbers.
-#[inline(always)]
-pub unsafe fn folded<I: Simd, const W: usize>(mut sums: [I::V; W]) -> I::V {
-    // SAFETY: passed on to the caller.
-    unsafe {
-        let mut n = W / 2;
-        while n > 0 {
-            for r in 0..n {
-                sums[r] = I::add(sums[r], sums[r + n]);
-            }
-            n /= 2;
-        }
-        sums[0]
     }
 }

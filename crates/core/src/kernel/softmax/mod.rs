@@ -26,12 +26,8 @@ mod steps;
 mod tiles;
 
 use super::cohort::{Cohort, Proximal};
-#[cfg(target_arch = "aarch64")]
-use super::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512, SHORT, Sse2};
-use super::simd::{InstructionSet, ScalarLane, Strips, padded};
-use super::{Aligned, Rows, axpy, fold_sum, product};
+use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
+use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 pub use in_lanes::divergence;
 use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
@@ -174,13 +170,7 @@ impl ClassTables {
 
     /// The logits of all records of a set, K numbers each.
     pub fn logits(&self, set: usize, theta: &[f64]) -> Vec<f64> {
-        self.logits_on(InstructionSet::best(), set, theta)
-    }
-
-    fn logits_on(&self, path: InstructionSet, set: usize, theta: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.labels(set).len() * self.classes];
-        self.run_logits(path, set, theta, None, &mut out);
-        out
+        self.logits_on(InstructionSet::best(), set, theta, None)
     }
 
     /// The [`divergence`] of each record of a set with probabilities `p`, K numbers each, whose
@@ -189,35 +179,25 @@ impl ClassTables {
     /// # Panics
     /// If lengths do not agree.
     pub fn divergences(&self, set: usize, p: &[f64], theta: &[f64]) -> Vec<f64> {
-        self.divergences_on(InstructionSet::best(), set, p, theta)
+        self.logits_on(InstructionSet::best(), set, theta, Some(p))
     }
 
-    fn divergences_on(
-        &self,
-        path: InstructionSet,
-        set: usize,
-        p: &[f64],
-        theta: &[f64],
-    ) -> Vec<f64> {
-        let mut out = vec![0.0; self.labels(set).len()];
-        assert!(p.len() == out.len() * self.classes);
-        self.run_logits(path, set, theta, Some(p), &mut out);
-        out
-    }
-
-    fn run_logits(
+    /// The logits, or what they are apart from these probabilities.
+    fn logits_on(
         &self,
         path: InstructionSet,
         set: usize,
         theta: &[f64],
         apart_from: Option<&[f64]>,
-        out: &mut [f64],
-    ) {
-        assert!(theta.len() == self.classes * self.d);
-        let theta = &padded_rows(theta, self.d);
-        // SAFETY: this processor has the instruction set; lengths agree, also of what the callers
-        // have made room for.
-        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out }) };
+    ) -> Vec<f64> {
+        let (records, classes) = (self.labels(set).len(), self.classes);
+        assert!(theta.len() == classes * self.d);
+        assert!(apart_from.is_none_or(|p| p.len() == records * classes));
+        let mut out = vec![0.0; records * if apart_from.is_some() { 1 } else { classes }];
+        let (theta, out_of) = (&padded_rows(theta, self.d), &mut out);
+        // SAFETY: this processor has the instruction set; lengths agree.
+        unsafe { self.run(path, SetWork::Logits { set, theta, apart_from, out: out_of }) };
+        out
     }
 
     /// The probabilities of the classes of all records of a set, K numbers each.
@@ -310,35 +290,11 @@ impl ClassTables {
     /// This processor has the instruction set; dimensions agree.
     #[inline(never)]
     unsafe fn run(&self, path: InstructionSet, work: SetWork<'_>) {
+        let (tables, path) = (self, path.for_rows(self.stride));
         // SAFETY: passed on to the caller.
-        unsafe {
-            match path {
-                InstructionSet::Scalar => self.execute::<ScalarLane, 16>(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => self.execute::<Sse2, 8>(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.stride > SHORT => self.avx512(work),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => self.avx2(work),
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.execute::<Neon, 8>(work),
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, work: SetWork<'_>) {
-        // SAFETY: the instruction set is on by the attribute above; the rest was checked by the
-        // only caller.
-        unsafe { self.execute::<Avx2, 4>(work) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-    fn avx512(&self, work: SetWork<'_>) {
-        // SAFETY: as for `avx2`; rows are whole registers.
-        unsafe { self.execute::<Avx512, 2>(work) }
+        in_lanes!(path, I, (tables: &ClassTables, work: SetWork<'_>) => {
+            tables.execute::<I, { WIDTH / I::LANES }>(work)
+        });
     }
 
     /// # Safety

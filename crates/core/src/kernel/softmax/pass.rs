@@ -1,9 +1,10 @@
 //! A step with one record and the logits of the next, in one pass over two classes of θ.
 
-use super::dots::{add_products, folded};
+use super::dots::add_products;
 use super::tiles::descended;
 use crate::kernel::WIDTH;
 use crate::kernel::simd::{Strips, WIDEST_SHORT};
+use crate::kernel::strips::to_register;
 
 /// A step with a record and the products with the next one, in one pass over θ.
 pub struct Pass {
@@ -62,7 +63,7 @@ impl Pass {
             }
             if DOTS {
                 for class in 0..CLASSES {
-                    I::store_short(partial[class].as_mut_ptr(), folded::<I, W>(sums[class]));
+                    I::store_short(partial[class].as_mut_ptr(), to_register::<I, W>(sums[class]));
                 }
             }
         }

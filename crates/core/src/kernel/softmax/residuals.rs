@@ -1,9 +1,9 @@
 //! Probabilities of classes, minus one at a record's own class, in registers.
 
-use super::dots::folded;
 use super::{ClassTables, whole};
 use crate::kernel::exp::{LARGE, exps};
 use crate::kernel::simd::{FoldEach, WIDEST_SHORT};
+use crate::kernel::strips::folded;
 
 impl ClassTables {
     /// The logits of a record from the folded products, into whole registers; returns the
@@ -73,7 +73,7 @@ impl ClassTables {
                 let r = k / I::LANES % W;
                 sums[r] = I::add(sums[r], exp);
             }
-            let total = I::splat(I::fold(folded::<I, W>(sums)));
+            let total = I::splat(folded::<I, W>(sums));
             let own = self.indicators.as_ptr().add(label * whole(self.classes));
             for k in (0..lanes).step_by(I::LANES) {
                 let p = I::div(I::load(u.add(k)), total);

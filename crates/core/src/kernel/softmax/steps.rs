@@ -6,6 +6,7 @@ use super::tiles::{CORRECTED_STEP, Calls, EXTENDED_STEP, RowSum, STEP};
 use super::{ClassTables, MOST_CLASSES};
 use crate::kernel::Aligned;
 use crate::kernel::simd::{Simd, Strips, WIDEST_SHORT, prefetch_all};
+use crate::kernel::strips::with_strip;
 use crate::rng::Stream;
 
 /// Records whose products with a pair of classes are computed together: both stay in the
@@ -15,26 +16,6 @@ pub const TOGETHER: usize = 4;
 const MOST_CLASSES_TOGETHER: usize = 3;
 /// The most records of several oracle calls that are drawn and added together.
 const MOST_TOGETHER: usize = 256;
-
-/// Calls a generic function with the number of registers of the class lanes that are 16 numbers.
-macro_rules! with_short {
-    ($I:ident, $S:ident => $call:expr) => {
-        match $I::Short::LANES {
-            1 => {
-                const $S: usize = 16;
-                $call
-            }
-            2 => {
-                const $S: usize = 8;
-                $call
-            }
-            _ => {
-                const $S: usize = 4;
-                $call
-            }
-        }
-    };
-}
 
 /// The local steps of one client.
 pub struct ClientSteps<'a> {
@@ -114,7 +95,7 @@ impl ClassTables {
         unsafe {
             self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
-                with_short!(I, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.1));
+                with_strip!(I::Short, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.1));
                 let after = if left > 1 { self.drawn(set, rng) } else { next };
                 for pair in 0..pairs {
                     let ahead = after.0.cast::<u8>().wrapping_add(pair * part);

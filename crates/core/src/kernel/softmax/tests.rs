@@ -1,7 +1,7 @@
 //! Every instruction set against the definition.
 
 use super::*;
-use crate::kernel::cohort::testing::{plain_steps, thetas, thetas_of_batches};
+use crate::kernel::cohort::testing::{assert_paths, plain_steps};
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
 use crate::rng::Stream;
@@ -34,12 +34,10 @@ fn every_path_gives_the_bits_of_the_definition() {
                 tables.field(client, theta, batch, |records| rng.index(records), field);
             });
             let steps = |client: usize| steps + client as u64 % 2;
-            let expected = thetas(d * classes, clients, steps, define);
-            for path in InstructionSet::available() {
-                let fused = |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, None);
-                let got = thetas(d * classes, clients, steps, fused);
-                assert_eq!(got, expected, "d {d}, K {classes}, batch {batch}, {path:?}");
-            }
+            let what = format!("K {classes}, batch {batch}");
+            assert_paths(&what, [1, d * classes, clients], steps, define, |path, cohort| {
+                tables.advance_on(path, batch, cohort, None);
+            });
         }
     }
 }
@@ -63,23 +61,16 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                             let draw = |records: usize| local.rng.index(records);
                             tables.field(local.client, local.theta, batch, draw, out);
                         });
-                        for ((field, theta), anchor) in
-                            field.iter_mut().zip(&*local.theta).zip(&anchor)
-                        {
-                            *field += weight * (theta - anchor);
-                        }
+                        proximal.add_to(local.theta, &mut field);
                         descend(local.theta, &field, local.correction, local.step);
                     }
                 });
             };
             let steps = |client: usize| 2 + client as u64 % 2;
-            let expected = thetas_of_batches(calls, d * classes, 2, steps, define);
-            for path in InstructionSet::available() {
-                let fused =
-                    |cohort: Cohort<'_, ()>| tables.advance_on(path, batch, cohort, Some(proximal));
-                let got = thetas_of_batches(calls, d * classes, 2, steps, fused);
-                assert_eq!(got, expected, "d {d}, K {classes}, {calls} of {batch}, {path:?}");
-            }
+            let what = format!("K {classes}, {calls} of {batch}");
+            assert_paths(&what, [calls, d * classes, 2], steps, define, |path, cohort| {
+                tables.advance_on(path, batch, cohort, Some(proximal));
+            });
         }
     }
 }
@@ -131,7 +122,7 @@ fn sums_over_a_set_have_the_bits_of_plain_loops_on_every_path() {
                 }
             }
             for path in InstructionSet::available() {
-                assert_eq!(tables.logits_on(path, set, &theta), logits, "{d} {path:?}");
+                assert_eq!(tables.logits_on(path, set, &theta, None), logits, "{d} {path:?}");
                 let mut out = theta.clone();
                 tables.add_rows_on(path, set, &logits, &mut out);
                 assert_eq!(out, sums, "{d} {classes} {path:?}");
@@ -151,11 +142,11 @@ fn divergences_have_the_bits_of_the_definition_on_every_path() {
                 (0..d * classes).map(|i| size * ((i * i % 7) as f64 - 3.0)).collect();
             for set in 0..4 {
                 let p = tables.probabilities(set, &vec![0.01; d * classes]);
-                let mut along = tables.logits_on(InstructionSet::Scalar, set, &theta);
+                let mut along = tables.logits_on(InstructionSet::Scalar, set, &theta, None);
                 let records = p.chunks_exact(classes).zip(along.chunks_exact_mut(classes));
                 let expected: Vec<u64> = records.map(|(p, h)| divergence(p, h).to_bits()).collect();
                 for path in InstructionSet::available() {
-                    let got = tables.divergences_on(path, set, &p, &theta);
+                    let got = tables.logits_on(path, set, &theta, Some(&p));
                     let got: Vec<u64> = got.into_iter().map(f64::to_bits).collect();
                     assert_eq!(got, expected, "d {d}, K {classes}, θ {size}, {path:?}");
                 }

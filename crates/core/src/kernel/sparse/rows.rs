@@ -59,21 +59,34 @@ impl SparseRows {
         Ok(Self { d, offsets, indices, values })
     }
 
+    /// Rows of `d` numbers, of which the columns and values of the stored ones are given.
+    ///
+    /// # Panics
+    /// If the columns of a row do not rise, or one is not below `d`.
+    pub fn from_rows<R>(d: usize, rows: impl Iterator<Item = R>) -> Self
+    where
+        R: IntoIterator<Item = (u32, f64)>,
+    {
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows {
+            for (column, value) in row {
+                indices.push(column);
+                values.push(value);
+            }
+            offsets.push(values.len());
+        }
+        Self::new(d, offsets, indices, values).expect("columns rise")
+    }
+
     /// The numbers other than 0 of rows of `d`.
     ///
     /// # Panics
     /// If `d` is 0 or 2³² or more, or the last row is not whole.
     pub fn from_dense(d: usize, rows: &[f64]) -> Self {
         assert!(rows.len().is_multiple_of(d) && u32::try_from(d).is_ok());
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in rows.chunks_exact(d) {
-            for (j, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                indices.push(j as u32);
-                values.push(*x);
-            }
-            offsets.push(values.len());
-        }
-        Self { d, offsets, indices, values }
+        let stored = |(_, x): &(u32, f64)| *x != 0.0;
+        let rows = rows.chunks_exact(d).map(|row| (0..).zip(row.iter().copied()).filter(stored));
+        Self::from_rows(d, rows)
     }
 
     /// All numbers, row by row.
@@ -90,14 +103,8 @@ impl SparseRows {
     /// # Panics
     /// If a row does not exist.
     pub fn selected(&self, rows: impl Iterator<Item = (usize, f64)>) -> Self {
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for (k, factor) in rows {
-            let row = self.row(k);
-            indices.extend_from_slice(row.indices);
-            values.extend(row.values.iter().map(|x| factor * x));
-            offsets.push(values.len());
-        }
-        Self { d: self.d, offsets, indices, values }
+        let scaled = |(k, factor)| self.row(k).stored().map(move |(j, x)| (j, factor * x));
+        Self::from_rows(self.d, rows.map(scaled))
     }
 
     /// The rows with a further number at their end, which is 1.
@@ -107,13 +114,7 @@ impl SparseRows {
     #[must_use]
     pub fn with_ones(&self) -> Self {
         let column = u32::try_from(self.d).expect("a column index");
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in self.iter() {
-            indices.extend(row.indices.iter().copied().chain([column]));
-            values.extend(row.values.iter().copied().chain([1.0]));
-            offsets.push(values.len());
-        }
-        Self { d: self.d + 1, offsets, indices, values }
+        Self::from_rows(self.d + 1, self.iter().map(|row| row.stored().chain([(column, 1.0)])))
     }
 
     /// How many rows there are.
@@ -172,11 +173,16 @@ impl SparseRows {
     }
 }
 
-impl SparseRow<'_> {
+impl<'a> SparseRow<'a> {
     /// Columns and numbers.
     #[inline(always)]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (usize, f64)> {
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (usize, f64)> + use<'a> {
         self.indices.iter().zip(self.values).map(|(j, x)| (*j as usize, *x))
+    }
+
+    /// The same with columns as they are stored.
+    fn stored(self) -> impl Iterator<Item = (u32, f64)> + use<'a> {
+        self.indices.iter().copied().zip(self.values.iter().copied())
     }
 
     /// xᵀy.

@@ -236,11 +236,8 @@ impl SparseSteps<'_> {
                 self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
-            let Proximal { weight, anchor } = self.proximal;
-            if weight != 0.0 {
-                for ((field, theta), anchor) in field.iter_mut().zip(&*local.theta).zip(anchor) {
-                    *field += weight * (theta - anchor);
-                }
+            if self.proximal.weight != 0.0 {
+                self.proximal.add_to(local.theta, &mut field);
             }
             descend(local.theta, &field, local.correction, local.step);
         }
@@ -401,7 +398,7 @@ mod tests {
         let proximal = Proximal { weight: proximal, anchor: &anchor };
         let all = SparseSteps { sets: &sets, loss, proximal };
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
-            let mut bits = thetas(d, clients, |c| steps + c as u64 % 2, run);
+            let mut bits = thetas([1, d, clients], |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
             bits.into_iter().map(f64::from_bits).collect()
         };
@@ -460,8 +457,8 @@ mod tests {
         };
         for steps in [0, 1, 33, 198, 199, 500] {
             let run = |cohort: Cohort<'_, ()>| all.advance(cohort);
-            let expected = thetas(d, clients, |c| steps + c as u64 % 2, stated);
-            assert_eq!(thetas(d, clients, |c| steps + c as u64 % 2, run), expected, "{steps}");
+            let expected = thetas([1, d, clients], |c| steps + c as u64 % 2, stated);
+            assert_eq!(thetas([1, d, clients], |c| steps + c as u64 % 2, run), expected, "{steps}");
         }
     }
 }

@@ -3,11 +3,9 @@
 
 use super::{Atom, TransitionTables};
 use crate::kernel::cohort::EqualSteps;
-#[cfg(target_arch = "aarch64")]
-use crate::kernel::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::simd::{Avx2, Avx512, Sse2};
-use crate::kernel::simd::{InstructionSet, SHORT, ScalarLane, Simd, fold_registers, prefetch_all};
+use crate::kernel::simd::{
+    InstructionSet, SHORT, Simd, WIDEST, WIDEST_SHORT, fold_registers, in_lanes, prefetch_all,
+};
 use crate::kernel::strips::with_strip;
 
 /// θ of a client may fill at most half of the registers.
@@ -25,44 +23,17 @@ impl TransitionTables {
     /// dimension agree with the tables.
     #[inline(never)]
     pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
+        // A row of one register of eight lanes waits longer for its sum than two of four do.
+        let most = match self.stride {
+            0..=2 => 2,
+            long if long >= 2 * WIDEST && long.is_multiple_of(WIDEST) => WIDEST,
+            _ => WIDEST_SHORT,
+        };
+        let (tables, path) = (self, path.at_most(most));
         // SAFETY: passed on to the caller.
-        unsafe {
-            match path {
-                InstructionSet::Scalar => self.wide::<ScalarLane, 16>(clients),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx512 if self.fills_long_registers() => self.avx512(clients),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 if self.d > 2 => self.avx2(clients),
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 | InstructionSet::Avx2 | InstructionSet::Avx512 => {
-                    self.groups::<Sse2>(clients);
-                }
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.groups::<Neon>(clients),
-            }
-        }
-    }
-
-    /// Whether a row is two or more whole registers of eight lanes. A row of one register waits
-    /// longer for its sum than two of four lanes do.
-    #[cfg(target_arch = "x86_64")]
-    fn fills_long_registers(&self) -> bool {
-        self.stride >= 2 * Avx512::LANES && self.stride.is_multiple_of(Avx512::LANES)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn avx2(&self, clients: &mut EqualSteps<'_>) {
-        // SAFETY: the instruction set is on by the attribute above; the rest
-        // was checked by the only caller.
-        unsafe { self.groups::<Avx2>(clients) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2,avx512f,avx512dq,avx512vl")]
-    fn avx512(&self, clients: &mut EqualSteps<'_>) {
-        // SAFETY: as for `avx2`.
-        unsafe { self.groups::<Avx512>(clients) }
+        in_lanes!(path, I, (tables: &TransitionTables, clients: &mut EqualSteps<'_>) => {
+            tables.groups::<I>(clients)
+        });
     }
 
     /// # Safety
@@ -71,7 +42,8 @@ impl TransitionTables {
     unsafe fn groups<I: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.
         unsafe {
-            if self.stride > SHORT || self.stride / I::LANES > MOST_REGISTERS {
+            let is_long = self.stride > SHORT || self.stride / I::LANES > MOST_REGISTERS;
+            if I::LANES == 1 || is_long {
                 return with_strip!(I, W => self.wide::<I, W>(clients));
             }
             match self.stride / I::LANES {

@@ -1,11 +1,7 @@
 //! A lower limit of the time of a TD(0) step, for benches.
 
 use super::{TransitionTables, Transitions};
-#[cfg(target_arch = "aarch64")]
-use crate::kernel::simd::Neon;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::simd::{Avx2, Sse2};
-use crate::kernel::simd::{InstructionSet, ScalarLane, Simd, fold_registers};
+use crate::kernel::simd::{InstructionSet, Simd, WIDEST_SHORT, fold_registers, in_lanes};
 use crate::rng::Stream;
 
 impl TransitionTables {
@@ -22,27 +18,15 @@ impl TransitionTables {
                 && streams.len() == theta.len()
                 && theta.len() <= self.distribution_of.len()
         );
-        // SAFETY: this processor has the instruction set; the rest was checked.
-        unsafe {
-            match InstructionSet::best() {
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Avx2 | InstructionSet::Avx512 => {
-                    self.limit_avx2(streams, theta, step, steps)
-                }
-                #[cfg(target_arch = "x86_64")]
-                InstructionSet::Sse2 => self.least::<Sse2, 4>(streams, theta, step, steps),
-                #[cfg(target_arch = "aarch64")]
-                InstructionSet::Neon => self.least::<Neon, 4>(streams, theta, step, steps),
-                InstructionSet::Scalar => self.least::<ScalarLane, 8>(streams, theta, step, steps),
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn limit_avx2(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
-        // SAFETY: as for `avx2`.
-        unsafe { self.least::<Avx2, 2>(streams, theta, step, steps) }
+        let (tables, path) = (self, InstructionSet::best().at_most(WIDEST_SHORT));
+        // SAFETY: checked above.
+        in_lanes!(path, I, (
+            tables: &TransitionTables,
+            streams: &mut [Stream],
+            theta: &mut [[f64; 8]],
+            step: f64,
+            steps: u64
+        ) => tables.least::<I, { 8 / I::LANES }>(streams, theta, step, steps));
     }
 
     /// # Safety

@@ -179,7 +179,7 @@ impl TransitionTables {
 mod tests {
     use super::fused::NEAR;
     use super::*;
-    use crate::kernel::cohort::testing::thetas;
+    use crate::kernel::cohort::testing::assert_paths;
     use crate::rng::Stream;
 
     fn tables(d: usize, states: usize, clients: usize) -> TransitionTables {
@@ -195,6 +195,12 @@ mod tests {
         tables
     }
 
+    fn compare(tables: &TransitionTables, clients: usize, steps: impl Fn(usize) -> u64) {
+        let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
+        let run = |path, cohort: Cohort<'_, ()>| tables.advance_on(path, cohort);
+        assert_paths("TD", [1, tables.d, clients], steps, define, run);
+    }
+
     #[test]
     fn every_path_gives_the_bits_of_the_definition() {
         for d in (1..=130).chain([300, 784, 1025]) {
@@ -203,13 +209,7 @@ mod tests {
                 .into_iter()
                 .chain([(7, 200), (9, 40), (10, 1), (11, 64)])
             {
-                let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
-                let expected = thetas(d, clients, |_| steps, define);
-                for path in InstructionSet::available() {
-                    let got =
-                        thetas(d, clients, |_| steps, |cohort| tables.advance_on(path, cohort));
-                    assert_eq!(got, expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
-                }
+                compare(&tables, clients, |_| steps);
             }
         }
     }
@@ -219,20 +219,12 @@ mod tests {
         let tables = tables(8, 11, 530);
         assert!(tables.pairs > NEAR);
         for steps in [1, 10, 33] {
-            let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
-            let expected = thetas(8, 530, |_| steps, define);
-            for path in InstructionSet::available() {
-                let got = thetas(8, 530, |_| steps, |cohort| tables.advance_on(path, cohort));
-                assert!(got == expected, "{steps} steps, {path:?}");
-            }
+            compare(&tables, 530, |_| steps);
         }
     }
 
     #[test]
     fn unequal_steps_are_kept_apart() {
-        let tables = tables(8, 11, 7);
-        let steps = |c: usize| [5, 5, 5, 40, 40, 0, 1][c];
-        let expected = thetas(8, 7, steps, |c| c.each(|local| tables.define(local)));
-        assert_eq!(thetas(8, 7, steps, |c| tables.advance(c)), expected);
+        compare(&tables(8, 11, 7), 7, |c| [5, 5, 5, 40, 40, 0, 1][c]);
     }
 }

@@ -60,7 +60,7 @@ pub struct Dataset {
     pub split: Split,
     /// How much clients count in every mean: the server's, that of the control variates, and the
     /// objective, whose minimum is θ*.
-    #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
     pub weights: ClientWeights,
     /// The records that no client holds: a fraction of all, or those that a column marks. A
@@ -160,11 +160,6 @@ pub enum ClientWeights {
 }
 
 impl ClientWeights {
-    /// Whether they are equal.
-    pub fn is_default(&self) -> bool {
-        *self == Self::Equal
-    }
-
     /// The share of each client, which holds so many records; `None` if all are equal.
     pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
         let unequal = counts.iter().any(|count| *count != counts[0]);
@@ -601,10 +596,10 @@ impl Records {
             Fault::new("dataset.label", message)
         };
         match &self.labels {
-            Column::Numbers(values) => match values.iter().position(|v| !v.is_finite()) {
-                Some(row) => Err(wrong(row)),
-                None => Ok(values.clone()),
-            },
+            Column::Numbers(values) => {
+                let row = values.iter().position(|v| !v.is_finite());
+                row.map_or_else(|| Ok(values.clone()), |row| Err(wrong(row)))
+            }
             Column::Text(values) => {
                 Err(wrong(values.iter().position(|v| v.parse::<f64>().is_err()).unwrap_or(0)))
             }

@@ -131,8 +131,7 @@ impl Settings {
             0.0 => shared.to_vec(),
             spread => shared.iter().map(|w| w + spread * rng.gaussian()).collect(),
         };
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for _ in 0..self.records {
+        let record = |_| {
             let columns = self.draw_columns(features, rng);
             let mut row: Vec<f64> = columns.iter().map(|_| rng.gaussian().abs()).collect();
             let norm = libm::sqrt(dot(&row, &row));
@@ -142,11 +141,9 @@ impl Settings {
                 .fold(0.0, |sum, (j, x)| sum + x / norm * truth[*j as usize]);
             let label = if rng.uniform() < sigmoid(along) { 1.0 } else { -1.0 };
             row.iter_mut().for_each(|x| *x *= label / norm);
-            indices.extend(columns);
-            values.extend(row);
-            offsets.push(values.len());
-        }
-        SparseRows::new(self.dimension, offsets, indices, values).expect("columns rise")
+            columns.into_iter().zip(row)
+        };
+        SparseRows::from_rows(self.dimension, (0..self.records).map(record))
     }
 
     /// The columns of a record, which rise.

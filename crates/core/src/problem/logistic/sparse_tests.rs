@@ -99,11 +99,7 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
 
 /// θ after 30 rounds.
 fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
-    let start = vec![0.5; problem.dim()];
-    let from = Conditions { seed: 5, replicate: 0, start: &start, rounds: 30, copy: 0 };
-    let mut run = Federated::new(problem, terms.clone(), &from);
-    (0..30).for_each(|_| run.round());
-    run.estimate().to_vec()
+    sample::run(problem, terms, &vec![0.5; problem.dim()], 30, 0).estimate().to_vec()
 }
 
 #[test]

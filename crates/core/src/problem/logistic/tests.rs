@@ -1,8 +1,8 @@
 //! Logistic regression against differences and its own oracle.
 
 use super::*;
-use crate::kernel::testing::thetas;
-use crate::kernel::{Cohort, InstructionSet, dot};
+use crate::kernel::testing::assert_paths;
+use crate::kernel::{Cohort, dot};
 use crate::problem::{Facts, Twin, check, generic};
 use crate::sample;
 
@@ -68,14 +68,16 @@ fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
         let settings = Settings { dimension: d, batch: 1, ..settings(MIXED) };
         let (problem, twin) = (sample::build(&settings, 3), Twin::new(sample::build(&settings, 3)));
         for (clients, steps) in [(1, 0), (1, 33), (4, 10), (7, 200), (13, 64)] {
-            let expected = thetas(d, clients, |_| steps, |all| generic::advance(&twin, all));
-            for path in InstructionSet::available() {
-                let fused = |all: Cohort<'_, ()>| {
+            let define = |all: Cohort<'_, ()>| generic::advance(&twin, all);
+            assert_paths(
+                "twin",
+                [1, d, clients],
+                |_| steps,
+                define,
+                |path, all| {
                     assert!(problem.advance_linearised_on(path, all).is_none());
-                };
-                let got = thetas(d, clients, |_| steps, fused);
-                assert!(got == expected, "d {d}, {clients} clients, {steps} steps, {path:?}");
-            }
+                },
+            );
         }
     }
 }

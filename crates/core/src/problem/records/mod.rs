@@ -348,8 +348,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
 
     fn held_records(&self) -> Option<RecordSizes> {
         self.records.dense_rows(0)?;
-        let counts = (0..self.held.len()).map(|set| self.records.records(set));
-        Some(RecordSizes::of(self.records.features(), counts))
+        let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
+        Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
     }
 
     fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
@@ -370,9 +370,12 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     }
 
     fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
-        let batch = self.loss.batch();
-        match self.records.tables() {
-            Some(tables) => generic::advance_records_together(self, (tables, batch), runs),
+        let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
+        match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
+            Some(tables) => {
+                let cohorts = runs.into_iter().map(|run| run.cohort).collect();
+                tables.advance_together_on(InstructionSet::best(), cohorts);
+            }
             None => generic::advance_together(self, runs),
         }
     }

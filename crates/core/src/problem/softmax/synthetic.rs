@@ -62,7 +62,7 @@ pub struct Settings {
     #[schemars(example = Sizes::PowerLaw)]
     pub records: Sizes,
     /// How much clients count.
-    #[serde(default, skip_serializing_if = "ClientWeights::is_default")]
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(example = ClientWeights::Records)]
     pub weights: ClientWeights,
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.

@@ -5,6 +5,7 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
+use crate::cli::manifests_below;
 use crate::evidence::claims::{
     Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
 };
@@ -13,7 +14,7 @@ use crate::evidence::needs::Needs;
 use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
-use crate::store::Store;
+use crate::store::{Results, Store};
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
@@ -396,25 +397,14 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
 
 /// The manifests of `experiments/`, by name.
 fn manifests() -> Vec<(String, Source)> {
-    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            match entry.unwrap().path() {
-                path if path.is_dir() => collect(&path, files),
-                path => files.push(path),
-            }
-        }
-    }
-    let (root, mut files) = (Path::new("experiments"), Vec::new());
-    collect(root, &mut files);
-    files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
-    files.sort();
+    let root = Path::new("experiments");
     let source = |file: PathBuf| {
         let experiment = file.strip_prefix(root).unwrap().with_extension("");
         let text = std::fs::read_to_string(&file).unwrap();
         let name = file.to_str().unwrap().to_owned();
         (experiment.to_str().unwrap().to_owned(), Source { name, text, ..Source::default() })
     };
-    files.into_iter().map(source).collect()
+    manifests_below(root).unwrap().into_iter().map(source).collect()
 }
 
 /// The rows of a manifest; `None` if its results are neither stored nor quickly computed.

@@ -1,7 +1,7 @@
 //! `digest`: prints the id and digest of every cell.
 
 use super::outcome::{Code, Failure, print};
-use crate::store::{Store, StoredCell};
+use crate::store::{Results, Store, StoredCell};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::CellId;
 use rayon::prelude::*;

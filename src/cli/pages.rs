@@ -54,26 +54,19 @@ struct Live {
     ended: bool,
 }
 
-impl LivePages<'static> {
-    /// Pages of all experiments of these results in this folder, which is created.
-    pub fn of_results(results: &Path, reports: &Path, quiet: bool) -> Result<Self, Failure> {
-        let writer = Writer::new(reports, &FORMATS)?;
-        Ok(Self { results: results.to_owned(), plans: None, writer, quiet, live: Mutex::default() })
-    }
-}
-
 impl<'p> LivePages<'p> {
-    /// Pages of these plans. They depend on the manifests alone and not on what else the results
-    /// contain, so that everybody who reproduces published pages gets the same.
-    pub fn of_plans(
-        plans: &'p [Plan],
+    /// Pages of all experiments of these results in this folder, which is created, or of these
+    /// plans. The latter depend on the manifests alone and not on what else the results contain, so
+    /// that everybody who reproduces published pages gets the same.
+    pub fn new(
+        plans: Option<&'p [Plan]>,
         results: &Path,
         reports: &Path,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let mut pages: LivePages<'p> = LivePages::of_results(results, reports, quiet)?;
-        pages.writer.of_manifests = true;
-        Ok(Self { plans: Some(plans), ..pages })
+        let mut writer = Writer::new(reports, &FORMATS)?;
+        writer.of_manifests = plans.is_some();
+        Ok(Self { results: results.to_owned(), plans, writer, quiet, live: Mutex::default() })
     }
 
     /// Does the work of a run, and writes pages meanwhile where results change, until it ends or

@@ -4,7 +4,7 @@
 //! *Invariant*: the traces of a cell that is completed this way are those of its runs from the
 //! start (`tests/suite/looks.rs` compares the digests).
 
-use crate::store::Store;
+use crate::store::{Results, Store};
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Prepared};

@@ -14,7 +14,7 @@ use super::outcome::{Code, Failure, print};
 use super::prepare::pool;
 use super::progress::Progress;
 use crate::evidence::tuned;
-use crate::store::{Store, StoredCell};
+use crate::store::{Results, Store, StoredCell};
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, sha256};
 use exactfed_runner::panics::lock;

@@ -7,7 +7,7 @@
 use super::pack::Pack;
 use super::packs::Packs;
 use super::paths::{contents, failed_cell, file_name};
-use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
+use super::{FailedRecord, PlannedLooks, Results, Store, StoredExperiment};
 use crate::stats::looks::Looks;
 use exactfed_runner::files::Error;
 use exactfed_runner::trace::TraceDigest;

@@ -10,8 +10,7 @@ use crate::cli::prepare::pool;
 use crate::cli::reuse::EarlierReplicates;
 use crate::cli::{confirm, memory, names, shard};
 use crate::evidence::frontier::are_known;
-use crate::store::Store;
-use crate::store::provenance;
+use crate::store::{Store, provenance};
 use exactfed_runner::plan::Plan;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -65,7 +64,7 @@ impl<'a> PreparedRun<'a> {
         // their pages, which takes a time that is not known.
         let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.nanoseconds);
         waiting.sort_by_cached_key(place);
-        let (by, earlier) = (provenance::now(), EarlierReplicates::default());
+        let (by, earlier) = (provenance(), EarlierReplicates::default());
         let session = Session { store, options, pool, by, interrupt, earlier };
         Ok(Self { session, waiting: waiting.into() })
     }

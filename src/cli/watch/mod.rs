@@ -55,8 +55,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (listener, address) = Address::listen(&args.host, args.port)?;
     let mut run = PreparedRun::new(&plans, &args.options, None)?;
     let stop = run.interrupt().stop.clone();
-    let pages =
-        Arc::new(LivePages::of_results(&args.options.out, &args.reports, args.options.quiet)?);
+    let pages = LivePages::new(None, &args.options.out, &args.reports, args.options.quiet)?;
+    let pages = Arc::new(pages);
     let leave = {
         let pages = pages.clone();
         move |status: &RunStatus| {

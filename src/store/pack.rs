@@ -188,12 +188,12 @@ impl Pack {
 
     /// All rows, to make traces of.
     pub fn read(&self) -> Result<TraceRows, Error> {
-        TraceRows::read(self.bytes()?, &self.head.columns).map_err(|e| error(&self.path, e))
+        TraceRows::read(&self.bytes()?, &self.head.columns).map_err(|e| error(&self.path, e))
     }
 
     /// These columns of all rows.
     pub fn frame(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
-        parquet::decode(self.bytes()?, Some(columns)).map_err(|e| error(&self.path, e))
+        parquet::decode(&self.bytes()?, Some(columns)).map_err(|e| error(&self.path, e))
     }
 
     /// The traces of the `i`-th cell, which are among `rows`.
@@ -218,8 +218,8 @@ impl Pack {
             return write_synced(&folder.join(file_name(&self.path)), &bytes);
         }
         let rows: Vec<Range<usize>> = cells.iter().map(|&i| self.rows(i)).collect();
-        let lines = cells.iter().map(|&i| self.line(i)).collect::<Result<Vec<_>, _>>()?;
-        let selected = parquet::select_rows(bytes, MANIFEST, &rows);
+        let lines = self.lines(cells.iter().copied())?;
+        let selected = parquet::select_rows(&bytes, MANIFEST, &rows);
         let (manifest, frame) = selected.map_err(|e| error(&self.path, e))?;
         Self::write(folder, self.head.clone(), &lines, &manifest, frame).map(drop)
     }

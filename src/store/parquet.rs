@@ -27,11 +27,11 @@ pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsRe
 
 /// The value of this key in the metadata of a file, and these of its rows.
 pub fn select_rows(
-    bytes: Vec<u8>,
+    bytes: &[u8],
     key: &str,
     rows: &[Range<usize>],
 ) -> PolarsResult<(String, DataFrame)> {
-    let mut reader = ParquetReader::new(Cursor::new(&*bytes));
+    let mut reader = ParquetReader::new(Cursor::new(bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
     let value = metadata.into_iter().flatten().find(|pair| pair.key == key);
     let value = value.and_then(|pair| pair.value).unwrap_or_default().to_string();
@@ -219,8 +219,7 @@ pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, usize)>,
 ) -> PolarsResult<()> {
-    let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
-    let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish()?;
+    let frame = decode(bytes, Some(vec!["cell".to_owned()]))?;
     let (mut named, mut expected) = (frame.column("cell")?.str()?.iter(), 0_usize);
     for (cell, rows) in cells {
         expected = expected.saturating_add(rows);
@@ -236,7 +235,7 @@ pub fn check_cells<'a>(
 }
 
 /// The rows of a file, of these columns or of all.
-pub fn decode(bytes: Vec<u8>, columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
+pub fn decode(bytes: &[u8], columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
     let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     reader.with_columns(columns).finish()
 }
@@ -258,7 +257,7 @@ pub struct TraceRows {
 
 impl TraceRows {
     /// All rows of a file, in which these optional columns have values.
-    pub fn read(bytes: Vec<u8>, optional: &[String]) -> PolarsResult<Self> {
+    pub fn read(bytes: &[u8], optional: &[String]) -> PolarsResult<Self> {
         let costs = COSTS.iter().map(|(name, _)| *name);
         let required = ["replicate", "round", OUTCOME].into_iter().chain(costs);
         let columns = required.map(str::to_owned).chain(optional.iter().cloned()).collect();

@@ -62,13 +62,10 @@ impl Manifests {
         Ok(plans)
     }
 
-    fn all_overrides(&self) -> Vec<String> {
-        let replicates = self.replicates.map(|r| format!("replicates={r}"));
-        self.overrides.iter().cloned().chain(replicates).collect()
-    }
-
     fn plan(&self, file: &Path) -> Result<Plan, Failure> {
-        let (experiment, source) = manifest_source(file, self.all_overrides())?;
+        let replicates = self.replicates.map(|r| format!("replicates={r}"));
+        let overrides = self.overrides.iter().cloned().chain(replicates).collect();
+        let (experiment, source) = manifest_source(file, overrides)?;
         planned(experiment, source)
     }
 }

@@ -30,7 +30,11 @@ pub struct PythonClients {
     inner: Mutex<Option<RoundClients<'static>>>,
     /// What the clients refer to, where no run keeps it.
     _instance: Option<Arc<dyn Instance>>,
+    /// N, the number of clients.
+    #[pyo3(get)]
     n: usize,
+    /// d, the dimension of θ.
+    #[pyo3(get, name = "dim")]
     d: usize,
     /// π_k, N numbers, if they are not equal.
     shares: Option<Vec<f64>>,
@@ -144,18 +148,6 @@ impl PythonClients {
 
 #[pymethods]
 impl PythonClients {
-    /// N, the number of clients.
-    #[getter]
-    fn n(&self) -> usize {
-        self.n
-    }
-
-    /// d, the dimension of θ.
-    #[getter]
-    fn dim(&self) -> usize {
-        self.d
-    }
-
     /// π_k, the shares of the clients, of shape (N,); their sum is 1.
     #[getter]
     fn shares<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {

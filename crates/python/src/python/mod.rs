@@ -87,6 +87,5 @@ fn diff(
     b: String,
     fail_on: Vec<String>,
 ) -> PyResult<results::DiffTexts> {
-    let compare = move || results::compare(&a, &b, &fail_on);
-    worker::interruptible(py, compare)?.map_err(|e| raise(py, e))
+    worker::interruptible(py, raise, move || results::compare(&a, &b, &fail_on))
 }

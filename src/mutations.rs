@@ -9,7 +9,7 @@ use crate::cli::manifests_below;
 use crate::evidence::claims::{
     Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
 };
-use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost};
+use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::evidence::needs::Needs;
 use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
@@ -62,6 +62,10 @@ impl<'a> Subject<'a> {
             Some(result(cell, runs))
         });
         known.collect()
+    }
+
+    fn prepared(&self, cell: &CellResult<'_>) -> Option<&'a Prepared<'a>> {
+        self.prepared.iter().find(|prepared| prepared.cell.id == cell.cell.id)
     }
 
     fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
@@ -242,9 +246,7 @@ impl Target<'_> {
 /// A trace whose errors are the squared exact bias.
 fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
     let mut trace = trace.clone();
-    let mut all = subject.prepared.iter();
-    let prepared = all.find(|prepared| prepared.cell.id == cell.cell.id);
-    if let Some(bias) = prepared.and_then(exact_bias) {
+    if let Some(bias) = subject.prepared(cell).and_then(exact_bias) {
         trace.sq_error.iter_mut().for_each(|x| *x = bias);
     }
     trace
@@ -252,8 +254,7 @@ fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) ->
 
 /// N.
 fn clients(subject: &Subject<'_>, cell: &CellResult<'_>) -> f64 {
-    let prepared = subject.prepared.iter().find(|p| p.cell.id == cell.cell.id);
-    prepared.map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
+    subject.prepared(cell).map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
 }
 
 /// Whether a cell is the plain algorithm with the settings of another one.
@@ -268,15 +269,15 @@ fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
         && a.start == b.start
 }
 
-/// The frontiers with costs times this factor of N and ε, relative to the first target.
+/// The frontiers with costs times this factor of each point.
 fn tilted<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    factor: impl Fn(u64, f64) -> f64,
+    factor: impl Fn(&FrontierPoint) -> f64,
 ) -> Vec<ComputedFrontier<'a>> {
     let change = |frontier: &ComputedFrontier<'a>| {
         let mut frontier = frontier.clone();
         for best in &mut frontier.best {
-            let by = factor(best.clients, best.target);
+            let by = factor(best);
             best.cost = best.cost.map(|cost| FrontierCost {
                 local_steps: (cost.local_steps as f64 * by).ceil() as u64,
                 step_size: cost.step_size * by,
@@ -330,18 +331,9 @@ fn doubled<'a>(
     frontiers: &[ComputedFrontier<'a>],
     algorithm: FrontierAlgorithm,
 ) -> Vec<ComputedFrontier<'a>> {
-    let twice = tilted(frontiers, |_, _| 2.0);
-    let mut frontiers = frontiers.to_vec();
-    for (frontier, twice) in frontiers.iter_mut().zip(&twice) {
-        for (best, twice) in frontier.best.iter_mut().zip(&twice.best) {
-            if best.algorithm == algorithm {
-                best.cost = twice.cost;
-            }
-        }
-    }
-    change_squares(&mut frontiers, |own, value| {
-        (own, if own == algorithm { 2.0 * value } else { value })
-    });
+    let factor = |own: FrontierAlgorithm| if own == algorithm { 2.0 } else { 1.0 };
+    let mut frontiers = tilted(frontiers, |best| factor(best.algorithm));
+    change_squares(&mut frontiers, |own, value| (own, factor(own) * value));
     frontiers
 }
 
@@ -355,7 +347,7 @@ fn wrong_frontiers<'a>(
 ) -> Option<Vec<ComputedFrontier<'a>>> {
     Some(match wrong {
         WrongResult::FrontierTilted(a, b) => {
-            tilted(frontiers, |clients, target| libm::pow(clients as f64, a) * libm::pow(target, b))
+            tilted(frontiers, |best| libm::pow(best.clients as f64, a) * libm::pow(best.target, b))
         }
         WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
         WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),

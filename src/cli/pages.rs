@@ -41,7 +41,7 @@ pub struct LivePages<'p> {
     results: PathBuf,
     /// The experiments that have pages; if `None`, all that have results.
     plans: Option<&'p [Plan]>,
-    writer: Writer,
+    pub writer: Writer,
     quiet: bool,
     live: Mutex<Live>,
 }
@@ -172,10 +172,5 @@ impl<'p> LivePages<'p> {
         let store = Store::open_existing(&self.results)?;
         let subjects = self.subjects(&store, None)?;
         report::write_all(subjects, entries.collect(), &store, &self.writer, self.quiet)
-    }
-
-    /// What is in a file that a report wrote.
-    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        self.writer.read(name)
     }
 }

@@ -43,9 +43,8 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     }
     // Signals have their default effect from now on.
     drop(run);
-    let judged = pages.write_final()?;
     // Failed cells are the more serious outcome: their code takes precedence.
-    Ok(if code == Code::Done { judged } else { code })
+    Ok(pages.write_final()?.and(code))
 }
 
 /// The experiments whose cells were run, each of which changes its page once.

@@ -88,8 +88,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         );
     }
     if cells == 0 {
-        eprintln!("{}", nothing_to_submit(&plans, failed));
-        return Ok(if failed > 0 { Code::SomeFailed } else { Code::Done });
+        let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
+        let (those, code) = match failed {
+            0 => (format!("all {all}"), Code::Done),
+            _ => (format!("the other {}", all - failed), Code::SomeFailed),
+        };
+        eprintln!("{those} cells are done; nothing is submitted");
+        return Ok(code);
     }
     // An error is reported now rather than after hours in a queue.
     for (plan, cells) in plans.iter().zip(&missing) {
@@ -165,14 +170,6 @@ fn missing_cells<'a>(
     };
     let missing = plans.iter().map(&mut missing_of).collect();
     (missing, failed)
-}
-
-fn nothing_to_submit(plans: &[Plan], failed: usize) -> String {
-    let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
-    match failed {
-        0 => format!("all {all} cells are done; nothing is submitted"),
-        _ => format!("the other {} cells are done; nothing is submitted", all - failed),
-    }
 }
 
 /// The cells as `run --only` reads them.

@@ -15,7 +15,7 @@ use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::Plan;
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An experiment as it was last run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,10 +118,13 @@ impl Store {
         let mut found = Vec::new();
         let mut open = vec![self.root.clone()];
         while let Some(folder) = open.pop() {
-            let (inner, holds_cells) = experiment_folders(&folder)?;
-            open.extend(inner);
+            let (inner, files) = contents(&folder)?;
+            open.extend(inner.into_iter().filter(|path| !file_name(path).starts_with('.')));
+            let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
+            let is_experiment = files.iter().any(|path| is_cells(file_name(path)))
+                || folder.join(EXPERIMENT).symlink_metadata().is_ok();
             // The root is never an experiment.
-            if folder != self.root && (holds_cells || has_experiment(&folder)) {
+            if folder != self.root && is_experiment {
                 let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
                 let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
                 let name = parts.collect::<Vec<_>>().join("/");
@@ -163,16 +166,4 @@ impl Store {
             )),
         }
     }
-}
-
-fn has_experiment(folder: &Path) -> bool {
-    folder.join(EXPERIMENT).symlink_metadata().is_ok()
-}
-
-/// The folders below one that may hold experiments, and whether it holds cells itself.
-fn experiment_folders(folder: &Path) -> Result<(Vec<PathBuf>, bool), Error> {
-    let (mut inner, files) = contents(folder)?;
-    inner.retain(|path| !file_name(path).starts_with('.'));
-    let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
-    Ok((inner, files.iter().any(|path| is_cells(file_name(path)))))
 }

@@ -78,15 +78,9 @@ pub fn export(
 pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Error>), Error> {
     let mut exported = Exported::default();
     let rows = ExportedRows::new(store, plans, &mut exported.damaged)?;
-    let mut all: Option<DataFrame> = None;
+    let mut all = None;
     rows.read(&mut exported, &mut |frame| {
-        match &mut all {
-            None => all = Some(frame),
-            Some(all) => {
-                all.vstack_mut_owned(frame).map_err(|e| error(&store.root, e))?;
-            }
-        }
-        Ok(())
+        parquet::append(&mut all, frame).map_err(|e| error(&store.root, e))
     })?;
     Ok((all, exported.damaged))
 }
@@ -147,7 +141,7 @@ impl<'a> ExportedRows<'a> {
                 sound.row_bytes.push(found.row_bytes);
             }
             sound.cells.sort_by_cached_key(|(k, i)| {
-                let id = packs.packs[*k].id(*i);
+                let id = packs.packs[*k].cells[*i].id;
                 (sound.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
             });
             settings.push(values);
@@ -324,17 +318,13 @@ impl SoundCells<'_> {
         parts: Vec<PackPart>,
         all: &ExportedRows<'_>,
     ) -> PolarsResult<(usize, DataFrame)> {
-        let (mut stored, mut cells, mut from): (Option<DataFrame>, _, usize) =
-            (None, Vec::new(), 0);
+        let (mut stored, mut cells, mut from) = (None, Vec::new(), 0);
         for part in parts {
             for (place, rows, facts) in part.cells {
                 cells.push((place, from..from + rows, facts));
                 from += rows;
             }
-            match &mut stored {
-                None => stored = Some(part.frame),
-                Some(stored) => drop(stored.vstack_mut_owned(part.frame)?),
-            }
+            parquet::append(&mut stored, part.frame)?;
         }
         cells.sort_by_key(|(place, ..)| *place);
         let rows = cells.iter().flat_map(|(_, rows, _)| rows.clone());

@@ -77,10 +77,10 @@ impl PackLine {
 
 /// What is held of each cell: its line without the settings, which of a large grid would take much
 /// memory.
-struct PackedCell {
-    id: CellId,
+pub struct PackedCell {
+    pub id: CellId,
     label: Arc<str>,
-    digest: TraceDigest,
+    pub digest: TraceDigest,
     seconds: f64,
     rows: Range<u32>,
     /// The bytes of its line in the index.
@@ -94,7 +94,8 @@ pub struct Pack {
     /// The first line of its index.
     pub head: PackHead,
     provenance: Arc<Provenance>,
-    cells: Vec<PackedCell>,
+    /// Its cells, in the order of their rows.
+    pub cells: Vec<PackedCell>,
     /// Where its index begins in the file.
     index: u64,
     /// Whether its bytes are as they were written, once that was asked for.
@@ -109,26 +110,6 @@ impl Pack {
         let (head, cells) = parsed.map_err(|e| error(path, e))?;
         let (path, provenance) = (path.to_owned(), Arc::new(head.provenance.clone()));
         Ok(Self { path, head, provenance, cells, index, sound: OnceLock::new() })
-    }
-
-    /// The number of cells.
-    pub fn len(&self) -> usize {
-        self.cells.len()
-    }
-
-    /// The id of the `i`-th cell.
-    pub fn id(&self, i: usize) -> CellId {
-        self.cells[i].id
-    }
-
-    /// The digest of the traces of the `i`-th cell.
-    pub fn digest(&self, i: usize) -> TraceDigest {
-        self.cells[i].digest
-    }
-
-    /// Ids of the cells, in the order of their rows.
-    pub fn ids(&self) -> impl Iterator<Item = CellId> {
-        self.cells.iter().map(|cell| cell.id)
     }
 
     /// The rows of the `i`-th cell.

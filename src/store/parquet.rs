@@ -7,6 +7,7 @@ use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::io::Cursor;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The bytes of a file with these metadata and rows.
@@ -35,14 +36,22 @@ pub fn select_rows(
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
     let value = metadata.into_iter().flatten().find(|pair| pair.key == key);
     let value = value.and_then(|pair| pair.value).unwrap_or_default().to_string();
-    let frame = decode(bytes, None)?;
-    let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
-    let mut all = parts.next().ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
-    for part in parts {
-        all.vstack_mut_owned(part)?;
+    let (frame, mut all) = (decode(bytes, None)?, None);
+    for range in rows {
+        append(&mut all, frame.slice(range.start as i64, range.len()))?;
     }
+    let mut all = all.ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
     all.rechunk_mut();
     Ok((value, all))
+}
+
+/// Puts rows below others, if there are some.
+pub fn append(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
+    match all {
+        None => *all = Some(rows),
+        Some(all) => drop(all.vstack_mut_owned(rows)?),
+    }
+    Ok(())
 }
 
 /// A column, and the part of a cost that it holds.
@@ -106,14 +115,14 @@ pub fn optional_columns(frame: &DataFrame) -> Vec<String> {
     names
 }
 
+/// All traces in their order, with their cell and their number.
+fn traces<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, u32, &'a Trace)> {
+    cells.iter().flat_map(|new| (0..).zip(&new.traces).map(move |(r, trace)| (new, r, trace)))
+}
+
 /// All rows in their order: the cell, the trace, and the number of the row in the trace.
-fn rows<'a>(
-    cells: &'a [Done<'a>],
-) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> + Clone {
-    cells.iter().flat_map(|new| {
-        let traces = new.traces.iter();
-        traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (new, trace, i)))
-    })
+fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> {
+    traces(cells).flat_map(|(new, _, trace)| (0..trace.rows()).map(move |i| (new, trace, i)))
 }
 
 /// The rows of these cells, one after another.
@@ -129,16 +138,9 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
         UInt64Chunked::from_iter_values(name.into(), values).into_column()
     };
     let rounds = rows(cells).map(|(_, trace, i)| trace.round[i]);
-    let replicate = cells.iter().flat_map(|new| {
-        let traces = new.traces.iter().enumerate();
-        traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
-    });
-    let instance = cells.iter().flat_map(|new| {
-        let identity = &new.cell.identity;
-        let traces = new.traces.iter().enumerate();
-        traces.flat_map(|(r, trace)| {
-            std::iter::repeat_n(identity.instance_of(r as u64) as u32, trace.rows())
-        })
+    let replicate = traces(cells).flat_map(|(_, r, trace)| repeat_n(r, trace.rows()));
+    let instance = traces(cells).flat_map(|(new, r, trace)| {
+        repeat_n(new.cell.identity.instance_of(r.into()) as u32, trace.rows())
     });
     let clients = rows(cells).map(|(new, ..)| new.clients as u32);
     let step_sizes = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().0);
@@ -178,11 +180,14 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     }
     let height = rows(cells).count();
     let list = |name: &str, is_measured: bool, value: &dyn Fn(&Trace, usize) -> Vec<f64>| {
-        if is_measured {
-            return list(name.into(), cells, value);
+        let (name, kind) = (name.into(), DataType::Float64);
+        if !is_measured {
+            return Column::full_null(name, height, &DataType::List(Box::new(kind)));
         }
-        let kind = DataType::List(Box::new(DataType::Float64));
-        Column::full_null(name.into(), height, &kind)
+        let mut builder =
+            ListPrimitiveChunkedBuilder::<Float64Type>::new(name, height, height, kind);
+        rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
+        builder.finish().into_column()
     };
     let recorded = cells.iter().any(|new| new.cell.identity.record.iterates);
     columns.push(list("theta", recorded, &|trace, row| {
@@ -199,19 +204,6 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
         }));
     }
     columns
-}
-
-/// A column of lists, which `value` makes of a trace and the number of a row.
-fn list(name: String, cells: &[Done<'_>], value: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
-    let height = rows(cells).count();
-    let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
-        name.into(),
-        height,
-        height,
-        DataType::Float64,
-    );
-    rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
-    builder.finish().into_column()
 }
 
 /// Checks that the rows of a file are those of these cells, in this order: of each so many.

@@ -1,5 +1,6 @@
 //! The file that exported rows are written to: Parquet in groups of rows, or CSV.
 
+use super::parquet::append;
 use exactfed_core::words::inert;
 use polars::prelude::*;
 use std::error::Error;
@@ -61,13 +62,8 @@ impl<'a> Sink<'a> {
     pub fn add(&mut self, frame: DataFrame) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(writer, waiting) => {
-                let mut all = match waiting.take() {
-                    Some(mut before) => {
-                        before.vstack_mut_owned(frame)?;
-                        before
-                    }
-                    None => frame,
-                };
+                append(waiting, frame)?;
+                let mut all = waiting.take().unwrap_or_default();
                 all.rechunk_mut();
                 let whole = all.height() / GROUP * GROUP;
                 for from in (0..whole).step_by(GROUP) {

@@ -1,6 +1,8 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
-use super::numbers::{counts, counts_per_client, flat, float, floats, floats_per_client, tuple};
+use super::numbers::{
+    counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
+};
 use super::watch::RoundClock;
 use exactfed::algorithm::{Instance, Participation};
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
@@ -102,7 +104,10 @@ impl PythonClients {
         match array.shape() {
             [d] if *d == self.d => Ok(false),
             [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
-            shape => Err(self.wrong_shape(what, shape, true)),
+            shape => {
+                let (n, d) = (self.n, self.d);
+                Err(wrong_shape(what, shape, &format!("({d},) or ({n}, {d})")))
+            }
         }
     }
 
@@ -116,17 +121,7 @@ impl PythonClients {
         if array.shape() == [self.d] {
             return Ok(array);
         }
-        let (shape, d) = (tuple(array.shape()), self.d);
-        Err(PyValueError::new_err(format!("{what} has the shape {shape}; expected ({d},)")))
-    }
-
-    fn wrong_shape(&self, what: &str, shape: &[usize], one: bool) -> PyErr {
-        let (n, d) = (self.n, self.d);
-        let one = if one { format!("({d},) or ") } else { String::new() };
-        PyValueError::new_err(format!(
-            "{what} has the shape {}; expected {one}({n}, {d})",
-            tuple(shape)
-        ))
+        Err(wrong_shape(what, array.shape(), &tuple(&[self.d])))
     }
 
     /// The array of N rows of d into which results are written: `out`, or a new one.
@@ -137,7 +132,7 @@ impl PythonClients {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let Some(out) = out else { return Ok(PyArray2::zeros(py, [self.n, self.d], false)) };
         if out.shape() != [self.n, self.d] {
-            return Err(self.wrong_shape("out", out.shape(), false));
+            return Err(wrong_shape("out", out.shape(), &tuple(&[self.n, self.d])));
         }
         if !out.is_c_contiguous() {
             return Err(PyValueError::new_err("out must be contiguous, in C order"));
@@ -319,7 +314,7 @@ impl PythonClients {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = floats(rows, "rows")?;
         if !self.rows("rows", &rows)? {
-            return Err(self.wrong_shape("rows", rows.shape(), false));
+            return Err(wrong_shape("rows", rows.shape(), &tuple(&[self.n, self.d])));
         }
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();

@@ -7,7 +7,7 @@
 
 use crate::cli::manifests_below;
 use crate::evidence::claims::{
-    Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
+    Claim, ClaimedCells, Judge, WrongResult, claims, judge_look, number,
 };
 use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::evidence::needs::Needs;
@@ -25,15 +25,6 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-fn judge<'a>(
-    plan: &'a Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-) -> Vec<JudgedClaim<'a>> {
-    judge_look(plan, plan, cells, theory, frontiers, LEVEL)
-}
 
 /// Local steps of all clients of an experiment up to which it is run here.
 const SMALL: u64 = 4_000_000;
@@ -59,7 +50,8 @@ impl<'a> Subject<'a> {
             let traces =
                 replaced.get(cell.id.as_str()).or_else(|| self.traces.get(cell.id.as_str()))?;
             let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
-            Some(result(cell, runs))
+            let (digest, provenance) = (TraceDigest::default(), Arc::default());
+            Some(CellResult { cell, runs, digest, provenance, seconds: 0.0, exact_bias: None })
         });
         known.collect()
     }
@@ -70,19 +62,8 @@ impl<'a> Subject<'a> {
 
     fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
         let cells = self.cells(replaced);
-        let judged = judge(self.plan, &cells, self.theory, frontiers);
+        let judged = judge_look(self.plan, self.plan, &cells, self.theory, frontiers, LEVEL);
         judged.iter().map(|claim| claim.decision.verdict).collect()
-    }
-}
-
-fn result(cell: &Cell, runs: Runs) -> CellResult<'_> {
-    CellResult {
-        cell,
-        runs,
-        digest: TraceDigest::default(),
-        provenance: Arc::default(),
-        seconds: 0.0,
-        exact_bias: None,
     }
 }
 
@@ -298,19 +279,16 @@ fn exchanged<'a>(
     frontiers: &[ComputedFrontier<'a>],
     (a, b): (FrontierAlgorithm, FrontierAlgorithm),
 ) -> Vec<ComputedFrontier<'a>> {
+    let other = |algorithm: FrontierAlgorithm| match algorithm {
+        own if own == a => b,
+        own if own == b => a,
+        other => other,
+    };
     let mut frontiers = frontiers.to_vec();
     for best in frontiers.iter_mut().flat_map(|frontier| &mut frontier.best) {
-        best.algorithm = match best.algorithm {
-            own if own == a => b,
-            own if own == b => a,
-            other => other,
-        };
+        best.algorithm = other(best.algorithm);
     }
-    change_squares(&mut frontiers, |algorithm, value| match algorithm {
-        own if own == a => (b, value),
-        own if own == b => (a, value),
-        other => (other, value),
-    });
+    change_squares(&mut frontiers, |own, value| (other(own), value));
     frontiers
 }
 
@@ -359,7 +337,7 @@ fn wrong_frontiers<'a>(
 fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
-    let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
+    let judged = judge_look(plan, plan, &cells, subject.theory, &subject.frontiers, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
         let target = claim.cells().map(|ClaimedCells { of, right }| {

@@ -12,7 +12,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArr
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// A number of clients, or a fraction of all.
 #[derive(FromPyObject)]
@@ -72,32 +72,33 @@ impl PythonClients {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<RoundClients<'static>>> {
-        lock(&self.inner)
-    }
-
     /// Ends the run: from now on every call is an error.
     pub fn end(&self) {
-        *self.lock() = None;
+        *lock(&self.inner) = None;
     }
 
     /// Ends a round; what the rounds so far have cost.
     pub fn end_round(&self) -> Cost {
-        let mut clients = self.lock();
-        clients.as_mut().map_or(Cost::default(), |clients| {
+        self.locked(|clients| {
             clients.end_round();
             clients.cost()
         })
+        .unwrap_or_default()
     }
 
-    /// What `f` returns of the clients, without the interpreter, whose other threads go on.
+    /// What `f` returns of the clients.
+    fn locked<T>(&self, f: impl FnOnce(&mut RoundClients<'static>) -> T) -> PyResult<T> {
+        let done = lock(&self.inner).as_mut().map(f);
+        done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
+    }
+
+    /// The same without the interpreter, whose other threads go on.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut RoundClients<'static>) -> T + Send,
     ) -> PyResult<T> {
-        let done = self.clock.outside(|| py.detach(|| self.lock().as_mut().map(f)));
-        done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
+        self.clock.outside(|| py.detach(|| self.locked(f)))
     }
 
     fn rows(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<bool> {
@@ -320,11 +321,7 @@ impl PythonClients {
         let mut writing = out.readwrite();
         let mean = writing.as_slice_mut()?;
         let rows = flat(&rows);
-        let clients = self.lock();
-        match &*clients {
-            Some(clients) => clients.mean(&rows, mean),
-            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
-        }
+        self.locked(|clients| clients.mean(&rows, mean))?;
         drop(writing);
         Ok(out)
     }
@@ -419,18 +416,12 @@ pub struct PythonVariates {
     d: usize,
 }
 
-impl PythonVariates {
-    fn lock(&self) -> MutexGuard<'_, ControlVariates> {
-        lock(&self.inner)
-    }
-}
-
 #[pymethods]
 impl PythonVariates {
     /// ξ_k = c̄ − c_k, of shape (N, d).
     #[getter]
     fn corrections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        PyArray1::from_slice(py, self.lock().corrections()).reshape([self.n, self.d])
+        PyArray1::from_slice(py, lock(&self.inner).corrections()).reshape([self.n, self.d])
     }
 
     /// Learn from a round, and return the mean of the ends, of shape (d,).
@@ -475,15 +466,12 @@ impl PythonVariates {
             )));
         }
         lengths.resize(self.n, lengths[0]);
-        let members = match &*clients.lock() {
-            Some(clients) => clients.members().clone(),
-            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
-        };
+        let members = clients.locked(|clients| clients.members().clone())?;
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let after = writing.as_slice_mut()?;
         let of = (&*flat(&theta), &*flat(&ends));
-        self.lock().average_and_learn(&members, of, &lengths, after);
+        lock(&self.inner).average_and_learn(&members, of, &lengths, after);
         drop(writing);
         Ok(out)
     }

@@ -235,16 +235,21 @@ impl DiffSource {
     }
 }
 
+/// A revision: `REV`, with `reports`, or `REV:folder`.
 fn revision(name: &str) -> Result<DiffSource, Failure> {
-    let tree = git::tree(name, &RECORDS)?;
-    let commit = git::short(&tree.commit);
-    if tree.files.is_empty() {
-        return Err(Failure::input(format!(
-            "error: {name}: commit {commit} has no reports in {}/",
-            tree.folder
-        )));
+    let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
+    let folder = folder.trim_matches('/');
+    let commit = git::commit(revision, "neither a results folder, a reports folder nor a")?;
+    let (paths, ids): (Vec<String>, Vec<String>) =
+        git::listing(&commit, folder, &RECORDS)?.into_iter().unzip();
+    let texts = git::blobs(&ids).map_err(|e| error(Path::new(name), e))?;
+    let commit = git::short(&commit);
+    if texts.is_empty() {
+        let message = format!("error: {name}: commit {commit} has no reports in {folder}/");
+        return Err(Failure::input(message));
     }
-    reports(name, revision_name(name, commit, &tree.folder), tree.files)
+    let files = paths.into_iter().zip(texts).collect();
+    reports(name, revision_name(name, commit, folder), files)
 }
 
 /// The name of the side that a revision gives.

@@ -21,9 +21,6 @@ impl Store {
     /// Copies the data files of an experiment of which this folder holds no sound copy. Files
     /// that are too large, missing or changed since the cells were planned are left out;
     /// commands that need them report it.
-    ///
-    /// # Errors
-    /// If a copy cannot be written.
     pub(super) fn copy_data_files<'a>(
         &self,
         from: &DataFolder,

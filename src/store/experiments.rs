@@ -86,9 +86,6 @@ impl Store {
     }
 
     /// Writes an experiment under this name.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(super) fn write_experiment_as(
         &self,
         name: &str,
@@ -145,25 +142,20 @@ impl Store {
         folder: &Path,
         name: &str,
     ) -> Result<StoredExperiment, Error> {
-        const REMEDY: &str = "`exactfed run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
-        let stored = read_checked::<StoredExperiment>(&path);
-        let stored = stored.and_then(|found| {
-            let sound = found.map(StoredExperiment::with_sound_sources).transpose();
-            sound.map_err(|e| error(&path, e))
-        });
-        match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {
-            Some(StoredExperiment { name: stored, source }) if stored == name => {
-                let copies = Some(Self::copies(&self.root));
-                Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
+        let wrong = |why: &str| error(&path, why);
+        let read = || -> Result<StoredExperiment, Error> {
+            let found = read_checked::<StoredExperiment>(&path)?
+                .ok_or_else(|| wrong("does not exist, although its folder contains cells"))?;
+            let StoredExperiment { name: stored, source } =
+                found.with_sound_sources().map_err(|e| wrong(&e))?;
+            if stored != name {
+                return Err(wrong(&format!("is of the experiment \"{stored}\"")));
             }
-            Some(other) => {
-                Err(error(&path, format!("is of the experiment \"{}\"; {REMEDY}", other.name)))
-            }
-            None => Err(error(
-                &path,
-                format!("does not exist, although its folder contains cells; {REMEDY}"),
-            )),
-        }
+            let copies = Some(Self::copies(&self.root));
+            Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
+        };
+        let remedy = "`exactfed run` with the experiment's manifest writes it again";
+        read().map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
     }
 }

@@ -266,14 +266,8 @@ impl SoundCells<'_> {
         }
         let by_pack: Vec<_> = by_pack.into_iter().collect();
         let read = by_pack.par_iter().map(|(k, chosen)| self.part(&self.packs[*k], chosen, all));
-        let mut parts = Vec::new();
-        for part in read.collect::<Vec<Result<PackPart, Error>>>() {
-            match part {
-                Ok(part) => parts.push(part),
-                Err(e) => damaged.push(e),
-            }
-        }
-        parts
+        let read: Vec<Result<PackPart, Error>> = read.collect();
+        read.into_iter().filter_map(|part| part.map_err(|e| damaged.push(e)).ok()).collect()
     }
 
     /// These cells of a pack, each with its place in the portion.

@@ -8,16 +8,6 @@ use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A folder of a commit.
-pub struct Tree {
-    /// The commit, in full.
-    pub commit: String,
-    /// The folder.
-    pub folder: String,
-    /// Paths below the folder and texts of the requested files.
-    pub files: Vec<(String, String)>,
-}
-
 /// A commit of a history.
 pub struct Commit {
     /// Its id, abbreviated.
@@ -83,22 +73,6 @@ pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error
         Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
     };
     Ok(lines.lines().filter_map(commit).collect())
-}
-
-/// The files of these names below a folder of a revision: `REV`, with `reports`,
-/// or `REV:folder`.
-///
-/// # Errors
-/// The message of git, or if a file is not text.
-pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
-    let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
-    let folder = folder.trim_matches('/').to_owned();
-    let no = "neither a results folder, a reports folder nor a";
-    let commit = commit(revision, no)?;
-    let (paths, ids): (Vec<String>, Vec<String>) =
-        listing(&commit, &folder, wanted)?.into_iter().unzip();
-    let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
-    Ok(Tree { commit, folder, files: paths.into_iter().zip(texts).collect() })
 }
 
 /// The files of these names below a folder of a commit: paths below the folder, and object ids.

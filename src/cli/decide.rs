@@ -75,7 +75,7 @@ pub fn decide(
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
-        let earlier = EarlierReplicates::new(earlier);
+        let earlier = EarlierReplicates(earlier.collect());
         let mut prepared = PreparedRun::new(&plans, options, interrupt)?.reusing(earlier);
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {

@@ -25,13 +25,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (mut lines, mut damaged) = (BTreeSet::new(), Vec::new());
     for (name, experiment) in store.listing()? {
         damaged.extend(experiment.err());
-        let ids = match store.ids(&name) {
-            Ok(ids) => ids,
-            Err(e) => {
-                damaged.push(e);
-                continue;
-            }
-        };
+        let Ok(ids) = store.ids(&name).map_err(|e| damaged.push(e)) else { continue };
         // The numbers are read, so that a digest is that of the numbers that are there.
         let ids: Vec<&str> = ids.iter().map(CellId::as_str).collect();
         let order = store.reading_order(&name, &ids);

@@ -3,6 +3,7 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
+use super::interrupt::beside;
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 /// Number of changes of each experiment's results.
@@ -77,13 +78,7 @@ impl<'p> LivePages<'p> {
         stop: &AtomicBool,
         work: impl FnOnce() -> T,
     ) -> T {
-        let (running, ended) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(|| self.write_repeatedly(run, stop, ended));
-            // Dropped when the work ends, also by a panic, which ends the other thread.
-            let _running = running;
-            work()
-        })
+        beside(|ended| self.write_repeatedly(run, stop, ended), work)
     }
 
     fn write_repeatedly(&self, run: &impl ChangingResults, stop: &AtomicBool, ended: Receiver<()>) {

@@ -142,13 +142,7 @@ pub fn stored_plans(
     let mut listing = store.listing()?;
     listing.retain(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
     for (name, experiment) in listing {
-        let experiment = match experiment {
-            Ok(experiment) => experiment,
-            Err(e) => {
-                findings.add_wrong(e);
-                continue;
-            }
-        };
+        let Ok(experiment) = experiment.map_err(|e| findings.add_wrong(e)) else { continue };
         let planned = store.planned_looks(&name).map(drop);
         let shown = store.shown_verdicts(&name).map(drop);
         for e in [planned, shown].into_iter().filter_map(Result::err) {

@@ -6,11 +6,9 @@ use super::plan::NativePlan;
 use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
 use exactfed::cli::{self, Failure, Interrupt, Rerun};
-use exactfed::compare::Options;
 use exactfed::evidence::results::Results;
 use exactfed::evidence::{Experiment, analyse, tuned};
 use exactfed::plan::{Cell, Plan};
-use exactfed::report::diff::DiffFormat;
 use exactfed::report::{self, Format, Writer};
 use exactfed::store::export;
 use exactfed::store::{Status, Store, StoredExperiment};
@@ -314,15 +312,4 @@ fn find(root: &Path, name: Option<&str>) -> Result<StoredExperiment, Failure> {
     };
     let (_, found) = listing.into_iter().nth(place).expect("it is one of them");
     Ok(found?)
-}
-
-/// A comparison: the text for a terminal, the page, JSON, and the exit code of the command.
-pub type DiffTexts = (String, String, String, u8);
-
-/// Compares two sides; `fail_on` names the classes that make the code 1.
-pub fn compare(a: &str, b: &str, fail_on: &[String]) -> Result<DiffTexts, Failure> {
-    let compared = cli::compare_sides(a, b, cli::classes(fail_on)?, Options::default(), true)?;
-    let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
-    let (text, json) = (compared.render(DiffFormat::Text)?, compared.render(DiffFormat::Json)?);
-    Ok((text, html, json, compared.code() as u8))
 }

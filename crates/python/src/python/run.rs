@@ -60,14 +60,6 @@ impl RunProgress {
     fn state(&self) -> [u64; 4] {
         [&self.done, &self.total, &self.cells, &self.steps].map(|count| count.load(Relaxed))
     }
-
-    /// What was wrong with stored results, and where θ ceased to be finite.
-    fn take_warnings(&self) -> Vec<String> {
-        let mut all = take(&self.warnings);
-        let not_finite = take(&self.not_finite);
-        all.extend(not_finite.iter().map(|(cell, runs)| runs.in_words(cell)));
-        all
-    }
 }
 
 impl Observer for RunProgress {
@@ -167,7 +159,9 @@ pub fn run(
     interrupt_rounds(false);
     stoppable(py, tell, end, work)?;
     tell(py)?;
-    Ok((take(&seen.failed), seen.take_warnings()))
+    let mut warnings = take(&seen.warnings);
+    warnings.extend(take(&seen.not_finite).iter().map(|(cell, runs)| runs.in_words(cell)));
+    Ok((take(&seen.failed), warnings))
 }
 
 /// Adds the cells of an experiment in the results folder `part` to those in `out`.

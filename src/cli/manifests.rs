@@ -44,7 +44,7 @@ impl Manifests {
         let plans = self.files.iter().map(|file| {
             let plan = self.plan(file)?;
             let (name, file) = (&plan.experiment, &plan.source.name);
-            match known.insert(names::folded(name), (name.clone(), file.clone())) {
+            match known.insert(name.to_ascii_lowercase(), (name.clone(), file.clone())) {
                 None => Ok(plan),
                 Some((same, other)) if same == *name => Err(Failure::input(format!(
                     "error: {other} and {file} are both the experiment \"{name}\"\n"

@@ -115,18 +115,6 @@ fn cells_of_one_pack_need_not_measure_the_same() {
     }
 }
 
-/// Flips bits of a file, one after another.
-fn flip_each(path: &Path, step: usize, check: impl Fn(usize)) {
-    let whole = fs::read(path).unwrap();
-    for place in (0..whole.len() * 8).step_by(step) {
-        let mut bytes = whole.clone();
-        bytes[place / 8] ^= 1 << (place % 8);
-        fs::write(path, &bytes).unwrap();
-        check(place);
-    }
-    fs::write(path, &whole).unwrap();
-}
-
 #[test]
 fn every_flipped_bit_of_a_pack_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,8 +125,13 @@ fn every_flipped_bit_of_a_pack_is_found() {
         store.forget_packs(NAME);
         matches!(store.status(NAME, id), Status::Damaged(_))
     };
-    flip_each(&pack, 97, |place| assert!(is_damaged(), "bit {place}"));
     let whole = fs::read(&pack).unwrap();
+    for place in (0..whole.len() * 8).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[place / 8] ^= 1 << (place % 8);
+        fs::write(&pack, &bytes).unwrap();
+        assert!(is_damaged(), "bit {place}");
+    }
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
         fs::write(&pack, &whole[..length]).unwrap();
         assert!(is_damaged(), "{length} bytes");

@@ -148,10 +148,11 @@ impl<'a> ExportedRows<'a> {
             all.push(sound);
         }
         let mut columns = parquet::schema();
-        columns.extend(own_columns());
+        columns.extend(own_columns().into_iter().filter(|(name, _)| name != "label"));
         let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
-        columns.retain(|(name, _)| !parquet::is_optional(name) || names.contains(name));
+        let optional = parquet::optional();
+        columns.retain(|(name, _)| !optional.contains(name) || names.contains(name));
         Ok(Self { experiments: all, columns, axes })
     }
 
@@ -277,8 +278,9 @@ impl SoundCells<'_> {
         chosen: &[(usize, usize)],
         all: &ExportedRows<'_>,
     ) -> Result<PackPart, Error> {
-        let is_stored = |(name, _): &&(String, DataType)| !is_own(name);
-        let columns = all.columns.iter().filter(is_stored).map(|(name, _)| name.clone());
+        let own = own_columns();
+        let stored = all.columns.iter().filter(|column| !own.contains(column));
+        let columns = stored.map(|(name, _)| name.clone());
         let frame = pack.frame(columns.collect())?;
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
@@ -330,7 +332,11 @@ impl SoundCells<'_> {
         stored.rechunk_mut();
         let stored = taken(&stored, rows)?;
         let facts: Vec<ExportedCell> = cells.into_iter().map(|(.., facts)| facts).collect();
-        let own = taken(&facts_frame(&facts, &all.axes)?, owners)?;
+        let mut own = facts_columns(&facts);
+        for axis in &all.axes {
+            own.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
+        }
+        let own = taken(&DataFrame::new(facts.len(), own)?, owners)?;
         let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
             match column.dtype() {
@@ -345,15 +351,15 @@ impl SoundCells<'_> {
     }
 }
 
-/// What is known of each cell, one row for each.
-fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<DataFrame> {
+/// What is known of each cell but its axes, one row for each.
+fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
     let text = |name: &str, value: fn(&ExportedCell) -> &str| {
         StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
     };
     let flag = |name: &str, value: fn(&ExportedCell) -> bool| {
         Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
     };
-    let mut columns = vec![
+    vec![
         text("label", |cell| &cell.label),
         Column::new("seed".into(), cells.iter().map(|cell| cell.seed).collect::<Vec<u64>>()),
         text("settings", |cell| &cell.settings),
@@ -362,11 +368,12 @@ fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<D
         text("commit", |cell| &cell.provenance.commit),
         flag("dirty", |cell| cell.provenance.dirty),
         flag("last_run", |cell| cell.last_run),
-    ];
-    for axis in axes {
-        columns.push(axis.column(cells.iter().map(|cell| &cell.axes))?);
-    }
-    DataFrame::new(cells.len(), columns)
+    ]
+}
+
+/// The label, which follows the last run, and the columns that packs do not have, in their order.
+fn own_columns() -> Vec<(String, DataType)> {
+    parquet::types(&facts_columns(&[]))
 }
 
 /// The cells of a plan, one row each: their state, the seconds that their runs are expected to take
@@ -442,19 +449,4 @@ fn defaults<'a>(
     let axes =
         cell.varied.iter().filter(move |path| !path.starts_with("budget.") && !is_part(path));
     axes.filter_map(|path| Some((path.as_str(), cell.settings.at_path(path)?)))
-}
-
-/// Columns of the program that computed a row and of the settings of its cell.
-const OWN: [&str; 7] = ["seed", "settings", "digest", "version", "commit", "dirty", "last_run"];
-
-/// Whether a column is not that of the pack.
-fn is_own(name: &str) -> bool {
-    name == "label" || OWN.contains(&name)
-}
-
-/// The columns that packs do not have, in their order.
-fn own_columns() -> impl Iterator<Item = (String, DataType)> {
-    use DataType::{Boolean, String as Text, UInt64};
-    let kinds = [UInt64, Text, Text, Text, Text, Boolean, Boolean];
-    OWN.iter().zip(kinds).map(|(name, kind)| ((*name).into(), kind))
 }

@@ -19,7 +19,7 @@ use exactfed_runner::files::{
 };
 use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::{self, Trace, TraceDigest};
-use polars::frame::DataFrame;
+use polars::prelude::{Column, DataFrame};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -216,7 +216,9 @@ impl Pack {
         manifest: &str,
         frame: DataFrame,
     ) -> Result<PathBuf, Error> {
-        let columns = parquet::optional_columns(&frame);
+        let has_values = |column: &Column| column.null_count() < column.len();
+        let mut columns = parquet::optional();
+        columns.retain(|name| frame.column(name).is_ok_and(has_values));
         let index = index_text(&PackHead { columns, ..head }, lines);
         let metadata = index.map_err(|e| error(folder, e)).map(|index| {
             vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)]

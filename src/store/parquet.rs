@@ -70,49 +70,22 @@ pub const COSTS: [CostColumn; 6] = [
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-/// The columns that every row has, but the last.
-fn required() -> Vec<(String, DataType)> {
-    use DataType::{Float64, String as Text, UInt32, UInt64};
-    let mut all: Vec<(String, DataType)> =
-        ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
-    all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
-    all.push(("local_steps".into(), UInt64));
-    all.extend(["instance", "replicate"].map(|name| (name.into(), UInt32)));
-    all.push(("round".into(), UInt64));
-    all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
-    all
-}
-
-/// The columns of which a pack may have no values: what is measured.
-fn optional() -> Vec<(String, DataType)> {
-    let list = DataType::List(Box::new(DataType::Float64));
-    let mut all = vec![("sq_error".into(), DataType::Float64)];
-    all.extend(Metric::ALL.iter().map(|m| (m.column().into(), DataType::Float64)));
-    all.push(("theta".into(), list.clone()));
-    all.extend(TimeAverage::ALL.iter().map(|a| (a.column(), list.clone())));
-    all
-}
-
 /// The last column.
 const OUTCOME: &str = "outcome";
 
+/// The names and types of these columns.
+pub fn types(columns: &[Column]) -> Vec<(String, DataType)> {
+    columns.iter().map(|column| (column.name().to_string(), column.dtype().clone())).collect()
+}
+
 /// All columns of a file in their order.
 pub fn schema() -> Vec<(String, DataType)> {
-    let last = (OUTCOME.to_owned(), DataType::String);
-    required().into_iter().chain(optional()).chain([last]).collect()
+    types(&columns("", &[]))
 }
 
-/// Whether a pack may have no values in a column.
-pub fn is_optional(name: &str) -> bool {
-    optional().iter().any(|(optional, _)| optional == name)
-}
-
-/// The names of the optional columns that have values.
-pub fn optional_columns(frame: &DataFrame) -> Vec<String> {
-    let mut names: Vec<String> = optional().into_iter().map(|(name, _)| name).collect();
-    let has_values = |column: &Column| column.null_count() < column.len();
-    names.retain(|name| frame.column(name).is_ok_and(has_values));
-    names
+/// The columns of which a pack may have no values: what is measured.
+pub fn optional() -> Vec<String> {
+    types(&measured(&[])).into_iter().map(|(name, _)| name).collect()
 }
 
 /// All traces in their order, with their cell and their number.
@@ -127,8 +100,11 @@ fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, &'a Tr
 
 /// The rows of these cells, one after another.
 pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
-    let height = rows(cells).count();
-    let experiment = StringChunked::full("experiment".into(), &plan.experiment, height);
+    DataFrame::new(rows(cells).count(), columns(&plan.experiment, cells))
+}
+
+fn columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
+    let experiment = StringChunked::full("experiment".into(), experiment, rows(cells).count());
     let text = |name: &str, value: fn(&Cell) -> &str| {
         let values = rows(cells).map(|(new, ..)| value(new.cell));
         StringChunked::from_iter_values(name.into(), values).into_column()
@@ -162,7 +138,7 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     columns.extend(measured(cells));
     let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
     columns.push(StringChunked::from_iter_values(OUTCOME.into(), outcomes).into_column());
-    DataFrame::new(height, columns)
+    columns
 }
 
 /// The columns of measured values, null where a trace has none.
@@ -196,7 +172,7 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     }));
     for name in TimeAverage::ALL {
         let found = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
-        let any = cells.iter().flat_map(|new| &new.traces).any(|trace| found(trace).is_some());
+        let any = traces(cells).any(|(.., trace)| found(trace).is_some());
         // One value per run, in its last row.
         columns.push(list(&name.column(), any, &|trace, row| {
             let average = found(trace).filter(|_| row + 1 == trace.rows());

@@ -241,6 +241,7 @@ impl SoundCells<'_> {
     fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
         leaves(settings, self.planned(id).into_iter().flat_map(|cell| defaults(cell, settings)))
     }
+
     /// The cells in portions.
     fn portions(&self) -> Vec<Range<usize>> {
         let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);

@@ -103,6 +103,7 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(rows(cells).count(), columns(&plan.experiment, cells))
 }
 
+/// The columns of these cells.
 fn columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
     let experiment = StringChunked::full("experiment".into(), experiment, rows(cells).count());
     let text = |name: &str, value: fn(&Cell) -> &str| {

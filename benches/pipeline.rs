@@ -12,8 +12,7 @@ use exactfed::evidence::analyse;
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::{self, Done, Prepared, Silent, prepare};
-use exactfed::store::provenance;
-use exactfed::store::{Status, Store};
+use exactfed::store::{Results, Status, Store, provenance};
 use exactfed::{report, trace};
 use manifest::Manifest;
 use std::hint::black_box;
@@ -99,7 +98,7 @@ fn stored(folder: &Path, plan: &Plan) -> Store {
     let store = Store::open(folder).expect("an empty folder");
     store.create().expect("a folder that can be written");
     store.write_experiment(plan).expect("a folder that can be written");
-    let (ready, from) = (prepared(plan), provenance::now());
+    let (ready, from) = (prepared(plan), provenance());
     let clients = ready[0].clients();
     run(&ready, |done| {
         store.write(plan, done.cell, clients, &done.traces, done.elapsed, &from).expect("stored");
@@ -119,7 +118,7 @@ fn parts(c: &mut Criterion) {
     let plan = plan(&source);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = stored(folder.path(), &plan);
-    let (cell, from) = (&plan.cells[0], provenance::now());
+    let (cell, from) = (&plan.cells[0], provenance());
     let traces = store.read("short", &cell.id).expect("it is whole").expect("it is there").traces;
     group.bench_function("store a cell of 10 × 201 rows", |b| {
         b.iter(|| store.write(&plan, cell, 10, &traces, Duration::ZERO, &from));

@@ -5,15 +5,16 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
+use crate::cli::manifests_below;
 use crate::evidence::claims::{
-    Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
+    Claim, ClaimedCells, Judge, WrongResult, claims, judge_look, number,
 };
-use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost};
+use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::evidence::needs::Needs;
 use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
-use crate::store::Store;
+use crate::store::{Results, Store};
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
@@ -24,15 +25,6 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-fn judge<'a>(
-    plan: &'a Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-) -> Vec<JudgedClaim<'a>> {
-    judge_look(plan, plan, cells, theory, frontiers, LEVEL)
-}
 
 /// Local steps of all clients of an experiment up to which it is run here.
 const SMALL: u64 = 4_000_000;
@@ -58,26 +50,20 @@ impl<'a> Subject<'a> {
             let traces =
                 replaced.get(cell.id.as_str()).or_else(|| self.traces.get(cell.id.as_str()))?;
             let runs = Runs::new(traces.clone(), Grouping::new(cell), &needs.traces(cell), &prices);
-            Some(result(cell, runs))
+            let (digest, provenance) = (TraceDigest::default(), Arc::default());
+            Some(CellResult { cell, runs, digest, provenance, seconds: 0.0, exact_bias: None })
         });
         known.collect()
     }
 
+    fn prepared(&self, cell: &CellResult<'_>) -> Option<&'a Prepared<'a>> {
+        self.prepared.iter().find(|prepared| prepared.cell.id == cell.cell.id)
+    }
+
     fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
         let cells = self.cells(replaced);
-        let judged = judge(self.plan, &cells, self.theory, frontiers);
+        let judged = judge_look(self.plan, self.plan, &cells, self.theory, frontiers, LEVEL);
         judged.iter().map(|claim| claim.decision.verdict).collect()
-    }
-}
-
-fn result(cell: &Cell, runs: Runs) -> CellResult<'_> {
-    CellResult {
-        cell,
-        runs,
-        digest: TraceDigest::default(),
-        provenance: Arc::default(),
-        seconds: 0.0,
-        exact_bias: None,
     }
 }
 
@@ -241,9 +227,7 @@ impl Target<'_> {
 /// A trace whose errors are the squared exact bias.
 fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) -> Trace {
     let mut trace = trace.clone();
-    let mut all = subject.prepared.iter();
-    let prepared = all.find(|prepared| prepared.cell.id == cell.cell.id);
-    if let Some(bias) = prepared.and_then(exact_bias) {
+    if let Some(bias) = subject.prepared(cell).and_then(exact_bias) {
         trace.sq_error.iter_mut().for_each(|x| *x = bias);
     }
     trace
@@ -251,8 +235,7 @@ fn without_noise(subject: &Subject<'_>, cell: &CellResult<'_>, trace: &Trace) ->
 
 /// N.
 fn clients(subject: &Subject<'_>, cell: &CellResult<'_>) -> f64 {
-    let prepared = subject.prepared.iter().find(|p| p.cell.id == cell.cell.id);
-    prepared.map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
+    subject.prepared(cell).map_or(1.0, |p| p.scenarios[0].instance.clients() as f64)
 }
 
 /// Whether a cell is the plain algorithm with the settings of another one.
@@ -267,15 +250,15 @@ fn is_plain_of(plain: &Cell, of: &Cell) -> bool {
         && a.start == b.start
 }
 
-/// The frontiers with costs times this factor of N and ε, relative to the first target.
+/// The frontiers with costs times this factor of each point.
 fn tilted<'a>(
     frontiers: &[ComputedFrontier<'a>],
-    factor: impl Fn(u64, f64) -> f64,
+    factor: impl Fn(&FrontierPoint) -> f64,
 ) -> Vec<ComputedFrontier<'a>> {
     let change = |frontier: &ComputedFrontier<'a>| {
         let mut frontier = frontier.clone();
         for best in &mut frontier.best {
-            let by = factor(best.clients, best.target);
+            let by = factor(best);
             best.cost = best.cost.map(|cost| FrontierCost {
                 local_steps: (cost.local_steps as f64 * by).ceil() as u64,
                 step_size: cost.step_size * by,
@@ -296,19 +279,16 @@ fn exchanged<'a>(
     frontiers: &[ComputedFrontier<'a>],
     (a, b): (FrontierAlgorithm, FrontierAlgorithm),
 ) -> Vec<ComputedFrontier<'a>> {
+    let other = |algorithm: FrontierAlgorithm| match algorithm {
+        own if own == a => b,
+        own if own == b => a,
+        other => other,
+    };
     let mut frontiers = frontiers.to_vec();
     for best in frontiers.iter_mut().flat_map(|frontier| &mut frontier.best) {
-        best.algorithm = match best.algorithm {
-            own if own == a => b,
-            own if own == b => a,
-            other => other,
-        };
+        best.algorithm = other(best.algorithm);
     }
-    change_squares(&mut frontiers, |algorithm, value| match algorithm {
-        own if own == a => (b, value),
-        own if own == b => (a, value),
-        other => (other, value),
-    });
+    change_squares(&mut frontiers, |own, value| (other(own), value));
     frontiers
 }
 
@@ -329,18 +309,9 @@ fn doubled<'a>(
     frontiers: &[ComputedFrontier<'a>],
     algorithm: FrontierAlgorithm,
 ) -> Vec<ComputedFrontier<'a>> {
-    let twice = tilted(frontiers, |_, _| 2.0);
-    let mut frontiers = frontiers.to_vec();
-    for (frontier, twice) in frontiers.iter_mut().zip(&twice) {
-        for (best, twice) in frontier.best.iter_mut().zip(&twice.best) {
-            if best.algorithm == algorithm {
-                best.cost = twice.cost;
-            }
-        }
-    }
-    change_squares(&mut frontiers, |own, value| {
-        (own, if own == algorithm { 2.0 * value } else { value })
-    });
+    let factor = |own: FrontierAlgorithm| if own == algorithm { 2.0 } else { 1.0 };
+    let mut frontiers = tilted(frontiers, |best| factor(best.algorithm));
+    change_squares(&mut frontiers, |own, value| (own, factor(own) * value));
     frontiers
 }
 
@@ -354,7 +325,7 @@ fn wrong_frontiers<'a>(
 ) -> Option<Vec<ComputedFrontier<'a>>> {
     Some(match wrong {
         WrongResult::FrontierTilted(a, b) => {
-            tilted(frontiers, |clients, target| libm::pow(clients as f64, a) * libm::pow(target, b))
+            tilted(frontiers, |best| libm::pow(best.clients as f64, a) * libm::pow(best.target, b))
         }
         WrongResult::FrontierExchanged(a, b) => exchanged(frontiers, (a, b)),
         WrongResult::FrontierDoubled(algorithm) => doubled(frontiers, algorithm),
@@ -366,7 +337,7 @@ fn wrong_frontiers<'a>(
 fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
-    let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
+    let judged = judge_look(plan, plan, &cells, subject.theory, &subject.frontiers, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
         let target = claim.cells().map(|ClaimedCells { of, right }| {
@@ -396,25 +367,14 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
 
 /// The manifests of `experiments/`, by name.
 fn manifests() -> Vec<(String, Source)> {
-    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            match entry.unwrap().path() {
-                path if path.is_dir() => collect(&path, files),
-                path => files.push(path),
-            }
-        }
-    }
-    let (root, mut files) = (Path::new("experiments"), Vec::new());
-    collect(root, &mut files);
-    files.retain(|file| file.extension().is_some_and(|end| end == "toml"));
-    files.sort();
+    let root = Path::new("experiments");
     let source = |file: PathBuf| {
         let experiment = file.strip_prefix(root).unwrap().with_extension("");
         let text = std::fs::read_to_string(&file).unwrap();
         let name = file.to_str().unwrap().to_owned();
         (experiment.to_str().unwrap().to_owned(), Source { name, text, ..Source::default() })
     };
-    files.into_iter().map(source).collect()
+    manifests_below(root).unwrap().into_iter().map(source).collect()
 }
 
 /// The rows of a manifest; `None` if its results are neither stored nor quickly computed.

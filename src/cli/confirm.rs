@@ -24,12 +24,7 @@ pub fn confirm(missing: &[Cells<'_>], threads: usize) -> Result<(), Failure> {
     let cells = || missing.iter().flat_map(|(_, cells)| cells);
     let seconds = expected_seconds(cells().copied(), threads);
     let Some(question) = question(cells().count(), seconds, threads) else { return Ok(()) };
-    let outcome = match answer(&question) {
-        Some(true) => return Ok(()),
-        Some(false) => "nothing was run",
-        None => "pass --yes to run them",
-    };
-    Err(Failure::input(format!("error: {question}; {outcome}")))
+    asked(&question, "nothing was run").map_err(|why| Failure::input(format!("error: {why}")))
 }
 
 /// The time that the runs of a tuned experiment were expected to take before the first: what
@@ -76,14 +71,9 @@ impl PlannedTime {
         let question = format!(
             "{cells} that follow from the candidates to run, about {time} on {threads}, where {planned} were planned"
         );
-        let outcome = match answer(&question) {
-            Some(true) => return Ok(()),
-            Some(false) => "they were not run: pass --yes to run them",
-            None => "pass --yes to run them",
-        };
-        Err(format!(
-            "{question}; {outcome}, or add no candidates (`extend = 0` in [tune]); all others are stored"
-        ))
+        asked(&question, "they were not run: pass --yes to run them").map_err(|why| {
+            format!("{why}, or add no candidates (`extend = 0` in [tune]); all others are stored")
+        })
     }
 }
 
@@ -97,11 +87,16 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Whether the answer to a question is yes; `None` without a terminal to ask on.
-fn answer(question: &str) -> Option<bool> {
+/// Asks a question; an error if the answer is no, which has the outcome `refused`, or if there is
+/// no terminal to ask on.
+fn asked(question: &str, refused: &str) -> Result<(), String> {
     let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-    let interactive = stdin.is_terminal() && stderr.is_terminal();
-    interactive.then(|| is_confirmed(question, &mut stdin.lock(), &mut stderr))
+    let outcome = match stdin.is_terminal() && stderr.is_terminal() {
+        true if is_confirmed(question, &mut stdin.lock(), &mut stderr) => return Ok(()),
+        true => refused,
+        false => "pass --yes to run them",
+    };
+    Err(format!("{question}; {outcome}"))
 }
 
 /// The question about this many cells and seconds; `None` if no confirmation is needed.

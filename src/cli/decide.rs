@@ -13,7 +13,7 @@ use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::{judged_once, planned_looks};
 use crate::stats::looks::{Look, Looks};
-use crate::store::{PlannedLooks, Status, Store};
+use crate::store::{PlannedLooks, Results, Status, Store};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
@@ -33,6 +33,22 @@ struct OpenLooks {
     is_recorded: bool,
 }
 
+/// How and for whom claims are judged.
+struct Judging<'a> {
+    options: &'a RunOptions,
+    pool: ThreadPool,
+    follower: &'a dyn Follower,
+}
+
+impl Judging<'_> {
+    /// Says something, unless nothing is to be printed.
+    fn say(&self, text: &str) {
+        if !self.options.quiet {
+            self.follower.message(text);
+        }
+    }
+}
+
 /// Runs the missing cells, and adds replicates while claims are open.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     decide(args.manifests.plans()?, &args.options, args.max_replicates, None, &Silent)
@@ -48,22 +64,22 @@ pub fn decide(
     follower: &dyn Follower,
 ) -> Result<Code, Failure> {
     let store = Store::open(&options.out)?;
-    let pool = pool(options.threads)?;
+    let by = Judging { options, pool: pool(options.threads)?, follower };
     let looks = plans.into_iter().map(|plan| OpenLooks::new(plan, &store, most));
     let (mut plans, mut open): (Vec<_>, Vec<_>) = Failure::join(looks)?.into_iter().unzip();
     let mut code = Code::Done;
     while !plans.is_empty() {
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
-            looks.skip_stored(plan, options, &pool, follower)?;
+            looks.skip_stored(plan, &by)?;
         }
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
-        let earlier = EarlierReplicates::new(earlier);
+        let earlier = EarlierReplicates(earlier.collect());
         let mut prepared = PreparedRun::new(&plans, options, interrupt)?.reusing(earlier);
         store.create()?;
         for (plan, looks) in plans.iter().zip(&mut open) {
-            looks.record(plan, &store, options.quiet, follower)?;
+            looks.record(plan, &store, &by)?;
         }
         code = code.and(prepared.execute(follower)?);
         if code == Code::Interrupted {
@@ -72,8 +88,7 @@ pub fn decide(
         let listening = prepared.into_interrupt();
         let mut still_open = Vec::new();
         for (plan, mut looks) in plans.into_iter().zip(open) {
-            let look = || looks.take(&plan, options, &pool, follower);
-            if listening.immediately(look)? {
+            if listening.immediately(|| looks.take(&plan, &by))? {
                 still_open.push((looks.advance(&plan)?, looks));
             }
         }
@@ -142,21 +157,15 @@ impl OpenLooks {
     }
 
     /// Records the looks in the results, before anything is judged.
-    fn record(
-        &mut self,
-        plan: &Plan,
-        store: &Store,
-        quiet: bool,
-        follower: &dyn Follower,
-    ) -> Result<(), Failure> {
+    fn record(&mut self, plan: &Plan, store: &Store, by: &Judging<'_>) -> Result<(), Failure> {
         if self.is_recorded {
             return Ok(());
         }
         let name = &plan.experiment;
         let shown = store.shown_verdicts(name)?;
         let mut seen = shown.iter().filter(|s| plan.has_cells(s.replicates, &s.cells));
-        if let Some(seen) = seen.next().filter(|_| !quiet) {
-            follower.message(&format!(
+        if let Some(seen) = seen.next() {
+            by.say(&format!(
                 "{name}: a page showed verdicts at {} replicates before these looks were planned, and later pages will say so; with other noise (--set noise-seed=…) the looks are the first",
                 seen.replicates
             ));
@@ -169,24 +178,18 @@ impl OpenLooks {
 
     /// Takes the looks whose cells have all their results, as after an interruption, except the
     /// last that is needed: the run of that one stores its plan as that of the experiment.
-    fn skip_stored(
-        &mut self,
-        plan: &mut Plan,
-        options: &RunOptions,
-        pool: &ThreadPool,
-        follower: &dyn Follower,
-    ) -> Result<(), Failure> {
-        while self.is_recorded && !options.force && self.next + 1 < self.all.len() {
-            let store = Store::open(&options.out)?;
+    fn skip_stored(&mut self, plan: &mut Plan, by: &Judging<'_>) -> Result<(), Failure> {
+        while self.is_recorded && !by.options.force && self.next + 1 < self.all.len() {
+            let store = Store::open(&by.options.out)?;
             let is_done = |cell: &Cell| store.status(&plan.experiment, &cell.id) == Status::Done;
-            if !pool.install(|| plan.cells.par_iter().all(is_done)) {
+            if !by.pool.install(|| plan.cells.par_iter().all(is_done)) {
                 break;
             }
-            let open = self.judge(plan, options, pool)?;
+            let open = self.judge(plan, by)?;
             if open == 0 {
                 break;
             }
-            self.report(plan, open, options, follower);
+            self.report(plan, open, by);
             *plan = self.advance(plan)?;
         }
         Ok(())
@@ -194,31 +197,20 @@ impl OpenLooks {
 
     /// Judges the claims at the look that is next, whose cells were run. Whether another look
     /// follows.
-    fn take(
-        &mut self,
-        plan: &Plan,
-        options: &RunOptions,
-        pool: &ThreadPool,
-        follower: &dyn Follower,
-    ) -> Result<bool, Failure> {
-        let open = self.judge(plan, options, pool)?;
-        self.report(plan, open, options, follower);
+    fn take(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<bool, Failure> {
+        let open = self.judge(plan, by)?;
+        self.report(plan, open, by);
         Ok(open > 0 && self.next + 1 < self.all.len())
     }
 
     /// Judges the claims and returns how many are open.
-    fn judge(
-        &mut self,
-        plan: &Plan,
-        options: &RunOptions,
-        pool: &ThreadPool,
-    ) -> Result<usize, Failure> {
+    fn judge(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<usize, Failure> {
         // A new store: an open one remembers the packs that it has seen.
-        let store = Store::open_existing(&options.out)?;
+        let store = Store::open_existing(&by.options.out)?;
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
         let level = self.all[self.next].level;
-        let claims = pool.install(|| judged_once(plan, plan, &store, level))?;
+        let claims = by.pool.install(|| judged_once(plan, plan, &store, level))?;
         let is_open = |(claim, decided): (&JudgedClaim<'_>, &mut bool)| {
             *decided |= claim.is_decided();
             !*decided && claim.is_open()
@@ -233,10 +225,7 @@ impl OpenLooks {
     }
 
     /// Reports how many claims are open at this look, and what comes next.
-    fn report(&self, plan: &Plan, open: usize, options: &RunOptions, follower: &dyn Follower) {
-        if options.quiet {
-            return;
-        }
+    fn report(&self, plan: &Plan, open: usize, by: &Judging<'_>) {
         let (name, looks, look) = (&plan.experiment, self.all.len(), self.all[self.next]);
         let at = format!(
             "{name}: look {} of at most {looks}, at {}",
@@ -258,7 +247,7 @@ impl OpenLooks {
             }
             (_, None) => format!("{at}: {open} of {claims} {are} open, and no more are planned"),
         };
-        follower.message(&text);
+        by.say(&text);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::compare::{
     Change, ChangeVerdict, Class, Comparison, Options, Side, compare, curves, record,
 };
 use crate::report::diff::{self as pages, DiffFormat, DrawnChange};
-use crate::store::{Store, git};
+use crate::store::{SCHEMA, Store, contents, git};
 use exactfed_runner::files::{Error, error, read_regular_text, write_atomically};
 use std::path::{Path, PathBuf};
 
@@ -57,6 +57,9 @@ enum DiffFormatName {
 
 /// What makes the exit code 1 by default.
 pub const FAIL_ON: &str = "worse,diverged,failed,claims";
+
+/// The files of reports that are compared.
+pub const RECORDS: [&str; 2] = [record::RECORD, record::FINALS];
 
 /// The largest number of changed cells that are drawn.
 const MOST_DRAWN: usize = 24;
@@ -149,7 +152,10 @@ impl Compared {
                 (Some(before), Some(after)) => curves::of_traces(change, &before, &after),
                 _ => curves::of_finals(change),
             };
-            DrawnChange { change, figures, page: page(b, experiment, out) }
+            let page = b.pages.as_ref().zip(out);
+            let page = page
+                .and_then(|(pages, out)| address(&pages.join(experiment).join("report.html"), out));
+            DrawnChange { change, figures, page }
         };
         self.comparison.largest_first().filter(worth).take(MOST_DRAWN).map(draw).collect()
     }
@@ -198,13 +204,19 @@ impl DiffSource {
             return revision(name);
         }
         if let Some(schema) = Store::schema(path) {
-            return results(path, name, schema);
+            let full_name = format!("{name} (results folder)");
+            if schema != SCHEMA {
+                let side = Side { name: full_name, foreign: Some(schema), ..Side::default() };
+                return Ok(Self { side, ..Self::default() });
+            }
+            let folder = ResultsFolder::open(path)?;
+            let side = folder.side(full_name)?;
+            return Ok(Self { side, folder: Some(folder), pages: None });
         }
         if path.is_file() {
             return Err(Failure::input(format!("error: {name}: is a file, not a folder")));
         }
-        let mut files = Vec::new();
-        gather(path, path, &mut files)?;
+        let files = gather(path)?;
         if files.is_empty() {
             return Err(Failure::input(format!(
                 "error: {name}: holds neither results (exactfed.toml) nor reports ({} of an experiment)",
@@ -223,27 +235,21 @@ impl DiffSource {
     }
 }
 
-fn results(path: &Path, name: &str, schema: u32) -> Result<DiffSource, Failure> {
-    let full_name = format!("{name} (results folder)");
-    if schema != crate::store::SCHEMA {
-        let side = Side { name: full_name, foreign: Some(schema), ..Side::default() };
-        return Ok(DiffSource { side, folder: None, pages: None });
-    }
-    let folder = ResultsFolder::open(path)?;
-    let side = folder.side(full_name)?;
-    Ok(DiffSource { side, folder: Some(folder), pages: None })
-}
-
+/// A revision: `REV`, with `reports`, or `REV:folder`.
 fn revision(name: &str) -> Result<DiffSource, Failure> {
-    let tree = git::tree(name, &[record::RECORD, record::FINALS])?;
-    let commit = git::short(&tree.commit);
-    if tree.files.is_empty() {
-        return Err(Failure::input(format!(
-            "error: {name}: commit {commit} has no reports in {}/",
-            tree.folder
-        )));
+    let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
+    let folder = folder.trim_matches('/');
+    let commit = git::commit(revision, "neither a results folder, a reports folder nor a")?;
+    let (paths, ids): (Vec<String>, Vec<String>) =
+        git::listing(&commit, folder, &RECORDS)?.into_iter().unzip();
+    let texts = git::blobs(&ids).map_err(|e| error(Path::new(name), e))?;
+    let commit = git::short(&commit);
+    if texts.is_empty() {
+        let message = format!("error: {name}: commit {commit} has no reports in {folder}/");
+        return Err(Failure::input(message));
     }
-    reports(name, revision_name(name, commit, &tree.folder), tree.files)
+    let files = paths.into_iter().zip(texts).collect();
+    reports(name, revision_name(name, commit, folder), files)
 }
 
 /// The name of the side that a revision gives.
@@ -265,30 +271,23 @@ fn reports(
         })?;
         side.experiments.insert(experiment, read);
     }
-    Ok(DiffSource { side, folder: None, pages: None })
+    Ok(DiffSource { side, ..DiffSource::default() })
 }
 
-/// The records of reports below a folder, by their paths below `root`.
-fn gather(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) -> Result<(), Error> {
-    let unread = |e| error(folder, e);
-    for entry in std::fs::read_dir(folder).map_err(unread)? {
-        let entry = entry.map_err(unread)?;
-        let (path, kind) = (entry.path(), entry.file_type().map_err(unread)?);
-        let wanted = [record::RECORD, record::FINALS];
-        if kind.is_dir() {
-            gather(root, &path, files)?;
-        } else if wanted.iter().any(|name| entry.file_name() == *name) {
-            let name = path.strip_prefix(root).unwrap_or(&path);
-            let text = read_regular_text(&path).map_err(|e| error(&path, e))?;
-            files.push((name.to_string_lossy().replace('\\', "/"), text));
+/// The records of reports below a folder, by their paths below it.
+fn gather(root: &Path) -> Result<Vec<(String, String)>, Error> {
+    let (mut open, mut found) = (vec![root.to_owned()], Vec::new());
+    while let Some(folder) = open.pop() {
+        let (inner, files) = contents(&folder)?;
+        open.extend(inner);
+        let is_record = |path: &&PathBuf| RECORDS.iter().any(|name| path.ends_with(name));
+        for path in files.iter().filter(is_record) {
+            let name = path.strip_prefix(root).unwrap_or(path);
+            let text = read_regular_text(path).map_err(|e| error(path, e))?;
+            found.push((name.to_string_lossy().replace('\\', "/"), text));
         }
     }
-    Ok(())
-}
-
-/// The page of an experiment relative to the file that is written.
-fn page(side: &DiffSource, experiment: &str, out: Option<&Path>) -> Option<String> {
-    address(&side.pages.as_ref()?.join(experiment).join("report.html"), out?)
+    Ok(found)
 }
 
 /// The address of a page relative to the file that is written, if it is in the same folder or

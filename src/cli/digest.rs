@@ -1,7 +1,7 @@
 //! `digest`: prints the id and digest of every cell.
 
 use super::outcome::{Code, Failure, print};
-use crate::store::{Store, StoredCell};
+use crate::store::{Results, Store, StoredCell};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::CellId;
 use rayon::prelude::*;
@@ -25,13 +25,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (mut lines, mut damaged) = (BTreeSet::new(), Vec::new());
     for (name, experiment) in store.listing()? {
         damaged.extend(experiment.err());
-        let ids = match store.ids(&name) {
-            Ok(ids) => ids,
-            Err(e) => {
-                damaged.push(e);
-                continue;
-            }
-        };
+        let Ok(ids) = store.ids(&name).map_err(|e| damaged.push(e)) else { continue };
         // The numbers are read, so that a digest is that of the numbers that are there.
         let ids: Vec<&str> = ids.iter().map(CellId::as_str).collect();
         let order = store.reading_order(&name, &ids);

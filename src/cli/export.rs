@@ -73,8 +73,7 @@ fn format(file: &Path) -> Result<ExportFormat, Failure> {
 /// The experiments of these names, or all if there are no names.
 fn plans(store: &Store, names: &[String]) -> Result<Vec<Plan>, Failure> {
     let mut all = store.experiments()?;
-    let known: Vec<String> = all.iter().map(|e| e.name.clone()).collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let known: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
     if let Some(name) = names.iter().find(|n| !known.contains(&n.as_str())) {
         let hint = nearest(name, &known).map_or(String::new(), |hint| format!("\n  {hint}"));
         return Err(Failure::input(format!(

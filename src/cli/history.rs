@@ -1,9 +1,9 @@
 //! `history`: how the committed reports changed from commit to commit, read from git alone.
 
-use super::diff::{Compared, FAIL_ON, address, classes, revision_name};
+use super::diff::{Compared, FAIL_ON, RECORDS, address, classes, revision_name};
 use super::outcome::{Code, Failure, print};
 use crate::compare::history::{History, HistoryStep, benchmarks};
-use crate::compare::record::{self, FINALS, RECORD};
+use crate::compare::record;
 use crate::report::diff::DiffFormat;
 use crate::report::history::{BENCHMARKS, HistoryScope, render};
 use crate::store::git::{self, Commit};
@@ -103,7 +103,7 @@ fn read(
     let [docs, table] = BENCHMARKS;
     let mut now = git::listing(&commit.id, docs, &[table])?;
     now.retain(|(path, _)| path == table);
-    now.extend(git::listing(&commit.id, folder, &[RECORD, FINALS])?);
+    now.extend(git::listing(&commit.id, folder, &RECORDS)?);
     let now: BTreeMap<String, String> = now.into_iter().collect();
     // The table of benchmarks is in no folder.
     let experiment = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();

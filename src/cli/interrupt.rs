@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Time that work has to end by itself after a signal.
@@ -76,29 +76,35 @@ impl Interrupt {
         if !self.exits {
             return work();
         }
-        let (done, ended) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                let mut since: Option<Instant> = None;
-                while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    if self.is_requested()
-                        && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
-                    {
-                        last();
-                        std::process::exit(CODE);
-                    }
+        let watch = |ended: Receiver<()>| {
+            let mut since: Option<Instant> = None;
+            while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if self.is_requested()
+                    && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+                {
+                    last();
+                    std::process::exit(CODE);
                 }
-            });
-            // Dropped when the work ends, also by a panic, which ends the other thread.
-            let _done = done;
-            work()
-        })
+            }
+        };
+        beside(watch, work)
     }
 
     /// Whether to stop.
     pub fn is_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// Does work; another thread does something meanwhile, until its channel is disconnected.
+pub fn beside<T>(other: impl FnOnce(Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
+    let (done, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || other(ended));
+        // Dropped when the work ends, also by a panic, which ends the other thread.
+        let _done = done;
+        work()
+    })
 }
 
 impl Drop for Interrupt {

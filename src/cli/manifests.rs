@@ -44,7 +44,7 @@ impl Manifests {
         let plans = self.files.iter().map(|file| {
             let plan = self.plan(file)?;
             let (name, file) = (&plan.experiment, &plan.source.name);
-            match known.insert(names::folded(name), (name.clone(), file.clone())) {
+            match known.insert(name.to_ascii_lowercase(), (name.clone(), file.clone())) {
                 None => Ok(plan),
                 Some((same, other)) if same == *name => Err(Failure::input(format!(
                     "error: {other} and {file} are both the experiment \"{name}\"\n"
@@ -62,13 +62,10 @@ impl Manifests {
         Ok(plans)
     }
 
-    fn all_overrides(&self) -> Vec<String> {
-        let replicates = self.replicates.map(|r| format!("replicates={r}"));
-        self.overrides.iter().cloned().chain(replicates).collect()
-    }
-
     fn plan(&self, file: &Path) -> Result<Plan, Failure> {
-        let (experiment, source) = manifest_source(file, self.all_overrides())?;
+        let replicates = self.replicates.map(|r| format!("replicates={r}"));
+        let overrides = self.overrides.iter().cloned().chain(replicates).collect();
+        let (experiment, source) = manifest_source(file, overrides)?;
         planned(experiment, source)
     }
 }

@@ -56,7 +56,15 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     check_mixable(&sources, &folders)?;
     let conflicts = sources.conflicts();
     let copied = sources.copy(&|name| eprintln!("{}", outcome::waiting(name)))?;
-    print_copied(&copied, args);
+    if !args.quiet {
+        let CopiedCells { new, had, healed } = copied;
+        let mut line =
+            format!("{}: {} copied, {had} there before", args.out.display(), count(new, "cell"));
+        if healed > 0 {
+            line += &format!(", {} quarantined and replaced", count(healed, "damaged cell"));
+        }
+        eprintln!("{line}");
+    }
     for (e, sound) in sources.damaged() {
         let rest = if sound { "another folder's copy is sound" } else { "left out" };
         eprintln!("error: {e}; {rest}");
@@ -175,19 +183,6 @@ fn difference(a: &Source, b: &Source) -> String {
         parts.push("data files".to_owned());
     }
     parts.join("; ")
-}
-
-fn print_copied(copied: &CopiedCells, args: &Args) {
-    if args.quiet {
-        return;
-    }
-    let CopiedCells { new, had, healed } = copied;
-    let mut line =
-        format!("{}: {} copied, {had} there before", args.out.display(), count(*new, "cell"));
-    if *healed > 0 {
-        line += &format!(", {} quarantined and replaced", count(*healed, "damaged cell"));
-    }
-    eprintln!("{line}");
 }
 
 fn describe(conflict: &Conflict, folders: &[Store]) -> String {

@@ -57,11 +57,6 @@ fn is_allowed(part: &str) -> bool {
         && !OWN_ENDINGS.iter().any(|end| lower.ends_with(end))
 }
 
-/// A key that is equal for names that differ only in case.
-pub fn folded(name: &str) -> String {
-    name.to_ascii_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! *Invariant*: after [`LivePages::write_final`] nothing is written any more, and the pages are
 //! those that one report at the end would have written (`tests/suite/live.rs`).
 
+use super::interrupt::beside;
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 /// Number of changes of each experiment's results.
@@ -41,7 +42,7 @@ pub struct LivePages<'p> {
     results: PathBuf,
     /// The experiments that have pages; if `None`, all that have results.
     plans: Option<&'p [Plan]>,
-    writer: Writer,
+    pub writer: Writer,
     quiet: bool,
     live: Mutex<Live>,
 }
@@ -54,26 +55,19 @@ struct Live {
     ended: bool,
 }
 
-impl LivePages<'static> {
-    /// Pages of all experiments of these results in this folder, which is created.
-    pub fn of_results(results: &Path, reports: &Path, quiet: bool) -> Result<Self, Failure> {
-        let writer = Writer::new(reports, &FORMATS)?;
-        Ok(Self { results: results.to_owned(), plans: None, writer, quiet, live: Mutex::default() })
-    }
-}
-
 impl<'p> LivePages<'p> {
-    /// Pages of these plans. They depend on the manifests alone and not on what else the results
-    /// contain, so that everybody who reproduces published pages gets the same.
-    pub fn of_plans(
-        plans: &'p [Plan],
+    /// Pages of all experiments of these results in this folder, which is created, or of these
+    /// plans. The latter depend on the manifests alone and not on what else the results contain, so
+    /// that everybody who reproduces published pages gets the same.
+    pub fn new(
+        plans: Option<&'p [Plan]>,
         results: &Path,
         reports: &Path,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let mut pages: LivePages<'p> = LivePages::of_results(results, reports, quiet)?;
-        pages.writer.of_manifests = true;
-        Ok(Self { plans: Some(plans), ..pages })
+        let mut writer = Writer::new(reports, &FORMATS)?;
+        writer.of_manifests = plans.is_some();
+        Ok(Self { results: results.to_owned(), plans, writer, quiet, live: Mutex::default() })
     }
 
     /// Does the work of a run, and writes pages meanwhile where results change, until it ends or
@@ -84,13 +78,7 @@ impl<'p> LivePages<'p> {
         stop: &AtomicBool,
         work: impl FnOnce() -> T,
     ) -> T {
-        let (running, ended) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(|| self.write_repeatedly(run, stop, ended));
-            // Dropped when the work ends, also by a panic, which ends the other thread.
-            let _running = running;
-            work()
-        })
+        beside(|ended| self.write_repeatedly(run, stop, ended), work)
     }
 
     fn write_repeatedly(&self, run: &impl ChangingResults, stop: &AtomicBool, ended: Receiver<()>) {
@@ -179,10 +167,5 @@ impl<'p> LivePages<'p> {
         let store = Store::open_existing(&self.results)?;
         let subjects = self.subjects(&store, None)?;
         report::write_all(subjects, entries.collect(), &store, &self.writer, self.quiet)
-    }
-
-    /// What is in a file that a report wrote.
-    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        self.writer.read(name)
     }
 }

@@ -65,8 +65,6 @@ pub fn frontiers(plan: &Plan) -> String {
 /// The cells of a plan, their states and their expected times.
 fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<String, Failure> {
     let many = plan.cells.len() > MANY;
-    let status: Vec<Status> =
-        plan.cells.iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect();
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let sample = if many { kinds(&cells) } else { cells };
     memory::fits_instances(plan, &sample)?;
@@ -79,8 +77,8 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
     let mut out = format!("{}: {cells} of {runs}\n", plan.experiment);
     let (mut done, mut seconds, mut steps) = (0, 0.0, 0_u64);
     let mut labels = Labels::default();
-    for (cell, status) in plan.cells.iter().zip(&status) {
-        let (state, time) = match status {
+    for cell in &plan.cells {
+        let (state, time) = match store.status(&plan.experiment, &cell.id) {
             Status::Done => {
                 done += 1;
                 ("done", String::new())
@@ -89,7 +87,7 @@ fn describe(plan: &Plan, store: &Store, threads: usize, all: bool) -> Result<Str
                 let cost = expected_seconds(std::iter::once(cell), threads);
                 seconds += cost;
                 steps = steps.saturating_add(client_steps(cell, &clients));
-                let state = if *status == Status::Missing { "missing" } else { "damaged" };
+                let state = if status == Status::Missing { "missing" } else { "damaged" };
                 (state, format!("about {}", duration(cost)))
             }
         };

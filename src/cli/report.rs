@@ -164,14 +164,11 @@ fn write_one(
     printed: Printed,
 ) -> Result<Written, Unreported> {
     let work = || -> Result<Written, Failure> {
-        let followed = match plan.tuning {
-            None => None,
-            Some(_) => {
-                let (name, source) = (plan.experiment.clone(), plan.source.clone());
-                let plan = crate::evidence::plan(name, source)?;
-                Some(tuned::follow(plan, store)?)
-            }
+        let follow = |_| -> Result<Plan, Failure> {
+            let plan = crate::evidence::plan(plan.experiment.clone(), plan.source.clone())?;
+            Ok(tuned::follow(plan, store)?)
         };
+        let followed = plan.tuning.as_ref().map(follow).transpose()?;
         let plan = followed.as_ref().unwrap_or(plan);
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;

@@ -23,10 +23,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<Code, Failure> {
-    let mut files = Vec::new();
-    collect(&args.experiments, &mut files)
+    let files = manifests_below(&args.experiments)
         .map_err(|e| Failure::input(format!("error: {}: {e}", args.experiments.display())))?;
-    files.sort();
     if files.is_empty() {
         let folder = args.experiments.display();
         return Err(Failure::input(format!("error: {folder} contains no manifest (*.toml)")));
@@ -35,7 +33,8 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     let plans = Manifests { files, overrides, replicates, python }.plans()?;
     let mut run = PreparedRun::new(&plans, &args.options, None)?;
     // Before cells are run: a folder that cannot be written to costs nothing.
-    let pages = LivePages::of_plans(&plans, &args.options.out, &args.reports, args.options.quiet)?;
+    let options = &args.options;
+    let pages = LivePages::new(Some(&plans), &options.out, &args.reports, options.quiet)?;
     let (finished, stop) = (FinishedExperiments::default(), run.interrupt().stop.clone());
     let code = pages.during(&finished, &stop, || run.execute(&finished))?;
     if code == Code::Interrupted {
@@ -44,9 +43,8 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     }
     // Signals have their default effect from now on.
     drop(run);
-    let judged = pages.write_final()?;
     // Failed cells are the more serious outcome: their code takes precedence.
-    Ok(if code == Code::Done { judged } else { code })
+    Ok(pages.write_final()?.and(code))
 }
 
 /// The experiments whose cells were run, each of which changes its page once.
@@ -67,14 +65,19 @@ impl ChangingResults for FinishedExperiments {
     }
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|e| e == "toml") {
-            files.push(path);
+/// The manifests below a folder, sorted.
+pub fn manifests_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let (mut open, mut files) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "toml") {
+                files.push(path);
+            }
         }
     }
-    Ok(())
+    files.sort();
+    Ok(files)
 }

@@ -4,28 +4,19 @@
 //! *Invariant*: the traces of a cell that is completed this way are those of its runs from the
 //! start (`tests/suite/looks.rs` compares the digests).
 
-use crate::store::Store;
+use crate::store::{Results, Store};
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{Done, Prepared};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The numbers of replicates of earlier cells, by experiment.
+/// The numbers of replicates of earlier cells, by experiment; each has one instance, or one per
+/// replicate.
 #[derive(Default)]
-pub struct EarlierReplicates(HashMap<String, u64>);
+pub struct EarlierReplicates(pub HashMap<String, u64>);
 
 impl EarlierReplicates {
-    /// Of these experiments; each has one instance, or one per replicate.
-    pub fn new(all: impl Iterator<Item = (String, u64)>) -> Self {
-        Self(all.collect())
-    }
-
-    /// Whether an experiment has earlier cells.
-    pub fn has(&self, experiment: &str) -> bool {
-        self.0.contains_key(experiment)
-    }
-
     /// Leaves out the runs of these cells that the same version of exactfed has stored.
     pub fn leave_out(&self, plan: &Plan, store: &Store, cells: &mut [Prepared<'_>]) {
         let Some(replicates) = self.0.get(&plan.experiment) else { return };

@@ -10,7 +10,6 @@ use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
-use std::io::Read;
 use std::path::Path;
 
 /// The cells that a command is for, plan by plan: those of the list `only`, or all; and of
@@ -48,13 +47,8 @@ pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
     let mut order = Vec::new();
     for (plan, cells) in plans.iter().zip(cells) {
         for cell in cells {
-            let place = order.len();
-            order.push((
-                Reverse(expected_nanoseconds(&cell.identity)),
-                cell.id.as_str(),
-                plan.experiment.as_str(),
-                place,
-            ));
+            let cost = Reverse(expected_nanoseconds(&cell.identity));
+            order.push((cost, cell.id.as_str(), plan.experiment.as_str(), order.len()));
         }
     }
     let mut shares = vec![0; order.len()];
@@ -73,10 +67,8 @@ pub fn split(plans: &[Plan], cells: &[Vec<&Cell>], n: u64) -> Vec<u64> {
 /// Unknown cells that a message names.
 const NAMED: usize = 5;
 
-/// The lines of a list, `-` being standard input: an id a line, or `experiment/id`.
-///
-/// # Errors
-/// If it cannot be read, or names cells that these plans do not have.
+/// The lines of a list, `-` being standard input: an id a line, or `experiment/id`; an error if it
+/// names cells that these plans do not have.
 fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
     let experiments: BTreeMap<&str, HashSet<&str>> = plans
         .iter()
@@ -106,20 +98,13 @@ fn listed(file: &Path, plans: &[Plan]) -> Result<HashSet<String>, Failure> {
 }
 
 /// The lines of a list that name cells, by their numbers; `-` is standard input.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn lines(file: &Path) -> Result<Vec<(usize, String)>, Failure> {
     let text = match file.as_os_str() == "-" {
-        true => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        }
+        true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
     };
     let unread = |e| format!("error: {} cannot be read: {}", file.display(), plain(&e));
-    let text = text.map_err(|e| Failure::input(unread(e)))?;
-    Ok(parse_lines(&text))
+    text.map(|text| parse_lines(&text)).map_err(|e| Failure::input(unread(e)))
 }
 
 /// The lines of such a list.

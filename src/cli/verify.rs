@@ -14,7 +14,7 @@ use super::outcome::{Code, Failure, print};
 use super::prepare::pool;
 use super::progress::Progress;
 use crate::evidence::tuned;
-use crate::store::{Store, StoredCell};
+use crate::store::{Results, Store, StoredCell};
 use exactfed_core::words::count;
 use exactfed_runner::files::{Error, sha256};
 use exactfed_runner::panics::lock;
@@ -142,13 +142,7 @@ pub fn stored_plans(
     let mut listing = store.listing()?;
     listing.retain(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
     for (name, experiment) in listing {
-        let experiment = match experiment {
-            Ok(experiment) => experiment,
-            Err(e) => {
-                findings.add_wrong(e);
-                continue;
-            }
-        };
+        let Ok(experiment) = experiment.map_err(|e| findings.add_wrong(e)) else { continue };
         let planned = store.planned_looks(&name).map(drop);
         let shown = store.shown_verdicts(&name).map(drop);
         for e in [planned, shown].into_iter().filter_map(Result::err) {
@@ -282,18 +276,15 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
 /// The cells of algorithms whose code is at hand; the others are counted and named.
 fn with_code<'a>(
     plan: &Plan,
-    cells: Vec<Prepared<'a>>,
+    mut cells: Vec<Prepared<'a>>,
     findings: &mut Findings,
 ) -> Vec<Prepared<'a>> {
-    fn kind<'a>(prepared: &Prepared<'a>) -> Option<&'a str> {
-        prepared.cell.identity.algorithm.lacks_code()
-    }
-    let (lacking, cells): (Vec<_>, Vec<_>) =
-        cells.into_iter().partition(|cell| kind(cell).is_some());
     let mut left_out: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
-    for one in &lacking {
-        left_out.entry(kind(one).unwrap_or_default()).or_default().push(one.cell);
-    }
+    cells.retain(|one| {
+        let lacking = one.cell.identity.algorithm.lacks_code();
+        lacking.iter().for_each(|kind| left_out.entry(kind).or_default().push(one.cell));
+        lacking.is_none()
+    });
     for (kind, cells) in left_out {
         findings.left_out += cells.len();
         let (name, number) = (&plan.experiment, count(cells.len(), "cell"));

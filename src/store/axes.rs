@@ -93,15 +93,11 @@ struct Seen {
 impl SettingValues {
     /// Adds a cell.
     pub fn add(&mut self, leaves: Leaves) {
-        self.cells += 1;
-        for (path, leaf) in leaves {
-            let kind = data_type(&leaf);
-            let new = || Seen { first: leaf.clone(), cells: 0, several: false, kind: kind.clone() };
-            let seen = self.seen.entry(path).or_insert_with(new);
-            seen.cells += 1;
-            seen.several |= seen.first != leaf;
-            seen.kind = union(seen.kind.clone(), kind);
-        }
+        let seen = |(path, first): (String, Value)| {
+            let kind = data_type(&first);
+            (path, Seen { first, cells: 1, several: false, kind })
+        };
+        self.merge(Self { cells: 1, seen: leaves.into_iter().map(seen).collect() });
     }
 
     /// Adds other cells of the same experiment.

@@ -45,11 +45,13 @@ fn file(root: &Path, what: &Cached) -> PathBuf {
     root.join(folder).join(key)
 }
 
-fn read(root: &Path, what: &Cached) -> Option<Columns> {
+/// Cached columns of this version, if there are some.
+pub fn read(root: &Path, what: &Cached) -> Option<Columns> {
     decode(&read_plain(&file(root, what), MOST_READ).ok()?, what)
 }
 
-fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
+/// The optimum that is cached under a key, if there is one.
+pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
     let mut theta = read(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
     let error = theta.pop()?;
     Some(Minimiser { theta, error })
@@ -85,11 +87,6 @@ fn difference(cached: &Columns, now: Option<&Columns>, share: f64) -> Option<Str
 }
 
 impl Store {
-    /// Cached columns of this version, if there are some.
-    pub(super) fn cached_columns(&self, what: &Cached) -> Option<Columns> {
-        read(&self.root, what)
-    }
-
     /// Caches columns, if they can be written.
     pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
         if create_below(&self.root, &self.root.join(folder(what).0)).is_ok() {
@@ -100,7 +97,7 @@ impl Store {
 
     /// Compares what is cached with what is computed now, if something is cached.
     pub fn check_cached(&self, of: &Cacheable<'_>) -> Option<CheckedCache> {
-        let cached = self.cached_columns(&of.what)?;
+        let cached = read(&self.root, &of.what)?;
         let difference = difference(&cached, (of.compute)().as_ref(), rounding(&of.what));
         Some(CheckedCache { file: file(&self.root, &of.what), difference })
     }
@@ -109,11 +106,6 @@ impl Store {
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read_optimum(root?, key)
-    }
-
-    /// The optimum that is cached under a key, if there is one.
-    pub(super) fn optimum(&self, key: &str) -> Option<Minimiser> {
-        read_optimum(&self.root, key)
     }
 
     /// Compares the cached optimum of an instance with that of the instance, which was built without
@@ -134,7 +126,7 @@ impl Store {
             let Some(error) = scenario.instance.optimum_error() else { continue };
             let may_be_cached = theta.len() > MOST_REFINED && 8 * theta.len() as u64 <= MOST_KEPT;
             let what = Cached::Optimum(scenario.key.to_string());
-            if may_be_cached && self.cached_columns(&what).is_none() {
+            if may_be_cached && read(&self.root, &what).is_none() {
                 self.cache_columns(&what, &optimum_columns(theta, error));
             }
         }

@@ -1,7 +1,4 @@
-//! Cells: found, read and written.
-//!
-//! *Invariant*: results that are returned were checked against the hashes that they were
-//! written with, and numbers against their digest as well.
+//! Cells: found, summarised and written.
 
 use super::checksum::{read_checked, with_checksum};
 use super::pack::{Pack, PackHead, PackLine};
@@ -10,7 +7,7 @@ use super::paths::FAILED;
 use super::record::{FailedRecord, check_settings};
 use super::{Status, Store};
 use exactfed_core::program::Traced;
-use exactfed_evidence::results::{CellSummary, Provenance, StoredCell};
+use exactfed_evidence::results::{CellSummary, Provenance};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::panics::lock;
 use exactfed_runner::plan::{Cell, CellId, Plan};
@@ -24,7 +21,7 @@ use std::time::Duration;
 
 impl Store {
     /// The pack that holds a cell that has results, and the number of the cell in it.
-    fn find(&self, experiment: &str, id: &str) -> Result<(Arc<Pack>, usize), Error> {
+    pub(super) fn find(&self, experiment: &str, id: &str) -> Result<(Arc<Pack>, usize), Error> {
         let absent = || error(&self.folder(experiment), format!("has no results of cell {id}"));
         self.packs(experiment)?.find(id)?.ok_or_else(absent)
     }
@@ -52,21 +49,6 @@ impl Store {
         Ok(self.packs(experiment)?.find(id)?.map(|(pack, i)| pack.summary(i)))
     }
 
-    /// The settings that determine the numbers of a cell that has results.
-    ///
-    /// # Errors
-    /// If it has none, or they are not as they were written.
-    pub fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
-        let (pack, i) = self.find(experiment, id)?;
-        pack.line(i)?.settings().map_err(|e| error(&pack.path, e))
-    }
-
-    /// What theory makes of the rounds of the algorithm of a cell, if that was stored with it.
-    pub fn programs(&self, experiment: &str, id: &str) -> Vec<Traced> {
-        let line = self.find(experiment, id).and_then(|(pack, i)| pack.line(i));
-        line.map_or_else(|_| Vec::new(), |line| line.programs)
-    }
-
     /// The final errors of a cell that has results, one per replicate; `None` if it diverged.
     ///
     /// # Errors
@@ -77,7 +59,7 @@ impl Store {
     }
 
     /// What `read` makes of the rows of the `i`-th cell of a pack.
-    fn with_rows<T>(
+    pub(super) fn with_rows<T>(
         &self,
         pack: &Pack,
         i: usize,
@@ -114,28 +96,6 @@ impl Store {
             check_settings(id, &cell.to_string()).map_err(|message| error(&path, message))?;
         }
         Ok(record)
-    }
-
-    /// A cell's results; `None` if it has none.
-    ///
-    /// # Errors
-    /// If they are not as they were written.
-    pub fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
-        let Some((pack, i)) = self.packs(experiment)?.find(id)? else { return Ok(None) };
-        let traces = self.with_rows(&pack, i, |rows, _| pack.traces(rows, i))??;
-        Ok(Some(StoredCell { record: pack.summary(i), traces }))
-    }
-
-    /// The order in which reading these cells of an experiment is fastest: the one in which
-    /// they are in the files. The order is of places in `ids`.
-    pub fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..ids.len()).collect();
-        if !ids.is_empty()
-            && let Ok(packs) = self.packs(experiment)
-        {
-            order.sort_by_cached_key(|&i| packs.place(ids[i]));
-        }
-        order
     }
 
     /// Stores a cell, of which earlier results are removed.

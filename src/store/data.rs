@@ -3,7 +3,7 @@
 //!
 //! *Invariant*: a copy holds the bytes that its name says, or is not read.
 
-use super::{Store, StoredExperiment};
+use super::Store;
 use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::{Error, create_below, remove_leftovers, write_synced};
 use std::fs;
@@ -21,9 +21,6 @@ impl Store {
     /// Copies the data files of an experiment of which this folder holds no sound copy. Files
     /// that are too large, missing or changed since the cells were planned are left out;
     /// commands that need them report it.
-    ///
-    /// # Errors
-    /// If a copy cannot be written.
     pub(super) fn copy_data_files<'a>(
         &self,
         from: &DataFolder,
@@ -48,18 +45,5 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    /// Copies the data files of an experiment of which another results folder holds sound
-    /// copies.
-    pub(super) fn copy_data_files_from(
-        &self,
-        from: &Self,
-        experiment: &StoredExperiment,
-    ) -> Result<(), Error> {
-        let folder = DataFolder::of_copies(Self::copies(&from.root));
-        let files =
-            experiment.source.files.iter().filter(|(_, hash)| folder.sound_copy(hash).is_some());
-        self.copy_data_files(&folder, files)
     }
 }

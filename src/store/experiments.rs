@@ -15,7 +15,7 @@ use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::Plan;
 use exactfed_runner::registered::registered;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An experiment as it was last run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,9 +86,6 @@ impl Store {
     }
 
     /// Writes an experiment under this name.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(super) fn write_experiment_as(
         &self,
         name: &str,
@@ -118,10 +115,13 @@ impl Store {
         let mut found = Vec::new();
         let mut open = vec![self.root.clone()];
         while let Some(folder) = open.pop() {
-            let (inner, holds_cells) = experiment_folders(&folder)?;
-            open.extend(inner);
+            let (inner, files) = contents(&folder)?;
+            open.extend(inner.into_iter().filter(|path| !file_name(path).starts_with('.')));
+            let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
+            let is_experiment = files.iter().any(|path| is_cells(file_name(path)))
+                || folder.join(EXPERIMENT).symlink_metadata().is_ok();
             // The root is never an experiment.
-            if folder != self.root && (holds_cells || has_experiment(&folder)) {
+            if folder != self.root && is_experiment {
                 let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
                 let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
                 let name = parts.collect::<Vec<_>>().join("/");
@@ -142,37 +142,20 @@ impl Store {
         folder: &Path,
         name: &str,
     ) -> Result<StoredExperiment, Error> {
-        const REMEDY: &str = "`exactfed run` with the experiment's manifest writes it again";
         let path = folder.join(EXPERIMENT);
-        let stored = read_checked::<StoredExperiment>(&path);
-        let stored = stored.and_then(|found| {
-            let sound = found.map(StoredExperiment::with_sound_sources).transpose();
-            sound.map_err(|e| error(&path, e))
-        });
-        match stored.map_err(|e| error(&e.path, format!("{}; {REMEDY}", e.message)))? {
-            Some(StoredExperiment { name: stored, source }) if stored == name => {
-                let copies = Some(Self::copies(&self.root));
-                Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
+        let wrong = |why: &str| error(&path, why);
+        let read = || -> Result<StoredExperiment, Error> {
+            let found = read_checked::<StoredExperiment>(&path)?
+                .ok_or_else(|| wrong("does not exist, although its folder contains cells"))?;
+            let StoredExperiment { name: stored, source } =
+                found.with_sound_sources().map_err(|e| wrong(&e))?;
+            if stored != name {
+                return Err(wrong(&format!("is of the experiment \"{stored}\"")));
             }
-            Some(other) => {
-                Err(error(&path, format!("is of the experiment \"{}\"; {REMEDY}", other.name)))
-            }
-            None => Err(error(
-                &path,
-                format!("does not exist, although its folder contains cells; {REMEDY}"),
-            )),
-        }
+            let copies = Some(Self::copies(&self.root));
+            Ok(StoredExperiment { name: stored, source: Source { copies, ..source } })
+        };
+        let remedy = "`exactfed run` with the experiment's manifest writes it again";
+        read().map_err(|e| error(&e.path, format!("{}; {remedy}", e.message)))
     }
-}
-
-fn has_experiment(folder: &Path) -> bool {
-    folder.join(EXPERIMENT).symlink_metadata().is_ok()
-}
-
-/// The folders below one that may hold experiments, and whether it holds cells itself.
-fn experiment_folders(folder: &Path) -> Result<(Vec<PathBuf>, bool), Error> {
-    let (mut inner, files) = contents(folder)?;
-    inner.retain(|path| !file_name(path).starts_with('.'));
-    let is_cells = |name: String| is_pack(&name) || failed_cell(&name).is_some();
-    Ok((inner, files.iter().any(|path| is_cells(file_name(path)))))
 }

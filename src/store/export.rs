@@ -13,7 +13,7 @@ use super::pack::{Pack, PackLine};
 use super::parquet;
 pub use super::sink::ExportFormat;
 use super::sink::Sink;
-use super::{Status, Store};
+use super::{Provenance, Status, Store};
 use exactfed_runner::files::{Error, error, remove_leftovers, stream_atomically};
 use exactfed_runner::plan::{Cell, CellId, Plan, Setting};
 use exactfed_runner::runner::cost::expected_nanoseconds;
@@ -29,13 +29,6 @@ use std::sync::Arc;
 const PORTION: usize = 1 << 24;
 /// Bytes of the texts of a row, approximately.
 const TEXTS: usize = 128;
-
-/// An experiment that is exported.
-struct ExportedExperiment<'a> {
-    plan: &'a Plan,
-    /// The places of the cells of its last run by their ids.
-    last_run: HashMap<CellId, usize>,
-}
 
 /// The result of an export.
 #[derive(Debug, Default)]
@@ -60,9 +53,7 @@ pub fn export(
     format: ExportFormat,
 ) -> Result<Exported, Error> {
     let mut exported = Exported::default();
-    let experiments: Vec<ExportedExperiment<'_>> =
-        plans.iter().map(ExportedExperiment::new).collect();
-    let mut rows = ExportedRows::new(store, &experiments, &mut exported.damaged)?;
+    let mut rows = ExportedRows::new(store, plans, &mut exported.damaged)?;
     if rows.experiments.iter().all(|experiment| experiment.cells.is_empty()) {
         return Ok(exported);
     }
@@ -86,18 +77,10 @@ pub fn export(
 /// If the results cannot be read.
 pub fn frame(store: &Store, plans: &[Plan]) -> Result<(Option<DataFrame>, Vec<Error>), Error> {
     let mut exported = Exported::default();
-    let experiments: Vec<ExportedExperiment<'_>> =
-        plans.iter().map(ExportedExperiment::new).collect();
-    let rows = ExportedRows::new(store, &experiments, &mut exported.damaged)?;
-    let mut all: Option<DataFrame> = None;
+    let rows = ExportedRows::new(store, plans, &mut exported.damaged)?;
+    let mut all = None;
     rows.read(&mut exported, &mut |frame| {
-        match &mut all {
-            None => all = Some(frame),
-            Some(all) => {
-                all.vstack_mut_owned(frame).map_err(|e| error(&store.root, e))?;
-            }
-        }
-        Ok(())
+        parquet::append(&mut all, frame).map_err(|e| error(&store.root, e))
     })?;
     Ok((all, exported.damaged))
 }
@@ -111,7 +94,9 @@ struct ExportedRows<'a> {
 
 /// The cells of an experiment whose numbers are as they were written.
 struct SoundCells<'a> {
-    experiment: &'a ExportedExperiment<'a>,
+    plan: &'a Plan,
+    /// The places of the cells of its last run by their ids.
+    last_run: HashMap<CellId, usize>,
     packs: Vec<Arc<Pack>>,
     /// The number of its pack and its number there, for each cell in the order of ids.
     cells: Vec<(usize, usize)>,
@@ -130,19 +115,19 @@ struct CheckedPack {
 
 impl<'a> ExportedRows<'a> {
     /// Checks the cells of these experiments.
-    fn new(
-        store: &Store,
-        experiments: &'a [ExportedExperiment<'a>],
-        damaged: &mut Vec<Error>,
-    ) -> Result<Self, Error> {
+    fn new(store: &Store, plans: &'a [Plan], damaged: &mut Vec<Error>) -> Result<Self, Error> {
         let (mut all, mut names, mut settings) = (Vec::new(), BTreeSet::new(), Vec::new());
-        for experiment in experiments {
-            let packs = store.packs(&experiment.plan.experiment)?;
+        for plan in plans {
+            let packs = store.packs(&plan.experiment)?;
             damaged.extend(packs.damaged.iter().map(|(_, e)| e.clone()));
-            let check = |k: usize| experiment.check(&packs.packs[k], packs.current(k));
+            let places = plan.cells.iter().enumerate();
+            let last_run = places.map(|(place, cell)| (cell.id, place)).collect();
+            let (cells, row_bytes) = (Vec::new(), Vec::new());
+            let mut sound =
+                SoundCells { plan, last_run, packs: packs.packs.clone(), cells, row_bytes };
+            let check = |k: usize| sound.check(&packs.packs[k], packs.current(k));
             let checked: Vec<Result<CheckedPack, Error>> =
                 (0..packs.packs.len()).into_par_iter().map(check).collect();
-            let (mut cells, mut row_bytes) = (Vec::new(), Vec::new());
             let mut values = SettingValues::default();
             for (k, checked) in checked.into_iter().enumerate() {
                 let found = checked
@@ -150,24 +135,24 @@ impl<'a> ExportedRows<'a> {
                 if !found.sound.is_empty() {
                     names.extend(packs.packs[k].head.columns.iter().cloned());
                 }
-                cells.extend(found.sound.into_iter().map(|i| (k, i)));
+                sound.cells.extend(found.sound.into_iter().map(|i| (k, i)));
                 damaged.extend(found.damaged);
                 values.merge(found.settings);
-                row_bytes.push(found.row_bytes);
+                sound.row_bytes.push(found.row_bytes);
             }
-            let packs = packs.packs.clone();
-            cells.sort_by_cached_key(|(k, i)| {
-                let id = packs[*k].id(*i);
-                (experiment.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
+            sound.cells.sort_by_cached_key(|(k, i)| {
+                let id = packs.packs[*k].cells[*i].id;
+                (sound.last_run.get(&id).copied().unwrap_or(usize::MAX), id)
             });
             settings.push(values);
-            all.push(SoundCells { experiment, packs, cells, row_bytes });
+            all.push(sound);
         }
         let mut columns = parquet::schema();
-        columns.extend(own_columns());
+        columns.extend(own_columns().into_iter().filter(|(name, _)| name != "label"));
         let taken: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let axes = SettingColumn::all(&settings, &taken);
-        columns.retain(|(name, _)| !parquet::is_optional(name) || names.contains(name));
+        let optional = parquet::optional();
+        columns.retain(|(name, _)| !optional.contains(name) || names.contains(name));
         Ok(Self { experiments: all, columns, axes })
     }
 
@@ -191,7 +176,7 @@ impl<'a> ExportedRows<'a> {
                 }
                 let (cells, frame) = sound
                     .portion(parts, self)
-                    .map_err(|e| error(Path::new(&sound.experiment.plan.experiment), e))?;
+                    .map_err(|e| error(Path::new(&sound.plan.experiment), e))?;
                 exported.cells += cells;
                 exported.rows += frame.height();
                 add(frame)?;
@@ -224,14 +209,39 @@ struct ExportedCell {
     seed: u64,
     settings: String,
     digest: String,
-    version: String,
-    commit: String,
-    dirty: bool,
+    provenance: Provenance,
     last_run: bool,
     axes: Leaves,
 }
 
 impl SoundCells<'_> {
+    /// The cell of this id in the last run.
+    fn planned(&self, id: &str) -> Option<&Cell> {
+        self.last_run.get(&CellId::read(id)?).map(|place| &self.plan.cells[*place])
+    }
+
+    /// Checks these cells of a pack.
+    fn check(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
+        let (rows, lines) = (pack.read()?, pack.lines(cells.iter().copied())?);
+        let row_bytes = TEXTS + rows.bytes / rows.len().max(1);
+        let mut checked = CheckedPack { row_bytes, ..CheckedPack::default() };
+        for (i, line) in cells.into_iter().zip(lines) {
+            if let Err(e) = pack.traces(&rows, i) {
+                checked.damaged.push(e);
+                continue;
+            }
+            let settings = line.settings().map_err(|e| error(&pack.path, e))?;
+            checked.settings.add(self.leaves(&line.id, &settings));
+            checked.sound.push(i);
+        }
+        Ok(checked)
+    }
+
+    /// The settings of one of its cells.
+    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
+        leaves(settings, self.planned(id).into_iter().flat_map(|cell| defaults(cell, settings)))
+    }
+
     /// The cells in portions.
     fn portions(&self) -> Vec<Range<usize>> {
         let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
@@ -258,14 +268,8 @@ impl SoundCells<'_> {
         }
         let by_pack: Vec<_> = by_pack.into_iter().collect();
         let read = by_pack.par_iter().map(|(k, chosen)| self.part(&self.packs[*k], chosen, all));
-        let mut parts = Vec::new();
-        for part in read.collect::<Vec<Result<PackPart, Error>>>() {
-            match part {
-                Ok(part) => parts.push(part),
-                Err(e) => damaged.push(e),
-            }
-        }
-        parts
+        let read: Vec<Result<PackPart, Error>> = read.collect();
+        read.into_iter().filter_map(|part| part.map_err(|e| damaged.push(e)).ok()).collect()
     }
 
     /// These cells of a pack, each with its place in the portion.
@@ -275,8 +279,9 @@ impl SoundCells<'_> {
         chosen: &[(usize, usize)],
         all: &ExportedRows<'_>,
     ) -> Result<PackPart, Error> {
-        let is_stored = |(name, _): &&(String, DataType)| !is_own(name);
-        let columns = all.columns.iter().filter(is_stored).map(|(name, _)| name.clone());
+        let own = own_columns();
+        let stored = all.columns.iter().filter(|column| !own.contains(column));
+        let columns = stored.map(|(name, _)| name.clone());
         let frame = pack.frame(columns.collect())?;
         let rows: Vec<IdxSize> =
             chosen.iter().flat_map(|(_, i)| pack.rows(*i)).map(|row| row as IdxSize).collect();
@@ -284,10 +289,9 @@ impl SoundCells<'_> {
         let lines = pack.lines(chosen.iter().map(|(_, i)| *i))?;
         let cell = |(&(place, i), line): (&(usize, usize), PackLine)| -> Result<_, Error> {
             let settings = line.settings().map_err(|e| error(&pack.path, e))?;
-            let planned = self.experiment.planned(&line.id);
-            let by = &pack.head.provenance;
+            let planned = self.planned(&line.id);
             let seed = settings.get("seed").and_then(toml::Value::as_integer);
-            let mut axes = self.experiment.leaves(&line.id, &settings);
+            let mut axes = self.leaves(&line.id, &settings);
             axes.retain(|path, _| all.axes.iter().any(|axis| axis.path == *path));
             let facts = ExportedCell {
                 // Labels do not enter the id: that of the last run may be another than the stored one.
@@ -295,9 +299,7 @@ impl SoundCells<'_> {
                 seed: seed.unwrap_or_default() as u64,
                 settings: serde_json::to_string(&settings).map_err(|e| error(&pack.path, e))?,
                 digest: line.digest.to_string(),
-                version: by.version.clone(),
-                commit: by.commit.clone(),
-                dirty: by.dirty,
+                provenance: pack.head.provenance.clone(),
                 last_run: planned.is_some(),
                 axes,
             };
@@ -313,17 +315,13 @@ impl SoundCells<'_> {
         parts: Vec<PackPart>,
         all: &ExportedRows<'_>,
     ) -> PolarsResult<(usize, DataFrame)> {
-        let (mut stored, mut cells, mut from): (Option<DataFrame>, _, usize) =
-            (None, Vec::new(), 0);
+        let (mut stored, mut cells, mut from) = (None, Vec::new(), 0);
         for part in parts {
             for (place, rows, facts) in part.cells {
                 cells.push((place, from..from + rows, facts));
                 from += rows;
             }
-            match &mut stored {
-                None => stored = Some(part.frame),
-                Some(stored) => drop(stored.vstack_mut_owned(part.frame)?),
-            }
+            parquet::append(&mut stored, part.frame)?;
         }
         cells.sort_by_key(|(place, ..)| *place);
         let rows = cells.iter().flat_map(|(_, rows, _)| rows.clone());
@@ -335,7 +333,11 @@ impl SoundCells<'_> {
         stored.rechunk_mut();
         let stored = taken(&stored, rows)?;
         let facts: Vec<ExportedCell> = cells.into_iter().map(|(.., facts)| facts).collect();
-        let own = taken(&facts_frame(&facts, &all.axes)?, owners)?;
+        let mut own = facts_columns(&facts);
+        for axis in &all.axes {
+            own.push(axis.column(facts.iter().map(|cell| &cell.axes))?);
+        }
+        let own = taken(&DataFrame::new(facts.len(), own)?, owners)?;
         let column = |(name, kind): (String, DataType)| -> PolarsResult<Column> {
             let column = own.column(&name).or_else(|_| stored.column(&name))?;
             match column.dtype() {
@@ -350,28 +352,29 @@ impl SoundCells<'_> {
     }
 }
 
-/// What is known of each cell, one row for each.
-fn facts_frame(cells: &[ExportedCell], axes: &[SettingColumn]) -> PolarsResult<DataFrame> {
+/// What is known of each cell but its axes, one row for each.
+fn facts_columns(cells: &[ExportedCell]) -> Vec<Column> {
     let text = |name: &str, value: fn(&ExportedCell) -> &str| {
         StringChunked::from_iter_values(name.into(), cells.iter().map(value)).into_column()
     };
     let flag = |name: &str, value: fn(&ExportedCell) -> bool| {
         Column::new(name.into(), cells.iter().map(value).collect::<Vec<bool>>())
     };
-    let mut columns = vec![
+    vec![
         text("label", |cell| &cell.label),
         Column::new("seed".into(), cells.iter().map(|cell| cell.seed).collect::<Vec<u64>>()),
         text("settings", |cell| &cell.settings),
         text("digest", |cell| &cell.digest),
-        text("version", |cell| &cell.version),
-        text("commit", |cell| &cell.commit),
-        flag("dirty", |cell| cell.dirty),
+        text("version", |cell| &cell.provenance.version),
+        text("commit", |cell| &cell.provenance.commit),
+        flag("dirty", |cell| cell.provenance.dirty),
         flag("last_run", |cell| cell.last_run),
-    ];
-    for axis in axes {
-        columns.push(axis.column(cells.iter().map(|cell| &cell.axes))?);
-    }
-    DataFrame::new(cells.len(), columns)
+    ]
+}
+
+/// The label, which follows the last run, and the columns that packs do not have, in their order.
+fn own_columns() -> Vec<(String, DataType)> {
+    parquet::types(&facts_columns(&[]))
 }
 
 /// The cells of a plan, one row each: their state, the seconds that their runs are expected to take
@@ -414,8 +417,7 @@ pub fn cells_frame(plan: &Plan, store: &Store, threads: usize) -> PolarsResult<D
         Column::new("seconds".into(), cells.iter().map(seconds).collect::<Vec<_>>()),
         Column::new("memory".into(), cells.iter().map(memory::of_cell).collect::<Vec<_>>()),
     ];
-    let taken: Vec<String> = columns.iter().map(|column| column.name().to_string()).collect();
-    let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
+    let taken: Vec<&str> = columns.iter().map(|column| column.name().as_str()).collect();
     for axis in SettingColumn::all(&[values], &taken) {
         columns.push(axis.column(all.iter())?);
     }
@@ -433,40 +435,6 @@ fn metadata(plans: &[Plan], axes: &[SettingColumn]) -> Vec<(String, String)> {
     metadata.into_iter().collect()
 }
 
-impl<'a> ExportedExperiment<'a> {
-    fn new(plan: &'a Plan) -> Self {
-        let places = plan.cells.iter().enumerate();
-        Self { plan, last_run: places.map(|(place, cell)| (cell.id, place)).collect() }
-    }
-
-    /// The cell of this id in the last run.
-    fn planned(&self, id: &str) -> Option<&'a Cell> {
-        self.last_run.get(&CellId::read(id)?).map(|place| &self.plan.cells[*place])
-    }
-
-    /// Checks these cells of a pack.
-    fn check(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
-        let (rows, lines) = (pack.read()?, pack.lines(cells.iter().copied())?);
-        let row_bytes = TEXTS + rows.bytes / rows.len().max(1);
-        let mut checked = CheckedPack { row_bytes, ..CheckedPack::default() };
-        for (i, line) in cells.into_iter().zip(lines) {
-            if let Err(e) = pack.traces(&rows, i) {
-                checked.damaged.push(e);
-                continue;
-            }
-            let settings = line.settings().map_err(|e| error(&pack.path, e))?;
-            checked.settings.add(self.leaves(&line.id, &settings));
-            checked.sound.push(i);
-        }
-        Ok(checked)
-    }
-
-    /// The settings of one of its cells.
-    fn leaves(&self, id: &str, settings: &toml::Table) -> Leaves {
-        leaves(settings, self.planned(id).into_iter().flat_map(|cell| defaults(cell, settings)))
-    }
-}
-
 /// The values of a cell's axes that are defaults, and so not among the settings that its id
 /// hashes, by path.
 fn defaults<'a>(
@@ -482,19 +450,4 @@ fn defaults<'a>(
     let axes =
         cell.varied.iter().filter(move |path| !path.starts_with("budget.") && !is_part(path));
     axes.filter_map(|path| Some((path.as_str(), cell.settings.at_path(path)?)))
-}
-
-/// Columns of the program that computed a row and of the settings of its cell.
-const OWN: [&str; 7] = ["seed", "settings", "digest", "version", "commit", "dirty", "last_run"];
-
-/// Whether a column is not that of the pack.
-fn is_own(name: &str) -> bool {
-    name == "label" || OWN.contains(&name)
-}
-
-/// The columns that packs do not have, in their order.
-fn own_columns() -> impl Iterator<Item = (String, DataType)> {
-    use DataType::{Boolean, String as Text, UInt64};
-    let kinds = [UInt64, Text, Text, Text, Text, Boolean, Boolean];
-    OWN.iter().zip(kinds).map(|(name, kind)| ((*name).into(), kind))
 }

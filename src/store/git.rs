@@ -8,16 +8,6 @@ use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A folder of a commit.
-pub struct Tree {
-    /// The commit, in full.
-    pub commit: String,
-    /// The folder.
-    pub folder: String,
-    /// Paths below the folder and texts of the requested files.
-    pub files: Vec<(String, String)>,
-}
-
 /// A commit of a history.
 pub struct Commit {
     /// Its id, abbreviated.
@@ -47,9 +37,13 @@ fn absent(e: &std::io::Error) -> Error {
     error(Path::new("git"), message)
 }
 
-fn message(output: &Output) -> String {
+/// What git prints, or the first line of its message.
+fn said(output: &Output) -> Result<String, String> {
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
     let text = String::from_utf8_lossy(&output.stderr);
-    text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()
+    Err(text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
 }
 
 /// The commit that a revision names; `no` says what a name that is none might have been.
@@ -59,10 +53,8 @@ fn message(output: &Output) -> String {
 pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
     let peeled = format!("{revision}^{{commit}}");
     let output = git(&["rev-parse", "--verify", "--end-of-options", &peeled])?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    Err(error(Path::new(revision), format!("is {no} git revision ({})", message(&output))))
+    let id = said(&output).map(|id| id.trim().to_owned());
+    id.map_err(|why| error(Path::new(revision), format!("is {no} git revision ({why})")))
 }
 
 /// The commits that change any of these paths, the newest first: up to `to` along first parents,
@@ -75,30 +67,12 @@ pub fn log(bound: &str, to: &str, paths: [&str; 2]) -> Result<Vec<Commit>, Error
     let format =
         ["--first-parent", "--no-show-signature", "--abbrev=12", "--format=%h%x09%as%x09%s"];
     let output = git(&[&["log"], &format[..], &[bound, to, "--", &a, &b]].concat())?;
-    if !output.status.success() {
-        return Err(error(Path::new(to), message(&output)));
-    }
+    let lines = said(&output).map_err(|why| error(Path::new(to), why))?;
     let commit = |line: &str| {
         let mut parts = line.splitn(3, '\t').map(str::to_owned);
         Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
     };
-    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(commit).collect())
-}
-
-/// The files of these names below a folder of a revision: `REV`, with `reports`,
-/// or `REV:folder`.
-///
-/// # Errors
-/// The message of git, or if a file is not text.
-pub fn tree(name: &str, wanted: &[&str]) -> Result<Tree, Error> {
-    let (revision, folder) = name.split_once(':').unwrap_or((name, "reports"));
-    let folder = folder.trim_matches('/').to_owned();
-    let no = "neither a results folder, a reports folder nor a";
-    let commit = commit(revision, no)?;
-    let (paths, ids): (Vec<String>, Vec<String>) =
-        listing(&commit, &folder, wanted)?.into_iter().unzip();
-    let texts = blobs(&ids).map_err(|message| error(Path::new(name), message))?;
-    Ok(Tree { commit, folder, files: paths.into_iter().zip(texts).collect() })
+    Ok(lines.lines().filter_map(commit).collect())
 }
 
 /// The files of these names below a folder of a commit: paths below the folder, and object ids.
@@ -111,10 +85,7 @@ pub fn listing(
     wanted: &[&str],
 ) -> Result<Vec<(String, String)>, Error> {
     let output = git(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
-    if !output.status.success() {
-        return Err(error(Path::new(commit), message(&output)));
-    }
-    let listing = String::from_utf8_lossy(&output.stdout);
+    let listing = said(&output).map_err(|why| error(Path::new(commit), why))?;
     let entry = |line: &str| {
         // mode, kind and id, a tab, the path
         let (about, path) = line.split_once('\t')?;

@@ -8,7 +8,7 @@
 
 use super::Store;
 use super::checksum::{read_checked, with_checksum};
-use exactfed_evidence::results::{PlannedLooks, ShownVerdicts};
+use exactfed_evidence::results::{PlannedLooks, Results, ShownVerdicts};
 use exactfed_runner::files::{Error, error, write_synced};
 use exactfed_runner::plan::Plan;
 use serde::de::DeserializeOwned;
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The file of planned looks.
-const LOOKS: &str = "looks.toml";
+pub const LOOKS: &str = "looks.toml";
 /// The file of numbers of replicates at which verdicts were shown.
-const SHOWN: &str = "shown.toml";
+pub const SHOWN: &str = "shown.toml";
 
 /// The contents of such a file.
 #[derive(Serialize, Deserialize)]
@@ -27,22 +27,6 @@ struct LookEntries<T> {
 }
 
 impl Store {
-    /// The looks that were planned for cells of an experiment.
-    ///
-    /// # Errors
-    /// If the record is not as it was written.
-    pub fn planned_looks(&self, experiment: &str) -> Result<Vec<PlannedLooks>, Error> {
-        self.entries(experiment, LOOKS)
-    }
-
-    /// At how many replicates verdicts of an experiment were shown.
-    ///
-    /// # Errors
-    /// If the record is not as it was written.
-    pub fn shown_verdicts(&self, experiment: &str) -> Result<Vec<ShownVerdicts>, Error> {
-        self.entries(experiment, SHOWN)
-    }
-
     /// Records the looks that are planned for cells of an experiment.
     ///
     /// # Errors
@@ -69,7 +53,12 @@ impl Store {
         self.folder(experiment).join(name)
     }
 
-    fn entries<T: DeserializeOwned>(&self, experiment: &str, name: &str) -> Result<Vec<T>, Error> {
+    /// The entries of a file, none if it does not exist.
+    pub(super) fn entries<T: DeserializeOwned>(
+        &self,
+        experiment: &str,
+        name: &str,
+    ) -> Result<Vec<T>, Error> {
         self.refuse_links(experiment)?;
         let path = self.entries_file(experiment, name);
         let found = read_checked::<LookEntries<T>>(&path).map_err(|e| {

@@ -7,8 +7,9 @@
 use super::pack::Pack;
 use super::packs::Packs;
 use super::paths::{contents, failed_cell, file_name};
-use super::{FailedRecord, PlannedLooks, Store, StoredExperiment};
+use super::{FailedRecord, PlannedLooks, Results, Store, StoredExperiment};
 use crate::stats::looks::Looks;
+use exactfed_runner::data::DataFolder;
 use exactfed_runner::files::Error;
 use exactfed_runner::trace::TraceDigest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -101,7 +102,7 @@ impl<'a> MergeSources<'a> {
             self.damaged.push(Damage { folder, error: error.clone(), cells: Vec::new() });
         }
         for (k, pack) in packs.packs.iter().enumerate() {
-            let key = |i: usize| (name.to_owned(), pack.id(i).to_string());
+            let key = |i: usize| (name.to_owned(), pack.cells[i].id.to_string());
             let current = packs.current(k);
             if let Err(error) = pack.check() {
                 let cells = current.into_iter().map(key).collect();
@@ -111,7 +112,7 @@ impl<'a> MergeSources<'a> {
             let version = self.versions.entry(pack.head.provenance.version.clone()).or_default();
             *version.entry(folder).or_default() += current.len();
             for i in current {
-                let (digest, place) = (pack.digest(i), (self.packs.len(), i));
+                let (digest, place) = (pack.cells[i].digest, (self.packs.len(), i));
                 self.sound.entry(key(i)).or_default().push(SoundCopy { folder, digest, place });
             }
             self.packs.push(pack.path.clone());
@@ -221,8 +222,12 @@ impl<'a> MergeSources<'a> {
                 to.write_experiment_as(name, experiment)?;
             }
             for (folder, experiment) in stored.iter().filter(|(folder, _)| *folder > 0) {
-                to.copy_data_files_from(&self.folders[*folder], experiment)?;
-                to.copy_looks(&self.folders[*folder], name)?;
+                let from = &self.folders[*folder];
+                let copies = DataFolder::of_copies(Store::copies(&from.root));
+                let files = experiment.source.files.iter();
+                let sound = files.filter(|(_, hash)| copies.sound_copy(hash).is_some());
+                to.copy_data_files(&copies, sound)?;
+                to.copy_looks(from, name)?;
             }
             // This quarantines damaged files of the first folder.
             to.recover(name)?;

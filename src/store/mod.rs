@@ -21,7 +21,6 @@ mod pack;
 mod packs;
 mod parquet;
 mod paths;
-pub mod provenance;
 mod record;
 mod recovery;
 mod results;
@@ -37,20 +36,28 @@ use exactfed_runner::files::{
     Error, check_writable, create_below, error, refuse_links, remove_leftovers,
 };
 use exactfed_runner::panics::lock;
-use exactfed_runner::plan::CellId;
 pub use experiments::{ListedExperiment, StoredExperiment};
 pub use lock::{Lock, locks_of_thread, work_for};
 use marker::ResultsMarker;
 pub use marker::SCHEMA;
 use packs::{Packs, RecentRows};
 use paths::MARKER;
-pub use paths::is_cell;
+pub use paths::{contents, is_cell};
 pub use record::FailedRecord;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 pub use table::read as read_table;
+
+/// The provenance of what this program computes: its version, and the commit that it was built from.
+pub fn provenance() -> Provenance {
+    Provenance {
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("EXACTFED_COMMIT").into(),
+        dirty: env!("EXACTFED_DIRTY") == "true",
+    }
+}
 
 /// The packs of an experiment, which whoever needs them first opens while others wait.
 type OpenedPacks = Arc<Mutex<Option<Arc<Packs>>>>;
@@ -117,20 +124,6 @@ impl Store {
             return Ok(store);
         }
         Err(error(root, "there are no results here: run an experiment first"))
-    }
-
-    /// Ids of all cells of an experiment that have results, sorted. Only indexes are checked.
-    ///
-    /// # Errors
-    /// If the folder cannot be read, or the index of a pack is not as it was written.
-    pub fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
-        let packs = self.packs(experiment)?;
-        if let Some((_, e)) = packs.damaged.first() {
-            return Err(e.clone());
-        }
-        let mut ids: Vec<CellId> = packs.ids().collect();
-        ids.sort_unstable();
-        Ok(ids)
     }
 
     /// The number of cells in the folder that have results, sound or not.

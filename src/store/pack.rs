@@ -19,7 +19,7 @@ use exactfed_runner::files::{
 };
 use exactfed_runner::plan::CellId;
 use exactfed_runner::trace::{self, Trace, TraceDigest};
-use polars::frame::DataFrame;
+use polars::prelude::{Column, DataFrame};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -77,10 +77,10 @@ impl PackLine {
 
 /// What is held of each cell: its line without the settings, which of a large grid would take much
 /// memory.
-struct PackedCell {
-    id: CellId,
+pub struct PackedCell {
+    pub id: CellId,
     label: Arc<str>,
-    digest: TraceDigest,
+    pub digest: TraceDigest,
     seconds: f64,
     rows: Range<u32>,
     /// The bytes of its line in the index.
@@ -94,7 +94,8 @@ pub struct Pack {
     /// The first line of its index.
     pub head: PackHead,
     provenance: Arc<Provenance>,
-    cells: Vec<PackedCell>,
+    /// Its cells, in the order of their rows.
+    pub cells: Vec<PackedCell>,
     /// Where its index begins in the file.
     index: u64,
     /// Whether its bytes are as they were written, once that was asked for.
@@ -109,26 +110,6 @@ impl Pack {
         let (head, cells) = parsed.map_err(|e| error(path, e))?;
         let (path, provenance) = (path.to_owned(), Arc::new(head.provenance.clone()));
         Ok(Self { path, head, provenance, cells, index, sound: OnceLock::new() })
-    }
-
-    /// The number of cells.
-    pub fn len(&self) -> usize {
-        self.cells.len()
-    }
-
-    /// The id of the `i`-th cell.
-    pub fn id(&self, i: usize) -> CellId {
-        self.cells[i].id
-    }
-
-    /// The digest of the traces of the `i`-th cell.
-    pub fn digest(&self, i: usize) -> TraceDigest {
-        self.cells[i].digest
-    }
-
-    /// Ids of the cells, in the order of their rows.
-    pub fn ids(&self) -> impl Iterator<Item = CellId> {
-        self.cells.iter().map(|cell| cell.id)
     }
 
     /// The rows of the `i`-th cell.
@@ -188,12 +169,12 @@ impl Pack {
 
     /// All rows, to make traces of.
     pub fn read(&self) -> Result<TraceRows, Error> {
-        TraceRows::read(self.bytes()?, &self.head.columns).map_err(|e| error(&self.path, e))
+        TraceRows::read(&self.bytes()?, &self.head.columns).map_err(|e| error(&self.path, e))
     }
 
     /// These columns of all rows.
     pub fn frame(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
-        parquet::decode(self.bytes()?, Some(columns)).map_err(|e| error(&self.path, e))
+        parquet::decode(&self.bytes()?, Some(columns)).map_err(|e| error(&self.path, e))
     }
 
     /// The traces of the `i`-th cell, which are among `rows`.
@@ -218,8 +199,8 @@ impl Pack {
             return write_synced(&folder.join(file_name(&self.path)), &bytes);
         }
         let rows: Vec<Range<usize>> = cells.iter().map(|&i| self.rows(i)).collect();
-        let lines = cells.iter().map(|&i| self.line(i)).collect::<Result<Vec<_>, _>>()?;
-        let selected = parquet::select_rows(bytes, MANIFEST, &rows);
+        let lines = self.lines(cells.iter().copied())?;
+        let selected = parquet::select_rows(&bytes, MANIFEST, &rows);
         let (manifest, frame) = selected.map_err(|e| error(&self.path, e))?;
         Self::write(folder, self.head.clone(), &lines, &manifest, frame).map(drop)
     }
@@ -235,7 +216,9 @@ impl Pack {
         manifest: &str,
         frame: DataFrame,
     ) -> Result<PathBuf, Error> {
-        let columns = parquet::optional_columns(&frame);
+        let has_values = |column: &Column| column.null_count() < column.len();
+        let mut columns = parquet::optional();
+        columns.retain(|name| frame.column(name).is_ok_and(has_values));
         let index = index_text(&PackHead { columns, ..head }, lines);
         let metadata = index.map_err(|e| error(folder, e)).map(|index| {
             vec![(MANIFEST.to_owned(), manifest.to_owned()), (INDEX.to_owned(), index)]

@@ -48,8 +48,8 @@ impl Packs {
     /// Adds a pack that counts before all others.
     pub fn push(&mut self, pack: Pack) {
         let k = self.packs.len() as u32;
-        let places = pack.ids().enumerate().map(|(i, id)| (HexText::bytes(&id), (k, i as u32)));
-        self.places.extend(places);
+        let cells = (0..).zip(&pack.cells);
+        self.places.extend(cells.map(|(i, cell)| (HexText::bytes(&cell.id), (k, i))));
         self.packs.push(Arc::new(pack));
     }
 
@@ -79,8 +79,8 @@ impl Packs {
 
     /// The cells of the `k`-th pack that no later one holds.
     pub fn current(&self, k: usize) -> Vec<usize> {
-        let cells = self.packs[k].ids().enumerate();
-        cells.filter(|(i, id)| self.place(id) == Some((k, *i))).map(|(i, _)| i).collect()
+        let cells = self.packs[k].cells.iter().enumerate();
+        cells.filter(|(i, cell)| self.place(&cell.id) == Some((k, *i))).map(|(i, _)| i).collect()
     }
 
     /// The generation of a pack that counts before all existing ones.
@@ -102,7 +102,7 @@ impl RecentRows {
 
     /// The rows of a pack. Those of a single cell are not held: nobody reads them twice.
     pub fn rows(&self, pack: &Pack) -> SharedRows {
-        if pack.len() == 1 {
+        if pack.cells.len() == 1 {
             return SharedRows::default();
         }
         let mut recent = lock(&self.0);

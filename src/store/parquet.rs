@@ -7,6 +7,7 @@ use exactfed_runner::runner::Done;
 use exactfed_runner::trace::{Outcome, Trace};
 use polars::prelude::*;
 use std::io::Cursor;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The bytes of a file with these metadata and rows.
@@ -27,22 +28,30 @@ pub fn encode(metadata: Vec<(String, String)>, mut frame: DataFrame) -> PolarsRe
 
 /// The value of this key in the metadata of a file, and these of its rows.
 pub fn select_rows(
-    bytes: Vec<u8>,
+    bytes: &[u8],
     key: &str,
     rows: &[Range<usize>],
 ) -> PolarsResult<(String, DataFrame)> {
-    let mut reader = ParquetReader::new(Cursor::new(&*bytes));
+    let mut reader = ParquetReader::new(Cursor::new(bytes));
     let metadata = reader.get_metadata()?.key_value_metadata().clone();
     let value = metadata.into_iter().flatten().find(|pair| pair.key == key);
     let value = value.and_then(|pair| pair.value).unwrap_or_default().to_string();
-    let frame = decode(bytes, None)?;
-    let mut parts = rows.iter().map(|range| frame.slice(range.start as i64, range.len()));
-    let mut all = parts.next().ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
-    for part in parts {
-        all.vstack_mut_owned(part)?;
+    let (frame, mut all) = (decode(bytes, None)?, None);
+    for range in rows {
+        append(&mut all, frame.slice(range.start as i64, range.len()))?;
     }
+    let mut all = all.ok_or_else(|| polars_err!(ComputeError: "no rows are left"))?;
     all.rechunk_mut();
     Ok((value, all))
+}
+
+/// Puts rows below others, if there are some.
+pub fn append(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
+    match all {
+        None => *all = Some(rows),
+        Some(all) => drop(all.vstack_mut_owned(rows)?),
+    }
+    Ok(())
 }
 
 /// A column, and the part of a cost that it holds.
@@ -61,65 +70,42 @@ pub const COSTS: [CostColumn; 6] = [
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-/// The columns that every row has, but the last.
-fn required() -> Vec<(String, DataType)> {
-    use DataType::{Float64, String as Text, UInt32, UInt64};
-    let mut all: Vec<(String, DataType)> =
-        ["experiment", "cell", "problem", "algorithm", "label"].map(|n| (n.into(), Text)).into();
-    all.extend([("clients".into(), UInt32), ("step_size".into(), Float64)]);
-    all.push(("local_steps".into(), UInt64));
-    all.extend(["instance", "replicate"].map(|name| (name.into(), UInt32)));
-    all.push(("round".into(), UInt64));
-    all.extend(COSTS.map(|(name, _)| (name.into(), UInt64)));
-    all
-}
-
-/// The columns of which a pack may have no values: what is measured.
-fn optional() -> Vec<(String, DataType)> {
-    let list = DataType::List(Box::new(DataType::Float64));
-    let mut all = vec![("sq_error".into(), DataType::Float64)];
-    all.extend(Metric::ALL.iter().map(|m| (m.column().into(), DataType::Float64)));
-    all.push(("theta".into(), list.clone()));
-    all.extend(TimeAverage::ALL.iter().map(|a| (a.column(), list.clone())));
-    all
-}
-
 /// The last column.
 const OUTCOME: &str = "outcome";
 
+/// The names and types of these columns.
+pub fn types(columns: &[Column]) -> Vec<(String, DataType)> {
+    columns.iter().map(|column| (column.name().to_string(), column.dtype().clone())).collect()
+}
+
 /// All columns of a file in their order.
 pub fn schema() -> Vec<(String, DataType)> {
-    let last = (OUTCOME.to_owned(), DataType::String);
-    required().into_iter().chain(optional()).chain([last]).collect()
+    types(&columns("", &[]))
 }
 
-/// Whether a pack may have no values in a column.
-pub fn is_optional(name: &str) -> bool {
-    optional().iter().any(|(optional, _)| optional == name)
+/// The columns of which a pack may have no values: what is measured.
+pub fn optional() -> Vec<String> {
+    types(&measured(&[])).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The names of the optional columns that have values.
-pub fn optional_columns(frame: &DataFrame) -> Vec<String> {
-    let mut names: Vec<String> = optional().into_iter().map(|(name, _)| name).collect();
-    let has_values = |column: &Column| column.null_count() < column.len();
-    names.retain(|name| frame.column(name).is_ok_and(has_values));
-    names
+/// All traces in their order, with their cell and their number.
+fn traces<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, u32, &'a Trace)> {
+    cells.iter().flat_map(|new| (0..).zip(&new.traces).map(move |(r, trace)| (new, r, trace)))
 }
 
 /// All rows in their order: the cell, the trace, and the number of the row in the trace.
-fn rows<'a>(
-    cells: &'a [Done<'a>],
-) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> + Clone {
-    cells.iter().flat_map(|new| {
-        let traces = new.traces.iter();
-        traces.flat_map(move |trace| (0..trace.rows()).map(move |i| (new, trace, i)))
-    })
+fn rows<'a>(cells: &'a [Done<'a>]) -> impl Iterator<Item = (&'a Done<'a>, &'a Trace, usize)> {
+    traces(cells).flat_map(|(new, _, trace)| (0..trace.rows()).map(move |i| (new, trace, i)))
 }
 
 /// The rows of these cells, one after another.
 pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
-    let height = rows(cells).count();
-    let experiment = StringChunked::full("experiment".into(), &plan.experiment, height);
+    DataFrame::new(rows(cells).count(), columns(&plan.experiment, cells))
+}
+
+/// The columns of these cells.
+fn columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
+    let experiment = StringChunked::full("experiment".into(), experiment, rows(cells).count());
     let text = |name: &str, value: fn(&Cell) -> &str| {
         let values = rows(cells).map(|(new, ..)| value(new.cell));
         StringChunked::from_iter_values(name.into(), values).into_column()
@@ -129,16 +115,9 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
         UInt64Chunked::from_iter_values(name.into(), values).into_column()
     };
     let rounds = rows(cells).map(|(_, trace, i)| trace.round[i]);
-    let replicate = cells.iter().flat_map(|new| {
-        let traces = new.traces.iter().enumerate();
-        traces.flat_map(|(r, trace)| std::iter::repeat_n(r as u32, trace.rows()))
-    });
-    let instance = cells.iter().flat_map(|new| {
-        let identity = &new.cell.identity;
-        let traces = new.traces.iter().enumerate();
-        traces.flat_map(|(r, trace)| {
-            std::iter::repeat_n(identity.instance_of(r as u64) as u32, trace.rows())
-        })
+    let replicate = traces(cells).flat_map(|(_, r, trace)| repeat_n(r, trace.rows()));
+    let instance = traces(cells).flat_map(|(new, r, trace)| {
+        repeat_n(new.cell.identity.instance_of(r.into()) as u32, trace.rows())
     });
     let clients = rows(cells).map(|(new, ..)| new.clients as u32);
     let step_sizes = rows(cells).map(|(new, ..)| new.cell.identity.algorithm.scale().0);
@@ -160,7 +139,7 @@ pub fn frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     columns.extend(measured(cells));
     let outcomes = rows(cells).map(|(_, trace, _)| trace.outcome.name());
     columns.push(StringChunked::from_iter_values(OUTCOME.into(), outcomes).into_column());
-    DataFrame::new(height, columns)
+    columns
 }
 
 /// The columns of measured values, null where a trace has none.
@@ -178,11 +157,14 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     }
     let height = rows(cells).count();
     let list = |name: &str, is_measured: bool, value: &dyn Fn(&Trace, usize) -> Vec<f64>| {
-        if is_measured {
-            return list(name.into(), cells, value);
+        let (name, kind) = (name.into(), DataType::Float64);
+        if !is_measured {
+            return Column::full_null(name, height, &DataType::List(Box::new(kind)));
         }
-        let kind = DataType::List(Box::new(DataType::Float64));
-        Column::full_null(name.into(), height, &kind)
+        let mut builder =
+            ListPrimitiveChunkedBuilder::<Float64Type>::new(name, height, height, kind);
+        rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
+        builder.finish().into_column()
     };
     let recorded = cells.iter().any(|new| new.cell.identity.record.iterates);
     columns.push(list("theta", recorded, &|trace, row| {
@@ -191,7 +173,7 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     }));
     for name in TimeAverage::ALL {
         let found = |trace: &Trace| trace.averages.iter().position(|(n, _)| n == name);
-        let any = cells.iter().flat_map(|new| &new.traces).any(|trace| found(trace).is_some());
+        let any = traces(cells).any(|(.., trace)| found(trace).is_some());
         // One value per run, in its last row.
         columns.push(list(&name.column(), any, &|trace, row| {
             let average = found(trace).filter(|_| row + 1 == trace.rows());
@@ -201,26 +183,12 @@ fn measured(cells: &[Done<'_>]) -> Vec<Column> {
     columns
 }
 
-/// A column of lists, which `value` makes of a trace and the number of a row.
-fn list(name: String, cells: &[Done<'_>], value: impl Fn(&Trace, usize) -> Vec<f64>) -> Column {
-    let height = rows(cells).count();
-    let mut builder = ListPrimitiveChunkedBuilder::<Float64Type>::new(
-        name.into(),
-        height,
-        height,
-        DataType::Float64,
-    );
-    rows(cells).for_each(|(_, trace, row)| builder.append_slice(&value(trace, row)));
-    builder.finish().into_column()
-}
-
 /// Checks that the rows of a file are those of these cells, in this order: of each so many.
 pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, usize)>,
 ) -> PolarsResult<()> {
-    let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
-    let frame = reader.with_columns(Some(vec!["cell".to_owned()])).finish()?;
+    let frame = decode(bytes, Some(vec!["cell".to_owned()]))?;
     let (mut named, mut expected) = (frame.column("cell")?.str()?.iter(), 0_usize);
     for (cell, rows) in cells {
         expected = expected.saturating_add(rows);
@@ -236,7 +204,7 @@ pub fn check_cells<'a>(
 }
 
 /// The rows of a file, of these columns or of all.
-pub fn decode(bytes: Vec<u8>, columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
+pub fn decode(bytes: &[u8], columns: Option<Vec<String>>) -> PolarsResult<DataFrame> {
     let reader = ParquetReader::new(Cursor::new(bytes)).read_parallel(ParallelStrategy::None);
     reader.with_columns(columns).finish()
 }
@@ -258,7 +226,7 @@ pub struct TraceRows {
 
 impl TraceRows {
     /// All rows of a file, in which these optional columns have values.
-    pub fn read(bytes: Vec<u8>, optional: &[String]) -> PolarsResult<Self> {
+    pub fn read(bytes: &[u8], optional: &[String]) -> PolarsResult<Self> {
         let costs = COSTS.iter().map(|(name, _)| *name);
         let required = ["replicate", "round", OUTCOME].into_iter().chain(costs);
         let columns = required.map(str::to_owned).chain(optional.iter().cloned()).collect();

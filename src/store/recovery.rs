@@ -51,7 +51,7 @@ impl Store {
         let packs = self.packs(experiment)?;
         for (k, pack) in packs.packs.iter().enumerate() {
             let current = packs.current(k);
-            if current.len() == pack.len() {
+            if current.len() == pack.cells.len() {
                 continue;
             }
             if !current.is_empty() {

@@ -1,7 +1,9 @@
 //! The file that exported rows are written to: Parquet in groups of rows, or CSV.
 
+use super::parquet::append;
 use exactfed_core::words::inert;
 use polars::prelude::*;
+use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -33,7 +35,7 @@ impl<'a> Sink<'a> {
         format: ExportFormat,
         columns: &[(String, DataType)],
         metadata: Vec<(String, String)>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Box<dyn Error>> {
         let file = BufWriter::new(file);
         match format {
             ExportFormat::Parquet => {
@@ -41,39 +43,31 @@ impl<'a> Sink<'a> {
                     |(name, kind): &(String, DataType)| Field::new((&**name).into(), kind.clone());
                 let schema: Schema = columns.iter().map(field).collect();
                 let metadata = KeyValueMetadata::from_static(metadata);
-                ParquetWriter::new(file)
+                let writer = ParquetWriter::new(file)
                     .with_compression(ParquetCompression::Zstd(None))
                     .set_parallel(false)
                     .with_key_value_metadata(Some(metadata))
-                    .batched(&schema)
-                    .map(|writer| Self::Parquet(Box::new(writer), None))
-                    .map_err(|e| e.to_string())
+                    .batched(&schema)?;
+                Ok(Self::Parquet(Box::new(writer), None))
             }
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
-                let names = columns.iter().map(|(name, _)| name);
-                writer.write_record(names).map_err(|e| e.to_string())?;
+                writer.write_record(columns.iter().map(|(name, _)| name))?;
                 Ok(Self::Csv(Box::new(writer)))
             }
         }
     }
 
     /// Writes these rows after the others, or keeps them until there are more.
-    pub fn add(&mut self, frame: DataFrame) -> Result<(), String> {
+    pub fn add(&mut self, frame: DataFrame) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(writer, waiting) => {
-                let mut all = match waiting.take() {
-                    Some(mut before) => {
-                        before.vstack_mut_owned(frame).map_err(|e| e.to_string())?;
-                        before
-                    }
-                    None => frame,
-                };
+                append(waiting, frame)?;
+                let mut all = waiting.take().unwrap_or_default();
                 all.rechunk_mut();
                 let whole = all.height() / GROUP * GROUP;
                 for from in (0..whole).step_by(GROUP) {
-                    let group = all.slice(from as i64, GROUP);
-                    writer.write_batch(&group).map_err(|e| e.to_string())?;
+                    writer.write_batch(&all.slice(from as i64, GROUP))?;
                 }
                 *waiting = Some(all.slice(whole as i64, all.height() - whole));
                 Ok(())
@@ -83,42 +77,43 @@ impl<'a> Sink<'a> {
     }
 
     /// Writes what was kept, and the end of the file.
-    pub fn finish(self) -> Result<(), String> {
+    pub fn finish(self) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(mut writer, waiting) => {
                 if let Some(last) = waiting.filter(|last| last.height() > 0) {
-                    writer.write_batch(&last).map_err(|e| e.to_string())?;
+                    writer.write_batch(&last)?;
                 }
-                writer.finish().map(drop).map_err(|e| e.to_string())
+                writer.finish()?;
             }
-            Self::Csv(mut writer) => writer.flush().map_err(|e| e.to_string()),
+            Self::Csv(mut writer) => writer.flush()?,
         }
+        Ok(())
     }
 }
 
 /// Writes rows as lines of CSV: numbers with all their digits, nulls empty, lists as
 /// numbers with spaces between.
-fn write_lines<W: Write>(frame: &DataFrame, writer: &mut csv::Writer<W>) -> Result<(), String> {
+fn write_lines<W: Write>(
+    frame: &DataFrame,
+    writer: &mut csv::Writer<W>,
+) -> Result<(), Box<dyn Error>> {
     for row in 0..frame.height() {
         for column in frame.columns() {
-            let value = column.get(row).map_err(|e| e.to_string())?;
-            let text = match value {
+            let text = match column.get(row)? {
                 AnyValue::Null => String::new(),
                 AnyValue::Float64(x) => format!("{x:?}"),
                 AnyValue::String(text) => inert(text).into_owned(),
                 // Of a column with one value, as those of a single cell.
                 AnyValue::StringOwned(text) => inert(&text).into_owned(),
                 AnyValue::List(values) => {
-                    let values = values.f64().map_err(|e| e.to_string())?;
-                    let all: Vec<String> =
-                        values.into_no_null_iter().map(|x| format!("{x:?}")).collect();
-                    all.join(" ")
+                    let all = values.f64()?.into_no_null_iter().map(|x| format!("{x:?}"));
+                    all.collect::<Vec<_>>().join(" ")
                 }
                 other => other.to_string(),
             };
-            writer.write_field(text).map_err(|e| e.to_string())?;
+            writer.write_field(text)?;
         }
-        writer.write_record(None::<&[u8]>).map_err(|e| e.to_string())?;
+        writer.write_record(None::<&[u8]>)?;
     }
     Ok(())
 }

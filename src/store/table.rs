@@ -87,21 +87,8 @@ fn empty(name: &str, row: usize) -> String {
 
 fn is_number(kind: &ArrowDataType) -> bool {
     use ArrowDataType::*;
-    matches!(
-        kind,
-        Boolean
-            | Int8
-            | Int16
-            | Int32
-            | Int64
-            | UInt8
-            | UInt16
-            | UInt32
-            | UInt64
-            | Float16
-            | Float32
-            | Float64
-    )
+    let whole = [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64];
+    whole.contains(kind) || [Boolean, Float16, Float32, Float64].contains(kind)
 }
 
 /// The name of a type that cannot be data, without its parameters.

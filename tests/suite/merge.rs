@@ -1,7 +1,7 @@
 //! Results folders put together, and lists of cells.
 
 use crate::support::{Bench, DIVERGING, GARNET, QUADRATIC, array, edited};
-use exactfed::store::Store;
+use exactfed::store::{Results, Store};
 
 fn bench() -> Bench {
     Bench::with_smoke(&["garnet", "diverging"])

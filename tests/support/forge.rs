@@ -2,7 +2,7 @@
 
 use crate::support::Bench;
 use exactfed::plan::Cell;
-use exactfed::store::{Store, StoredCell};
+use exactfed::store::{Results, Store, StoredCell};
 use std::time::Duration;
 
 impl Bench {

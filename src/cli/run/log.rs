@@ -4,7 +4,6 @@ use super::follower::{Follower, Workload};
 use super::status::{Phase, RunStatus};
 use crate::cli::outcome::Code;
 use exactfed_runner::panics::lock;
-use exactfed_runner::plan::Cell;
 use exactfed_runner::runner::{Failed, Observer, RunWork};
 use serde_json::{Value, json};
 use std::io::{Write, stderr};
@@ -74,10 +73,6 @@ impl Observer for JsonLog {
         self.status.cell(diverged);
     }
 
-    fn not_finite(&self, cell: &Cell, run: u64, round: u64) {
-        self.status.not_finite(cell, run, round);
-    }
-
     fn failed(&self, failed: &Failed<'_>) {
         self.status.failed(failed);
     }
@@ -88,10 +83,6 @@ impl Follower for JsonLog {
         self.status.begins(workload);
         *lock(&self.last) = Instant::now();
         self.write();
-    }
-
-    fn ends(&self, experiment: &str) {
-        self.status.ends(experiment);
     }
 
     fn waits(&self, experiment: &str) {

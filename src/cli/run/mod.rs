@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Status;
+    use crate::store::{Results, Status};
     use exactfed_runner::manifest::Source;
     use exactfed_runner::runner::fault;
 

@@ -8,10 +8,9 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::outcome::{self, Code, Failure};
 use crate::cli::prepare::pool;
 use crate::cli::reuse::EarlierReplicates;
-use crate::cli::{confirm, memory, names, shard};
+use crate::cli::{confirm, memory, shard};
 use crate::evidence::frontier::are_known;
-use crate::store::Store;
-use crate::store::provenance;
+use crate::store::{Store, provenance};
 use exactfed_runner::plan::Plan;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -65,7 +64,7 @@ impl<'a> PreparedRun<'a> {
         // their pages, which takes a time that is not known.
         let place = |task: &Task<'_>| (!are_known(task.plan, &store), task.work.nanoseconds);
         waiting.sort_by_cached_key(place);
-        let (by, earlier) = (provenance::now(), EarlierReplicates::default());
+        let (by, earlier) = (provenance(), EarlierReplicates::default());
         let session = Session { store, options, pool, by, interrupt, earlier };
         Ok(Self { session, waiting: waiting.into() })
     }
@@ -135,7 +134,7 @@ fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure>
     let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };
     for (stored, _) in &stored {
         for Plan { experiment, source, .. } in plans {
-            if stored != experiment && names::folded(stored) == names::folded(experiment) {
+            if stored != experiment && stored.eq_ignore_ascii_case(experiment) {
                 return Err(Failure::input(format!(
                     "error: {}: the experiments \"{experiment}\" and \"{stored}\", which has results in {}, differ only in upper and lower case, which not every file system tells apart",
                     source.name,

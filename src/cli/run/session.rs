@@ -220,7 +220,7 @@ impl Session<'_> {
 
     fn report_others(&self, plan: &Plan, follower: &dyn Follower) {
         let name = &plan.experiment;
-        if self.earlier.has(name) {
+        if self.earlier.0.contains_key(name) {
             // The cells of earlier looks are not left out: claims are judged on them too.
             return;
         }
@@ -280,7 +280,6 @@ impl Observer for Observers<'_> {
     }
 }
 
-/// The message of a run that was interrupted.
 /// Says that there is nothing to do.
 fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
     let name = &plan.experiment;
@@ -292,6 +291,7 @@ fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
     }
 }
 
+/// The message of a run that was interrupted.
 fn interrupted(name: &str, stored: usize, all: usize) -> String {
     let stored = stored_of(stored, all);
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")

@@ -11,10 +11,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The stage of a run.
-#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Cells are run.
+    #[default]
     Running,
     /// Another process is at work on the experiments.
     Waiting,
@@ -42,6 +43,7 @@ pub struct RunStatus {
     leave: Box<dyn Fn(&Self) + Send + Sync>,
 }
 
+#[derive(Default)]
 struct State {
     phase: Phase,
     experiments: BTreeMap<String, Counts>,
@@ -81,18 +83,7 @@ impl RunStatus {
             let Workload { experiment, cells, done, work } = work;
             (experiment.to_owned(), Counts { all: cells, done, failed: 0, work, changes: 0 })
         });
-        let state = State {
-            phase: Phase::Running,
-            experiments: experiments.collect(),
-            current: String::new(),
-            begin: None,
-            took: None,
-            stored: 0,
-            failures: Vec::new(),
-            errors: Vec::new(),
-            report_error: None,
-            asked: None,
-        };
+        let state = State { experiments: experiments.collect(), ..State::default() };
         let (done, skipped) = (RunWorkCount::default(), RunWorkCount::default());
         Self { state: Mutex::new(state), done, skipped, leave: Box::new(leave) }
     }

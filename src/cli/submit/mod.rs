@@ -18,6 +18,7 @@ use super::prepare::prepared;
 use super::shard;
 use crate::store::{Status, Store};
 use exactfed_core::words::count;
+use exactfed_runner::files::error;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cost::expected_nanoseconds;
 use folder::SubmissionFolder;
@@ -88,8 +89,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         );
     }
     if cells == 0 {
-        eprintln!("{}", nothing_to_submit(&plans, failed));
-        return Ok(if failed > 0 { Code::SomeFailed } else { Code::Done });
+        let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
+        let (those, code) = match failed {
+            0 => (format!("all {all}"), Code::Done),
+            _ => (format!("the other {}", all - failed), Code::SomeFailed),
+        };
+        eprintln!("{those} cells are done; nothing is submitted");
+        return Ok(code);
     }
     // An error is reported now rather than after hours in a queue.
     for (plan, cells) in plans.iter().zip(&missing) {
@@ -100,13 +106,13 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     folder::refuse_submitted(&args.out, &list)?;
     let tasks = args.tasks.min(cells as u64);
     let table = task_table(&plans, &missing, tasks, args.threads_per_task);
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| unnamed(path, &e));
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| error(path, e));
+    let here = Path::new(".");
     let folder = folder::next_folder(&absolute(&args.out)?);
     let job = Job {
-        here: std::env::current_dir().map_err(|e| unnamed(Path::new("."), &e))?,
+        here: std::env::current_dir().map_err(|e| error(here, e))?,
         experiments: plans.iter().map(|plan| folder::manifest_path(&folder, plan)).collect(),
-        code: code_of_all(&plans, &args.manifests.python)
-            .map_err(|e| unnamed(Path::new("."), &e))?,
+        code: code_of_all(&plans, &args.manifests.python).map_err(|e| error(here, e))?,
         folder,
         out: absolute(&args.out)?,
         reports: absolute(&args.reports)?,
@@ -126,10 +132,6 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     folder.submitted(&store, &plans, ids)?;
     print(&summary(&job, cells, &plans, ids))?;
     if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
-}
-
-fn unnamed(path: &Path, e: &std::io::Error) -> Failure {
-    Failure::input(format!("error: {}: {e}", path.display()))
 }
 
 /// Refuses options of sbatch that this command sets.
@@ -165,14 +167,6 @@ fn missing_cells<'a>(
     };
     let missing = plans.iter().map(&mut missing_of).collect();
     (missing, failed)
-}
-
-fn nothing_to_submit(plans: &[Plan], failed: usize) -> String {
-    let all: usize = plans.iter().map(|plan| plan.cells.len()).sum();
-    match failed {
-        0 => format!("all {all} cells are done; nothing is submitted"),
-        _ => format!("the other {} cells are done; nothing is submitted", all - failed),
-    }
 }
 
 /// The cells as `run --only` reads them.

@@ -10,7 +10,8 @@ const USUAL_PORT: u16 = 8642;
 pub struct Address {
     /// As the user wrote it.
     host: String,
-    bound: SocketAddr,
+    /// The address that listens.
+    pub bound: SocketAddr,
 }
 
 impl Address {
@@ -34,16 +35,6 @@ impl Address {
         let listener = bound.map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
         Ok((listener, Self { host: plain.to_ascii_lowercase(), bound }))
-    }
-
-    /// The address that listens.
-    pub fn bound(&self) -> SocketAddr {
-        self.bound
-    }
-
-    /// Whether only this machine can connect.
-    pub fn is_loopback(&self) -> bool {
-        self.bound.ip().is_loopback()
     }
 
     /// The address of the index.

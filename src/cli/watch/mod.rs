@@ -55,8 +55,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     let (listener, address) = Address::listen(&args.host, args.port)?;
     let mut run = PreparedRun::new(&plans, &args.options, None)?;
     let stop = run.interrupt().stop.clone();
-    let pages =
-        Arc::new(LivePages::of_results(&args.options.out, &args.reports, args.options.quiet)?);
+    let pages = LivePages::new(None, &args.options.out, &args.reports, args.options.quiet)?;
+    let pages = Arc::new(pages);
     let leave = {
         let pages = pages.clone();
         move |status: &RunStatus| {
@@ -92,10 +92,10 @@ fn linger(status: &RunStatus) {
 /// Prints where the reports are, and a warning if other machines can read them.
 fn print_address(address: &Address) -> Result<(), Failure> {
     let url = address.url();
-    if !address.is_loopback() {
+    if !address.bound.ip().is_loopback() {
         eprintln!(
             "warning: every machine that can connect to {} can read the reports and the progress of this run, without a password and without encryption",
-            address.bound()
+            address.bound
         );
     }
     print(&format!("reports: {url}\n"))
@@ -114,5 +114,5 @@ fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     let judged = pages.write_final().unwrap_or_else(|failure| failed(failure, status));
     status.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
     // Failed cells are the more serious outcome: their code takes precedence.
-    if code == Code::Done { judged } else { code }
+    judged.and(code)
 }

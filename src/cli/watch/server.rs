@@ -57,15 +57,11 @@ pub fn serve(listener: TcpListener, site: Site) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number of connections that leaves the run the files that it needs.
-fn most_connections() -> usize {
-    let files = memory::limit_of_process("Max open files");
-    files.map_or(MOST_CONNECTIONS, |files| (files as usize / 4).clamp(1, MOST_CONNECTIONS))
-}
-
 /// Accepts connections for ever.
 async fn accept(listener: tokio::net::TcpListener, site: Arc<Site>) {
-    let most = most_connections();
+    // The run keeps the files that it needs.
+    let files = memory::limit_of_process("Max open files").map(|files| files as usize / 4);
+    let most = files.map_or(MOST_CONNECTIONS, |files| files.clamp(1, MOST_CONNECTIONS));
     // The oldest connection is the first.
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {

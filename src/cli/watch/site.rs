@@ -38,8 +38,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn text(code: u16, text: impl Into<String>) -> Self {
-        Self { code, media: TEXT, body: text.into().into_bytes() }
+    fn text(code: u16, text: impl Into<Vec<u8>>) -> Self {
+        Self { code, media: TEXT, body: text.into() }
+    }
+
+    fn found(media: &'static str, body: Vec<u8>) -> Self {
+        Self { code: 200, media, body }
     }
 }
 
@@ -53,28 +57,24 @@ impl Site {
         if !host.is_some_and(|host| self.address.is_addressed_by(host)) {
             // Other sites could otherwise read the pages, under a name that leads to this machine.
             let url = self.address.url();
-            return Answer::text(
-                403,
-                format!("These pages are at {url}, under no other name or port.\n"),
-            );
+            let text = format!("These pages are at {url}, under no other name or port.\n");
+            return Answer::text(403, text);
         }
         if !is_reading {
             return Answer::text(405, "Pages can only be read.\n");
         }
         if let Some(page) = path.strip_prefix(STATUS) {
-            let body = self.status_of(page, self.file(page).as_deref()).into_bytes();
-            return Answer { code: 200, media: "application/json", body };
+            let status = self.status_of(page, self.file(page).as_deref());
+            return Answer::found("application/json", status.into_bytes());
         }
         let name = path.strip_prefix('/').unwrap_or(path);
         match (self.file(name), media(name)) {
             (Some(page), HTML) => {
-                let body = with_bar(&page, &self.status_of(name, Some(&page)));
-                Answer { code: 200, media: HTML, body }
+                Answer::found(HTML, with_bar(&page, &self.status_of(name, Some(&page))))
             }
-            (Some(body), media) => Answer { code: 200, media, body },
+            (Some(body), media) => Answer::found(media, body),
             (None, HTML) if name.is_empty() => {
-                let body = with_bar(NO_INDEX.as_bytes(), &self.status_of(name, None));
-                Answer { code: 200, media: HTML, body }
+                Answer::found(HTML, with_bar(NO_INDEX.as_bytes(), &self.status_of(name, None)))
             }
             // Browsers ask for it, and would report an error to the console of each page.
             (None, _) if path == "/favicon.ico" => Answer::text(204, ""),
@@ -85,18 +85,15 @@ impl Site {
     /// The progress for a page with this content, as JSON.
     fn status_of(&self, name: &str, page: Option<&[u8]>) -> String {
         let experiment = name.strip_suffix("/report.html");
-        self.status.read(experiment, page.map(version)).to_string()
+        // Pages that differ have different versions.
+        let version = page.map(|page| sha256(page)[..16].to_owned());
+        self.status.read(experiment, version).to_string()
     }
 
     /// The file of a path; that of no path is the index.
     fn file(&self, name: &str) -> Option<Vec<u8>> {
-        self.pages.read(if name.is_empty() { "index.html" } else { name })
+        self.pages.writer.read(if name.is_empty() { "index.html" } else { name })
     }
-}
-
-/// Pages that differ have different versions.
-fn version(page: &[u8]) -> String {
-    sha256(page)[..16].to_owned()
 }
 
 /// The media type of a file. The index has no name.

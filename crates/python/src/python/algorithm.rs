@@ -62,7 +62,11 @@ impl StartCustom for PythonAlgorithm {
             // they are ended here.
             let clients = unsafe { PythonClients::new(clients, None, from.rounds, clock.clone()) };
             let clients = Py::new(py, clients).map_err(|e| traceback(py, &e))?;
-            let begin = || self.begin(py, settings, &clients, from);
+            let begin = || -> PyResult<Py<PyIterator>> {
+                let (theta, gamma, steps, values) = arguments(py, settings, from)?;
+                let made = self.start.bind(py).call1((&clients, theta, gamma, steps, values))?;
+                Ok(made.try_iter()?.unbind())
+            };
             match clock.during(begin) {
                 Ok(iterator) => Ok((clients, iterator)),
                 Err(e) => {
@@ -131,20 +135,6 @@ fn arguments<'py>(
     }
     let theta = PyArray1::from_slice(py, from.start);
     Ok((theta, settings.step_size, settings.local_steps, values))
-}
-
-impl PythonAlgorithm {
-    fn begin(
-        &self,
-        py: Python<'_>,
-        settings: &CustomRun<'_>,
-        clients: &Py<PythonClients>,
-        from: &Conditions<'_>,
-    ) -> PyResult<Py<PyIterator>> {
-        let (theta, gamma, steps, values) = arguments(py, settings, from)?;
-        let made = self.start.bind(py).call1((clients, theta, gamma, steps, values))?;
-        Ok(made.try_iter()?.unbind())
-    }
 }
 
 impl PythonRun<'_> {

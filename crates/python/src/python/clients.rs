@@ -1,6 +1,8 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
-use super::numbers::{counts, counts_per_client, flat, float, floats, floats_per_client, tuple};
+use super::numbers::{
+    counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
+};
 use super::watch::RoundClock;
 use exactfed::algorithm::{Instance, Participation};
 use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
@@ -10,7 +12,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArr
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// A number of clients, or a fraction of all.
 #[derive(FromPyObject)]
@@ -30,7 +32,11 @@ pub struct PythonClients {
     inner: Mutex<Option<RoundClients<'static>>>,
     /// What the clients refer to, where no run keeps it.
     _instance: Option<Arc<dyn Instance>>,
+    /// N, the number of clients.
+    #[pyo3(get)]
     n: usize,
+    /// d, the dimension of θ.
+    #[pyo3(get, name = "dim")]
     d: usize,
     /// π_k, N numbers, if they are not equal.
     shares: Option<Vec<f64>>,
@@ -66,39 +72,43 @@ impl PythonClients {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<RoundClients<'static>>> {
-        lock(&self.inner)
-    }
-
     /// Ends the run: from now on every call is an error.
     pub fn end(&self) {
-        *self.lock() = None;
+        *lock(&self.inner) = None;
     }
 
     /// Ends a round; what the rounds so far have cost.
     pub fn end_round(&self) -> Cost {
-        let mut clients = self.lock();
-        clients.as_mut().map_or(Cost::default(), |clients| {
+        self.locked(|clients| {
             clients.end_round();
             clients.cost()
         })
+        .unwrap_or_default()
     }
 
-    /// What `f` returns of the clients, without the interpreter, whose other threads go on.
+    /// What `f` returns of the clients.
+    fn locked<T>(&self, f: impl FnOnce(&mut RoundClients<'static>) -> T) -> PyResult<T> {
+        let done = lock(&self.inner).as_mut().map(f);
+        done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
+    }
+
+    /// The same without the interpreter, whose other threads go on.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut RoundClients<'static>) -> T + Send,
     ) -> PyResult<T> {
-        let done = self.clock.outside(|| py.detach(|| self.lock().as_mut().map(f)));
-        done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
+        self.clock.outside(|| py.detach(|| self.locked(f)))
     }
 
     fn rows(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<bool> {
         match array.shape() {
             [d] if *d == self.d => Ok(false),
             [n, d] if (*n, *d) == (self.n, self.d) => Ok(true),
-            shape => Err(self.wrong_shape(what, shape, true)),
+            shape => {
+                let (n, d) = (self.n, self.d);
+                Err(wrong_shape(what, shape, &format!("({d},) or ({n}, {d})")))
+            }
         }
     }
 
@@ -112,17 +122,7 @@ impl PythonClients {
         if array.shape() == [self.d] {
             return Ok(array);
         }
-        let (shape, d) = (tuple(array.shape()), self.d);
-        Err(PyValueError::new_err(format!("{what} has the shape {shape}; expected ({d},)")))
-    }
-
-    fn wrong_shape(&self, what: &str, shape: &[usize], one: bool) -> PyErr {
-        let (n, d) = (self.n, self.d);
-        let one = if one { format!("({d},) or ") } else { String::new() };
-        PyValueError::new_err(format!(
-            "{what} has the shape {}; expected {one}({n}, {d})",
-            tuple(shape)
-        ))
+        Err(wrong_shape(what, array.shape(), &tuple(&[self.d])))
     }
 
     /// The array of N rows of d into which results are written: `out`, or a new one.
@@ -133,7 +133,7 @@ impl PythonClients {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let Some(out) = out else { return Ok(PyArray2::zeros(py, [self.n, self.d], false)) };
         if out.shape() != [self.n, self.d] {
-            return Err(self.wrong_shape("out", out.shape(), false));
+            return Err(wrong_shape("out", out.shape(), &tuple(&[self.n, self.d])));
         }
         if !out.is_c_contiguous() {
             return Err(PyValueError::new_err("out must be contiguous, in C order"));
@@ -144,18 +144,6 @@ impl PythonClients {
 
 #[pymethods]
 impl PythonClients {
-    /// N, the number of clients.
-    #[getter]
-    fn n(&self) -> usize {
-        self.n
-    }
-
-    /// d, the dimension of θ.
-    #[getter]
-    fn dim(&self) -> usize {
-        self.d
-    }
-
     /// π_k, the shares of the clients, of shape (N,); their sum is 1.
     #[getter]
     fn shares<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
@@ -327,17 +315,13 @@ impl PythonClients {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = floats(rows, "rows")?;
         if !self.rows("rows", &rows)? {
-            return Err(self.wrong_shape("rows", rows.shape(), false));
+            return Err(wrong_shape("rows", rows.shape(), &tuple(&[self.n, self.d])));
         }
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let mean = writing.as_slice_mut()?;
         let rows = flat(&rows);
-        let clients = self.lock();
-        match &*clients {
-            Some(clients) => clients.mean(&rows, mean),
-            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
-        }
+        self.locked(|clients| clients.mean(&rows, mean))?;
         drop(writing);
         Ok(out)
     }
@@ -432,18 +416,12 @@ pub struct PythonVariates {
     d: usize,
 }
 
-impl PythonVariates {
-    fn lock(&self) -> MutexGuard<'_, ControlVariates> {
-        lock(&self.inner)
-    }
-}
-
 #[pymethods]
 impl PythonVariates {
     /// ξ_k = c̄ − c_k, of shape (N, d).
     #[getter]
     fn corrections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        PyArray1::from_slice(py, self.lock().corrections()).reshape([self.n, self.d])
+        PyArray1::from_slice(py, lock(&self.inner).corrections()).reshape([self.n, self.d])
     }
 
     /// Learn from a round, and return the mean of the ends, of shape (d,).
@@ -488,15 +466,12 @@ impl PythonVariates {
             )));
         }
         lengths.resize(self.n, lengths[0]);
-        let members = match &*clients.lock() {
-            Some(clients) => clients.members().clone(),
-            None => return Err(PyRuntimeError::new_err("the run of these clients has ended")),
-        };
+        let members = clients.locked(|clients| clients.members().clone())?;
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let after = writing.as_slice_mut()?;
         let of = (&*flat(&theta), &*flat(&ends));
-        self.lock().average_and_learn(&members, of, &lengths, after);
+        lock(&self.inner).average_and_learn(&members, of, &lengths, after);
         drop(writing);
         Ok(out)
     }

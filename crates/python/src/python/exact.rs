@@ -33,15 +33,14 @@ pub fn exact(
     instance: usize,
 ) -> PyResult<FoundCell> {
     let plan = plan.plan.clone();
-    let find = move || -> Result<_, Failure> {
+    let find = move || {
         let wanted = serde_json::from_str(&selection).map_err(Failure::input)?;
         let cell = find_cell(&plan, &cell, &wanted).map_err(Failure::input)?;
         let CellTheory { cell, name, rounds, values, bounds, program } =
             cell_theory(&plan, &Store::known_optima(&plan), cell, instance)?;
         Ok((cell.id, name, rounds, values, bounds, program))
     };
-    let found = interruptible(py, find)?;
-    let (id, name, rounds, values, bounds, program) = found.map_err(|e| raise(py, e))?;
+    let (id, name, rounds, values, bounds, program) = interruptible(py, raise, find)?;
     let values = values.into_iter().map(|value| {
         let (numbers, why) = match value.value {
             Ok(numbers) => (Some(PyArray1::from_vec(py, numbers).unbind()), None),

@@ -18,7 +18,9 @@ const RADIUS: u32 = 1000;
 pub fn figure(figure: &Figure, experiment: &Experiment<'_>) -> Value {
     let body = match &figure.body {
         Body::Plot(plot) => json!({ "plot": plot_body(figure, plot, experiment) }),
-        Body::Maps(maps) => json!({ "maps": maps_body(maps) }),
+        Body::Maps(Maps { x, y, maps, .. }) => {
+            json!({ "maps": { "x": x, "y": y, "maps": maps.iter().map(map).collect::<Vec<_>>() } })
+        }
     };
     json!({
         "id": figure.id,
@@ -112,10 +114,6 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         "diverged": series.diverged,
         "settings": settings.shared_by(&series.cells),
     })
-}
-
-fn maps_body(maps: &Maps) -> Value {
-    json!({ "x": maps.x, "y": maps.y, "maps": maps.maps.iter().map(map).collect::<Vec<_>>() })
 }
 
 fn map(map: &Map) -> Value {

@@ -99,7 +99,10 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
         let all = shown.cells.len();
         format!("{count} of {all} points, of curves that are drawn, {}", reason.in_words(shown))
     });
-    let all = asked_for(figure, experiment).unwrap_or(0);
+    let tables = &experiment.plan.figure_tables;
+    let table = tables.iter().map(|table| table.common()).find(|table| table.id() == figure.id);
+    let is_asked_for = |cell: &&CellResult<'_>| table.is_some_and(|own| shows(own, cell.cell));
+    let all = experiment.cells.iter().filter(is_asked_for).count();
     let beyond = all.saturating_sub(shown.cells.len());
     let sampled = (beyond > 0)
         .then(|| format!("{beyond} of {all} cells, since a figure of so many shows a sample"));
@@ -141,13 +144,6 @@ fn drawn_cells<'a>(figure: &Figure, plot: &'a Plot) -> HashSet<&'a str> {
         }
     }
     drawn
-}
-
-/// The number of cells that the manifest asks a figure of curves to show.
-fn asked_for(figure: &Figure, experiment: &Experiment<'_>) -> Option<usize> {
-    let tables = &experiment.plan.figure_tables;
-    let table = tables.iter().find(|table| table.common().id() == figure.id)?;
-    Some(experiment.cells.iter().filter(|cell| shows(table.common(), cell.cell)).count())
 }
 
 /// The first names of a list, and how many follow.

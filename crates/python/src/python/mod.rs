@@ -30,7 +30,9 @@ mod worker;
 
 use errors::{raise, raise_text};
 use exactfed::cli;
+use exactfed::compare::Options;
 use exactfed::manifest::Quantity;
+use exactfed::report::diff::DiffFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -79,14 +81,21 @@ fn quantity(name: &str) -> Option<&'static str> {
     Quantity::known_as(name).map(Quantity::name)
 }
 
-/// Compares two sides: texts for readers and for programs, and the exit code of the command.
+/// Compares two sides: the text for a terminal, the page, JSON, and the exit code of the command.
+/// `fail_on` names the classes that make the code 1.
 #[pyfunction]
 fn diff(
     py: Python<'_>,
     a: String,
     b: String,
     fail_on: Vec<String>,
-) -> PyResult<results::DiffTexts> {
-    let compare = move || results::compare(&a, &b, &fail_on);
-    worker::interruptible(py, compare)?.map_err(|e| raise(py, e))
+) -> PyResult<(String, String, String, u8)> {
+    worker::interruptible(py, raise, move || {
+        let classes = cli::classes(&fail_on)?;
+        let compared = cli::compare_sides(&a, &b, classes, Options::default(), true)?;
+        let text = compared.render(DiffFormat::Text)?;
+        let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
+        let json = compared.render(DiffFormat::Json)?;
+        Ok((text, html, json, compared.code() as u8))
+    })
 }

@@ -25,15 +25,17 @@ pub fn floats_per_client(value: &Bound<'_, PyAny>, what: &str, n: usize) -> PyRe
     }
     let array = floats(value, what)?;
     match array.shape() {
-        [] => Ok(array.as_array().iter().copied().collect()),
-        [len] if *len == n => Ok(array.as_array().iter().copied().collect()),
-        shape => {
-            let shape = tuple(shape);
-            Err(PyValueError::new_err(format!(
-                "{what} has the shape {shape}; expected a number or ({n},)"
-            )))
-        }
+        [] => {}
+        [len] if *len == n => {}
+        shape => return Err(wrong_shape(what, shape, &format!("a number or ({n},)"))),
     }
+    Ok(array.as_array().iter().copied().collect())
+}
+
+/// The error for an array of another shape than expected.
+pub fn wrong_shape(what: &str, shape: &[usize], expected: &str) -> PyErr {
+    let shape = tuple(shape);
+    PyValueError::new_err(format!("{what} has the shape {shape}; expected {expected}"))
 }
 
 /// Whole numbers of 1 or more: one, or one of each of n clients.

@@ -5,7 +5,7 @@ use super::clients::PythonClients;
 use super::errors::{raise, raise_manifest};
 use super::watch::RoundClock;
 use super::worker::interruptible;
-use exactfed::cli::{self, Failure};
+use exactfed::cli;
 use exactfed::evidence::tuned;
 use exactfed::federated::{Conditions, StatedPrice};
 use exactfed::manifest::Source;
@@ -24,8 +24,6 @@ use std::sync::Arc;
 /// A manifest that was read, with its cells.
 #[pyclass(frozen)]
 pub struct NativePlan {
-    /// The name of the experiment.
-    pub experiment: String,
     /// The manifest.
     pub source: Source,
     /// Its cells.
@@ -47,18 +45,16 @@ impl NativePlan {
     ) -> PyResult<Self> {
         let in_memory: BTreeMap<String, Arc<[u8]>> =
             arrays.into_iter().map(|(name, bytes)| (name, Arc::from(&*bytes))).collect();
-        let read = move || -> Result<(String, Source, Plan), Failure> {
+        let (source, plan) = interruptible(py, raise_manifest, move || {
             let (experiment, source) = match &path {
                 Some(path) => cli::manifest_source(path, overrides)?,
                 None => (name.clone(), cli::unfiled_source(&name, text, overrides)?),
             };
             let source = Source { in_memory, ..source };
-            let plan = cli::planned(experiment.clone(), source.clone())?;
-            Ok((experiment, source, plan))
-        };
-        let (experiment, source, plan) =
-            interruptible(py, read)?.map_err(|e| raise_manifest(py, e))?;
-        Ok(Self { experiment, source, plan: Arc::new(plan) })
+            let plan = cli::planned(experiment, source.clone())?;
+            Ok((source, plan))
+        })?;
+        Ok(Self { source, plan: Arc::new(plan) })
     }
 
     fn __len__(&self) -> usize {
@@ -68,7 +64,7 @@ impl NativePlan {
     /// The name of the experiment.
     #[getter]
     fn experiment(&self) -> &str {
-        &self.experiment
+        &self.plan.experiment
     }
 
     /// The data files, where they are beside the manifest, by the hashes of their bytes.
@@ -88,20 +84,18 @@ impl NativePlan {
 
     /// The same with the cells that follow from the results of a folder.
     fn following(&self, py: Python<'_>, out: PathBuf) -> PyResult<Self> {
-        let (experiment, source) = (self.experiment.clone(), self.source.clone());
-        let follow = move || -> Result<Plan, Failure> {
+        let (experiment, source) = (self.plan.experiment.clone(), self.source.clone());
+        let plan = interruptible(py, raise, move || {
             let store = Store::open(&out)?;
             Ok(tuned::all_stages(cli::planned(experiment, source)?, &store)?)
-        };
-        let plan = interruptible(py, follow)?.map_err(|e| raise(py, e))?;
-        let (experiment, source) = (self.experiment.clone(), self.source.clone());
-        Ok(Self { experiment, source, plan: Arc::new(plan) })
+        })?;
+        Ok(Self { source: self.source.clone(), plan: Arc::new(plan) })
     }
 
     /// Builds the instances of all cells, as a run would.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let plan = self.plan.clone();
-        interruptible(py, move || cli::check(&plan))?.map_err(|e| raise_manifest(py, e))
+        interruptible(py, raise_manifest, move || cli::check(&plan))
     }
 
     /// The clients of a run of a cell, before its first round, and θ_0.
@@ -121,7 +115,7 @@ impl NativePlan {
             return Err(PyIndexError::new_err(message));
         }
         let build = move || cli::scenario(&plan, &plan.cells[cell], run);
-        let built = interruptible(py, build)?.map_err(|e| raise_manifest(py, e))?;
+        let built = interruptible(py, raise_manifest, build)?;
         let (seed, replicate) = stream_names(&identity, run);
         let (start, rounds) = (&built.start[..], identity.rounds);
         let from = Conditions { seed, replicate, start, rounds, copy: 0 };
@@ -136,9 +130,7 @@ impl NativePlan {
     /// The cells as a frame, with their state in a results folder.
     fn frame(&self, py: Python<'_>, out: PathBuf, threads: usize) -> PyResult<NativeFrame> {
         let plan = self.following(py, out.clone())?.plan;
-        let made = interruptible(py, move || -> Result<_, Failure> {
-            Ok(cells_frame(&plan, &Store::open(&out)?, threads))
-        })?;
-        NativeFrame::new(py, made.map_err(|e| raise(py, e))?)
+        let made = move || Ok(cells_frame(&plan, &Store::open(&out)?, threads));
+        NativeFrame::new(py, interruptible(py, raise, made)?)
     }
 }

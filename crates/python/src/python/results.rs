@@ -6,11 +6,9 @@ use super::plan::NativePlan;
 use super::worker::{interruptible, stoppable};
 use super::{figures, tables};
 use exactfed::cli::{self, Failure, Interrupt, Rerun};
-use exactfed::compare::Options;
 use exactfed::evidence::results::Results;
 use exactfed::evidence::{Experiment, analyse, tuned};
 use exactfed::plan::{Cell, Plan};
-use exactfed::report::diff::DiffFormat;
 use exactfed::report::{self, Format, Writer};
 use exactfed::store::export;
 use exactfed::store::{Status, Store, StoredExperiment};
@@ -57,28 +55,12 @@ impl Analysed {
 
 /// The ids of the figures, each with the figure as JSON.
 fn figures_of(experiment: &Experiment<'_>) -> Vec<(String, String)> {
-    let figure = |f| -> (String, String) { (id(f), figures::figure(f, experiment).to_string()) };
-    experiment.figures.iter().map(figure).collect()
-}
-
-fn id(figure: &exactfed::evidence::Figure) -> String {
-    figure.id.clone()
+    let figures = experiment.figures.iter();
+    figures.map(|one| (one.id.clone(), figures::figure(one, experiment).to_string())).collect()
 }
 
 /// How a plan follows the results: [`tuned::follow`] or [`tuned::all_stages`].
 type Stages = fn(Plan, &dyn Results) -> Result<Plan, Error>;
-
-/// The results folder and the plan of an experiment in it, as far as the results have come.
-fn follow(
-    root: &Path,
-    experiment: StoredExperiment,
-    stages: Stages,
-) -> Result<(Store, Plan), Failure> {
-    let store = Store::open_existing(root)?;
-    let source = experiment.source();
-    let plan = stages(exactfed::evidence::plan(experiment.name, source)?, &store)?;
-    Ok((store, plan))
-}
 
 /// Experiments without a page, and why; and claims that did not end as expected.
 type ReportNotes = (Vec<(String, String)>, Vec<String>);
@@ -91,29 +73,39 @@ fn analysed<'a>(plan: &'a Plan, store: &Store) -> Result<Experiment<'a>, Failure
 }
 
 impl NativeResults {
+    /// Does work on the results and the plan, with these overrides, as far as it follows them.
+    fn following<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        stages: Stages,
+        overrides: Vec<String>,
+        work: impl FnOnce(&Store, Plan) -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
+        interruptible(py, raise, move || {
+            let store = Store::open_existing(&root)?;
+            experiment.source.overrides.extend(overrides);
+            let source = experiment.source();
+            let plan = stages(exactfed::evidence::plan(experiment.name, source)?, &store)?;
+            work(&store, plan)
+        })
+    }
+
     /// Does work on the results and the plan of all its stages.
     fn with_plan<T: Send + 'static>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Store, Plan) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
-        let (root, experiment) = (self.root.clone(), self.experiment.clone());
-        let done = interruptible(py, move || {
-            let (store, plan) = follow(&root, experiment, tuned::all_stages)?;
-            work(&store, plan)
-        });
-        done?.map_err(|e| raise(py, e))
+        self.following(py, tuned::all_stages, Vec::new(), work)
     }
 
     fn analysed(&self, py: Python<'_>) -> PyResult<&Analysed> {
         if self.analysed.get().is_none() {
-            let (root, experiment) = (self.root.clone(), self.experiment.clone());
-            let made = interruptible(py, move || {
-                let (store, plan) = follow(&root, experiment, tuned::follow)?;
-                Analysed::new(&analysed(&plan, &store)?)
-            })?;
+            let analyse = |store: &Store, plan| Analysed::new(&analysed(&plan, store)?);
+            let made = self.following(py, tuned::follow, Vec::new(), analyse)?;
             // Another thread may have been faster, with the same numbers.
-            let _ = self.analysed.set(made.map_err(|e| raise(py, e))?);
+            let _ = self.analysed.set(made);
         }
         Ok(self.analysed.get().expect("it was set"))
     }
@@ -125,8 +117,7 @@ impl NativeResults {
     #[new]
     fn new(py: Python<'_>, root: PathBuf, experiment: Option<String>) -> PyResult<Self> {
         let folder = root.clone();
-        let found = interruptible(py, move || find(&folder, experiment.as_deref()))?;
-        let experiment = found.map_err(|e| raise(py, e))?;
+        let experiment = interruptible(py, raise, move || find(&folder, experiment.as_deref()))?;
         Ok(Self { root, experiment, analysed: Arc::default() })
     }
 
@@ -151,9 +142,8 @@ impl NativeResults {
 
     /// The plan of all its stages, with a cell for each that is stored.
     fn plan(&self, py: Python<'_>) -> PyResult<NativePlan> {
-        let plan = Arc::new(self.with_plan(py, |_, plan| Ok(plan))?);
-        let (experiment, source) = (plan.experiment.clone(), plan.source.clone());
-        Ok(NativePlan { experiment, source, plan })
+        let plan = self.with_plan(py, |_, plan| Ok(plan))?;
+        Ok(NativePlan { source: plan.source.clone(), plan: Arc::new(plan) })
     }
 
     /// The number of cells that are done.
@@ -208,7 +198,6 @@ impl NativeResults {
         let rerun = Rerun { sample, seed, threads, quiet: true, code };
         let work = move || cli::verify_results(&root, Some(&name), &rerun, &interrupt);
         let found = stoppable(py, |_| Ok(()), || stop.store(true, Relaxed), work)?;
-        let found = found.map_err(|e| raise(py, e))?;
         let (different, incomparable) = (found.different(), found.incomparable());
         Ok((found.text, found.equal, different, incomparable))
     }
@@ -231,14 +220,10 @@ impl NativeResults {
         id: String,
         overrides: Vec<String>,
     ) -> PyResult<Option<String>> {
-        let (root, mut experiment) = (self.root.clone(), self.experiment.clone());
-        let made = interruptible(py, move || -> Result<_, Failure> {
-            experiment.source.overrides.extend(overrides);
-            let (store, plan) = follow(&root, experiment, tuned::follow)?;
-            let figures = figures_of(&analysed(&plan, &store)?);
+        self.following(py, tuned::follow, overrides, move |store, plan| {
+            let figures = figures_of(&analysed(&plan, store)?);
             Ok(figures.into_iter().find(|(known, _)| *known == id).map(|(_, json)| json))
-        })?;
-        made.map_err(|e| raise(py, e))
+        })
     }
 
     /// The path of each figure of the manifest by its id, such as `figure.convergence.0`.
@@ -251,15 +236,13 @@ impl NativeResults {
     /// A frame of the analysis: `claims`, `frontier`, `ranking` or `ranking_of_all`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<NativeFrame> {
         let analysed = self.analysed(py)?;
-        copied(
-            py,
-            match name {
-                "claims" => &analysed.claims,
-                "frontier" => &analysed.frontier,
-                "ranking_of_all" => &analysed.ranking_of_all,
-                _ => &analysed.ranking,
-            },
-        )
+        let frame = match name {
+            "claims" => &analysed.claims,
+            "frontier" => &analysed.frontier,
+            "ranking_of_all" => &analysed.ranking_of_all,
+            _ => &analysed.ranking,
+        };
+        copied(py, frame)
     }
 
     /// What tuning selected; none where nothing is tuned.
@@ -289,12 +272,11 @@ impl NativeResults {
         };
         let formats: Vec<Format> = formats.iter().map(known).collect::<PyResult<_>>()?;
         let root = self.root.clone();
-        let written = interruptible(py, move || -> Result<_, Failure> {
+        let reported = interruptible(py, raise, move || {
             let store = Store::open_existing(&root)?;
             let writer = Writer::new(&out, &formats)?.with_figure_width(inches);
             cli::report_results(&store, &writer, cli::Printed::Nothing)
         })?;
-        let reported = written.map_err(|e| raise(py, e))?;
         Ok((reported.failed, reported.contradictions))
     }
 }
@@ -330,15 +312,4 @@ fn find(root: &Path, name: Option<&str>) -> Result<StoredExperiment, Failure> {
     };
     let (_, found) = listing.into_iter().nth(place).expect("it is one of them");
     Ok(found?)
-}
-
-/// A comparison: the text for a terminal, the page, JSON, and the exit code of the command.
-pub type DiffTexts = (String, String, String, u8);
-
-/// Compares two sides; `fail_on` names the classes that make the code 1.
-pub fn compare(a: &str, b: &str, fail_on: &[String]) -> Result<DiffTexts, Failure> {
-    let compared = cli::compare_sides(a, b, cli::classes(fail_on)?, Options::default(), true)?;
-    let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
-    let (text, json) = (compared.render(DiffFormat::Text)?, compared.render(DiffFormat::Json)?);
-    Ok((text, html, json, compared.code() as u8))
 }

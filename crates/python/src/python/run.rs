@@ -4,9 +4,7 @@ use super::errors::raise;
 use super::plan::NativePlan;
 use super::watch::interrupt_rounds;
 use super::worker::{interruptible, stoppable};
-use exactfed::cli::{
-    Code, Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide,
-};
+use exactfed::cli::{Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide};
 use exactfed::plan::Cell;
 use exactfed::runner::{Failed, Observer, RunWork};
 use exactfed::store::merge::{Conflict, MergeSources};
@@ -61,14 +59,6 @@ impl RunProgress {
     /// are done, and steps of clients.
     fn state(&self) -> [u64; 4] {
         [&self.done, &self.total, &self.cells, &self.steps].map(|count| count.load(Relaxed))
-    }
-
-    /// What was wrong with stored results, and where θ ceased to be finite.
-    fn take_warnings(&self) -> Vec<String> {
-        let mut all = take(&self.warnings);
-        let not_finite = take(&self.not_finite);
-        all.extend(not_finite.iter().map(|(cell, runs)| runs.in_words(cell)));
-        all
     }
 }
 
@@ -142,23 +132,14 @@ pub fn run(
     memory: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<FailedCell>, Vec<String>)> {
-    let options = RunOptions {
-        out,
-        threads,
-        only,
-        shard,
-        force,
-        rerun_failed,
-        memory,
-        ..RunOptions::default()
-    };
-    let options = RunOptions { yes: true, quiet: true, ..options };
+    let (yes, quiet) = (true, true);
+    let options = RunOptions { out, threads, only, shard, force, rerun_failed, yes, memory, quiet };
     let stop = Arc::new(AtomicBool::new(false));
     let interrupt = Interrupt::by_request(stop.clone());
     let seen = Arc::new(RunProgress::default());
     let (follower, cells) = (seen.clone(), plan.plan.clone());
-    let (experiment, source) = (plan.experiment.clone(), plan.source.clone());
-    let work = move || -> Result<Code, Failure> {
+    let (experiment, source) = (plan.plan.experiment.clone(), plan.source.clone());
+    let work = move || {
         work_for(locks);
         if !until_decided {
             let plans = std::slice::from_ref(&*cells);
@@ -176,10 +157,11 @@ pub fn run(
         interrupt_rounds(true);
     };
     interrupt_rounds(false);
-    let ended = stoppable(py, tell, end, work)?;
-    ended.map_err(|e| raise(py, e))?;
+    stoppable(py, tell, end, work)?;
     tell(py)?;
-    Ok((take(&seen.failed), seen.take_warnings()))
+    let mut warnings = take(&seen.warnings);
+    warnings.extend(take(&seen.not_finite).iter().map(|(cell, runs)| runs.in_words(cell)));
+    Ok((take(&seen.failed), warnings))
 }
 
 /// Adds the cells of an experiment in the results folder `part` to those in `out`.
@@ -190,7 +172,7 @@ pub fn add_results(
     out: PathBuf,
     experiment: String,
 ) -> PyResult<()> {
-    let add = move || -> Result<(), Failure> {
+    interruptible(py, raise, move || {
         let folders = [Store::open(&out)?, Store::open(&part)?];
         let sources = MergeSources::new(&folders, Some(&experiment))?;
         sources.copy(&|_| {})?;
@@ -202,8 +184,7 @@ pub fn add_results(
             let (out, digests) = (out.display(), digests.join(", "));
             Err(Failure::input(format!("error: {out}: cell {id} has other numbers: {digests}")))
         })
-    };
-    interruptible(py, add)?.map_err(|e| raise(py, e))
+    })
 }
 
 fn take<T: Default>(all: &Mutex<T>) -> T {

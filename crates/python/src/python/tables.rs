@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// The claims with their verdicts, in the order of the manifest.
 pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
     let text =
-        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> String| texts(name, claims.iter().map(of));
+        |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> String| column(name, claims.iter().map(of));
     let number =
         |name: &str, of: &dyn Fn(&JudgedClaim<'_>) -> f64| numbers(name, claims.iter().map(of));
     let expected = |claim: &JudgedClaim<'_>| match claim.common.expected {
@@ -24,14 +24,13 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
         Expected::Refuted => "refuted".to_owned(),
         Expected::NotTested => "not tested".to_owned(),
     };
-    let sources = claims.iter().map(|claim| claim.common.source.clone());
     let columns = vec![
         text("claim", &|claim| claim.common.id.clone()),
         text("statement", &|claim| claim.common.statement.clone()),
-        Column::new("source".into(), sources.collect::<Vec<Option<String>>>()),
+        column("source", claims.iter().map(|claim| claim.common.source.clone())),
         text("verdict", &|claim| claim.decision.verdict.name().to_owned()),
         text("expected", &expected),
-        flags("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
+        column("as_expected", claims.iter().map(|claim| claim.contradiction().is_none())),
         text("formula", &|claim| claim.formula.clone()),
         number("value", &|claim| claim.estimate().value),
         number("low", &|claim| claim.estimate().interval.0),
@@ -39,8 +38,8 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
         number("region_low", &|claim| claim.region().0),
         number("region_high", &|claim| claim.region().1),
         number("p", &|claim| claim.p().unwrap_or(f64::NAN)),
-        counts("replicates", claims.iter().map(|claim| claim.n as u64)),
-        counts("tested", claims.iter().map(|claim| claim.parts.len() as u64)),
+        column("replicates", claims.iter().map(|claim| claim.n as u64)),
+        column("tested", claims.iter().map(|claim| claim.parts.len() as u64)),
         text("nearest", &|claim| claim.nearest().map_or(String::new(), |part| part.name.clone())),
         text("weakest", &|claim| claim.weakest().map_or(String::new(), |part| part.name.clone())),
     ];
@@ -51,11 +50,11 @@ pub fn claims(claims: &[JudgedClaim<'_>]) -> PolarsResult<DataFrame> {
 pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
     let rows = &found.rows;
     let number = |name: &str, of: &dyn Fn(&TunedRow) -> f64| numbers(name, rows.iter().map(of));
-    let count = |name: &str, of: &dyn Fn(&TunedRow) -> u64| counts(name, rows.iter().map(of));
+    let count = |name: &str, of: &dyn Fn(&TunedRow) -> u64| column(name, rows.iter().map(of));
     let gain = |row: &TunedRow, of: fn(&Ratio) -> f64| {
         row.shared.as_ref().map_or(f64::NAN, |(_, ratio)| of(ratio))
     };
-    let mut columns = vec![texts("label", rows.iter().map(|row| row.label.clone()))];
+    let mut columns = vec![column("label", rows.iter().map(|row| row.label.clone()))];
     let value = |i: usize| rows.iter().map(move |row| row.values[i].as_ref());
     columns
         .extend(found.axes.iter().enumerate().map(|(i, axis)| setting(axis, value(i).collect())));
@@ -65,11 +64,11 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
         // The type follows from the candidates, whichever is selected.
         columns.push(match tuned.whole {
             true => whole_or_real(&name, values.collect()),
-            false => Column::new(name.into(), values.collect::<Vec<Option<f64>>>()),
+            false => column(&name, values),
         });
     }
     columns.extend([
-        texts("at_edge", rows.iter().map(|row| row.edges.join("; "))),
+        column("at_edge", rows.iter().map(|row| row.edges.join("; "))),
         number("tuning_value", &|row| row.tuning_value),
         number("value", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.mean)),
         number("low", &|row| row.fresh.map_or(f64::NAN, |fresh| fresh.interval.0)),
@@ -88,27 +87,25 @@ pub fn tuned(found: &TuningResult) -> PolarsResult<DataFrame> {
 pub fn frontier(frontiers: &[ComputedFrontier<'_>]) -> PolarsResult<DataFrame> {
     let points: Vec<(&ComputedFrontier<'_>, &FrontierPoint)> =
         frontiers.iter().flat_map(|f| f.best.iter().map(move |point| (f, point))).collect();
-    let column = |(name, read): (&str, ReadPoint)| {
+    let column_of = |(name, read): (&str, ReadPoint)| {
         let values: Vec<FrontierValue> = points.iter().map(|(f, point)| read(f, point)).collect();
         let number =
             |v: &FrontierValue| if let FrontierValue::Number(x) = v { *x } else { f64::NAN };
         let count = |v: &FrontierValue| if let FrontierValue::Count(n) = v { *n } else { None };
         match values.first() {
             Some(FrontierValue::Number(_)) => numbers(name, values.iter().map(number)),
-            Some(FrontierValue::Count(_)) => {
-                Column::new(name.into(), values.iter().map(count).collect::<Vec<Option<u64>>>())
-            }
-            _ => texts(name, values.iter().map(FrontierValue::to_string)),
+            Some(FrontierValue::Count(_)) => column(name, values.iter().map(count)),
+            _ => column(name, values.iter().map(FrontierValue::to_string)),
         }
     };
-    DataFrame::new(points.len(), COLUMNS.map(column).into())
+    DataFrame::new(points.len(), COLUMNS.map(column_of).into())
 }
 
 /// Which algorithm ranks first at each point of the grid.
 pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let standings = &experiment.standings;
     let rows = &standings.rows;
-    let text = |name: &str, of: &dyn Fn(&Standing) -> String| texts(name, rows.iter().map(of));
+    let text = |name: &str, of: &dyn Fn(&Standing) -> String| column(name, rows.iter().map(of));
     let ratio = |name: &str, of: fn(&Ratio) -> f64| {
         let of = |row: &Standing| row.next().map_or(f64::NAN, |(_, next)| of(&next.ratio));
         numbers(name, rows.iter().map(of))
@@ -123,16 +120,16 @@ pub fn ranking(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let leaders = rows.iter().map(|row| row.leaders.first().map(|name| name.to_string()));
     let next = rows.iter().map(|row| row.next().map(|(name, _)| name.to_owned()));
     columns.extend([
-        Column::new("best".into(), leaders.collect::<Vec<Option<String>>>()),
+        column("best", leaders),
         text("leaders", &|row| row.leaders.join("; ")),
         numbers("value", rows.iter().map(|row| row.error)),
-        counts("runs", rows.iter().map(runs)),
-        Column::new("instances".into(), rows.iter().map(instances).collect::<Vec<Option<u64>>>()),
-        Column::new("next".into(), next.collect::<Vec<Option<String>>>()),
+        column("runs", rows.iter().map(runs)),
+        column("instances", rows.iter().map(instances)),
+        column("next", next),
         ratio("ratio", |ratio| ratio.estimate),
         ratio("low", |ratio| ratio.low),
         ratio("high", |ratio| ratio.high),
-        Column::new("separation".into(), rows.iter().map(separation).collect::<Vec<_>>()),
+        column("separation", rows.iter().map(separation)),
         text("diverged", &|row| row.diverged.join("; ")),
         text("ended", &|row| row.ended.join("; ")),
     ]);
@@ -179,7 +176,8 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
             rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
         }
     }
-    let text = |name: &str, of: &dyn Fn(&RankedRow<'_>) -> String| texts(name, rows.iter().map(of));
+    let text =
+        |name: &str, of: &dyn Fn(&RankedRow<'_>) -> String| column(name, rows.iter().map(of));
     let number = |name: &str, of: fn(&Summary) -> f64| {
         numbers(name, rows.iter().map(|row| row.sample.as_ref().map_or(f64::NAN, of)))
     };
@@ -188,15 +186,13 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
             |row: &RankedRow<'_>| row.algorithm.rival.as_ref().map(|rival| of(&rival.ratio));
         numbers(name, rows.iter().map(|row| rival(row).unwrap_or(f64::NAN)))
     };
-    let count = |name: &str, of: &dyn Fn(&RankedRow<'_>) -> Option<u64>| {
-        Column::new(name.into(), rows.iter().map(of).collect::<Vec<Option<u64>>>())
-    };
+    let count =
+        |name: &str, of: &dyn Fn(&RankedRow<'_>) -> Option<u64>| column(name, rows.iter().map(of));
     let size = |row: &RankedRow<'_>| row.sample.as_ref().ok().map(|sample| sample.n);
     let value = |i: usize| rows.iter().map(move |row| Some(&row.at.values[i]));
     let axes = standings.axes.iter().enumerate();
     let mut columns: Vec<Column> =
         axes.map(|(i, axis)| setting(axis, value(i).collect())).collect();
-    let separation = rows.iter().map(RankedRow::separation).collect::<Vec<_>>();
     columns.extend([
         count("rank", &|row| row.algorithm.rank.map(|rank| rank as u64)),
         text("name", &|row| row.algorithm.name.to_string()),
@@ -210,8 +206,8 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
         ratio("ratio", |ratio| ratio.estimate),
         ratio("ratio_low", |ratio| ratio.low),
         ratio("ratio_high", |ratio| ratio.high),
-        Column::new("separation".into(), separation),
-        flags("leads", rows.iter().map(RankedRow::leads)),
+        column("separation", rows.iter().map(RankedRow::separation)),
+        column("leads", rows.iter().map(RankedRow::leads)),
     ]);
     DataFrame::new(rows.len(), columns)
 }
@@ -239,26 +235,21 @@ fn separation_name(rival: &Rival) -> &'static str {
 
 /// The cells without results: those that failed with the reason, and those that were not run.
 pub fn failures(cells: &[[String; 3]]) -> PolarsResult<DataFrame> {
-    let column = |name: &str, i: usize| texts(name, cells.iter().map(|cell| cell[i].clone()));
-    let columns = vec![column("cell", 0), column("label", 1), column("reason", 2)];
+    let part = |name: &str, i: usize| column(name, cells.iter().map(|cell| cell[i].clone()));
+    let columns = vec![part("cell", 0), part("label", 1), part("reason", 2)];
     DataFrame::new(cells.len(), columns)
 }
 
-fn texts(name: &str, values: impl Iterator<Item = String>) -> Column {
-    Column::new(name.into(), values.collect::<Vec<String>>())
+/// A column of these values.
+fn column<T, Kind: ?Sized>(name: &str, values: impl Iterator<Item = T>) -> Column
+where
+    Series: NamedFrom<Vec<T>, Kind>,
+{
+    Column::new(name.into(), values.collect::<Vec<T>>())
 }
 
 fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
-    let known = values.map(|value| (!value.is_nan()).then_some(value));
-    Column::new(name.into(), known.collect::<Vec<Option<f64>>>())
-}
-
-fn counts(name: &str, values: impl Iterator<Item = u64>) -> Column {
-    Column::new(name.into(), values.collect::<Vec<u64>>())
-}
-
-fn flags(name: &str, values: impl Iterator<Item = bool>) -> Column {
-    Column::new(name.into(), values.collect::<Vec<bool>>())
+    column(name, values.map(|value| (!value.is_nan()).then_some(value)))
 }
 
 /// The column of a setting: of numbers, if all its values are.
@@ -271,10 +262,10 @@ fn setting(name: &str, values: Vec<Option<&Setting>>) -> Column {
     };
     match values.iter().map(number).collect() {
         Some(numbers) => whole_or_real(&name, numbers),
-        None => {
-            let text = |value: Option<&Setting>| value.map(Setting::to_string).unwrap_or_default();
-            texts(&name, values.into_iter().map(text))
-        }
+        None => column(
+            &name,
+            values.iter().map(|value| value.map(Setting::to_string).unwrap_or_default()),
+        ),
     }
 }
 
@@ -284,8 +275,7 @@ fn whole_or_real(name: &str, values: Vec<Option<f64>>) -> Column {
     if !values.iter().flatten().all(is_whole) {
         return Column::new(name.into(), values);
     }
-    let whole = values.into_iter().map(|value| value.map(|value| value as i64));
-    Column::new(name.into(), whole.collect::<Vec<Option<i64>>>())
+    column(name, values.into_iter().map(|value| value.map(|value| value as i64)))
 }
 
 fn snake(name: &str) -> String {

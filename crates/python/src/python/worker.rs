@@ -8,7 +8,8 @@
 //! has none of the threads of its parent, and what waits for them waits for ever; so work uses
 //! rayon's global pool only in the process that loaded the module, and elsewhere a pool of its own.
 
-use super::errors::raise_text;
+use super::errors::{raise, raise_text};
+use exactfed::cli::Failure;
 use exactfed_runner::panics::caught;
 use pyo3::prelude::*;
 use std::process;
@@ -41,11 +42,13 @@ pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
 }
 
 /// Does work that may be left alone at any time, because it writes nothing or only whole files.
+/// `raise` makes the exception for its failure.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce() -> T + Send + 'static,
+    raise: fn(Python<'_>, Failure) -> PyErr,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    while_polling(py, Duration::ZERO, |_| Ok(()), || {}, work)
+    while_polling(py, Duration::ZERO, |_| Ok(()), || {}, work)?.map_err(|e| raise(py, e))
 }
 
 /// Does work that `stop` asks to end, and calls `poll` meanwhile.
@@ -53,9 +56,9 @@ pub fn stoppable<T: Send + 'static>(
     py: Python<'_>,
     poll: impl Fn(Python<'_>) -> PyResult<()> + Sync,
     stop: impl Fn() + Sync,
-    work: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    while_polling(py, PATIENCE, poll, stop, work)
+    while_polling(py, PATIENCE, poll, stop, work)?.map_err(|e| raise(py, e))
 }
 
 fn while_polling<T: Send + 'static>(

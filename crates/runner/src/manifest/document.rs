@@ -94,6 +94,12 @@ impl Node {
     }
 }
 
+/// The path of a key below another path, each of which may be empty.
+pub fn below(path: &str, key: &str) -> String {
+    let dot = if path.is_empty() || key.is_empty() { "" } else { "." };
+    format!("{path}{dot}{key}")
+}
+
 /// One thing that is wrong with a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {

@@ -7,7 +7,7 @@
 //! then reads without places in the text.
 
 use super::axis::{Choice, GridAxis, may_vary};
-use super::document::{Diagnostic, KeyValue, Node, Value};
+use super::document::{Diagnostic, KeyValue, Node, Value, below};
 use super::schema::ManifestSchema;
 use super::{Manifest, kinds};
 use serde_json::Value as Schema;
@@ -433,9 +433,4 @@ fn variants(schema: &Schema) -> Vec<Variant<'_>> {
 /// The keys of a table, in their order.
 fn keys(schema: &Schema) -> impl Iterator<Item = &str> {
     schema["properties"].as_object().into_iter().flat_map(|all| all.keys().map(String::as_str))
-}
-
-/// The path of a key below another path.
-fn below(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -2,7 +2,7 @@
 //! algorithms' tables.
 
 use super::places::{Checker, diagnostic_under, place_of};
-use super::{Cell, Plan, unrecorded};
+use super::{Cell, Plan};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{KeyValue, Value, put};
 use crate::manifest::kinds::from_tree;
@@ -243,12 +243,12 @@ fn entries(root: &Node) -> Vec<String> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// What is wrong with `[tune]` beside its candidates.
-    pub fn tune(&mut self, cells: &'a [Cell]) {
-        let Some(tune) = self.manifest.tune.clone() else { return };
+    pub fn tune(&mut self) {
+        let Some(tune) = &self.manifest.tune else { return };
         if let Some(at) = tune.at {
-            self.at_cost("tune.at", at, tune.metric, cells.iter());
+            self.at_cost("tune.at", at, tune.metric, |_| true);
         }
         let most = MAX_REPLICATES / 2;
         for (key, number) in [("replicates", tune.replicates), ("evaluate", tune.evaluate)] {
@@ -262,8 +262,8 @@ impl<'a> Checker<'a> {
         if tune.metric.average().is_some() {
             let message = format!("`{}` is no quantity of single runs", tune.metric.name());
             self.fault("tune.metric", message);
-        } else if let Some(message) = unrecorded(self.manifest, tune.metric) {
-            self.fault("tune.metric", message);
+        } else {
+            self.quantity("tune.metric", tune.metric);
         }
     }
 }

@@ -2,7 +2,6 @@
 //! that is planned; without them these tables are left unread, since they change no number.
 
 use super::places::Checker;
-use super::table_checker::TableChecker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
@@ -135,7 +134,7 @@ impl CommonKeys for FigureKeys {
 /// The keys that one kind of a table has.
 pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
     /// Notes what is wrong with a table, beyond its common keys.
-    fn check(table: &Flattened<C, Self>, checker: &mut TableChecker<'_, '_>)
+    fn check(table: &Flattened<C, Self>, checker: &mut Checker<'_>)
     where
         Self: Sized;
 }
@@ -143,7 +142,7 @@ pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync 
 /// A table of any kind.
 trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
     fn common(&self) -> &C;
-    fn check(&self, checker: &mut TableChecker<'_, '_>);
+    fn check(&self, checker: &mut Checker<'_>);
 }
 
 impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
@@ -151,7 +150,7 @@ impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
         &self.common
     }
 
-    fn check(&self, checker: &mut TableChecker<'_, '_>) {
+    fn check(&self, checker: &mut Checker<'_>) {
         K::check(self, checker);
     }
 }
@@ -183,7 +182,7 @@ impl<C: CommonKeys> KindTable<C> {
 
     /// Notes what is wrong with it, beyond its common keys.
     pub fn check(&self, checker: &mut Checker<'_>) {
-        self.table.check(&mut TableChecker::new(checker, &self.path));
+        checker.table(&self.path, |checker| self.table.check(checker));
     }
 
     /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.

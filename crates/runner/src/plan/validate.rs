@@ -4,7 +4,7 @@ use super::places::{Checker, diagnostic_under};
 use super::settings::SpecParts;
 use super::short;
 use crate::manifest::axis::Choice;
-use crate::manifest::document::Value;
+use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
@@ -28,11 +28,10 @@ const MOST_NAME: usize = 100;
 /// Shows a node and all below it, each with its path.
 fn visit(node: &Node, path: &str, see: &mut dyn FnMut(&Node, &str)) {
     see(node, path);
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match &node.value {
-        Value::Table(all) => all.iter().for_each(|e| visit(&e.node, &below(&e.key), see)),
+        Value::Table(all) => all.iter().for_each(|e| visit(&e.node, &below(path, &e.key), see)),
         Value::Array(all) => {
-            all.iter().enumerate().for_each(|(i, n)| visit(n, &below(&i.to_string()), see));
+            all.iter().enumerate().for_each(|(i, n)| visit(n, &below(path, &i.to_string()), see));
         }
         _ => {}
     }

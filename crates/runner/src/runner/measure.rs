@@ -53,7 +53,8 @@ impl<'a> Meter<'a> {
             sum: (&self.sum, self.averages.seen),
             corrections: &self.corrections,
         };
-        self.metrics.iter().map(|metric| metric.measured().1(&reading)).collect()
+        let value = |metric: &Metric| metric.measured().1(&reading).unwrap_or(f64::NAN);
+        self.metrics.iter().map(value).collect()
     }
 
     /// What was averaged over the rounds.

@@ -49,7 +49,8 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             )));
         }
         left -= taken;
-        let text = texts(&bytes).map_err(said)?;
+        let (file, numbers) = opened(&bytes).map_err(said)?;
+        let text = texts(&file, numbers).map_err(said)?;
         if let ("format", Some(TextArray { shape, all })) = (name.as_str(), &text)
             && shape.is_empty()
         {
@@ -65,7 +66,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         }
         match text {
             Some(text) => drop(arrays.texts.insert(name.clone(), text)),
-            None => drop(arrays.numbers.insert(name.clone(), array(&bytes).map_err(said)?)),
+            None => drop(arrays.numbers.insert(name.clone(), array(file, numbers).map_err(said)?)),
         }
         arrays.names.push(name);
     }
@@ -164,9 +165,7 @@ struct TextArray {
 }
 
 /// An array of numpy's types S and U; `None` if it is of another type.
-fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
-    let begin = header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<TextArray>, String> {
     let DType::Plain(plain) = file.dtype() else { return Ok(None) };
     let wide = plain.type_char() == TypeChar::UnicodeStr;
     if !wide && plain.type_char() != TypeChar::ByteStr {
@@ -175,7 +174,7 @@ fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let size = plain.num_bytes().unwrap_or(0);
     let whole = shape.iter().try_fold(size, |n, &axis| n.checked_mul(axis));
-    if size == 0 || whole != Some(bytes.len() - begin) {
+    if size == 0 || whole != Some(bytes.len()) {
         return Err(format!(
             "its header announces texts of {size} bytes in the shape {shape:?}, which it does not hold"
         ));
@@ -195,13 +194,12 @@ fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
         Some(_) => Err(format!("row {row}: {MISSING}")),
         None => Err(format!("row {row} is not Unicode text")),
     };
-    let all = bytes[begin..].chunks_exact(size).enumerate().map(text);
+    let all = bytes.chunks_exact(size).enumerate().map(text);
     Ok(Some(TextArray { shape, all: all.collect::<Result<_, _>>()? }))
 }
 
-/// The length of the part before the numbers, if that is what an array of
-/// numbers has.
-fn header(bytes: &[u8]) -> Result<usize, String> {
+/// An array's file, and its bytes behind the header, if that is one of an array of numbers.
+fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), String> {
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
         (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
@@ -216,12 +214,11 @@ fn header(bytes: &[u8]) -> Result<usize, String> {
     if text.iter().filter(|b| b"([{".contains(b)).count() > MOST_BRACKETS {
         return Err("its header is not that of an array of numbers".into());
     }
-    Ok(length)
+    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+    Ok((file, &bytes[length..]))
 }
 
-fn array(bytes: &[u8]) -> Result<Array, String> {
-    let begin = header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<Array, String> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
@@ -230,7 +227,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
     };
     // Headers may lie: what they announce must be there before room is made.
     let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
-    let whole = count.and_then(|n| n.checked_mul(kind.1)).and_then(|n| n.checked_add(begin as u64));
+    let whole = count.and_then(|n| n.checked_mul(kind.1));
     if whole.is_none_or(|n| n > bytes.len() as u64) {
         return Err(format!("its header announces the shape {shape:?}, more than it holds"));
     }
@@ -242,7 +239,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
             "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
         ));
     }
-    let data = numbers(file, &bytes[begin..], kind, &dtype)?;
+    let data = numbers(file, bytes, kind, &dtype)?;
     if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
         return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
     }

@@ -1,7 +1,7 @@
 //! What a frontier needs before it is computed: the instance of its problem, and the search that
 //! the manifest describes.
 
-use super::prepare::BadCell;
+use super::prepare::{BadCell, start_on};
 use crate::files::sha256;
 use crate::manifest::Start;
 use crate::manifest::frontier::{Frontier, FrontierStart};
@@ -133,22 +133,11 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
         return Ok(StartError::Isotropic { mean_square: radius * radius });
     }
     debug_assert_eq!(frontier.start, FrontierStart::Runs);
-    let d = instance.dim();
-    let bad = |key: &str, message: String| BadCell { path: format!("start.{key}"), message };
-    match &plan.manifest.start {
-        Some(Start::Offset(offset)) => {
-            Ok(StartError::Point(instance.optimum().iter().map(|x| x + offset).collect()))
-        }
-        Some(Start::Point(point)) if point.len() == d => Ok(StartError::Point(point.clone())),
-        Some(Start::Point(point)) => {
-            Err(bad("point", format!("must have d = {d} numbers, not {}", point.len())))
-        }
-        Some(Start::Zero(_)) | None => Ok(StartError::Point(vec![0.0; d])),
-        Some(Start::Limit(_)) => {
-            let message = "differs between the algorithms of a frontier, which have one start";
-            Err(bad("limit", message.to_owned()))
-        }
-    }
+    let start = plan.manifest.start.as_ref().unwrap_or(&Start::Zero(true));
+    start_on(start, instance)?.map(StartError::Point).ok_or_else(|| {
+        let message = "differs between the algorithms of a frontier, which have one start";
+        BadCell { path: "start.limit".to_owned(), message: message.to_owned() }
+    })
 }
 
 /// The algorithms of a frontier that are defined outside of the program, on its problem.

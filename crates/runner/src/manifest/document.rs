@@ -140,38 +140,6 @@ impl Diagnostic {
     }
 }
 
-/// Diagnostics in the order in which they were found, each once.
-#[derive(Debug, Default)]
-pub struct Diagnostics {
-    all: Vec<Diagnostic>,
-    known: HashSet<Diagnostic>,
-}
-
-impl Diagnostics {
-    /// Adds a diagnostic, unless it is known.
-    pub fn add(&mut self, diagnostic: Diagnostic) {
-        if self.known.insert(diagnostic.clone()) {
-            self.all.push(diagnostic);
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// All of them.
-    pub fn into_vec(self) -> Vec<Diagnostic> {
-        self.all
-    }
-}
-
-impl Extend<Diagnostic> for Diagnostics {
-    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
-        diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
-    }
-}
-
 /// Everything that is wrong with a manifest, ready to be printed.
 #[derive(Debug)]
 pub struct Rejected {
@@ -185,9 +153,9 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut found = Diagnostics::default();
-        found.extend(diagnostics);
-        Self { source: Box::new(source.clone()), diagnostics: found.into_vec() }
+        let mut known = HashSet::new();
+        diagnostics.retain(|diagnostic| known.insert(diagnostic.clone()));
+        Self { source: Box::new(source.clone()), diagnostics }
     }
 }
 

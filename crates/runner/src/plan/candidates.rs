@@ -26,12 +26,6 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// In how many steps of at most this ratio one gets from `low` to `high`; beyond all bounds where
-/// the ratio is 1 to rounding.
-fn geometric_steps(low: f64, high: f64, ratio: f64) -> f64 {
-    libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0)
-}
-
 /// The numbers from `low` to `high` in so many steps of one ratio.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let number = |i: usize| low * libm::pow(high / low, i as f64 / steps);
@@ -138,7 +132,9 @@ fn from_range(
         let message = format!("`ratio` must be a number above 1, not {ratio}");
         return Err(fault(root, "tune.ratio", message));
     }
-    let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, ratio));
+    let whole = are_whole(root, &path);
+    // Beyond all bounds where the ratio is 1 to rounding.
+    let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
     let too_many = |candidates: f64| {
         let candidates = match candidates < 1e15 {
             true => candidates.to_string(),
@@ -232,15 +228,13 @@ fn entries(root: &Node) -> Vec<String> {
     let Some(Value::Table(kinds)) = root.find("algorithm").map(|node| &node.value) else {
         return Vec::new();
     };
-    let of_kind = |entry: &KeyValue| {
-        let count = match &entry.node.value {
-            Value::Array(items) => items.len(),
-            _ => 0,
-        };
-        let kind = entry.key.clone();
-        (0..count).map(move |i| format!("algorithm.{kind}.{i}")).collect::<Vec<_>>()
-    };
-    kinds.iter().flat_map(of_kind).collect()
+    let mut paths = Vec::new();
+    for KeyValue { key, node, .. } in kinds {
+        if let Value::Array(items) = &node.value {
+            paths.extend((0..items.len()).map(|i| format!("algorithm.{key}.{i}")));
+        }
+    }
+    paths
 }
 
 impl Checker<'_> {

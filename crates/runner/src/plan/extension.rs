@@ -4,14 +4,15 @@
 //! the reason why any other is left out.
 
 use super::candidates::{put_candidates, rounded};
-use super::cells::TriedCells;
+use super::cells::{TriedCells, cells};
 use super::tune::{Candidate, TuningEdge, TuningGroup};
-use super::{Cell, Identity, Plan, tree_cells};
+use super::{Cell, Hashes, Identity, Plan};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
+use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::TunedSetting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Candidates that are added beyond the end of a range at a time.
 const ADDED: usize = 3;
@@ -214,7 +215,12 @@ impl Plan {
             let candidates = found.iter().find(same).map(|other| &other.candidates);
             let new = candidates.into_iter().flatten().filter(|c| group.wants(c, further));
             let new: Vec<&Candidate> = new.collect();
-            let asks = new.iter().any(|candidate| asks_for_clients(&candidate.cell));
+            // Only the problem's data may tell how many clients there are.
+            let asks_for_clients = |candidate: &&Candidate| {
+                let Identity { problem, algorithm, .. } = &candidate.cell.identity;
+                problem.extent().is_none() && algorithm.check_for(1).is_some()
+            };
+            let asks = new.iter().any(asks_for_clients);
             let of_problem = if asks { clients(&group.candidates[0].cell)? } else { None };
             let fault = |cell: &Cell| {
                 let own = faults.get(&cell.id).cloned();
@@ -234,17 +240,15 @@ impl Plan {
         settings: &[TunedSetting],
         values: &[Vec<f64>],
     ) -> Result<TriedCells, Rejected> {
-        let mut root = parse(&self.source)?;
-        let schema = ManifestSchema::new(self.kinds.schema(), &self.source);
+        let source = &self.source;
+        let mut root = parse(source)?;
+        let schema = ManifestSchema::new(self.kinds.schema(), source);
         for (setting, values) in settings.iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
-        tree_cells(&root, &self.source, &schema)
+        let reject = |found| Rejected::new(source, found);
+        let (manifest, axes) = read(&root, &schema, true).map_err(reject)?;
+        let noted = (&mut Hashes::new(source), Some(HashMap::new()));
+        cells(&root, &manifest, &axes, &schema, noted).map_err(reject)
     }
-}
-
-/// Whether a cell needs several clients, of which only its problem's data tell how many there are.
-fn asks_for_clients(cell: &Cell) -> bool {
-    let Identity { problem, algorithm, .. } = &cell.identity;
-    problem.extent().is_none() && algorithm.check_for(1).is_some()
 }

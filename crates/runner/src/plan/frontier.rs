@@ -1,6 +1,6 @@
 //! What is wrong with frontiers, as far as it shows before the problem is built.
 
-use super::places::{Checker, diagnostic_under};
+use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::frontier::{
@@ -77,11 +77,7 @@ pub fn frontier_problem(
     let mut faults = hashes.resolve(&mut spec);
     faults.extend(spec.check());
     let base = format!("problem.{}", spec.kind());
-    let fault = |fault: &problem::Fault| {
-        let space = if fault.message.starts_with(':') { "" } else { " " };
-        let message = format!("`{}`{space}{}", fault.key, fault.message);
-        diagnostic_under(root, &format!("{base}.{}", fault.key), &Choice::new(), message)
-    };
+    let fault = |fault| diagnostic_of(root, &base, &Choice::new(), fault);
     // The cells report the faults of their problems.
     let has_cells = !manifest.algorithm.entries().is_empty();
     let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();

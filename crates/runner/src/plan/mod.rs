@@ -37,7 +37,6 @@ use crate::manifest::{
     Spacing,
 };
 pub use canonical::CanonicalSettings;
-use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::problem::Fault;
 use exactfed_core::problem::arrays::FileSize;
@@ -51,7 +50,7 @@ pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -194,12 +193,11 @@ impl Plan {
         let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
+        let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
         let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
-        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?.cells;
+        let cells = cells.map_err(with)?.cells;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
-        let frontier_problem =
-            frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
-        found.extend(validate::check_labels(&root, &manifest));
+        let frontier_problem = frontier_problem.map_err(with)?;
         let mut checker = Checker::new(&root, &manifest, &cells);
         checker.check(kinds, &figure_tables, &claim_tables);
         found.extend(checker.found);
@@ -253,23 +251,11 @@ impl Checker<'_> {
         self.frontiers();
         self.phases();
         self.tune();
+        self.equal_labels();
         if let Some(at) = self.manifest.compare.at {
             self.at_cost("compare.at", at, Quantity::SqError, |_| true);
         }
     }
-}
-
-/// The cells of a manifest whose tree is changed, which is sound otherwise.
-fn tree_cells(
-    root: &Node,
-    source: &Source,
-    schema: &ManifestSchema,
-) -> Result<TriedCells, Rejected> {
-    let reject = |found| Rejected::new(source, found);
-    let (manifest, axes) = read(root, schema, true).map_err(reject)?;
-    let mut hashes = Hashes::new(source);
-    let noted = Some(HashMap::new());
-    cells::cells(root, &manifest, &axes, schema, (&mut hashes, noted)).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.

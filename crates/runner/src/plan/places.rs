@@ -4,6 +4,7 @@ use super::{Cell, Settings, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use exactfed_core::problem::Fault;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -37,6 +38,13 @@ pub fn diagnostic_under(
     message: impl Into<String>,
 ) -> Diagnostic {
     Diagnostic::new(place_of(root, path, choice), path, message)
+}
+
+/// A diagnostic of a fault in the table at a path.
+pub fn diagnostic_of(root: &Node, path: &str, choice: &Choice, fault: &Fault) -> Diagnostic {
+    let Fault { key, message } = fault;
+    let space = if message.starts_with(':') { "" } else { " " };
+    diagnostic_under(root, &format!("{path}.{key}"), choice, format!("`{key}`{space}{message}"))
 }
 
 /// Checks a manifest, and notes what is wrong. Keys are dotted paths within the table that is

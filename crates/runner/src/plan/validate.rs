@@ -1,6 +1,6 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
-use super::places::{Checker, diagnostic_under};
+use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::settings::SpecParts;
 use super::short;
 use crate::manifest::axis::Choice;
@@ -178,12 +178,7 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {
-        for Fault { key, message } in faults {
-            let path = format!("{base}.{key}");
-            let space = if message.starts_with(':') { "" } else { " " };
-            let message = format!("`{key}`{space}{message}");
-            found.push(diagnostic_under(root, &path, choice, message));
-        }
+        found.extend(faults.iter().map(|fault| diagnostic_of(root, base, choice, fault)));
     };
     if !problem.faults.is_empty() {
         add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
@@ -359,23 +354,15 @@ pub fn with_hints_for_overrides(
     found.into_iter().map(meant).collect()
 }
 
-/// Algorithm entries with the same label.
-pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let mut checker = Checker::new(root, manifest, &[]);
-    for AlgorithmEntry { path, spec } in manifest.algorithm.entries() {
-        if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
-            let message = format!("`{other}` has the label \"{}\" too", spec.label());
-            checker.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+impl Checker<'_> {
+    /// Notes algorithm entries with the same label.
+    pub fn equal_labels(&mut self) {
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        for AlgorithmEntry { path, spec } in self.manifest.algorithm.entries() {
+            if let Some(other) = seen.insert(spec.label(), path) {
+                let message = format!("`{other}` has the label \"{}\" too", spec.label());
+                self.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+            }
         }
     }
-    checker.found
-}
-
-/// That a grid point describes the cell of another.
-pub fn repeated_cell(root: &Node, entry: &str, choice: &Choice, label: &str) -> Diagnostic {
-    let message = format!(
-        "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
-    );
-    diagnostic_under(root, entry, choice, message)
 }

@@ -271,7 +271,8 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
                 Some(Place::Text(from, to)) => two_values(&source.text[*from..*to]),
                 _ => None,
             };
-            let message = message.unwrap_or_else(|| one_line(error.message()));
+            let lines = || error.message().lines().map(str::trim).collect::<Vec<_>>();
+            let message = message.unwrap_or_else(|| lines().join(", "));
             Diagnostic::new(span, "", format!("not valid TOML: {message}"))
         });
         return Err(Rejected::new(source, found.collect()));
@@ -296,19 +297,8 @@ fn two_values(text: &str) -> Option<String> {
         .then(|| format!("after the value `{first}` {wanted} is missing, before `{rest}`"))
 }
 
-fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).collect::<Vec<_>>().join(", ")
-}
-
 fn clip(text: &str, span: Range<usize>) -> Place {
-    let whole = |mut byte: usize| {
-        byte = byte.min(text.len());
-        while !text.is_char_boundary(byte) {
-            byte -= 1;
-        }
-        byte
-    };
-    let (start, end) = (whole(span.start), whole(span.end));
+    let [start, end] = [span.start, span.end].map(|byte| text.floor_char_boundary(byte));
     Place::Text(start, end.max(start))
 }
 

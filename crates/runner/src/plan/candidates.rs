@@ -36,9 +36,6 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 }
 
 /// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn expand(
     root: &mut Node,
     schema: &ManifestSchema,

@@ -111,9 +111,6 @@ impl Plan {
 
     /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
     /// there are any.
-    ///
-    /// # Errors
-    /// What `clients` returns.
     pub(super) fn extend<E>(
         &self,
         groups: &mut [TuningGroup],
@@ -146,9 +143,6 @@ impl Plan {
 
     /// Leaves out the edges beyond which the manifest could have no candidate: a cohort of all
     /// clients is at no border.
-    ///
-    /// # Errors
-    /// What `clients` returns.
     pub(super) fn leave_allowed_edges<E>(
         &self,
         groups: &mut [TuningGroup],

@@ -61,9 +61,6 @@ pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, St
 }
 
 /// The problem of the frontiers, with the hashes of its files; `None` without frontiers.
-///
-/// # Errors
-/// What is wrong with its settings.
 pub fn frontier_problem(
     root: &Node,
     manifest: &Manifest,

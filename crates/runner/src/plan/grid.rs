@@ -90,9 +90,6 @@ impl<'a, 'm> Grid<'a, 'm> {
     }
 
     /// Refuses a grid that is known to be too large before any point is visited.
-    ///
-    /// # Errors
-    /// That these entries have more than [`MOST_CELLS`] points, and the longest axes.
     pub fn check_size(
         &mut self,
         entries: &[&str],

@@ -43,9 +43,6 @@ impl EvidenceKinds {
     }
 
     /// Reads the figures and claims of a manifest, which it had unread.
-    ///
-    /// # Errors
-    /// What the schema does not say.
     pub(super) fn read(&self, manifest: &mut Manifest) -> Result<FiguresAndClaims, String> {
         let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
         let figures = KindTable::read("figure", self.figures, figures)?;
@@ -186,9 +183,6 @@ impl<C: CommonKeys> KindTable<C> {
     }
 
     /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
-    ///
-    /// # Errors
-    /// What the schema does not say.
     pub(super) fn read(
         sort: &str,
         kinds: &[TableKind<C>],

@@ -233,7 +233,7 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
 /// That too many rounds would be recorded.
 fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = point.record.every.filter(|every| *every > 0)?;
-    let points = point.rounds() / every;
+    let points = point.rounds(point.budget) / every;
     let message = || {
         format!(
             "= {every} would record {points} rounds of a run; at most {MOST_POINTS} are recorded"
@@ -243,12 +243,8 @@ fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
 }
 
 impl CheckedPoint<'_> {
-    /// T.
-    fn rounds(&self) -> u64 {
-        self.rounds_within(self.budget)
-    }
-
-    fn rounds_within(&self, budget: &Budget) -> u64 {
+    /// T within a budget.
+    fn rounds(&self, budget: &Budget) -> u64 {
         super::rounds(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
     }
 }
@@ -282,12 +278,11 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     if wrong && ["communications", "gradients"].contains(&key) {
         return None;
     }
-    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds());
+    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds(budget));
     // Of two limits, that which allows no round.
     let (key, length) = match written.as_slice() {
         [_, other]
-            if rounds == 0
-                && point.rounds_within(&Budget { gradients: None, ..budget.clone() }) > 0 =>
+            if rounds == 0 && point.rounds(&Budget { gradients: None, ..budget.clone() }) > 0 =>
         {
             *other
         }

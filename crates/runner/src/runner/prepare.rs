@@ -320,9 +320,6 @@ fn scenario(
 }
 
 /// θ_0 on an instance; `None` of a start that depends on the algorithm.
-///
-/// # Errors
-/// That a point has not d numbers.
 pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, BadCell> {
     let d = instance.dim();
     match start {

@@ -22,9 +22,6 @@ pub struct Sanity {
 impl Sanity {
     /// Checks the last row of a trace, and the state of its run at rows 1, 2, 4, 8, … and at each
     /// hundredth, so that the cost is negligible.
-    ///
-    /// # Errors
-    /// What does not hold.
     pub fn check(
         &mut self,
         trace: &Trace,

@@ -32,9 +32,6 @@ pub struct Starter<'a> {
 
 impl<'a> Starter<'a> {
     /// The manifest for these records.
-    ///
-    /// # Errors
-    /// Why no problem takes them.
     pub fn new(
         records: &'a FileRecords<'a>,
         path: &'a str,

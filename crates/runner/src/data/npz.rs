@@ -8,7 +8,7 @@ use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Array, Column, Contents, MISSING, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Cursor, Read};
 
 /// The most bytes of an array's header: a hundred or so where it is of numbers.
@@ -19,6 +19,9 @@ const MOST_BRACKETS: usize = 8;
 const MOST_TIMES: u64 = 100;
 /// What is small.
 const SMALL: u64 = 256 << 20;
+
+/// An array's name and shape, and what it holds, row by row.
+type NamedArray = (String, Vec<usize>, Column);
 
 /// The arrays by name, numbers widened to f64.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
@@ -32,7 +35,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
-    let mut arrays = NamedArrays::default();
+    let (mut arrays, mut names): (Vec<NamedArray>, _) = (Vec::new(), HashSet::new());
     let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
@@ -51,7 +54,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         left -= taken;
         let (file, numbers) = opened(&bytes).map_err(said)?;
         let text = texts(&file, numbers).map_err(said)?;
-        if let ("format", Some(TextArray { shape, all })) = (name.as_str(), &text)
+        if let ("format", Some((shape, Column::Text(all)))) = (name.as_str(), &text)
             && shape.is_empty()
         {
             format = all.first().cloned();
@@ -61,19 +64,24 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         if name == "_is_array" {
             continue;
         }
-        if arrays.numbers.contains_key(&name) || arrays.texts.contains_key(&name) {
+        if !names.insert(name.clone()) {
             return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
-        match text {
-            Some(text) => drop(arrays.texts.insert(name.clone(), text)),
-            None => drop(arrays.numbers.insert(name.clone(), array(file, numbers).map_err(said)?)),
-        }
-        arrays.names.push(name);
+        let (shape, column) = match text {
+            Some(text) => text,
+            None => array(file, numbers).map_err(said)?,
+        };
+        arrays.push((name, shape, column));
     }
-    match (arrays.numbers.contains_key("indptr"), format.as_deref()) {
-        (true, None | Some("csr")) => sparse(arrays.of_numbers()?),
-        (false, None) if arrays.are_columns() => Ok(arrays.table()),
-        (false, None) => Ok(Contents::Arrays(arrays.of_numbers()?)),
+    let is_indptr =
+        |(name, _, column): &NamedArray| name == "indptr" && matches!(column, Column::Numbers(_));
+    let is_column = |(_, shape, _): &NamedArray| shape.len() == 1 && *shape == arrays[0].1;
+    match (arrays.iter().any(is_indptr), format.as_deref()) {
+        (true, None | Some("csr")) => sparse(of_numbers(arrays)?),
+        (false, None) if arrays.len() > 1 && arrays.iter().all(is_column) => {
+            Ok(Contents::Table(arrays.into_iter().map(|(name, _, all)| (name, all)).collect()))
+        }
+        (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
         (_, format) => Err(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())
@@ -118,54 +126,18 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
-/// The arrays of an archive.
-#[derive(Default)]
-struct NamedArrays {
-    /// In the order of the archive.
-    names: Vec<String>,
-    numbers: BTreeMap<String, Array>,
-    texts: BTreeMap<String, TextArray>,
-}
-
-impl NamedArrays {
-    /// Whether they are the columns of a table.
-    fn are_columns(&self) -> bool {
-        let texts = self.texts.values().map(|texts| &texts.shape);
-        let mut shapes = self.numbers.values().map(|array| &array.shape).chain(texts);
-        let first = shapes.next();
-        self.names.len() > 1
-            && first.is_some_and(|shape| shape.len() == 1)
-            && shapes.all(|shape| Some(shape) == first)
-    }
-
-    fn table(mut self) -> Contents {
-        let column = |name: String| {
-            let column = match self.texts.remove(&name) {
-                Some(texts) => Column::Text(texts.all),
-                None => Column::Numbers(self.numbers.remove(&name).map_or(Vec::new(), |a| a.data)),
-            };
-            (name, column)
-        };
-        Contents::Table(self.names.into_iter().map(column).collect())
-    }
-
-    /// All of them, if none is of texts.
-    fn of_numbers(self) -> Result<BTreeMap<String, Array>, String> {
-        match self.texts.first_key_value() {
-            None => Ok(self.numbers),
-            Some((name, _)) => Err(format!("`{}`: {}", sanitised(name), unknown("text"))),
-        }
-    }
-}
-
-/// An array of texts.
-struct TextArray {
-    shape: Vec<usize>,
-    all: Vec<String>,
+/// All of these arrays, if none is of texts.
+fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, String> {
+    arrays.sort_by(|a, b| a.0.cmp(&b.0));
+    let array = |(name, shape, column): NamedArray| match column {
+        Column::Numbers(data) => Ok((name, Array { shape, data })),
+        Column::Text(_) => Err(format!("`{}`: {}", sanitised(&name), unknown("text"))),
+    };
+    arrays.into_iter().map(array).collect()
 }
 
 /// An array of numpy's types S and U; `None` if it is of another type.
-fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<TextArray>, String> {
+fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<(Vec<usize>, Column)>, String> {
     let DType::Plain(plain) = file.dtype() else { return Ok(None) };
     let wide = plain.type_char() == TypeChar::UnicodeStr;
     if !wide && plain.type_char() != TypeChar::ByteStr {
@@ -195,7 +167,7 @@ fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<TextArray>, Strin
         None => Err(format!("row {row} is not Unicode text")),
     };
     let all = bytes.chunks_exact(size).enumerate().map(text);
-    Ok(Some(TextArray { shape, all: all.collect::<Result<_, _>>()? }))
+    Ok(Some((shape, Column::Text(all.collect::<Result<_, _>>()?))))
 }
 
 /// An array's file, and its bytes behind the header, if that is one of an array of numbers.
@@ -218,7 +190,7 @@ fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), String> {
     Ok((file, &bytes[length..]))
 }
 
-fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<Array, String> {
+fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), String> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
@@ -244,7 +216,7 @@ fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<Array, String> {
         return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
     }
     let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
-    Ok(Array { shape, data })
+    Ok((shape, Column::Numbers(data)))
 }
 
 /// The numbers of an array in its own order, from its file or from the `bytes` behind its header.

@@ -26,10 +26,6 @@ impl FeatureRows<'_> {
         }
     }
 
-    pub fn is_sparse(&self) -> bool {
-        matches!(self, Self::Sparse(_))
-    }
-
     /// Calls `each` with the feature and the value of every number that is stored of a row.
     fn each_of(&self, row: usize, mut each: impl FnMut(usize, f64)) {
         match self {

@@ -275,10 +275,15 @@ pub fn prepare_knowing<'a>(
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
         .collect();
-    if prepared.iter().all(Result::is_ok) {
-        Ok(prepared.into_iter().flatten().collect())
+    all_or_wrong(prepared)
+}
+
+/// All that exists, or all that does not.
+pub fn all_or_wrong<T>(found: Vec<Result<T, BadCell>>) -> Result<Vec<T>, Vec<BadCell>> {
+    if found.iter().all(Result::is_ok) {
+        Ok(found.into_iter().flatten().collect())
     } else {
-        Err(prepared.into_iter().filter_map(Result::err).collect())
+        Err(found.into_iter().filter_map(Result::err).collect())
     }
 }
 
@@ -401,10 +406,9 @@ fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Ve
     Some(sum)
 }
 
-/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
-/// made of. On a linear field with independent noise it is exact, and computed if it is not too
-/// large; without
-/// noise on any other it is the fixed point, if the manifest lists `sq-error-limit`.
+/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is made of. On a linear
+/// field with independent noise it is exact, and computed if it is not too large; without noise on
+/// any other it is the fixed point, if the manifest lists `sq-error-limit`.
 fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;

@@ -249,9 +249,7 @@ impl<'a> ReferencePage<'a> {
         if !note.is_empty() {
             let _ = write!(self.notes, "\n### `{path}`\n\n{note}\n");
         }
-        let range = range(property);
-        let range = if range.is_empty() { "–" } else { &range };
-        self.row(&[path, &kind, range, &default, &example, meaning]);
+        self.row(&[path, &kind, &range(property), &default, &example, meaning]);
     }
 
     /// Writes a row; its first, fourth and fifth cell are code.
@@ -396,7 +394,7 @@ fn range(value: &Value) -> String {
         (Some(low), Some(high)) => format!("{low} to {high}"),
         (Some(low), None) => format!("{low} or more"),
         (None, Some(high)) => format!("{high} or less"),
-        (None, None) => String::new(),
+        (None, None) => "–".to_owned(),
     }
 }
 

@@ -40,15 +40,12 @@ impl TuningGroup {
                 TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
                 TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
                 TuningEdge::Divergence(_) => {
-                    let winner = self.winner();
-                    let above = winner.and_then(|winner| self.above(winner, i));
-                    let pair = winner.zip(above).map(|(a, b)| (a.values[i], b.values[i]));
-                    match pair {
-                        Some((Some(low), Some(high))) if high > CLOSE * low => {
-                            vec![libm::sqrt(low * high)]
-                        }
-                        _ => Vec::new(),
-                    }
+                    let middle = || {
+                        let winner = self.winner()?;
+                        let (low, high) = (winner.values[i]?, self.above(winner, i)?.values[i]?);
+                        (high > CLOSE * low).then(|| libm::sqrt(low * high))
+                    };
+                    middle().into_iter().collect()
                 }
             };
             let rounded = more.into_iter().map(|x| rounded(x, settings[i].whole));

@@ -101,7 +101,6 @@ pub fn default_figures(
             panels = more;
         }
     }
-    let panels = panels.into_iter().map(toml::Value::from).collect::<Vec<_>>();
     let figure = toml::Table::from_iter([("panels".to_owned(), panels.into())]);
     let tree = toml::Table::from_iter([(kinds.figures[0].name.to_owned(), vec![figure].into())]);
     let tables = KindTable::read("figure", kinds.figures, tree);

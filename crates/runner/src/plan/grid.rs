@@ -107,14 +107,12 @@ impl<'a, 'm> Grid<'a, 'm> {
 pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
-    let longest = longest.iter().take(5);
-    let lengths: Vec<String> = longest
-        .clone()
-        .map(|axis| format!("`{}` has {}", axis.path, count(axis.len, "value")))
-        .collect();
+    longest.truncate(5);
+    let length = |axis: &&GridAxis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
+    let lengths: Vec<String> = longest.iter().map(length).collect();
     let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
     let message = format!("the grid has {points} cells or more; at most {MOST_CELLS} are allowed");
-    Diagnostic::new(longest.clone().next().map(|axis| axis.place.clone()), "", message)
+    Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
         .hinting(Some(lengths.join(", ")))
 }
 

@@ -304,9 +304,9 @@ impl Hashes {
     fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {
-            let path = file.path.clone();
-            if !self.known.contains_key(&path) {
-                match self.folder.hash(&path) {
+            let path = &file.path;
+            if !self.known.contains_key(path) {
+                match self.folder.hash(path) {
                     Ok((hash, size)) => {
                         self.known.insert(path.clone(), hash);
                         self.sizes.insert(path.clone(), size);
@@ -317,14 +317,12 @@ impl Hashes {
                     }
                 }
             }
-            let hash = &self.known[&path];
-            if !self.sizes.contains_key(&path)
-                && let Some(size) = self.folder.size(&path, hash)
-            {
-                self.sizes.insert(path.clone(), size);
+            let hash = self.known[path].clone();
+            if !self.sizes.contains_key(path) {
+                self.sizes.extend(self.folder.size(path, &hash).map(|size| (path.clone(), size)));
             }
-            file.sha256 = Some(hash.clone());
-            file.size = self.sizes.get(&path).copied();
+            file.size = self.sizes.get(path).copied();
+            file.sha256 = Some(hash);
         }
         faults
     }

@@ -234,12 +234,10 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
 fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = point.record.every.filter(|every| *every > 0)?;
     let points = point.rounds(point.budget) / every;
-    let message = || {
-        format!(
-            "= {every} would record {points} rounds of a run; at most {MOST_POINTS} are recorded"
-        )
-    };
-    (points > MOST_POINTS).then(|| Fault::new("every", message()))
+    (points > MOST_POINTS).then(|| {
+        let most = format!("at most {MOST_POINTS} are recorded");
+        Fault::new("every", format!("= {every} would record {points} rounds of a run; {most}"))
+    })
 }
 
 impl CheckedPoint<'_> {
@@ -303,8 +301,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
 
 fn check_start(start: &Start) -> Option<Fault> {
     let finite = |key, value: f64| {
-        let message = || format!("must be finite, not {value}");
-        (!value.is_finite()).then(|| Fault::new(key, message()))
+        (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
     };
     match start {
         Start::Offset(offset) => finite("offset", *offset),

@@ -345,7 +345,5 @@ fn hash(texts: [&str; 3]) -> [u8; 8] {
         sha.update(if i == 0 { "" } else { "\n" });
         sha.update(text);
     }
-    let mut first = [0; 8];
-    first.copy_from_slice(&sha.finalize()[..8]);
-    first
+    *sha.finalize().first_chunk().expect("a hash has 32 bytes")
 }

@@ -55,8 +55,7 @@ impl FrontierFigure {
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {
-        let id = move |figure: FrontierFigure| figure.id(&frontier.id);
-        FrontierFigure::ALL.into_iter().map(move |figure| (id(figure), format!("frontier.{i}")))
+        FrontierFigure::ALL.map(|figure| (figure.id(&frontier.id), format!("frontier.{i}")))
     })
 }
 

@@ -5,18 +5,15 @@ use super::places::Checker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
-use crate::manifest::{Manifest, reference, schema};
+use crate::manifest::{reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::any::Any;
 use std::fmt;
-use std::mem::take;
 use std::sync::{Arc, OnceLock};
 use toml::{Table, Value};
-
-type FiguresAndClaims = (Vec<KindTable<FigureKeys>>, Vec<KindTable<ClaimKeys>>);
 
 /// The kinds of claims and figures that manifests may have.
 pub struct EvidenceKinds {
@@ -40,13 +37,6 @@ impl EvidenceKinds {
 
     pub(super) fn is_none(&self) -> bool {
         self.claims.is_empty() && self.figures.is_empty()
-    }
-
-    /// Reads the figures and claims of a manifest, which it had unread.
-    pub(super) fn read(&self, manifest: &mut Manifest) -> Result<FiguresAndClaims, String> {
-        let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
-        let figures = KindTable::read("figure", self.figures, figures)?;
-        Ok((figures, KindTable::read("claim", self.claims, claims)?))
     }
 
     /// The schema of the types of a manifest with these kinds, in which no setting is an axis.

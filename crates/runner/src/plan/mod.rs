@@ -188,9 +188,10 @@ impl Plan {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
         let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
-        let tables = kinds.read(&mut manifest);
         let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
-        let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
+        let [figure, claim] = [&mut manifest.figure, &mut manifest.claim].map(std::mem::take);
+        let mut figure_tables = KindTable::read("figure", kinds.figures, figure).map_err(unread)?;
+        let claim_tables = KindTable::read("claim", kinds.claims, claim).map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
         let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());

@@ -91,15 +91,12 @@ impl Checker<'_> {
     /// The problems at the corners, between which all others are.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let (base, radius) = (phase.numbers(problem, frontier), frontier.isotropic_radius());
-        for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
-            let value = |axis: PhaseAxis, end: bool| {
-                let number = if end { axis.values.to } else { axis.values.from };
-                (axis.over, number)
-            };
-            let (x, y) = (value(phase.x, x), value(phase.y, y));
-            let numbers = base.with(x.0, x.1).with(y.0, y.1);
+        let ends = |axis: PhaseAxis| [axis.values.from, axis.values.to];
+        for (x, y) in ends(phase.x).into_iter().flat_map(|x| ends(phase.y).map(|y| (x, y))) {
+            let numbers = base.with(phase.x.over, x).with(phase.y.over, y);
             let problem = numbers.problem(problem, radius.unwrap_or(f64::NAN));
-            let place = format!("at {} = {} and {} = {}", x.0.symbol(), x.1, y.0.symbol(), y.1);
+            let [of_x, of_y] = [phase.x, phase.y].map(|axis| axis.over.symbol());
+            let place = format!("at {of_x} = {x} and {of_y} = {y}");
             let below = numbers.get(PhaseNumber::Target) < 1.0;
             let faults = problem.check();
             let wrong = faults.first().map(|fault| format!("{} {}", fault.key, fault.message));

@@ -157,16 +157,15 @@ fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
 
 /// The problem that takes records with these labels.
 fn kind(records: &FileRecords<'_>, classes: &[(String, usize)]) -> Result<&'static str, String> {
-    let has_classes = is_classes(&records.labels, classes);
-    let several = (has_classes && classes.len() > 2).then_some("softmax-dataset");
-    Ok(match (&*records.labels, classes.len()) {
-        (_, 1) => return Err("all labels are the same".into()),
-        (_, 2) => "logistic-dataset",
-        (Column::Numbers(_), _) => several.unwrap_or("least-squares-dataset"),
-        (Column::Text(_), n) => several.ok_or_else(|| {
-            format!("there are {n} different labels of text; two classes or numbers are needed")
-        })?,
-    })
+    match (&*records.labels, classes.len()) {
+        (_, 1) => Err("all labels are the same".into()),
+        (_, 2) => Ok("logistic-dataset"),
+        _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
+        (Column::Numbers(_), _) => Ok("least-squares-dataset"),
+        (Column::Text(_), n) => Err(format!(
+            "there are {n} different labels of text; two classes or numbers are needed"
+        )),
+    }
 }
 
 /// The number with one digit that is next below.

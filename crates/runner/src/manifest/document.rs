@@ -350,8 +350,7 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     let quoted = format!("x = {value:?}");
     let plain = format!("x = {value}");
     let (table, errors) = DeTable::parse_recoverable(&plain);
-    let (table, _) =
-        if errors.is_empty() { (table, errors) } else { DeTable::parse_recoverable(&quoted) };
+    let table = if errors.is_empty() { table } else { DeTable::parse_recoverable(&quoted).0 };
     let Some((_, value)) = table.get_ref().iter().next() else {
         return Err(Diagnostic::new(place, key, "the value is not TOML"));
     };

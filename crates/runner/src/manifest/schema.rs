@@ -204,9 +204,9 @@ fn or_array(value: &mut Value) {
 
 /// Lets every setting below be an axis; notes the definitions that it refers to.
 fn axes(schema: &mut Value, found: &mut Vec<String>) {
+    found.extend(definition(schema));
     match schema {
         Value::Object(object) => {
-            found.extend(definition(&Value::Object(object.clone())));
             let mut settings = object.remove("properties");
             object.values_mut().for_each(|value| axes(value, found));
             if let Some(Value::Object(properties)) = &mut settings {

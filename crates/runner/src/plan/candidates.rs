@@ -168,11 +168,8 @@ fn from_values(
     let written = values.len();
     values.dedup();
     if written < 2 || values.len() < written {
-        return Err(fault(
-            root,
-            &path,
-            "must be at least two different candidates; write a single value in the algorithm's table",
-        ));
+        let message = "must be at least two different candidates; write a single value in the algorithm's table";
+        return Err(fault(root, &path, message));
     }
     Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
 }

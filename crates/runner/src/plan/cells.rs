@@ -56,7 +56,6 @@ struct CellMaker<'a> {
     /// The varied axes of the cell before and their settings: the next often has
     /// the same.
     varied: (Vec<Arc<str>>, Arc<[String]>),
-    points: usize,
     /// What is wrong, in the order in which it was found, and the same as a set.
     found: (Vec<Diagnostic>, HashSet<Diagnostic>),
     cells: Vec<Cell>,
@@ -102,22 +101,21 @@ pub fn cells(
         shapes: Shapes::default(),
         texts: Default::default(),
         varied: Default::default(),
-        points: 0,
         found: Default::default(),
         cells: Vec::new(),
         ids: HashMap::new(),
         faults,
     };
-    let mut parts = SharedParts::default();
+    let (mut parts, mut points) = (SharedParts::default(), 0);
     for entry in entries {
         parts.algorithms.clear();
         maker.texts[1].clear();
         let path = Arc::from(entry);
         grid.tables.enter(entry);
         grid.walk(&mut |visited| {
-            maker.points += 1;
-            if maker.points > MOST_CELLS {
-                return Err(vec![grid::too_large(axes, maker.points as f64)]);
+            points += 1;
+            if points > MOST_CELLS {
+                return Err(vec![grid::too_large(axes, points as f64)]);
             }
             maker.visit(&path, &mut parts, visited);
             Ok(())

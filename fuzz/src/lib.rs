@@ -107,7 +107,7 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
         return;
     }
     for tune in [false, true] {
-        let _ = data::describe::describe(name, &contents, (None, tune), (Vec::new(), false));
+        let _ = data::describe::describe(name, &contents, (None, tune), (&[], false));
     }
     let files = Only(Arc::new(contents));
     for problem in PROBLEMS {

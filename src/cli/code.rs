@@ -10,7 +10,7 @@ use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
 use exactfed_runner::plan::{Cell, CellId, Plan};
-use exactfed_runner::registered::{load, load_covered};
+use exactfed_runner::registered::load;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub fn load_python(source: &Source) -> Result<(), Rejected> {
         if source.is_stored() && code != SHIPPED {
             continue;
         }
-        if let Err(message) = load(&code_path(source, code)) {
+        if let Err(message) = load(&code_path(source, code), None) {
             let (place, path) = (Some(node.place.clone()), format!("python.{i}"));
             found.push(Diagnostic::new(place, &path, format!("`{code}`: {message}")));
         }
@@ -48,7 +48,9 @@ fn code_path(source: &Source, code: &str) -> PathBuf {
 
 /// Loads the code that the command line names.
 pub fn load_named(files: &[PathBuf]) -> Result<(), Failure> {
-    files.iter().try_for_each(|file| load(file).map_err(|e| unloadable("--python", file, &e)))
+    files.iter().try_for_each(|file| {
+        load(file, None).map(drop).map_err(|e| unloadable("--python", file, &e))
+    })
 }
 
 fn unloadable(option: &str, file: &Path, why: &str) -> Failure {
@@ -112,7 +114,7 @@ pub fn load_for_cells(
     }
     let sources: Vec<String> = sources.into_iter().collect();
     let one = |file: &PathBuf| {
-        let left_out = load_covered(file, &sources);
+        let left_out = load(file, Some(&sources));
         left_out.map_err(|e| unloadable("--run-code", file, &e))
     };
     let lines = files.iter().map(one).collect::<Result<Vec<_>, _>>()?;

@@ -110,9 +110,8 @@ pub fn remove_leftovers(folder: &Path) {
     };
     for entry in entries.filter(unfinished) {
         // Its writer holds a lock, which the system drops with the process.
-        let dead = |file: &fs::File| file.try_lock().is_ok();
         let opened = open_regular(&entry.path(), fs::File::options().read(true));
-        if opened.is_ok_and(|file| dead(&file)) {
+        if opened.is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -33,23 +33,11 @@ pub fn set_loader(loader: Loader) {
     let _ = LOADER.set(loader);
 }
 
-/// Loads a file of Python, or a module by its name.
+/// Loads a file of Python, or a module by its name, as a [`Loader`] does.
 ///
 /// # Errors
 /// Why it cannot be loaded.
-pub fn load(file: &Path) -> Result<(), String> {
-    loader().and_then(|loader| loader(file, None)).map(drop)
-}
-
-/// Runs of a file of Python only what these sources of algorithms contain. Returns a line for each
-/// part of the file that was left out.
-///
-/// # Errors
-/// Why it cannot be loaded.
-pub fn load_covered(file: &Path, sources: &[String]) -> Result<Vec<String>, String> {
-    loader().and_then(|loader| loader(file, Some(sources)))
-}
-
-fn loader() -> Result<Loader, String> {
-    LOADER.get().copied().ok_or_else(|| "algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it".to_owned())
+pub fn load(file: &Path, sources: Option<&[String]>) -> Result<Vec<String>, String> {
+    let loader = LOADER.get().ok_or("algorithms in Python need the Python package of exactfed, and this program is not part of it: install the wheel that `make wheel` builds, and run the `exactfed` that comes with it")?;
+    loader(file, sources)
 }

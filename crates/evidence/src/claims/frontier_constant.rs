@@ -9,7 +9,7 @@ use crate::frontier::{FrontierCost, FrontierPoint};
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,7 +46,7 @@ pub struct FrontierConstantKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierConstantKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 1.0);
         let powers = [claim.clients_power, claim.target_power, claim.logarithm_power];

@@ -10,7 +10,7 @@ use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ pub struct FrontierLessKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierLessKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         let found = check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.above("factor", claim.factor, 0.0);
         if let Some((frontier, than)) = found.zip(claim.than) {

@@ -10,7 +10,7 @@ use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::slope_weights;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ pub struct FrontierSlopeKeys {
 }
 
 impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         check_points(table, &claim.frontier, &claim.of, claim.quantity);
         table.finite("value", claim.value);
         table.above("margin", claim.margin, 0.0);

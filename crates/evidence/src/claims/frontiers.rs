@@ -9,7 +9,7 @@ use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
     Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
 };
-use exactfed_runner::plan::TableChecker;
+use exactfed_runner::plan::Checker;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -53,12 +53,12 @@ impl FrontierPoints {
 
 /// Checks the points of a claim; the frontier that it is about.
 pub fn check_points<'a>(
-    table: &mut TableChecker<'_, 'a>,
+    table: &mut Checker<'a>,
     id: &Option<String>,
     of: &FrontierPoints,
     quantity: FrontierQuantity,
 ) -> Option<&'a Frontier> {
-    let all = &table.manifest().frontier;
+    let all = &table.manifest.frontier;
     let is_named = |f: &&Frontier| id.as_ref().is_none_or(|id| f.id == *id);
     let Some(frontier) = all.iter().find(is_named) else {
         let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
@@ -90,18 +90,18 @@ pub fn check_points<'a>(
     }
     let is_range = of.smallest_target.zip(of.largest_target).is_none_or(|(low, high)| low <= high);
     table.require(is_range, "of", "`smallest-target` is above `largest-target`");
-    let objectives = of.objectives(frontier.lead(table.manifest().prices.is_some()));
+    let objectives = of.objectives(frontier.lead(table.manifest.prices.is_some()));
     let is_at_price = objectives.iter().all(|objective| objective.price().is_some());
     let message = "a cost is at a price: write `prices` in `of`";
     table.require(is_at_price || quantity != FrontierQuantity::Cost, "quantity", message);
-    let is_priced = quantity != FrontierQuantity::Seconds || table.manifest().prices.is_some();
+    let is_priced = quantity != FrontierQuantity::Seconds || table.manifest.prices.is_some();
     table.require(is_priced, "quantity", "`seconds` needs prices: write a table [prices]");
     Some(frontier)
 }
 
 /// Checks that a frontier has an algorithm.
 pub fn has_algorithm(
-    table: &mut TableChecker<'_, '_>,
+    table: &mut Checker<'_>,
     key: &str,
     frontier: &Frontier,
     wanted: FrontierAlgorithm,

@@ -3,7 +3,7 @@
 use exactfed_core::flattened::Flattened;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{AtCost, Prediction, Quantity};
-use exactfed_runner::plan::{Cell, TableChecker, selected};
+use exactfed_runner::plan::{Cell, Checker, selected};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,14 +75,14 @@ pub fn one() -> f64 {
 }
 
 /// Checks the cost at which some cells are compared, if it is at one.
-pub fn check_time(table: &mut TableChecker<'_, '_>, at: When, metric: Quantity, of: &Selection) {
+pub fn check_time(table: &mut Checker<'_>, at: When, metric: Quantity, of: &Selection) {
     if let Some(at) = at.cost() {
         table.at_cost("at", at, metric, |cell| selected(cell, of));
     }
 }
 
 /// Checks a target and the cost to reach it.
-pub fn check_reaching(table: &mut TableChecker<'_, '_>, reaching: &Reaching, of: &Selection) {
+pub fn check_reaching(table: &mut Checker<'_>, reaching: &Reaching, of: &Selection) {
     table.above("reaching.target", reaching.target, 0.0);
     table.quantity("reaching.cost", reaching.cost);
     if let Some(per) = &reaching.per {
@@ -92,7 +92,7 @@ pub fn check_reaching(table: &mut TableChecker<'_, '_>, reaching: &Reaching, of:
 
 /// Checks what a claim compares its cells with, and that no cell is compared with itself.
 pub fn check_right_side(
-    table: &mut TableChecker<'_, '_>,
+    table: &mut Checker<'_>,
     of: &Selection,
     right: Option<&Selection>,
     prediction: Option<Prediction>,
@@ -102,7 +102,7 @@ pub fn check_right_side(
     if let Some(right) = right {
         table.selection("right", right);
         let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);
-        if let Some(cell) = table.cells().iter().find(both) {
+        if let Some(cell) = table.cells.iter().find(both) {
             let message = format!(
                 "a cell of `{}` would be compared with itself: both sides select it",
                 cell.label

@@ -14,7 +14,7 @@ use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker, selected};
+use exactfed_runner::plan::{Cell, Checker, KindKeys, selected};
 use exactfed_runner::runner::predict::AveragedOver;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -56,7 +56,7 @@ pub struct MatchesKeys {
 }
 
 impl KindKeys<ClaimKeys> for MatchesKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.selection("of", &claim.of);
         table.above("margin", claim.margin, 0.0);
         match (claim.metric, claim.average) {
@@ -69,7 +69,7 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
                 let name = average.name();
                 let message =
                     format!("`{name}` is not recorded: write averages = [\"{name}\"] in [record]");
-                let is_recorded = table.manifest().record.averages.contains(&average);
+                let is_recorded = table.manifest.record.averages.contains(&average);
                 table.require(is_recorded, "average", message);
                 let against =
                     claim.prediction.is_some() && claim.right.is_none() && claim.value.is_none();

@@ -7,7 +7,7 @@ use super::means::{MeanComparison, against};
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{Cell, Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub struct ComparisonKeys {
 }
 
 impl KindKeys<ClaimKeys> for ComparisonKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);
         let right = claim.right.as_ref();

@@ -10,7 +10,7 @@ use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseNumber};
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -47,8 +47,8 @@ fn tie() -> f64 {
 }
 
 impl KindKeys<ClaimKeys> for PhaseLessKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
-        let manifest = table.manifest();
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
+        let manifest = table.manifest;
         table.above("factor", claim.factor, 0.0);
         table.above("share", claim.share, 0.0);
         table.require(claim.share <= 1.0, "share", "`share` must be at most 1");

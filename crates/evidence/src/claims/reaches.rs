@@ -10,7 +10,7 @@ use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{Cell, Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ pub struct ReachesKeys {
 }
 
 impl KindKeys<ClaimKeys> for ReachesKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
         check_reaching(table, &claim.reaching, &claim.of);

@@ -15,7 +15,7 @@ use crate::stats::verdict::{Evidence, Region, slope_weights};
 use exactfed_core::words::plain;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::plan::{Cell, KindKeys, TableChecker};
+use exactfed_runner::plan::{Cell, Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub struct SlopeKeys {
 }
 
 impl KindKeys<ClaimKeys> for SlopeKeys {
-    fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
         table.number("over", &claim.over, &claim.of);

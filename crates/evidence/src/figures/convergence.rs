@@ -5,7 +5,7 @@ use super::line_figure::LineFigure;
 use crate::scene::figure::{Band, Scale, XAxis};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ impl Default for ConvergenceKeys {
 }
 
 impl KindKeys<FigureKeys> for ConvergenceKeys {
-    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.quantity("x", figure.x);
         table.quantity("y", figure.y);
     }

@@ -1,10 +1,10 @@
 //! What may be wrong with the axes of a map.
 
-use exactfed_runner::plan::{Cell, Setting, SettingKey, TableChecker, short};
+use exactfed_runner::plan::{Cell, Checker, Setting, SettingKey, short};
 use std::collections::{BTreeSet, HashMap};
 
 /// Checks the panels of a map and the settings on its axes, the keys `x` and `y`.
-pub fn check_map(table: &mut TableChecker<'_, '_>, panels: &[String], [x, y]: [&str; 2]) {
+pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) {
     table.setting("x", x, false);
     table.setting("y", y, false);
     if x == y {
@@ -15,10 +15,10 @@ pub fn check_map(table: &mut TableChecker<'_, '_>, panels: &[String], [x, y]: [&
 }
 
 /// A square must not pool cells of different settings.
-fn separate_squares(table: &mut TableChecker<'_, '_>, panels: &[String], axes: [&str; 2]) {
+fn separate_squares(table: &mut Checker<'_>, panels: &[String], axes: [&str; 2]) {
     let names = || panels.iter().map(String::as_str).chain(axes);
     let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
-    for cell in table.cells() {
+    for cell in table.cells {
         let values = names().map(|name| cell.settings.get(name).map(Setting::key));
         let square = (cell.label.as_str(), values.collect());
         let Some(other) = squares.insert(square, cell) else { continue };

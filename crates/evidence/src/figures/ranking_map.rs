@@ -19,7 +19,7 @@ use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squ
 use exactfed_core::words::count;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{AtCost, Quantity};
-use exactfed_runner::plan::{KindKeys, TableChecker, shows};
+use exactfed_runner::plan::{Checker, KindKeys, shows};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub struct WinnersKeys {
 }
 
 impl KindKeys<FigureKeys> for WinnersKeys {
-    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         let metric = figure.metric;
         match metric.is_fraction() {
             true => {

@@ -5,7 +5,7 @@ use super::line_figure::LineFigure;
 use crate::scene::figure::{Band, Scale, XAxis};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{KindKeys, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,7 +39,7 @@ fn logarithmic() -> Scale {
 }
 
 impl KindKeys<FigureKeys> for ScalingKeys {
-    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         table.setting("x", &figure.x, true);
         if let Some(x) = Quantity::named(&figure.x).filter(|_| figure.x != "local-steps") {
             table.quantity("x", x);

@@ -19,7 +19,7 @@ use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::plan::{KindKeys, SettingKey, TableChecker};
+use exactfed_runner::plan::{Checker, KindKeys, SettingKey};
 use exactfed_runner::runner::Prepared;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ fn local_steps() -> String {
 }
 
 impl KindKeys<FigureKeys> for StabilityKeys {
-    fn check(figure: &FigureOf<Self>, table: &mut TableChecker<'_, '_>) {
+    fn check(figure: &FigureOf<Self>, table: &mut Checker<'_>) {
         check_map(table, &figure.common.panels, [&figure.x, &figure.y]);
     }
 }

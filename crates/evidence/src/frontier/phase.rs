@@ -61,7 +61,7 @@ impl<'a> ComputedPhase<'a> {
         Self {
             phase: prepared.phase,
             algorithms: &prepared.frontier.algorithms,
-            numbers: prepared.numbers.clone(),
+            numbers: prepared.numbers,
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
             squares: prepared.squares.iter().map(square).collect(),

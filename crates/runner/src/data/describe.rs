@@ -52,9 +52,6 @@ struct FileRecords<'a> {
     /// Columns that are not features, and the one of them that may be that of clients.
     others: Vec<String>,
     clients: Option<(String, usize)>,
-    /// Where values were missing, and whether means of features are in their place.
-    lacking: Vec<String>,
-    fills: bool,
 }
 
 /// Describes the file at `path` with these contents; `label` names the column of the labels. The
@@ -68,7 +65,7 @@ pub fn describe(
     path: &str,
     contents: &Contents,
     (label, tune): (Option<&str>, bool),
-    (lacking, fills): (Vec<String>, bool),
+    (lacking, fills): (&[String], bool),
 ) -> Result<Description, String> {
     let records = match contents {
         Contents::Table(columns) => of_table(columns, label)?,
@@ -98,7 +95,7 @@ pub fn describe(
             of_arrays(features, y.data.clone(), client_array(arrays, y))
         }
     };
-    FileRecords { lacking, fills, ..records }.description(path, tune)
+    records.description(path, tune, (lacking, fills))
 }
 
 /// The first arrays and their shapes.
@@ -130,8 +127,6 @@ fn of_arrays(
         label: String::new(),
         others: Vec::new(),
         clients,
-        lacking: Vec::new(),
-        fills: false,
     }
 }
 
@@ -187,8 +182,8 @@ pub fn describe_file(
     let column = |(name, number, line): (String, usize, u64)| {
         format!("{number} in `{}`, first in line {line}", sanitised(&name))
     };
-    let lacking = missing.into_iter().map(column).collect();
-    let found = describe(path, &contents, (label, tune), (lacking, fills)).map_err(said)?;
+    let lacking: Vec<String> = missing.into_iter().map(column).collect();
+    let found = describe(path, &contents, (label, tune), (&lacking, fills)).map_err(said)?;
     Ok(match lacks_labels {
         true => Description { manifest: Err(MISSING.into()), ..found },
         false => found,
@@ -283,13 +278,18 @@ fn of_table<'a>(
         label: label.clone(),
         others,
         clients,
-        lacking: Vec::new(),
-        fills: false,
     })
 }
 
 impl FileRecords<'_> {
-    fn description(&self, path: &str, tune: bool) -> Result<Description, String> {
+    /// Values were missing where `filled` says; means are in their place if the manifest `fills`
+    /// them in.
+    fn description(
+        &self,
+        path: &str,
+        tune: bool,
+        (filled, fills): (&[String], bool),
+    ) -> Result<Description, String> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
@@ -310,7 +310,7 @@ impl FileRecords<'_> {
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
-        lines.push(match [&self.lacking[..], &lacking].concat().as_slice() {
+        lines.push(match [filled, &lacking].concat().as_slice() {
             [] => "missing values: none".into(),
             some => format!("missing values: {}", listed(some)),
         });
@@ -337,7 +337,7 @@ impl FileRecords<'_> {
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, path, &classes, (&moments, &constant));
-        Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
+        Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune, fills)) })
     }
 
     /// How a feature is named: by its column, or its number from 0.
@@ -428,11 +428,6 @@ fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
 
 /// The first of some texts.
 fn listed(all: &[String]) -> String {
-    let shown: Vec<&str> = all.iter().take(MOST_NAMED).map(String::as_str).collect();
-    let more = if all.len() > MOST_NAMED {
-        format!(", … ({} in all)", all.len())
-    } else {
-        String::new()
-    };
-    format!("{}{more}", shown.join(", "))
+    let shown = all[..all.len().min(MOST_NAMED)].join(", ");
+    if all.len() > MOST_NAMED { format!("{shown}, … ({} in all)", all.len()) } else { shown }
 }

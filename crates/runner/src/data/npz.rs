@@ -8,7 +8,7 @@ use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Array, Column, Contents, MISSING, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Cursor, Read};
 
 /// The most bytes of an array's header: a hundred or so where it is of numbers.
@@ -19,6 +19,9 @@ const MOST_BRACKETS: usize = 8;
 const MOST_TIMES: u64 = 100;
 /// What is small.
 const SMALL: u64 = 256 << 20;
+
+/// An array's name and shape, and what it holds, row by row.
+type NamedArray = (String, Vec<usize>, Column);
 
 /// The arrays by name, numbers widened to f64.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, String> {
@@ -32,7 +35,7 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
         .map_err(|e| format!("it is not a zip archive: {e}"))?;
     let mut left = most;
-    let mut arrays = NamedArrays::default();
+    let (mut arrays, mut names): (Vec<NamedArray>, _) = (Vec::new(), HashSet::new());
     let mut format = None;
     for i in 0..archive.len() {
         let mut entry = archive.by_index(i).map_err(|e| e.to_string())?;
@@ -49,8 +52,9 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
             )));
         }
         left -= taken;
-        let text = texts(&bytes).map_err(said)?;
-        if let ("format", Some(TextArray { shape, all })) = (name.as_str(), &text)
+        let (file, numbers) = opened(&bytes).map_err(said)?;
+        let text = texts(&file, numbers).map_err(said)?;
+        if let ("format", Some((shape, Column::Text(all)))) = (name.as_str(), &text)
             && shape.is_empty()
         {
             format = all.first().cloned();
@@ -60,19 +64,24 @@ fn within(bytes: Vec<u8>, most: u64) -> Result<Contents, String> {
         if name == "_is_array" {
             continue;
         }
-        if arrays.numbers.contains_key(&name) || arrays.texts.contains_key(&name) {
+        if !names.insert(name.clone()) {
             return Err(format!("two arrays are called `{}`", sanitised(&name)));
         }
-        match text {
-            Some(text) => drop(arrays.texts.insert(name.clone(), text)),
-            None => drop(arrays.numbers.insert(name.clone(), array(&bytes).map_err(said)?)),
-        }
-        arrays.names.push(name);
+        let (shape, column) = match text {
+            Some(text) => text,
+            None => array(file, numbers).map_err(said)?,
+        };
+        arrays.push((name, shape, column));
     }
-    match (arrays.numbers.contains_key("indptr"), format.as_deref()) {
-        (true, None | Some("csr")) => sparse(arrays.of_numbers()?),
-        (false, None) if arrays.are_columns() => Ok(arrays.table()),
-        (false, None) => Ok(Contents::Arrays(arrays.of_numbers()?)),
+    let is_indptr =
+        |(name, _, column): &NamedArray| name == "indptr" && matches!(column, Column::Numbers(_));
+    let is_column = |(_, shape, _): &NamedArray| shape.len() == 1 && *shape == arrays[0].1;
+    match (arrays.iter().any(is_indptr), format.as_deref()) {
+        (true, None | Some("csr")) => sparse(of_numbers(arrays)?),
+        (false, None) if arrays.len() > 1 && arrays.iter().all(is_column) => {
+            Ok(Contents::Table(arrays.into_iter().map(|(name, _, all)| (name, all)).collect()))
+        }
+        (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
         (_, format) => Err(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())
@@ -117,56 +126,18 @@ fn sparse(mut arrays: BTreeMap<String, Array>) -> Result<Contents, String> {
     Ok(Contents::SparseArrays { features, others: arrays })
 }
 
-/// The arrays of an archive.
-#[derive(Default)]
-struct NamedArrays {
-    /// In the order of the archive.
-    names: Vec<String>,
-    numbers: BTreeMap<String, Array>,
-    texts: BTreeMap<String, TextArray>,
-}
-
-impl NamedArrays {
-    /// Whether they are the columns of a table.
-    fn are_columns(&self) -> bool {
-        let texts = self.texts.values().map(|texts| &texts.shape);
-        let mut shapes = self.numbers.values().map(|array| &array.shape).chain(texts);
-        let first = shapes.next();
-        self.names.len() > 1
-            && first.is_some_and(|shape| shape.len() == 1)
-            && shapes.all(|shape| Some(shape) == first)
-    }
-
-    fn table(mut self) -> Contents {
-        let column = |name: String| {
-            let column = match self.texts.remove(&name) {
-                Some(texts) => Column::Text(texts.all),
-                None => Column::Numbers(self.numbers.remove(&name).map_or(Vec::new(), |a| a.data)),
-            };
-            (name, column)
-        };
-        Contents::Table(self.names.into_iter().map(column).collect())
-    }
-
-    /// All of them, if none is of texts.
-    fn of_numbers(self) -> Result<BTreeMap<String, Array>, String> {
-        match self.texts.first_key_value() {
-            None => Ok(self.numbers),
-            Some((name, _)) => Err(format!("`{}`: {}", sanitised(name), unknown("text"))),
-        }
-    }
-}
-
-/// An array of texts.
-struct TextArray {
-    shape: Vec<usize>,
-    all: Vec<String>,
+/// All of these arrays, if none is of texts.
+fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, String> {
+    arrays.sort_by(|a, b| a.0.cmp(&b.0));
+    let array = |(name, shape, column): NamedArray| match column {
+        Column::Numbers(data) => Ok((name, Array { shape, data })),
+        Column::Text(_) => Err(format!("`{}`: {}", sanitised(&name), unknown("text"))),
+    };
+    arrays.into_iter().map(array).collect()
 }
 
 /// An array of numpy's types S and U; `None` if it is of another type.
-fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
-    let begin = header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+fn texts(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<(Vec<usize>, Column)>, String> {
     let DType::Plain(plain) = file.dtype() else { return Ok(None) };
     let wide = plain.type_char() == TypeChar::UnicodeStr;
     if !wide && plain.type_char() != TypeChar::ByteStr {
@@ -175,7 +146,7 @@ fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let size = plain.num_bytes().unwrap_or(0);
     let whole = shape.iter().try_fold(size, |n, &axis| n.checked_mul(axis));
-    if size == 0 || whole != Some(bytes.len() - begin) {
+    if size == 0 || whole != Some(bytes.len()) {
         return Err(format!(
             "its header announces texts of {size} bytes in the shape {shape:?}, which it does not hold"
         ));
@@ -195,13 +166,12 @@ fn texts(bytes: &[u8]) -> Result<Option<TextArray>, String> {
         Some(_) => Err(format!("row {row}: {MISSING}")),
         None => Err(format!("row {row} is not Unicode text")),
     };
-    let all = bytes[begin..].chunks_exact(size).enumerate().map(text);
-    Ok(Some(TextArray { shape, all: all.collect::<Result<_, _>>()? }))
+    let all = bytes.chunks_exact(size).enumerate().map(text);
+    Ok(Some((shape, Column::Text(all.collect::<Result<_, _>>()?))))
 }
 
-/// The length of the part before the numbers, if that is what an array of
-/// numbers has.
-fn header(bytes: &[u8]) -> Result<usize, String> {
+/// An array's file, and its bytes behind the header, if that is one of an array of numbers.
+fn opened(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), String> {
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
         (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,
@@ -216,12 +186,11 @@ fn header(bytes: &[u8]) -> Result<usize, String> {
     if text.iter().filter(|b| b"([{".contains(b)).count() > MOST_BRACKETS {
         return Err("its header is not that of an array of numbers".into());
     }
-    Ok(length)
+    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+    Ok((file, &bytes[length..]))
 }
 
-fn array(bytes: &[u8]) -> Result<Array, String> {
-    let begin = header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|e| sanitised(&e.to_string()))?;
+fn array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), String> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (kind, dtype) = match file.dtype() {
@@ -230,7 +199,7 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
     };
     // Headers may lie: what they announce must be there before room is made.
     let count = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size as u64));
-    let whole = count.and_then(|n| n.checked_mul(kind.1)).and_then(|n| n.checked_add(begin as u64));
+    let whole = count.and_then(|n| n.checked_mul(kind.1));
     if whole.is_none_or(|n| n > bytes.len() as u64) {
         return Err(format!("its header announces the shape {shape:?}, more than it holds"));
     }
@@ -242,12 +211,12 @@ fn array(bytes: &[u8]) -> Result<Array, String> {
             "its shape {shape:?} takes 8 bytes a number; at most {MOST_BYTES} bytes are allowed"
         ));
     }
-    let data = numbers(file, &bytes[begin..], kind, &dtype)?;
+    let data = numbers(file, bytes, kind, &dtype)?;
     if data.iter().any(|x| x.abs() > 2f64.powi(53) && kind.0 != TypeChar::Float) {
         return Err("it holds whole numbers beyond 2^53, which f64 cannot tell apart".into());
     }
     let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
-    Ok(Array { shape, data })
+    Ok((shape, Column::Numbers(data)))
 }
 
 /// The numbers of an array in its own order, from its file or from the `bytes` behind its header.

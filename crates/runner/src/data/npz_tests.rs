@@ -200,6 +200,8 @@ fn a_flipped_bit_is_found() {
 
 #[test]
 fn what_is_no_array_of_numbers_is_refused() {
+    // A header is read by recursion: brackets within brackets would use up the stack.
+    let brackets = |depth| npz(&[("x.npy", npy(&"(".repeat(depth), &[]))]);
     for (bytes, message) in [
         (b"no zip".to_vec(), "it is not a zip archive"),
         (npz(&[("x.npy", doubles("(99999999, 99999999)", &[1.0]))]), "more than it holds"),
@@ -208,6 +210,9 @@ fn what_is_no_array_of_numbers_is_refused() {
             "expected floats, whole numbers or truth values",
         ),
         (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
+        (brackets(9), "header"),
+        (brackets(2_000), "header"),
+        (brackets(30_000), "header"),
         (npz(&[("x.npy", doubles("(2, 3)", &[1.0; 5]))]), "more than it holds"),
         (npz(&[("x.npy", doubles("(2, 3)", &[1.0; 7]))]), "it holds more than the shape [2, 3]"),
         (npz(&[("x.npy", b"\x93NUMPY\x02\x00".to_vec())]), "too short"),
@@ -219,15 +224,6 @@ fn what_is_no_array_of_numbers_is_refused() {
     ] {
         let said = read(bytes).unwrap_err();
         assert!(said.contains(message), "{said}");
-    }
-}
-
-/// A header is read by recursion: brackets within brackets would use up the stack.
-#[test]
-fn a_header_of_brackets_is_refused() {
-    for depth in [9, 2_000, 30_000] {
-        let said = read(npz(&[("x.npy", npy(&"(".repeat(depth), &[]))])).unwrap_err();
-        assert!(said.contains("header"), "{said}");
     }
 }
 

@@ -94,6 +94,12 @@ impl Node {
     }
 }
 
+/// The path of a key below another path, each of which may be empty.
+pub fn below(path: &str, key: &str) -> String {
+    let dot = if path.is_empty() || key.is_empty() { "" } else { "." };
+    format!("{path}{dot}{key}")
+}
+
 /// One thing that is wrong with a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
@@ -134,38 +140,6 @@ impl Diagnostic {
     }
 }
 
-/// Diagnostics in the order in which they were found, each once.
-#[derive(Debug, Default)]
-pub struct Diagnostics {
-    all: Vec<Diagnostic>,
-    known: HashSet<Diagnostic>,
-}
-
-impl Diagnostics {
-    /// Adds a diagnostic, unless it is known.
-    pub fn add(&mut self, diagnostic: Diagnostic) {
-        if self.known.insert(diagnostic.clone()) {
-            self.all.push(diagnostic);
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// All of them.
-    pub fn into_vec(self) -> Vec<Diagnostic> {
-        self.all
-    }
-}
-
-impl Extend<Diagnostic> for Diagnostics {
-    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
-        diagnostics.into_iter().for_each(|diagnostic| self.add(diagnostic));
-    }
-}
-
 /// Everything that is wrong with a manifest, ready to be printed.
 #[derive(Debug)]
 pub struct Rejected {
@@ -179,9 +153,9 @@ impl Rejected {
     /// Diagnostics in the order of the text, each once.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut found = Diagnostics::default();
-        found.extend(diagnostics);
-        Self { source: Box::new(source.clone()), diagnostics: found.into_vec() }
+        let mut known = HashSet::new();
+        diagnostics.retain(|diagnostic| known.insert(diagnostic.clone()));
+        Self { source: Box::new(source.clone()), diagnostics }
     }
 }
 
@@ -297,7 +271,8 @@ pub fn parse(source: &Source) -> Result<Node, Rejected> {
                 Some(Place::Text(from, to)) => two_values(&source.text[*from..*to]),
                 _ => None,
             };
-            let message = message.unwrap_or_else(|| one_line(error.message()));
+            let lines = || error.message().lines().map(str::trim).collect::<Vec<_>>();
+            let message = message.unwrap_or_else(|| lines().join(", "));
             Diagnostic::new(span, "", format!("not valid TOML: {message}"))
         });
         return Err(Rejected::new(source, found.collect()));
@@ -322,19 +297,8 @@ fn two_values(text: &str) -> Option<String> {
         .then(|| format!("after the value `{first}` {wanted} is missing, before `{rest}`"))
 }
 
-fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).collect::<Vec<_>>().join(", ")
-}
-
 fn clip(text: &str, span: Range<usize>) -> Place {
-    let whole = |mut byte: usize| {
-        byte = byte.min(text.len());
-        while !text.is_char_boundary(byte) {
-            byte -= 1;
-        }
-        byte
-    };
-    let (start, end) = (whole(span.start), whole(span.end));
+    let [start, end] = [span.start, span.end].map(|byte| text.floor_char_boundary(byte));
     Place::Text(start, end.max(start))
 }
 
@@ -386,8 +350,7 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     let quoted = format!("x = {value:?}");
     let plain = format!("x = {value}");
     let (table, errors) = DeTable::parse_recoverable(&plain);
-    let (table, _) =
-        if errors.is_empty() { (table, errors) } else { DeTable::parse_recoverable(&quoted) };
+    let table = if errors.is_empty() { table } else { DeTable::parse_recoverable(&quoted).0 };
     let Some((_, value)) = table.get_ref().iter().next() else {
         return Err(Diagnostic::new(place, key, "the value is not TOML"));
     };

@@ -2,7 +2,6 @@
 //! holding it there, over step sizes and local steps. Frontiers change no run.
 
 use exactfed_core::algorithm::custom::CustomAlgorithm;
-use exactfed_core::definition::Definition;
 pub use exactfed_core::theory::frontier::FrontierAlgorithm;
 use exactfed_core::words::number;
 use schemars::JsonSchema;
@@ -292,12 +291,6 @@ impl Frontier {
         FrontierObjective::Budget(
             self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN),
         )
-    }
-
-    /// Gives the algorithms of a kind their name on pages.
-    pub(super) fn name_own(&self, definition: &Definition) {
-        let own = self.algorithms.iter().filter_map(|algorithm| algorithm.own());
-        own.filter(|own| own.kind() == definition.kind).for_each(|own| own.call(&definition.name));
     }
 
     /// The kinds of its algorithms for which there is no code.

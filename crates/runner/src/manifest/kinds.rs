@@ -120,10 +120,12 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String
     let algorithms = algorithms.map(|tree| AlgorithmTables::read(tree, schema)).transpose()?;
     manifest.algorithm = algorithms.unwrap_or_default();
     for frontier in &mut manifest.frontier {
-        let own = frontier.algorithms.iter().filter_map(|algorithm| algorithm.own());
-        let known = own.filter_map(|own| schema.registry.algorithms.get(own.kind()));
-        frontier.own = known.cloned().collect();
-        frontier.own.iter().for_each(|own| frontier.name_own(&own.known.definition));
+        for own in frontier.algorithms.iter().filter_map(|algorithm| algorithm.own()) {
+            if let Some(algorithm) = schema.registry.algorithms.get(own.kind()) {
+                own.call(&algorithm.known.definition.name);
+                frontier.own.push(algorithm.clone());
+            }
+        }
     }
     Ok(manifest)
 }

@@ -136,9 +136,9 @@ impl PhaseNumber {
     }
 }
 
-/// All numbers of a problem, by their names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PhaseNumbers(pub BTreeMap<PhaseNumber, f64>);
+/// All numbers of a problem, in the order of [`PhaseNumber::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PhaseNumbers([f64; PhaseNumber::ALL.len()]);
 
 impl PhaseNumbers {
     /// Those of a quadratic with N clients, a target, a price, and a start at this distance.
@@ -157,22 +157,21 @@ impl PhaseNumbers {
             PhaseNumber::Price => price,
             PhaseNumber::Clients => clients as f64,
         };
-        Self(PhaseNumber::ALL.into_iter().map(|(of, ..)| (of, number(of))).collect())
+        Self(PhaseNumber::ALL.map(|(of, ..)| number(of)))
     }
 
     /// A number.
     pub fn get(&self, number: PhaseNumber) -> f64 {
-        self.0.get(&number).copied().unwrap_or(f64::NAN)
+        self.0[number as usize]
     }
 
     /// With another value of a number.
     #[must_use]
-    pub fn with(&self, number: PhaseNumber, value: f64) -> Self {
-        let mut new = self.clone();
+    pub fn with(mut self, number: PhaseNumber, value: f64) -> Self {
         let even = number == PhaseNumber::Clients;
         let value = if even { (2.0 * libm::round(value / 2.0)).max(2.0) } else { value };
-        new.0.insert(number, value);
-        new
+        self.0[number as usize] = value;
+        self
     }
 
     /// N.

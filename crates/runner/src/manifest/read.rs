@@ -7,7 +7,7 @@
 //! then reads without places in the text.
 
 use super::axis::{Choice, GridAxis, may_vary};
-use super::document::{Diagnostic, KeyValue, Node, Value};
+use super::document::{Diagnostic, KeyValue, Node, Value, below};
 use super::schema::ManifestSchema;
 use super::{Manifest, kinds};
 use serde_json::Value as Schema;
@@ -59,8 +59,7 @@ pub fn read(
     let (choice, found, axes) = (None, Vec::new(), Vec::new());
     let mut reader = Reader { schema, choice, may_lack_keys, found, axes };
     let tree = reader.value(&schema.root, root, "");
-    let manifest = reader.typed("", tree, |tree| kinds::manifest(tree, schema))?;
-    Ok((manifest, reader.axes))
+    reader.typed("", tree, |tree| kinds::manifest(tree, schema))
 }
 
 /// Reads what stands at a path, under a choice, and finds the axes that are met.
@@ -77,8 +76,7 @@ pub fn read_at<T>(
     let (found, axes) = (Vec::new(), Vec::new());
     let mut reader = Reader { schema, choice: Some(choice), may_lack_keys: false, found, axes };
     let tree = schema.at(path).and_then(|schema| reader.value(schema, node, path));
-    let value = reader.typed(path, tree, read)?;
-    Ok((value, reader.axes))
+    reader.typed(path, tree, read)
 }
 
 /// Checks a tree, and takes one value of each axis.
@@ -94,16 +92,16 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What was read, if nothing is wrong.
+    /// What was read, if nothing is wrong, and the axes that were met.
     fn typed<T>(
-        &mut self,
+        self,
         path: &str,
         tree: Option<Toml>,
         read: impl FnOnce(Toml) -> Result<T, String>,
-    ) -> Result<T, Vec<Diagnostic>> {
-        let mut found = std::mem::take(&mut self.found);
+    ) -> Result<(T, Vec<GridAxis>), Vec<Diagnostic>> {
+        let mut found = self.found;
         match tree.filter(|_| found.is_empty()).map(read) {
-            Some(Ok(value)) => return Ok(value),
+            Some(Ok(value)) => return Ok((value, self.axes)),
             Some(Err(message)) => found.push(Diagnostic::new(None, path, message)),
             None if found.is_empty() => {
                 found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
@@ -433,9 +431,4 @@ fn variants(schema: &Schema) -> Vec<Variant<'_>> {
 /// The keys of a table, in their order.
 fn keys(schema: &Schema) -> impl Iterator<Item = &str> {
     schema["properties"].as_object().into_iter().flat_map(|all| all.keys().map(String::as_str))
-}
-
-/// The path of a key below another path.
-fn below(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

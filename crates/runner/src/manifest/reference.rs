@@ -12,27 +12,21 @@ use std::fmt::Write;
 pub fn markdown(schema: &Value) -> String {
     let mut uses = BTreeMap::new();
     count_uses(schema, &mut uses);
-    let out = INTRODUCTION.into();
-    let (head, notes, used) = (String::new(), String::new(), BTreeMap::new());
+    let (out, head, notes, used) = Default::default();
     let mut page = ReferencePage { schema, uses, out, head, notes, used };
-    page.section("Top level", "", schema, &TABLES);
-    page.kinds("problem", "[problem.<kind>]");
-    page.kinds("algorithm", "[[algorithm.<kind>]]");
-    for table in ["start", "budget", "record", "prices", "compare"] {
-        let value = page.resolve(&schema["properties"][table]);
-        page.section(&format!("`[{table}]`"), description(value), value, &[]);
+    page.section("Top level", "", schema, &TABLES.map(|(table, _)| table));
+    for (table, pattern) in TABLES {
+        let table = page.resolve(&schema["properties"][table]);
+        if pattern.contains("<kind>") {
+            page.kinds(table, pattern);
+        } else {
+            let value = page.resolve(table.get("items").unwrap_or(table));
+            page.section(&format!("`{pattern}`"), description(value), value, &[]);
+        }
     }
-    for table in ["frontier", "phase"] {
-        let value = page.resolve(&schema["properties"][table]["items"]);
-        page.section(&format!("`[[{table}]]`"), description(value), value, &[]);
-    }
-    page.kinds("figure", "[[figure.<kind>]]");
-    page.kinds("claim", "[[claim.<kind>]]");
-    let amendment = page.resolve(&schema["properties"]["amendment"]["items"]);
-    page.section("`[[amendment]]`", description(amendment), amendment, &[]);
     page.shared_values();
     let rows: String = USED.iter().map(|used| page.used[used].as_str()).collect();
-    format!("{USED_HEAD}{rows}{}", page.out)
+    include_str!("reference.txt").replacen("{rows}\n", &rows, 1) + &page.out
 }
 
 /// The keys that people use: the headings of their sections contain the first text, and their rows
@@ -64,66 +58,20 @@ const USED: [(&str, &str); 24] = [
     ("`[[claim.less]]`", "factor"),
 ];
 
-const USED_HEAD: &str = "# Manifests
-
-<!-- Made by `make docs` from the types that read manifests; a test compares. -->
-
-A manifest is a TOML file that defines an experiment. The [recipes](RECIPES.md) are short manifests
-for usual questions.
-
-## The keys that people use
-
-Each key leads to the table of its section, which has all its details.
-
-| key | section | what it does | example |
-| --- | --- | --- | --- |
-";
-
-const INTRODUCTION: &str = "
-## How to read this page
-
-This page lists every key of a manifest: its type, its range and default, an example, and its
-meaning. Keys without a default are required, unless the type says `optional`. Unknown keys are
-errors. Writing out a default changes no cell.
-
-A manifest has one `[problem.<kind>]`, and one `[start]`, one `[budget]` and at least one
-`[[algorithm.<kind>]]`, or a `[[frontier]]`, which needs no runs; `[record]`, `[prices]`,
-`[compare]`, `[[phase]]`, `[[figure.<kind>]]`, `[[claim.<kind>]]` and `[[amendment]]` are optional.
-
-Any setting of `problem`, `start`, `budget`, `algorithm` and `oracle` may be an array of values
-instead of one value: it is then an axis of the grid. An axis of lists is a list of lists.
-`zip = [[\"step-size\", \"local-steps\"]]` takes the values of axes together; an axis is in at most
-one zip. Paths of data files are relative to the manifest's folder.
-
-The path of a manifest names its results: the part below the last folder called `experiments`,
-or else its file name, without `.toml`. It consists of letters, digits, `-`, `_` and `.`. No
-part of it begins with a dot or is the name of something that results or reports consist of:
-`figures`, 16 hexadecimal digits, `pack-` with such digits, or a name that ends as their files do
-(`README.md`, `experiment.toml`). Names that differ only in upper and lower case are refused.
-
-For an editor that reads JSON Schema, run `exactfed schema > manifest.schema.json` and write
-`#:schema ./manifest.schema.json` as the first line of a manifest.
-
-Four sources have short names, with full references in the [glossary](GLOSSARY.md#sources): RR is
-Mangold, Durmus, Dieuleveut, Samsonov and Moulines (2025); SCAFFLSA is Mangold, Samsonov, Labbi,
-Levin, Alami, Naumov and Moulines (2024); SLIDES is Mangold (2025); BOOK is Vlaski and Sayed
-(2023).
-";
-
-/// The tables that have sections of their own.
-const TABLES: [&str; 12] = [
-    "problem",
-    "algorithm",
-    "figure",
-    "claim",
-    "start",
-    "budget",
-    "record",
-    "prices",
-    "compare",
-    "frontier",
-    "phase",
-    "amendment",
+/// The tables that have sections of their own, and how manifests write them.
+const TABLES: [(&str, &str); 12] = [
+    ("problem", "[problem.<kind>]"),
+    ("algorithm", "[[algorithm.<kind>]]"),
+    ("start", "[start]"),
+    ("budget", "[budget]"),
+    ("record", "[record]"),
+    ("prices", "[prices]"),
+    ("compare", "[compare]"),
+    ("frontier", "[[frontier]]"),
+    ("phase", "[[phase]]"),
+    ("figure", "[[figure.<kind>]]"),
+    ("claim", "[[claim.<kind>]]"),
+    ("amendment", "[[amendment]]"),
 ];
 
 /// The fewest names of a choice that is listed once for all keys that have it.
@@ -143,7 +91,7 @@ fn count_uses(value: &Value, uses: &mut BTreeMap<String, usize>) {
 
 /// The properties of a table.
 fn properties(table: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    table.get("properties").and_then(Value::as_object).into_iter().flatten()
+    table["properties"].as_object().into_iter().flatten()
 }
 
 /// The choices of an enumeration, and the names among what else a value may be.
@@ -154,7 +102,7 @@ fn choices<'a>(value: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
 
 /// The entries of an array in a schema.
 fn entries<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
+    value[key].as_array().into_iter().flatten()
 }
 
 fn is_required(table: &Value, key: &str) -> bool {
@@ -167,7 +115,7 @@ fn names(choice: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn description(value: &Value) -> &str {
-    value.get("description").and_then(Value::as_str).unwrap_or_default()
+    value["description"].as_str().unwrap_or_default()
 }
 
 /// A table or a cell of one in Markdown, in a single line.
@@ -194,10 +142,7 @@ struct ReferencePage<'a> {
 
 impl<'a> ReferencePage<'a> {
     fn resolve(&self, value: &'a Value) -> &'a Value {
-        match definition(value) {
-            Some(name) => &self.schema["$defs"][&name],
-            None => value,
-        }
+        definition(value).map_or(value, |name| &self.schema["$defs"][name])
     }
 
     /// The definition that a key shares with others and that is listed once for all of them.
@@ -214,8 +159,7 @@ impl<'a> ReferencePage<'a> {
 
     /// Sections for what all kinds of a table share and for each kind; kinds with the same keys
     /// are in one section.
-    fn kinds(&mut self, table: &str, pattern: &str) {
-        let kinds = self.resolve(&self.schema["properties"][table]);
+    fn kinds(&mut self, kinds: &'a Value, pattern: &str) {
         let mut sections: Vec<(String, &'a Value)> = Vec::new();
         let choices = entries(kinds, "oneOf").flat_map(properties).chain(properties(kinds));
         for (kind, value) in choices {
@@ -278,16 +222,11 @@ impl<'a> ReferencePage<'a> {
                 let items = self.resolve(items);
                 entries(items, "oneOf").for_each(|choice| self.member(choice, &path));
             }
-            let tables: Vec<&Value> =
-                entries(target, "anyOf").map(|choice| self.resolve(choice)).collect();
-            for table in tables {
-                self.keys(table, &format!("{path}."), &[]);
+            for table in entries(target, "anyOf") {
+                self.keys(self.resolve(table), &format!("{path}."), &[]);
             }
-            if target.get("oneOf").is_some() {
-                self.keys(target, &path, &[]);
-            } else {
-                self.keys(target, &format!("{path}."), &[]);
-            }
+            let end = if target.get("oneOf").is_some() { "" } else { "." };
+            self.keys(target, &format!("{path}{end}"), &[]);
         }
     }
 
@@ -310,9 +249,7 @@ impl<'a> ReferencePage<'a> {
         if !note.is_empty() {
             let _ = write!(self.notes, "\n### `{path}`\n\n{note}\n");
         }
-        let range = range(property);
-        let range = if range.is_empty() { "–" } else { &range };
-        self.row(&[path, &kind, range, &default, &example, meaning]);
+        self.row(&[path, &kind, &range(property), &default, &example, meaning]);
     }
 
     /// Writes a row; its first, fourth and fifth cell are code.
@@ -392,7 +329,7 @@ impl<'a> ReferencePage<'a> {
         if let Some(name) = choices(target).find_map(|choice| choice.get("const")) {
             return toml(name);
         }
-        match target.get("type").and_then(Value::as_str) {
+        match target["type"].as_str() {
             Some("integer") => "1".into(),
             Some("number") => "0.5".into(),
             Some("boolean") => "true".into(),
@@ -412,7 +349,7 @@ impl<'a> ReferencePage<'a> {
             let kinds: Vec<String> = entries(value, "anyOf").map(|one| self.kind(one)).collect();
             return kinds.join(" or ");
         }
-        match value.get("type").and_then(Value::as_str) {
+        match value["type"].as_str() {
             Some("integer") => "whole number".into(),
             Some("number") => "number".into(),
             Some("boolean") => "true or false".into(),
@@ -449,7 +386,7 @@ fn anchor(heading: &str) -> String {
 }
 
 fn range(value: &Value) -> String {
-    let bound = |key: &str| value.get(key).and_then(Value::as_f64);
+    let bound = |key: &str| value[key].as_f64();
     if let Some(low) = bound("exclusiveMinimum") {
         return format!("above {low}");
     }
@@ -457,7 +394,7 @@ fn range(value: &Value) -> String {
         (Some(low), Some(high)) => format!("{low} to {high}"),
         (Some(low), None) => format!("{low} or more"),
         (None, Some(high)) => format!("{high} or less"),
-        (None, None) => String::new(),
+        (None, None) => "–".to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// The schema of the types of a manifest, in which no setting is an axis, with these tables of claims
 /// and figures; without them they are left unread.
@@ -107,21 +108,17 @@ pub fn json(of_types: &Value) -> Value {
     let mut varied = Vec::new();
     if let Some(properties) = schema["properties"].as_object_mut() {
         for (key, value) in properties.iter_mut().filter(|(key, _)| may_vary(key)) {
-            if let Some(name) = definition(value) {
-                varied.push(name);
-            }
+            varied.extend(definition(value));
             if key != "algorithm" && key != "budget" {
                 or_array(value);
             }
         }
     }
-    let mut done = Vec::new();
+    let mut done = HashSet::new();
     while let Some(name) = varied.pop() {
-        if done.contains(&name) {
-            continue;
+        if done.insert(name.clone()) {
+            axes(&mut schema["$defs"][&name], &mut varied);
         }
-        axes(&mut schema["$defs"][&name], &mut varied);
-        done.push(name);
     }
     let tables = schema["$defs"]["AlgorithmTables"]["properties"].as_object();
     let items = tables.into_iter().flat_map(|all| all.values());
@@ -207,9 +204,9 @@ fn or_array(value: &mut Value) {
 
 /// Lets every setting below be an axis; notes the definitions that it refers to.
 fn axes(schema: &mut Value, found: &mut Vec<String>) {
+    found.extend(definition(schema));
     match schema {
         Value::Object(object) => {
-            found.extend(definition(&Value::Object(object.clone())));
             let mut settings = object.remove("properties");
             object.values_mut().for_each(|value| axes(value, found));
             if let Some(Value::Object(properties)) = &mut settings {

@@ -2,7 +2,7 @@
 //! algorithms' tables.
 
 use super::places::{Checker, diagnostic_under, place_of};
-use super::{Cell, Plan, unrecorded};
+use super::{Cell, Plan};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{KeyValue, Value, put};
 use crate::manifest::kinds::from_tree;
@@ -26,12 +26,6 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
 
-/// In how many steps of at most this ratio one gets from `low` to `high`; beyond all bounds where
-/// the ratio is 1 to rounding.
-fn geometric_steps(low: f64, high: f64, ratio: f64) -> f64 {
-    libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0)
-}
-
 /// The numbers from `low` to `high` in so many steps of one ratio.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let number = |i: usize| low * libm::pow(high / low, i as f64 / steps);
@@ -42,9 +36,6 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 }
 
 /// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn expand(
     root: &mut Node,
     schema: &ManifestSchema,
@@ -138,7 +129,9 @@ fn from_range(
         let message = format!("`ratio` must be a number above 1, not {ratio}");
         return Err(fault(root, "tune.ratio", message));
     }
-    let (whole, steps) = (are_whole(root, &path), geometric_steps(low, high, ratio));
+    let whole = are_whole(root, &path);
+    // Beyond all bounds where the ratio is 1 to rounding.
+    let steps = libm::ceil(libm::log(high / low) / libm::log(ratio) - 1e-9).max(1.0);
     let too_many = |candidates: f64| {
         let candidates = match candidates < 1e15 {
             true => candidates.to_string(),
@@ -175,11 +168,8 @@ fn from_values(
     let written = values.len();
     values.dedup();
     if written < 2 || values.len() < written {
-        return Err(fault(
-            root,
-            &path,
-            "must be at least two different candidates; write a single value in the algorithm's table",
-        ));
+        let message = "must be at least two different candidates; write a single value in the algorithm's table";
+        return Err(fault(root, &path, message));
     }
     Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
 }
@@ -232,23 +222,21 @@ fn entries(root: &Node) -> Vec<String> {
     let Some(Value::Table(kinds)) = root.find("algorithm").map(|node| &node.value) else {
         return Vec::new();
     };
-    let of_kind = |entry: &KeyValue| {
-        let count = match &entry.node.value {
-            Value::Array(items) => items.len(),
-            _ => 0,
-        };
-        let kind = entry.key.clone();
-        (0..count).map(move |i| format!("algorithm.{kind}.{i}")).collect::<Vec<_>>()
-    };
-    kinds.iter().flat_map(of_kind).collect()
+    let mut paths = Vec::new();
+    for KeyValue { key, node, .. } in kinds {
+        if let Value::Array(items) = &node.value {
+            paths.extend((0..items.len()).map(|i| format!("algorithm.{key}.{i}")));
+        }
+    }
+    paths
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// What is wrong with `[tune]` beside its candidates.
-    pub fn tune(&mut self, cells: &'a [Cell]) {
-        let Some(tune) = self.manifest.tune.clone() else { return };
+    pub fn tune(&mut self) {
+        let Some(tune) = &self.manifest.tune else { return };
         if let Some(at) = tune.at {
-            self.at_cost("tune.at", at, tune.metric, cells.iter());
+            self.at_cost("tune.at", at, tune.metric, |_| true);
         }
         let most = MAX_REPLICATES / 2;
         for (key, number) in [("replicates", tune.replicates), ("evaluate", tune.evaluate)] {
@@ -262,8 +250,8 @@ impl<'a> Checker<'a> {
         if tune.metric.average().is_some() {
             let message = format!("`{}` is no quantity of single runs", tune.metric.name());
             self.fault("tune.metric", message);
-        } else if let Some(message) = unrecorded(self.manifest, tune.metric) {
-            self.fault("tune.metric", message);
+        } else {
+            self.quantity("tune.metric", tune.metric);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! identity, though it is assembled from the texts of its tables.
 
 use super::grid::{self, Grid, setting_path};
-use super::places::{find_node, place_of};
+use super::places::{diagnostic_under, find_node, place_of};
 use super::settings::{self, Part, Setting, Shapes, SpecParts, text_and_settings};
 use super::tables::{GridPoint, VaryingTables, Visited};
 use super::{
@@ -13,13 +13,12 @@ use super::{
     rounds, validate,
 };
 use crate::manifest::axis::{Choice, GridAxis};
-use crate::manifest::document::Diagnostics;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Oracle, Record};
 use exactfed_core::algorithm::Participation::Fraction;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,8 +56,8 @@ struct CellMaker<'a> {
     /// The varied axes of the cell before and their settings: the next often has
     /// the same.
     varied: (Vec<Arc<str>>, Arc<[String]>),
-    points: usize,
-    found: Diagnostics,
+    /// What is wrong, in the order in which it was found, and the same as a set.
+    found: (Vec<Diagnostic>, HashSet<Diagnostic>),
     cells: Vec<Cell>,
     /// Places of cells by their ids.
     ids: HashMap<[u8; 8], usize>,
@@ -92,7 +91,7 @@ pub fn cells(
     let mut entries: Vec<&str> = entries.map(|entry| entry.path.as_str()).collect();
     entries.sort_by_key(|path| place_of(root, path, &Choice::new()));
     let mut grid = Grid::new(root, manifest, schema);
-    grid.check_size(&entries, axes, MOST_CELLS)?;
+    grid.check_size(&entries, axes)?;
     let mut maker = CellMaker {
         root,
         manifest,
@@ -102,30 +101,30 @@ pub fn cells(
         shapes: Shapes::default(),
         texts: Default::default(),
         varied: Default::default(),
-        points: 0,
-        found: Diagnostics::default(),
+        found: Default::default(),
         cells: Vec::new(),
         ids: HashMap::new(),
         faults,
     };
-    let mut parts = SharedParts::default();
+    let (mut parts, mut points) = (SharedParts::default(), 0);
     for entry in entries {
         parts.algorithms.clear();
         maker.texts[1].clear();
         let path = Arc::from(entry);
-        grid.visit(entry, &mut |visited| {
-            maker.points += 1;
-            if maker.points > MOST_CELLS {
-                return Err(vec![grid::too_large(axes, maker.points as f64, MOST_CELLS)]);
+        grid.tables.enter(entry);
+        grid.walk(&mut |visited| {
+            points += 1;
+            if points > MOST_CELLS {
+                return Err(vec![grid::too_large(axes, points as f64)]);
             }
             maker.visit(&path, &mut parts, visited);
             Ok(())
         })?;
     }
-    let CellMaker { mut cells, faults, found, .. } = maker;
+    let CellMaker { mut cells, faults, found: (found, _), .. } = maker;
     cells.shrink_to_fit();
     let faults = faults.unwrap_or_default();
-    if found.is_empty() { Ok(TriedCells { cells, faults }) } else { Err(found.into_vec()) }
+    if found.is_empty() { Ok(TriedCells { cells, faults }) } else { Err(found) }
 }
 
 impl CellMaker<'_> {
@@ -153,7 +152,7 @@ impl CellMaker<'_> {
         };
         let wrong = validate::check_cell(self.root, self.manifest, &point);
         if !wrong.is_empty() && self.faults.is_none() {
-            return self.found.extend(wrong);
+            return wrong.into_iter().for_each(|wrong| self.note(wrong));
         }
         let identity = Identity {
             keys: self.keys(oracle),
@@ -170,7 +169,15 @@ impl CellMaker<'_> {
         let hash = hash([&rest.text, texts[0], texts[1]]);
         if let Some(other) = self.ids.insert(hash, self.cells.len()) {
             self.ids.insert(hash, other);
-            return self.repeated(entry, choice, other);
+            // Of cells that are tried the first is kept.
+            if self.faults.is_none() {
+                let label = &self.cells[other].label;
+                let message = format!(
+                    "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
+                );
+                self.note(diagnostic_under(self.root, entry, choice, message));
+            }
+            return;
         }
         let parts = [&problem.settings, &algorithm.settings, &rest.settings];
         let cell = Cell {
@@ -223,12 +230,10 @@ impl CellMaker<'_> {
         }
     }
 
-    /// Notes that a grid point describes the cell at this place. Of cells that are tried the first
-    /// is kept.
-    fn repeated(&mut self, entry: &str, choice: &Choice, other: usize) {
-        if self.faults.is_none() {
-            let label = &self.cells[other].label;
-            self.found.add(validate::repeated_cell(self.root, entry, choice, label));
+    /// Notes what is wrong, unless it is known.
+    fn note(&mut self, wrong: Diagnostic) {
+        if self.found.1.insert(wrong.clone()) {
+            self.found.0.push(wrong);
         }
     }
 
@@ -338,7 +343,5 @@ fn hash(texts: [&str; 3]) -> [u8; 8] {
         sha.update(if i == 0 { "" } else { "\n" });
         sha.update(text);
     }
-    let mut first = [0; 8];
-    first.copy_from_slice(&sha.finalize()[..8]);
-    first
+    *sha.finalize().first_chunk().expect("a hash has 32 bytes")
 }

@@ -6,40 +6,34 @@ use crate::manifest::claim::{ClaimKeys, Expected};
 use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;
 
-/// Notes what is wrong with the claims.
-pub fn check_claims(
-    checker: &mut Checker<'_>,
-    tables: &[KindTable<ClaimKeys>],
-    figures: &[(String, String)],
-) {
-    checker.common(tables, figures);
-    tables.iter().for_each(|claim| claim.check(checker));
-}
-
 impl Checker<'_> {
-    /// Checks the keys that every kind of claim has.
-    fn common(&mut self, tables: &[KindTable<ClaimKeys>], figures: &[(String, String)]) {
+    /// Notes what is wrong with the claims.
+    pub fn claims(&mut self, tables: &[KindTable<ClaimKeys>], figures: &[(String, String)]) {
         let figures: BTreeSet<&str> = figures.iter().map(|(id, _)| id.as_str()).collect();
         let mut ids = BTreeSet::new();
+        let known: Vec<&str> = figures.iter().copied().collect();
         for claim in tables {
-            let (path, common) = (&claim.path, claim.common());
-            let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
-            self.id(path, &common.id, message, ("claims", ids.insert(&common.id)));
-            if let Some(figure) = common.figure.as_ref().filter(|f| !figures.contains(f.as_str())) {
-                let known: Vec<&str> = figures.iter().copied().collect();
-                let message = format!("no figure is called \"{figure}\"");
-                self.note(&format!("{path}.figure"), message, |d| d.naming(figure, &known));
-            }
-            self.statements(path, common);
-            self.expectation(path, common);
+            let common = claim.common();
+            let is_new = ids.insert(&common.id);
+            self.table(&claim.path, |checker| {
+                let message = format!("a claim's id is a plain name, unlike \"{}\"", common.id);
+                checker.id(&common.id, message, ("claims", is_new));
+                if let Some(figure) = common.figure.as_deref().filter(|f| !figures.contains(f)) {
+                    let message = format!("no figure is called \"{figure}\"");
+                    checker.note("figure", message, |d| d.naming(figure, &known));
+                }
+                checker.statements(common);
+                checker.expectation(common);
+            });
         }
+        tables.iter().for_each(|claim| claim.check(self));
     }
 
-    fn statements(&mut self, path: &str, common: &ClaimKeys) {
+    fn statements(&mut self, common: &ClaimKeys) {
         for (i, name) in common.statements.iter().enumerate() {
+            let place = format!("statements.{i}");
             let twice = common.statements[..i].contains(name);
-            let message = || format!("\"{name}\" is named twice");
-            self.require(!twice, &format!("{path}.statements.{i}"), message());
+            self.require(!twice, &place, format!("\"{name}\" is named twice"));
             if statement(name).is_none() {
                 let source = name.split(' ').next().unwrap_or_default();
                 let of_source = statements().iter().filter(|known| known.source() == source);
@@ -48,35 +42,30 @@ impl Checker<'_> {
                     known = statements().iter().map(|known| known.name.as_str()).collect();
                 }
                 let message = format!("no statement is called \"{name}\"");
-                let place = format!("{path}.statements.{i}");
                 self.note(&place, message, |d| d.naming(name, &known));
             }
         }
     }
 
-    fn expectation(&mut self, path: &str, common: &ClaimKeys) {
+    fn expectation(&mut self, common: &ClaimKeys) {
         let needs_reason = |expected| format!("`expected = \"{expected}\"` needs a `reason`");
         match (common.expected, &common.reason) {
             (Expected::Supported, Some(_)) => self.fault(
-                &format!("{path}.reason"),
+                "reason",
                 "`reason` says why a claim is not expected to be supported, and this one is",
             ),
-            (Expected::Refuted, None) => {
-                self.fault(&format!("{path}.expected"), needs_reason("refuted"));
-            }
-            (Expected::NotTested, None) => {
-                self.fault(&format!("{path}.expected"), needs_reason("not-tested"));
-            }
+            (Expected::Refuted, None) => self.fault("expected", needs_reason("refuted")),
+            (Expected::NotTested, None) => self.fault("expected", needs_reason("not-tested")),
             (Expected::Refuted, Some(_)) if common.refutes.is_none() => self.fault(
-                &format!("{path}.expected"),
+                "expected",
                 "`expected = \"refuted\"` needs `refutes`, which says what is refuted",
             ),
             _ => {}
         }
         let is_refuted = common.refutes.is_none() || common.expected == Expected::Refuted;
         let message = "`refutes` is for a claim with `expected = \"refuted\"`";
-        self.require(is_refuted, &format!("{path}.refutes"), message);
+        self.require(is_refuted, "refutes", message);
         let both = common.side.is_some() == common.dispute.is_some();
-        self.require(both, path, "`dispute` and `side` are given together");
+        self.require(both, "", "`dispute` and `side` are given together");
     }
 }

@@ -25,32 +25,39 @@ pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     }
 }
 
-impl<'a> Checker<'a> {
-    /// Checks that runs of these cells can be compared at a cost by a metric.
+impl Checker<'_> {
+    /// A quantity must be recorded.
+    pub fn quantity(&mut self, key: &str, quantity: Quantity) {
+        if let Some(message) = unrecorded(self.manifest, quantity) {
+            self.fault(key, message);
+        }
+    }
+
+    /// Runs of the cells that are meant must be comparable at a cost by a metric.
     pub fn at_cost(
         &mut self,
-        path: &str,
+        key: &str,
         at: AtCost,
         metric: Quantity,
-        cells: impl Iterator<Item = &'a Cell>,
+        is_meant: impl Fn(&Cell) -> bool,
     ) {
         let AtCost { unit, most } = at;
         let name = unit.name();
         if !(most.is_finite() && most > 0.0) {
             let message = format!("`{name}` must be a finite number above 0, not {most}");
-            return self.fault(path, message);
+            return self.fault(key, message);
         }
         if let Some(message) = unrecorded(self.manifest, unit) {
-            return self.fault(path, message);
+            return self.fault(key, message);
         }
         if metric.average().is_some() {
             let metric = metric.name();
             let message =
                 format!("`{metric}` is an average over all rounds: it has no value at a cost");
-            return self.fault(path, message);
+            return self.fault(key, message);
         }
         let prices = self.manifest.prices.unwrap_or_default();
-        let mut short = cells.filter_map(|cell| {
+        let mut short = self.cells.iter().filter(|cell| is_meant(cell)).filter_map(|cell| {
             let (all, round) = cell.identity.cost(unit, &prices)?;
             (all < most && all + round <= most).then_some((cell, all))
         });
@@ -60,6 +67,6 @@ impl<'a> Checker<'a> {
         let message = format!(
             "the budget ends before {name} = {most} in {cells}: the {rounds} rounds of \"{label}\" cost {all}"
         );
-        self.fault(path, message);
+        self.fault(key, message);
     }
 }

@@ -4,14 +4,15 @@
 //! the reason why any other is left out.
 
 use super::candidates::{put_candidates, rounded};
-use super::cells::TriedCells;
+use super::cells::{TriedCells, cells};
 use super::tune::{Candidate, TuningEdge, TuningGroup};
-use super::{Cell, Identity, Plan, tree_cells};
+use super::{Cell, Hashes, Identity, Plan};
 use crate::manifest::Rejected;
 use crate::manifest::document::parse;
+use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::TunedSetting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Candidates that are added beyond the end of a range at a time.
 const ADDED: usize = 3;
@@ -39,15 +40,12 @@ impl TuningGroup {
                 TuningEdge::Smallest(_) => powers.map(|power| first / power).collect(),
                 TuningEdge::Largest(_) => powers.map(|power| last * power).collect(),
                 TuningEdge::Divergence(_) => {
-                    let winner = self.winner();
-                    let above = winner.and_then(|winner| self.above(winner, i));
-                    let pair = winner.zip(above).map(|(a, b)| (a.values[i], b.values[i]));
-                    match pair {
-                        Some((Some(low), Some(high))) if high > CLOSE * low => {
-                            vec![libm::sqrt(low * high)]
-                        }
-                        _ => Vec::new(),
-                    }
+                    let middle = || {
+                        let winner = self.winner()?;
+                        let (low, high) = (winner.values[i]?, self.above(winner, i)?.values[i]?);
+                        (high > CLOSE * low).then(|| libm::sqrt(low * high))
+                    };
+                    middle().into_iter().collect()
                 }
             };
             let rounded = more.into_iter().map(|x| rounded(x, settings[i].whole));
@@ -110,9 +108,6 @@ impl Plan {
 
     /// Adds candidates to the groups that are complete and whose best stands at an edge; whether
     /// there are any.
-    ///
-    /// # Errors
-    /// What `clients` returns.
     pub(super) fn extend<E>(
         &self,
         groups: &mut [TuningGroup],
@@ -145,9 +140,6 @@ impl Plan {
 
     /// Leaves out the edges beyond which the manifest could have no candidate: a cohort of all
     /// clients is at no border.
-    ///
-    /// # Errors
-    /// What `clients` returns.
     pub(super) fn leave_allowed_edges<E>(
         &self,
         groups: &mut [TuningGroup],
@@ -214,7 +206,12 @@ impl Plan {
             let candidates = found.iter().find(same).map(|other| &other.candidates);
             let new = candidates.into_iter().flatten().filter(|c| group.wants(c, further));
             let new: Vec<&Candidate> = new.collect();
-            let asks = new.iter().any(|candidate| asks_for_clients(&candidate.cell));
+            // Only the problem's data may tell how many clients there are.
+            let asks_for_clients = |candidate: &&Candidate| {
+                let Identity { problem, algorithm, .. } = &candidate.cell.identity;
+                problem.extent().is_none() && algorithm.check_for(1).is_some()
+            };
+            let asks = new.iter().any(asks_for_clients);
             let of_problem = if asks { clients(&group.candidates[0].cell)? } else { None };
             let fault = |cell: &Cell| {
                 let own = faults.get(&cell.id).cloned();
@@ -234,17 +231,15 @@ impl Plan {
         settings: &[TunedSetting],
         values: &[Vec<f64>],
     ) -> Result<TriedCells, Rejected> {
-        let mut root = parse(&self.source)?;
-        let schema = ManifestSchema::new(self.kinds.schema(), &self.source);
+        let source = &self.source;
+        let mut root = parse(source)?;
+        let schema = ManifestSchema::new(self.kinds.schema(), source);
         for (setting, values) in settings.iter().zip(values) {
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
-        tree_cells(&root, &self.source, &schema)
+        let reject = |found| Rejected::new(source, found);
+        let (manifest, axes) = read(&root, &schema, true).map_err(reject)?;
+        let noted = (&mut Hashes::new(source), Some(HashMap::new()));
+        cells(&root, &manifest, &axes, &schema, noted).map_err(reject)
     }
-}
-
-/// Whether a cell needs several clients, of which only its problem's data tell how many there are.
-fn asks_for_clients(cell: &Cell) -> bool {
-    let Identity { problem, algorithm, .. } = &cell.identity;
-    problem.extent().is_none() && algorithm.check_for(1).is_some()
 }

@@ -4,7 +4,6 @@ use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
 use super::places::Checker;
-use super::table_checker::TableChecker;
 use super::{Cell, Setting, SettingKey, short};
 use crate::manifest::Manifest;
 use crate::manifest::figure::FigureKeys;
@@ -17,22 +16,24 @@ pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<
     figures.chain(phase_figures(manifest)).chain(frontier_figures(manifest)).collect()
 }
 
-/// Notes what is wrong with the figures.
-pub fn check_figures(checker: &mut Checker<'_>, tables: &[KindTable<FigureKeys>]) {
-    let others = frontier_figures(checker.manifest).chain(phase_figures(checker.manifest));
-    let mut ids: HashSet<String> = others.map(|(id, _)| id).collect();
-    for figure in tables {
-        let id = figure.common().id();
-        let message = format!("a figure's id names its file: \"{id}\" cannot");
-        checker.id(&figure.path, id, message, ("figures", ids.insert(id.to_owned())));
-        let mut table = TableChecker::new(checker, &figure.path);
-        table.panels(figure.common());
-        table.labels(figure.common());
+impl Checker<'_> {
+    /// Notes what is wrong with the figures.
+    pub fn figures(&mut self, tables: &[KindTable<FigureKeys>]) {
+        let others = frontier_figures(self.manifest).chain(phase_figures(self.manifest));
+        let mut ids: HashSet<String> = others.map(|(id, _)| id).collect();
+        for figure in tables {
+            let id = figure.common().id();
+            let message = format!("a figure's id names its file: \"{id}\" cannot");
+            let is_new = ids.insert(id.to_owned());
+            self.table(&figure.path, |checker| {
+                checker.id(id, message, ("figures", is_new));
+                checker.panels(figure.common());
+                checker.labels(figure.common());
+            });
+        }
+        tables.iter().for_each(|figure| figure.check(self));
     }
-    tables.iter().for_each(|figure| figure.check(checker));
-}
 
-impl TableChecker<'_, '_> {
     fn panels(&mut self, figure: &FigureKeys) {
         let panels = &figure.panels;
         for (i, name) in panels.iter().enumerate() {
@@ -56,7 +57,7 @@ impl TableChecker<'_, '_> {
     }
 
     fn labels(&mut self, figure: &FigureKeys) {
-        let known: BTreeSet<&str> = self.cells().iter().map(|c| c.label.as_str()).collect();
+        let known: BTreeSet<&str> = self.cells.iter().map(|c| c.label.as_str()).collect();
         let known: Vec<&str> = known.into_iter().collect();
         for (i, label) in figure.labels.iter().enumerate() {
             if !known.contains(&label.as_str()) {
@@ -100,7 +101,6 @@ pub fn default_figures(
             panels = more;
         }
     }
-    let panels = panels.into_iter().map(toml::Value::from).collect::<Vec<_>>();
     let figure = toml::Table::from_iter([("panels".to_owned(), panels.into())]);
     let tree = toml::Table::from_iter([(kinds.figures[0].name.to_owned(), vec![figure].into())]);
     let tables = KindTable::read("figure", kinds.figures, tree);

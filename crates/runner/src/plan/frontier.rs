@@ -1,6 +1,6 @@
 //! What is wrong with frontiers, as far as it shows before the problem is built.
 
-use super::places::{Checker, diagnostic_under};
+use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::{Hashes, short};
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::frontier::{
@@ -55,15 +55,11 @@ impl FrontierFigure {
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {
-        let id = move |figure: FrontierFigure| figure.id(&frontier.id);
-        FrontierFigure::ALL.into_iter().map(move |figure| (id(figure), format!("frontier.{i}")))
+        FrontierFigure::ALL.map(|figure| (figure.id(&frontier.id), format!("frontier.{i}")))
     })
 }
 
 /// The problem of the frontiers, with the hashes of its files; `None` without frontiers.
-///
-/// # Errors
-/// What is wrong with its settings.
 pub fn frontier_problem(
     root: &Node,
     manifest: &Manifest,
@@ -77,11 +73,7 @@ pub fn frontier_problem(
     let mut faults = hashes.resolve(&mut spec);
     faults.extend(spec.check());
     let base = format!("problem.{}", spec.kind());
-    let fault = |fault: &problem::Fault| {
-        let space = if fault.message.starts_with(':') { "" } else { " " };
-        let message = format!("`{}`{space}{}", fault.key, fault.message);
-        diagnostic_under(root, &format!("{base}.{}", fault.key), &Choice::new(), message)
-    };
+    let fault = |fault| diagnostic_of(root, &base, &Choice::new(), fault);
     // The cells report the faults of their problems.
     let has_cells = !manifest.algorithm.entries().is_empty();
     let mut found: Vec<Diagnostic> = faults.iter().filter(|_| !has_cells).map(fault).collect();
@@ -98,77 +90,82 @@ pub fn frontier_problem(
     if found.is_empty() { Ok(Some(spec)) } else { Err(found) }
 }
 
-/// Notes what is wrong with the frontiers of a manifest.
-pub fn check_frontiers(checker: &mut Checker<'_>) {
-    let manifest = checker.manifest;
-    let mut ids = BTreeSet::new();
-    for (i, frontier) in manifest.frontier.iter().enumerate() {
-        let path = format!("frontier.{i}");
-        let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
-        checker.id(&path, &frontier.id, message, ("frontiers", ids.insert(&frontier.id)));
-        checker.frontier(&path, frontier);
+impl Checker<'_> {
+    /// Notes what is wrong with the frontiers of a manifest.
+    pub fn frontiers(&mut self) {
+        let manifest = self.manifest;
+        let mut ids = BTreeSet::new();
+        for (i, frontier) in manifest.frontier.iter().enumerate() {
+            let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
+            let is_new = ids.insert(&frontier.id);
+            self.table(&format!("frontier.{i}"), |checker| {
+                checker.id(&frontier.id, message, ("frontiers", is_new));
+                checker.frontier(frontier);
+            });
+        }
+        if !manifest.frontier.is_empty() {
+            let kind = manifest.problem().kind();
+            let message = format!(
+                "a frontier needs a linear problem with independent draws, whose moments close: `{kind}` is not linear"
+            );
+            self.require(manifest.problem().linear(), "frontier.0", message);
+            let message = "a frontier is of one instance: leave out `instances`";
+            self.require(manifest.instances.is_none(), "instances", message);
+            let message = "a frontier is of one instance: `instance` must be \"fixed\"";
+            self.require(manifest.instance == InstanceMode::Fixed, "instance", message);
+        }
     }
-    if let Some(path) = manifest.frontier.first().map(|_| "frontier.0") {
-        let kind = manifest.problem().kind();
-        let message = format!(
-            "a frontier needs a linear problem with independent draws, whose moments close: `{kind}` is not linear"
-        );
-        checker.require(manifest.problem().linear(), path, message);
-        let message = "a frontier is of one instance: leave out `instances`";
-        checker.require(manifest.instances.is_none(), "instances", message);
-        let message = "a frontier is of one instance: `instance` must be \"fixed\"";
-        checker.require(manifest.instance == InstanceMode::Fixed, "instance", message);
-    }
-}
 
-impl<'a> Checker<'a> {
-    fn frontier(&mut self, path: &str, frontier: &Frontier) {
-        let at = |key: &str| format!("{path}.{key}");
+    fn frontier(&mut self, frontier: &Frontier) {
         let algorithms = &frontier.algorithms;
         let message = "`algorithms` must name at least one algorithm";
-        self.require(!algorithms.is_empty(), &at("algorithms"), message);
-        self.distinct(&at("algorithms"), algorithms.iter().map(|a| a.name()));
+        self.require(!algorithms.is_empty(), "algorithms", message);
+        self.distinct("algorithms", algorithms.iter().map(|a| a.name()));
         for (i, own) in algorithms.iter().enumerate() {
-            own.own()
-                .into_iter()
-                .for_each(|own| self.own_algorithm(&at("algorithms"), i, frontier, own));
+            own.own().into_iter().for_each(|own| self.own_algorithm(i, frontier, own));
         }
-        self.distinct(&at("clients"), frontier.clients.iter());
+        self.distinct("clients", frontier.clients.iter());
         let message = "`clients` must be 1 or more, not 0";
-        self.require(!frontier.clients.contains(&0), &at("clients"), message);
+        self.require(!frontier.clients.contains(&0), "clients", message);
         match &frontier.targets {
-            ListOr::List(list) => self.positive_list(&at("targets"), list),
-            ListOr::Table(range) => self.equal_ratios(&at("targets"), range),
+            ListOr::List(list) => self.positive_list("targets", list),
+            ListOr::Table(range) => self.equal_ratios("targets", range),
         }
-        self.equal_ratios(&at("step-size"), &frontier.step_size);
+        self.equal_ratios("step-size", &frontier.step_size);
         match &frontier.local_steps {
             ListOr::List(list) => {
                 let message = "`local-steps` must be numbers of 1 or more, at least one";
                 let holds = !list.is_empty() && !list.contains(&0);
-                self.require(holds, &at("local-steps"), message);
-                self.distinct(&at("local-steps"), list.iter());
+                self.require(holds, "local-steps", message);
+                self.distinct("local-steps", list.iter());
             }
-            ListOr::Table(powers) => self.powers(&at("local-steps"), powers),
+            ListOr::Table(Powers { up_to, ratio }) => {
+                let message = "`up-to` of `local-steps` must be 1 or more, not 0";
+                self.require(*up_to > 0, "local-steps", message);
+                // Above 1.01 there are fewer than ten thousand numbers.
+                let message =
+                    format!("`ratio` of `local-steps` must be at least 1.01, not {ratio}");
+                let holds = ratio.is_finite() && *ratio >= 1.01;
+                self.require(holds, "local-steps", message);
+            }
         }
-        self.positive_list(&at("price-ratios"), &frontier.price_ratios);
-        self.positive_list(&at("budgets"), &frontier.budgets);
-        self.frontier_start(path, frontier);
+        self.positive_list("price-ratios", &frontier.price_ratios);
+        self.positive_list("budgets", &frontier.budgets);
+        self.frontier_start(frontier);
     }
 
     /// An algorithm that is defined outside of the program.
-    fn own_algorithm(&mut self, list: &str, i: usize, frontier: &Frontier, own: OwnAlgorithm) {
-        let path = format!("{list}.{i}");
-        let known = frontier.own.iter().map(|own| &own.known.definition);
-        let Some(definition) = known.clone().find(|known| known.kind == own.kind()) else {
+    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: OwnAlgorithm) {
+        let path = format!("algorithms.{i}");
+        let mut known = frontier.own.iter().map(|own| &own.known.definition);
+        let Some(definition) = known.find(|known| known.kind == own.kind()) else {
             let names = FrontierAlgorithm::ALL.map(FrontierAlgorithm::name);
             let message = format!("no algorithm is called \"{}\"", own.kind());
-            self.note(&path, message, |d| d.naming(own.kind(), &names));
-            return;
+            return self.note(&path, message, |d| d.naming(own.kind(), &names));
         };
+        let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
         for (key, values) in own.keys() {
-            let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
-            let known = definition.keys.iter().find(|known| known.name == *key);
-            let Some(known) = known else {
+            let Some(known) = definition.keys.iter().find(|known| known.name == *key) else {
                 let message = format!("`{}` has no key `{key}`", own.kind());
                 self.note(&path, message, |d| d.naming(key, &names));
                 continue;
@@ -187,30 +184,30 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn frontier_start(&mut self, path: &str, frontier: &Frontier) {
-        let at = format!("{path}.radius");
+    fn frontier_start(&mut self, frontier: &Frontier) {
         let Some(radius) = frontier.isotropic_radius() else {
             let message = "`radius` is of the isotropic start, and `start` is \"runs\"";
-            self.require(frontier.radius.is_none(), &at, message);
+            self.require(frontier.radius.is_none(), "radius", message);
             let message = "`start = \"runs\"` is the start of [start], which is not written";
-            self.require(self.manifest.start.is_some(), &format!("{path}.start"), message);
+            self.require(self.manifest.start.is_some(), "start", message);
             return;
         };
-        let message = format!("`radius` must be a finite number above 0, not {radius}");
-        self.require(radius.is_finite() && radius > 0.0, &at, message);
-        let largest = largest_target(frontier);
+        self.above("radius", radius, 0.0);
+        let largest = match &frontier.targets {
+            ListOr::List(list) => list.iter().copied().fold(0.0, f64::max),
+            ListOr::Table(range) => range.from.max(range.to),
+        };
         let message = format!(
             "every target must be below the error of the start, whose root mean square (`radius`) is {radius}, and {largest} is not"
         );
-        self.require(largest < radius, &format!("{path}.targets"), message);
+        self.require(largest < radius, "targets", message);
     }
 
-    fn positive_list(&mut self, path: &str, list: &[f64]) {
-        let key = short(path);
+    fn positive_list(&mut self, key: &str, list: &[f64]) {
         let holds = !list.is_empty() && list.iter().all(|x| x.is_finite() && *x > 0.0);
         let message = format!("`{key}` must be finite numbers above 0, at least one");
-        self.require(holds, path, message);
-        self.distinct(path, list.iter().map(f64::to_string));
+        self.require(holds, key, message);
+        self.distinct(key, list.iter().map(f64::to_string));
     }
 
     pub(super) fn equal_ratios(&mut self, path: &str, range: &EqualRatios) {
@@ -222,22 +219,5 @@ impl<'a> Checker<'a> {
         let message =
             format!("`points` of `{key}` must be from 2 to {MOST_NUMBERS}, not {}", range.points);
         self.require((2..=MOST_NUMBERS).contains(&range.points), path, message);
-    }
-
-    fn powers(&mut self, path: &str, powers: &Powers) {
-        let message = "`up-to` of `local-steps` must be 1 or more, not 0";
-        self.require(powers.up_to > 0, path, message);
-        let ratio = powers.ratio;
-        // Above 1.01 there are fewer than ten thousand numbers.
-        let message = format!("`ratio` of `local-steps` must be at least 1.01, not {ratio}");
-        self.require(ratio.is_finite() && ratio >= 1.01, path, message);
-    }
-}
-
-/// The largest target of a frontier.
-fn largest_target(frontier: &Frontier) -> f64 {
-    match &frontier.targets {
-        ListOr::List(list) => list.iter().copied().fold(0.0, f64::max),
-        ListOr::Table(range) => range.from.max(range.to),
     }
 }

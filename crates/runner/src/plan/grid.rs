@@ -1,5 +1,6 @@
 //! The grid: which values of which axes are taken together.
 
+use super::MOST_CELLS;
 use super::places::place_of;
 use super::settings::short;
 use super::tables::{VaryingTables, Visited};
@@ -20,7 +21,8 @@ pub fn setting_path(axis: &str) -> String {
 
 /// A way through the grid, one algorithm's entry after the other.
 pub struct Grid<'a, 'm> {
-    tables: VaryingTables<'a>,
+    /// The tables, of which those of an entry are entered before its points are visited.
+    pub tables: VaryingTables<'a>,
     zip: &'m [Vec<String>],
     choice: Choice,
 }
@@ -32,20 +34,10 @@ impl<'a, 'm> Grid<'a, 'm> {
         Self { tables, zip: &manifest.zip, choice: Choice::new() }
     }
 
-    /// Visits every point of an entry.
-    pub fn visit(
-        &mut self,
-        entry: &str,
-        visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
-    ) -> Result<(), Vec<Diagnostic>> {
-        self.tables.enter(entry);
-        self.walk(visit)
-    }
-
     /// Visits every point that the choice leaves open, the first axis outermost. An axis inside
     /// one value of another axis (the settings of one kind of heterogeneity, say) counts only
     /// under that value.
-    fn walk(
+    pub fn walk(
         &mut self,
         visit: &mut impl FnMut(Visited<'_, 'a>) -> Result<(), Vec<Diagnostic>>,
     ) -> Result<(), Vec<Diagnostic>> {
@@ -98,35 +90,29 @@ impl<'a, 'm> Grid<'a, 'm> {
     }
 
     /// Refuses a grid that is known to be too large before any point is visited.
-    ///
-    /// # Errors
-    /// That these entries have more than `most` points, and the longest axes.
     pub fn check_size(
         &mut self,
         entries: &[&str],
         axes: &[GridAxis],
-        most: usize,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut points = 0.0;
         for entry in entries {
             points += self.least_points(entry)?;
         }
-        if points > most as f64 { Err(vec![too_large(axes, points, most)]) } else { Ok(()) }
+        if points > MOST_CELLS as f64 { Err(vec![too_large(axes, points)]) } else { Ok(()) }
     }
 }
 
-/// That a grid has at least so many points, and `most` are allowed.
-pub fn too_large(axes: &[GridAxis], points: f64, most: usize) -> Diagnostic {
+/// That a grid has at least so many points, which are too many.
+pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));
-    let longest = longest.iter().take(5);
-    let lengths: Vec<String> = longest
-        .clone()
-        .map(|axis| format!("`{}` has {}", axis.path, count(axis.len, "value")))
-        .collect();
+    longest.truncate(5);
+    let length = |axis: &&GridAxis| format!("`{}` has {}", axis.path, count(axis.len, "value"));
+    let lengths: Vec<String> = longest.iter().map(length).collect();
     let points = if points < 1e15 { format!("{points}") } else { format!("{points:.1e}") };
-    let message = format!("the grid has {points} cells or more; at most {most} are allowed");
-    Diagnostic::new(longest.clone().next().map(|axis| axis.place.clone()), "", message)
+    let message = format!("the grid has {points} cells or more; at most {MOST_CELLS} are allowed");
+    Diagnostic::new(longest.first().map(|axis| axis.place.clone()), "", message)
         .hinting(Some(lengths.join(", ")))
 }
 

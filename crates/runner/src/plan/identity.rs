@@ -118,11 +118,7 @@ impl Identity {
     pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
         let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
         let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
-        let (clients, d) = match extent {
-            Some(size) => size,
-            None if each_round.contains(&of) => (1, 1),
-            None => return None,
-        };
+        let (clients, d) = extent.or(each_round.contains(&of).then_some((1, 1)))?;
         let batch = batch(&self.problem, self.oracle);
         let components = self.algorithm.components().into_iter();
         let round = components.map(|c| {

@@ -2,22 +2,18 @@
 //! that is planned; without them these tables are left unread, since they change no number.
 
 use super::places::Checker;
-use super::table_checker::TableChecker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;
 use crate::manifest::kinds::from_tree;
-use crate::manifest::{Manifest, reference, schema};
+use crate::manifest::{reference, schema};
 use exactfed_core::flattened::Flattened;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::any::Any;
 use std::fmt;
-use std::mem::take;
 use std::sync::{Arc, OnceLock};
 use toml::{Table, Value};
-
-type FiguresAndClaims = (Vec<KindTable<FigureKeys>>, Vec<KindTable<ClaimKeys>>);
 
 /// The kinds of claims and figures that manifests may have.
 pub struct EvidenceKinds {
@@ -41,16 +37,6 @@ impl EvidenceKinds {
 
     pub(super) fn is_none(&self) -> bool {
         self.claims.is_empty() && self.figures.is_empty()
-    }
-
-    /// Reads the figures and claims of a manifest, which it had unread.
-    ///
-    /// # Errors
-    /// What the schema does not say.
-    pub(super) fn read(&self, manifest: &mut Manifest) -> Result<FiguresAndClaims, String> {
-        let (figures, claims) = (take(&mut manifest.figure), take(&mut manifest.claim));
-        let figures = KindTable::read("figure", self.figures, figures)?;
-        Ok((figures, KindTable::read("claim", self.claims, claims)?))
     }
 
     /// The schema of the types of a manifest with these kinds, in which no setting is an axis.
@@ -135,7 +121,7 @@ impl CommonKeys for FigureKeys {
 /// The keys that one kind of a table has.
 pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync + 'static {
     /// Notes what is wrong with a table, beyond its common keys.
-    fn check(table: &Flattened<C, Self>, checker: &mut TableChecker<'_, '_>)
+    fn check(table: &Flattened<C, Self>, checker: &mut Checker<'_>)
     where
         Self: Sized;
 }
@@ -143,7 +129,7 @@ pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync 
 /// A table of any kind.
 trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
     fn common(&self) -> &C;
-    fn check(&self, checker: &mut TableChecker<'_, '_>);
+    fn check(&self, checker: &mut Checker<'_>);
 }
 
 impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
@@ -151,7 +137,7 @@ impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
         &self.common
     }
 
-    fn check(&self, checker: &mut TableChecker<'_, '_>) {
+    fn check(&self, checker: &mut Checker<'_>) {
         K::check(self, checker);
     }
 }
@@ -183,13 +169,10 @@ impl<C: CommonKeys> KindTable<C> {
 
     /// Notes what is wrong with it, beyond its common keys.
     pub fn check(&self, checker: &mut Checker<'_>) {
-        self.table.check(&mut TableChecker::new(checker, &self.path));
+        checker.table(&self.path, |checker| self.table.check(checker));
     }
 
     /// Reads all tables of a sort, kind by kind, from a tree that fits the schema of these kinds.
-    ///
-    /// # Errors
-    /// What the schema does not say.
     pub(super) fn read(
         sort: &str,
         kinds: &[TableKind<C>],

@@ -20,7 +20,6 @@ mod places;
 mod replicates;
 mod selection;
 mod settings;
-mod table_checker;
 mod tables;
 mod tune;
 mod validate;
@@ -38,7 +37,6 @@ use crate::manifest::{
     Spacing,
 };
 pub use canonical::CanonicalSettings;
-use cells::TriedCells;
 pub use costs::unrecorded;
 use exactfed_core::problem::Fault;
 use exactfed_core::problem::arrays::FileSize;
@@ -48,16 +46,14 @@ pub use frontier::FrontierFigure;
 pub use identity::{Identity, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;
-use places::Checker;
-pub use places::place_of;
+pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
 pub use selection::{selected, shows};
 pub use settings::{Setting, SettingKey, Settings, Shapes, leaves, short};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-pub use table_checker::TableChecker;
 pub use tune::{Candidate, Tuning, TuningEdge, TuningGroup};
 
 /// Version of the numbers: it enters every cell id, and rises when a release
@@ -192,17 +188,17 @@ impl Plan {
             Rejected::new(&source, validate::with_hints_for_overrides(&root, &source, found))
         };
         let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
-        let tables = kinds.read(&mut manifest);
         let unread = |message| reject(vec![Diagnostic::new(None, "", message)]);
-        let (mut figure_tables, claim_tables) = tables.map_err(unread)?;
+        let [figure, claim] = [&mut manifest.figure, &mut manifest.claim].map(std::mem::take);
+        let mut figure_tables = KindTable::read("figure", kinds.figures, figure).map_err(unread)?;
+        let claim_tables = KindTable::read("claim", kinds.claims, claim).map_err(unread)?;
         let mut found = validate::check_manifest(&root, &manifest);
         let mut hashes = Hashes::new(&source);
+        let with = |more: Vec<Diagnostic>| reject([&found[..], &more].concat());
         let cells = cells::cells(&root, &manifest, &axes, &schema, (&mut hashes, None));
-        let cells = cells.map_err(|more| reject([&found[..], &more].concat()))?.cells;
+        let cells = cells.map_err(with)?.cells;
         let frontier_problem = frontier::frontier_problem(&root, &manifest, &axes, &mut hashes);
-        let frontier_problem =
-            frontier_problem.map_err(|more| reject([&found[..], &more].concat()))?;
-        found.extend(validate::check_labels(&root, &manifest));
+        let frontier_problem = frontier_problem.map_err(with)?;
         let mut checker = Checker::new(&root, &manifest, &cells);
         checker.check(kinds, &figure_tables, &claim_tables);
         found.extend(checker.found);
@@ -250,29 +246,17 @@ impl Checker<'_> {
         figures: &[KindTable<FigureKeys>],
         claims: &[KindTable<ClaimKeys>],
     ) {
-        figures::check_figures(self, figures);
-        claims::check_claims(self, claims, &figure_ids(self.manifest, figures));
-        amendments::check_amendments(self, claims, kinds.is_none());
-        frontier::check_frontiers(self);
-        phase::check_phases(self);
-        self.tune(self.cells);
+        self.figures(figures);
+        self.claims(claims, &figure_ids(self.manifest, figures));
+        self.amendments(claims, kinds.is_none());
+        self.frontiers();
+        self.phases();
+        self.tune();
+        self.equal_labels();
         if let Some(at) = self.manifest.compare.at {
-            self.at_cost("compare.at", at, Quantity::SqError, self.cells.iter());
+            self.at_cost("compare.at", at, Quantity::SqError, |_| true);
         }
     }
-}
-
-/// The cells of a manifest whose tree is changed, which is sound otherwise.
-fn tree_cells(
-    root: &Node,
-    source: &Source,
-    schema: &ManifestSchema,
-) -> Result<TriedCells, Rejected> {
-    let reject = |found| Rejected::new(source, found);
-    let (manifest, axes) = read(root, schema, true).map_err(reject)?;
-    let mut hashes = Hashes::new(source);
-    let noted = Some(HashMap::new());
-    cells::cells(root, &manifest, &axes, schema, (&mut hashes, noted)).map_err(reject)
 }
 
 /// The order of these paths in a manifest's text, as indices.
@@ -321,9 +305,9 @@ impl Hashes {
     fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {
-            let path = file.path.clone();
-            if !self.known.contains_key(&path) {
-                match self.folder.hash(&path) {
+            let path = &file.path;
+            if !self.known.contains_key(path) {
+                match self.folder.hash(path) {
                     Ok((hash, size)) => {
                         self.known.insert(path.clone(), hash);
                         self.sizes.insert(path.clone(), size);
@@ -334,14 +318,12 @@ impl Hashes {
                     }
                 }
             }
-            let hash = &self.known[&path];
-            if !self.sizes.contains_key(&path)
-                && let Some(size) = self.folder.size(&path, hash)
-            {
-                self.sizes.insert(path.clone(), size);
+            let hash = self.known[path].clone();
+            if !self.sizes.contains_key(path) {
+                self.sizes.extend(self.folder.size(path, &hash).map(|size| (path.clone(), size)));
             }
-            file.sha256 = Some(hash.clone());
-            file.size = self.sizes.get(&path).copied();
+            file.size = self.sizes.get(path).copied();
+            file.sha256 = Some(hash);
         }
         faults
     }

@@ -25,39 +25,37 @@ pub fn phase_problem(problem: &problem::Spec) -> Option<&Settings> {
     }
 }
 
-/// Notes what is wrong with the maps of a manifest.
-pub fn check_phases(checker: &mut Checker<'_>) {
-    let manifest = checker.manifest;
-    let others = super::frontier::frontier_figures(manifest);
-    let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
-    for (i, phase) in manifest.phase.iter().enumerate() {
-        let path = format!("phase.{i}");
-        let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
-        checker.id(&path, &phase.id, message, ("figures", ids.insert(phase.id.clone())));
-        checker.phase(&path, phase);
-    }
-}
-
 impl Checker<'_> {
-    fn phase(&mut self, path: &str, phase: &PhaseMap) {
-        let at = |key: &str| format!("{path}.{key}");
+    /// Notes what is wrong with the maps of a manifest.
+    pub fn phases(&mut self) {
+        let others = super::frontier::frontier_figures(self.manifest);
+        let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
+        for (i, phase) in self.manifest.phase.iter().enumerate() {
+            let message = format!("the id of a map names its file: \"{}\" cannot", phase.id);
+            let is_new = ids.insert(phase.id.clone());
+            self.table(&format!("phase.{i}"), |checker| {
+                checker.id(&phase.id, message, ("figures", is_new));
+                checker.phase(phase);
+            });
+        }
+    }
+
+    fn phase(&mut self, phase: &PhaseMap) {
         let manifest = self.manifest;
         let before = self.found.len();
-        for (key, axis) in [("x", phase.x), ("y", phase.y)] {
-            self.equal_ratios(&at(&format!("{key}.values")), &axis.values);
-        }
+        self.equal_ratios("x.values", &phase.x.values);
+        self.equal_ratios("y.values", &phase.y.values);
         let message = "both axes are over the same number";
-        self.require(phase.x.over != phase.y.over, &at("y.over"), message);
+        self.require(phase.x.over != phase.y.over, "y.over", message);
         let squares = phase.x.values.points.saturating_mul(phase.y.values.points);
         let message = format!("a map has at most {MOST_SQUARES} squares, not {squares}");
-        self.require(squares <= MOST_SQUARES, &at("x.values"), message);
+        self.require(squares <= MOST_SQUARES, "x.values", message);
         for (name, value) in &phase.at {
-            let key = at(&format!("at.{name}"));
+            let key = format!("at.{name}");
             let Some(number) = PhaseNumber::named(name) else {
                 let names = PhaseNumber::ALL.map(|(_, name, _)| name);
-                self.note(&key, format!("no number is called `{name}`"), |d| {
-                    d.naming(name, &names)
-                });
+                let message = format!("no number is called `{name}`");
+                self.note(&key, message, |d| d.naming(name, &names));
                 continue;
             };
             let on_axis = [phase.x.over, phase.y.over].contains(&number);
@@ -69,7 +67,7 @@ impl Checker<'_> {
             let sound = |x: f64| x.is_finite() && x > 0.0;
             let holds = boundary.power.is_finite() && boundary.through.iter().all(|x| sound(*x));
             let message = "a boundary has a finite power and goes through two numbers above 0";
-            self.require(holds, &at(&format!("boundaries.{k}")), message);
+            self.require(holds, &format!("boundaries.{k}"), message);
         }
         let Some(frontier) = phase.frontier_of(&manifest.frontier) else {
             let known: Vec<&str> = manifest.frontier.iter().map(|f| f.id.as_str()).collect();
@@ -78,38 +76,33 @@ impl Checker<'_> {
                 None => "a map is about a frontier: write [[frontier]]".to_owned(),
             };
             let id = phase.frontier.as_deref().unwrap_or_default();
-            return self.note(&at("frontier"), message, |d| d.naming(id, &known));
+            return self.note("frontier", message, |d| d.naming(id, &known));
         };
         let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
         let holds = frontier.isotropic_radius().is_some() && frontier.own.is_empty();
-        self.require(holds, &at("frontier"), message);
+        self.require(holds, "frontier", message);
         match phase_problem(manifest.problem()) {
-            None => self.fault(path, "a map needs a [problem.quadratic] with `clients = 2`"),
-            Some(problem) if self.found.len() == before => {
-                self.corners(path, phase, problem, frontier);
-            }
+            None => self.fault("", "a map needs a [problem.quadratic] with `clients = 2`"),
+            Some(problem) if self.found.len() == before => self.corners(phase, problem, frontier),
             Some(_) => {}
         }
     }
 
     /// The problems at the corners, between which all others are.
-    fn corners(&mut self, path: &str, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
+    fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let (base, radius) = (phase.numbers(problem, frontier), frontier.isotropic_radius());
-        for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
-            let value = |axis: PhaseAxis, end: bool| {
-                let number = if end { axis.values.to } else { axis.values.from };
-                (axis.over, number)
-            };
-            let (x, y) = (value(phase.x, x), value(phase.y, y));
-            let numbers = base.with(x.0, x.1).with(y.0, y.1);
+        let ends = |axis: PhaseAxis| [axis.values.from, axis.values.to];
+        for (x, y) in ends(phase.x).into_iter().flat_map(|x| ends(phase.y).map(|y| (x, y))) {
+            let numbers = base.with(phase.x.over, x).with(phase.y.over, y);
             let problem = numbers.problem(problem, radius.unwrap_or(f64::NAN));
-            let place = format!("at {} = {} and {} = {}", x.0.symbol(), x.1, y.0.symbol(), y.1);
+            let [of_x, of_y] = [phase.x, phase.y].map(|axis| axis.over.symbol());
+            let place = format!("at {of_x} = {x} and {of_y} = {y}");
             let below = numbers.get(PhaseNumber::Target) < 1.0;
             let faults = problem.check();
             let wrong = faults.first().map(|fault| format!("{} {}", fault.key, fault.message));
             let wrong = wrong.or((!below).then(|| "ε is not below R".to_owned()));
             if let Some(wrong) = wrong {
-                return self.fault(path, format!("{place} there is no problem: {wrong}"));
+                return self.fault("", format!("{place} there is no problem: {wrong}"));
             }
         }
     }

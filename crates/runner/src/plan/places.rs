@@ -1,9 +1,10 @@
 //! Where a manifest's text has what a dotted path names, and diagnostics that point there.
 
-use super::{Cell, Settings};
+use super::{Cell, Settings, short};
 use crate::manifest::axis::Choice;
-use crate::manifest::document::Value;
+use crate::manifest::document::{Value, below};
 use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use exactfed_core::problem::Fault;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -39,11 +40,23 @@ pub fn diagnostic_under(
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
-/// Checks a manifest, and notes what is wrong.
+/// A diagnostic of a fault in the table at a path.
+pub fn diagnostic_of(root: &Node, path: &str, choice: &Choice, fault: &Fault) -> Diagnostic {
+    let Fault { key, message } = fault;
+    let space = if message.starts_with(':') { "" } else { " " };
+    diagnostic_under(root, &format!("{path}.{key}"), choice, format!("`{key}`{space}{message}"))
+}
+
+/// Checks a manifest, and notes what is wrong. Keys are dotted paths within the table that is
+/// checked; the empty key is the table itself.
 pub struct Checker<'a> {
-    pub(super) root: &'a Node,
-    pub(super) manifest: &'a Manifest,
-    pub(super) cells: &'a [Cell],
+    root: &'a Node,
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// Its cells.
+    pub cells: &'a [Cell],
+    /// The path of the table that is checked; that of the manifest is empty.
+    table: String,
     /// The names of all settings of the cells.
     pub(super) known: Vec<&'a str>,
     pub(super) found: Vec<Diagnostic>,
@@ -52,49 +65,74 @@ pub struct Checker<'a> {
 impl<'a> Checker<'a> {
     pub(super) fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
         let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
-        Self { root, manifest, cells, known, found: Vec::new() }
+        Self { root, manifest, cells, table: String::new(), known, found: Vec::new() }
     }
 
-    /// Notes a message at a path, to which `more` may add a hint.
+    /// Checks the table at a path.
+    pub(super) fn table(&mut self, path: &str, check: impl FnOnce(&mut Self)) {
+        path.clone_into(&mut self.table);
+        check(self);
+        self.table.clear();
+    }
+
+    /// Whether nothing is wrong so far, in this table and in those before it.
+    pub fn is_sound(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Notes a message, to which `more` may add a hint.
     pub fn note(
         &mut self,
-        path: &str,
+        key: &str,
         message: impl Into<String>,
         more: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
-        self.found.push(more(diagnostic_under(self.root, path, &Choice::new(), message)));
+        let path = below(&self.table, key);
+        self.found.push(more(diagnostic_under(self.root, &path, &Choice::new(), message)));
     }
 
-    /// Notes a message at a path.
-    pub fn fault(&mut self, path: &str, message: impl Into<String>) {
-        self.note(path, message, |diagnostic| diagnostic);
+    /// Notes a message.
+    pub fn fault(&mut self, key: &str, message: impl Into<String>) {
+        self.note(key, message, |diagnostic| diagnostic);
     }
 
-    /// Notes a message at a path unless a condition holds.
-    pub fn require(&mut self, holds: bool, path: &str, message: impl Into<String>) {
+    /// Notes a message unless a condition holds.
+    pub fn require(&mut self, holds: bool, key: &str, message: impl Into<String>) {
         if !holds {
-            self.fault(path, message);
+            self.fault(key, message);
         }
     }
 
-    /// The id of the table at a path must be a plain name, which `message` says, and be new among
-    /// those of its `sort`.
-    pub fn id(&mut self, path: &str, id: &str, message: String, (sort, is_new): (&str, bool)) {
+    /// The id of the table must be a plain name, which `message` says, and be new among those of
+    /// its `sort`.
+    pub(super) fn id(&mut self, id: &str, message: String, (sort, is_new): (&str, bool)) {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let path = format!("{path}.id");
         if id.is_empty() || !id.chars().all(is_plain) {
-            self.note(&path, message, |d| d.allowing("lower-case letters, digits, -"));
+            self.note("id", message, |d| d.allowing("lower-case letters, digits, -"));
         } else {
-            self.require(is_new, &path, format!("two {sort} are called \"{id}\""));
+            self.require(is_new, "id", format!("two {sort} are called \"{id}\""));
         }
     }
 
-    /// Notes each name of the list at a path that is among those before it.
-    pub fn distinct<T: Display + Ord>(&mut self, path: &str, names: impl Iterator<Item = T>) {
+    /// Notes each name of a list that is among those before it.
+    pub fn distinct<T: Display + Ord>(&mut self, key: &str, names: impl Iterator<Item = T>) {
         let mut seen = BTreeSet::new();
         for (i, name) in names.enumerate() {
             let message = format!("`{name}` is listed twice");
-            self.require(seen.insert(name), &format!("{path}.{i}"), message);
+            self.require(seen.insert(name), &format!("{key}.{i}"), message);
         }
+    }
+
+    /// A value must be a finite number above another.
+    pub fn above(&mut self, key: &str, value: f64, least: f64) {
+        let name = short(key);
+        let message = format!("`{name}` must be a finite number above {least}, not {value}");
+        self.require(value.is_finite() && value > least, key, message);
+    }
+
+    /// A value must be a finite number.
+    pub fn finite(&mut self, key: &str, value: f64) {
+        let message = format!("`{}` must be a finite number, not {value}", short(key));
+        self.require(value.is_finite(), key, message);
     }
 }

@@ -1,6 +1,6 @@
 //! The plan of a manifest with other numbers of replicates, and what its cells are known by.
 
-use super::{Cell, Plan};
+use super::Plan;
 use crate::files::sha256;
 use crate::manifest::Rejected;
 
@@ -20,13 +20,11 @@ impl Plan {
     /// not depend on results.
     pub fn cells_hash(&self) -> String {
         let groups = self.tuning.iter().flat_map(|tuning| &tuning.groups);
-        let candidates =
-            groups.flat_map(|group| &group.candidates).map(|candidate| &candidate.cell);
-        let mut cells: Vec<&Cell> = candidates.collect();
-        if cells.is_empty() {
-            cells = self.cells.iter().collect();
+        let candidates = groups.flat_map(|group| &group.candidates);
+        let mut ids: Vec<&str> = candidates.map(|candidate| &*candidate.cell.id).collect();
+        if ids.is_empty() {
+            ids = self.cells.iter().map(|cell| &*cell.id).collect();
         }
-        let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
         ids.sort_unstable();
         ids.dedup();
         sha256(ids.join("\n").as_bytes())[..16].to_owned()

@@ -1,9 +1,11 @@
 //! Cells selected by their label and settings, as claims and figures name them.
 
 use super::places::Checker;
+use super::settings::symbol;
 use super::{Cell, Setting};
 use crate::manifest::claim::{Scalar, Selection};
 use crate::manifest::figure::FigureKeys;
+use crate::quantity::Quantity;
 use exactfed_core::words::nearest;
 use std::collections::BTreeSet;
 
@@ -33,34 +35,58 @@ fn fits(cell: &Cell, key: &str, wanted: &Scalar) -> bool {
 
 impl Checker<'_> {
     /// A selection must name known settings and at least one cell.
-    pub fn selection(&mut self, path: &str, selection: &Selection) {
+    pub fn selection(&mut self, key: &str, selection: &Selection) {
         let known: BTreeSet<&str> = self.known.iter().copied().chain(["label"]).collect();
         let known: Vec<&str> = known.into_iter().collect();
         let mut sound = true;
-        for key in selection.0.keys() {
-            let there = self.cells.iter().any(|c| c.settings.get(key).is_some());
-            if key != "label" && !there {
-                let message = format!("no cell has a setting `{key}`");
-                self.note(&format!("{path}.{key}"), message, |d| d.naming(key, &known));
+        for name in selection.0.keys() {
+            let there = self.cells.iter().any(|c| c.settings.get(name).is_some());
+            if name != "label" && !there {
+                let message = format!("no cell has a setting `{name}`");
+                self.note(&format!("{key}.{name}"), message, |d| d.naming(name, &known));
                 sound = false;
             }
         }
         if sound && !self.cells.iter().any(|cell| selected(cell, selection)) {
             let keys = selection.0.keys().map(String::as_str).filter(|key| *key != "label");
-            let (key, values) = keys
-                .map(|key| (key, self.values(key, selection)))
+            let (name, values) = keys
+                .map(|name| (name, self.values(name, selection)))
                 .find(|(_, values)| !values.is_empty())
                 .unwrap_or_else(|| ("label", self.values("label", &Selection::default())));
             let names: Vec<&str> = values.iter().map(String::as_str).collect();
-            let wanted = selection.0.get(key).map(ToString::to_string).unwrap_or_default();
+            let wanted = selection.0.get(name).map(ToString::to_string).unwrap_or_default();
             let hint =
-                nearest(&wanted, &names).filter(|_| key == "label" && !names.contains(&&*wanted));
-            let allowed = match key {
+                nearest(&wanted, &names).filter(|_| name == "label" && !names.contains(&&*wanted));
+            let allowed = match name {
                 "label" => format!("labels {}", values.join(", ")),
-                _ => format!("`{key}` {}", values.join(", ")),
+                _ => format!("`{name}` {}", values.join(", ")),
             };
             let message = "this selection matches no cell";
-            self.note(path, message, |d| d.hinting(hint).allowing(allowed));
+            self.note(key, message, |d| d.hinting(hint).allowing(allowed));
+        }
+    }
+
+    /// A setting must be a number in every selected cell.
+    pub fn number(&mut self, key: &str, name: &str, of: &Selection) {
+        let mut cells = self.cells.iter().filter(|cell| selected(cell, of));
+        let sound = cells.all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
+        self.require(sound, key, format!("`{name}` is not a number in every selected cell"));
+    }
+
+    /// A name must be that of some cell's setting; where a number is needed, of settings that are
+    /// numbers or of a quantity.
+    pub fn setting(&mut self, key: &str, name: &str, is_number: bool) {
+        let mut values = self.cells.iter().filter_map(|c| c.settings.get(name)).peekable();
+        if values.peek().is_none() {
+            if is_number && Quantity::named(name).is_some() {
+                return;
+            }
+            let message = format!("no cell has a setting `{name}`");
+            let hint = symbol(name, &self.known).or_else(|| nearest(name, &self.known));
+            let allowed = self.known.join(", ");
+            self.note(key, message, |d| d.hinting(hint).allowing(allowed));
+        } else if is_number && let Some(text) = values.find(|v| matches!(v, Setting::Text(_))) {
+            self.fault(key, format!("an axis needs numbers, but `{name}` is \"{text}\""));
         }
     }
 

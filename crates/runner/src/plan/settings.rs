@@ -160,15 +160,8 @@ impl Shapes {
                 }
             }
         }
-        let shared = match self.paths.get(&paths) {
-            Some(shared) => shared.clone(),
-            None => {
-                let shared: Arc<[String]> = paths.clone().into();
-                self.paths.insert(paths, shared.clone());
-                shared
-            }
-        };
-        Part { paths: shared, values: values.into() }
+        let shared = self.paths.entry(paths).or_insert_with_key(|paths| paths.as_slice().into());
+        Part { paths: shared.clone(), values: values.into() }
     }
 
     /// The settings that these parts make.

@@ -42,15 +42,6 @@ impl<'a, T> VaryingTable<'a, T> {
         Self { node: root.find(&path), path, read, reads, axes, known }
     }
 
-    /// A table that has this value where it is not written.
-    fn or(mut self, value: T) -> Self {
-        if self.node.is_none() {
-            self.reads.push(ReadValue { value: Arc::new(value), axes: Arc::new([]) });
-            self.known.insert(Box::default(), 0);
-        }
-        self
-    }
-
     /// Reads the table under a choice; the number of the read.
     fn read(&mut self, choice: &Choice, schema: &ManifestSchema) -> Result<usize, Vec<Diagnostic>> {
         let from = (Bound::Included(self.path.as_str()), Bound::Unbounded);
@@ -113,9 +104,13 @@ pub struct GridPoint {
 impl<'a> VaryingTables<'a> {
     /// The tables, nothing read.
     pub fn new(root: &'a Node, schema: &'a ManifestSchema) -> Self {
+        let mut oracle = VaryingTable::new(root, "oracle", |_, tree, _| from_tree(tree));
+        if oracle.node.is_none() {
+            oracle.reads.push(ReadValue { value: Arc::default(), axes: Arc::default() });
+            oracle.known.insert(Box::default(), 0);
+        }
         Self {
-            oracle: VaryingTable::new(root, "oracle", |_, tree, _| from_tree(tree))
-                .or(Oracle::default()),
+            oracle,
             problem: VaryingTable::new(root, "problem", |_, tree, schema| {
                 kinds::problem(tree, schema)
             }),

@@ -1,10 +1,10 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
-use super::places::{Checker, diagnostic_under};
+use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::settings::SpecParts;
 use super::short;
 use crate::manifest::axis::Choice;
-use crate::manifest::document::Value;
+use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Metric, Node, Oracle, Place, Prices, Record,
@@ -28,11 +28,10 @@ const MOST_NAME: usize = 100;
 /// Shows a node and all below it, each with its path.
 fn visit(node: &Node, path: &str, see: &mut dyn FnMut(&Node, &str)) {
     see(node, path);
-    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match &node.value {
-        Value::Table(all) => all.iter().for_each(|e| visit(&e.node, &below(&e.key), see)),
+        Value::Table(all) => all.iter().for_each(|e| visit(&e.node, &below(path, &e.key), see)),
         Value::Array(all) => {
-            all.iter().enumerate().for_each(|(i, n)| visit(n, &below(&i.to_string()), see));
+            all.iter().enumerate().for_each(|(i, n)| visit(n, &below(path, &i.to_string()), see));
         }
         _ => {}
     }
@@ -179,12 +178,7 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         found.push(diagnostic_under(root, key, choice, message));
     }
     let mut add = |base: &str, faults: &[Fault]| {
-        for Fault { key, message } in faults {
-            let path = format!("{base}.{key}");
-            let space = if message.starts_with(':') { "" } else { " " };
-            let message = format!("`{key}`{space}{message}");
-            found.push(diagnostic_under(root, &path, choice, message));
-        }
+        found.extend(faults.iter().map(|fault| diagnostic_of(root, base, choice, fault)));
     };
     if !problem.faults.is_empty() {
         add(&format!("problem.{}", problem.spec.kind()), &problem.faults);
@@ -239,22 +233,16 @@ fn metrics_without_records(point: &CheckedPoint<'_>) -> Vec<Fault> {
 /// That too many rounds would be recorded.
 fn too_many_points(point: &CheckedPoint<'_>) -> Option<Fault> {
     let every = point.record.every.filter(|every| *every > 0)?;
-    let points = point.rounds() / every;
-    let message = || {
-        format!(
-            "= {every} would record {points} rounds of a run; at most {MOST_POINTS} are recorded"
-        )
-    };
-    (points > MOST_POINTS).then(|| Fault::new("every", message()))
+    let points = point.rounds(point.budget) / every;
+    (points > MOST_POINTS).then(|| {
+        let most = format!("at most {MOST_POINTS} are recorded");
+        Fault::new("every", format!("= {every} would record {points} rounds of a run; {most}"))
+    })
 }
 
 impl CheckedPoint<'_> {
-    /// T.
-    fn rounds(&self) -> u64 {
-        self.rounds_within(self.budget)
-    }
-
-    fn rounds_within(&self, budget: &Budget) -> u64 {
+    /// T within a budget.
+    fn rounds(&self, budget: &Budget) -> u64 {
         super::rounds(budget, &self.algorithm.spec, &self.problem.spec, self.oracle)
     }
 }
@@ -288,12 +276,11 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     if wrong && ["communications", "gradients"].contains(&key) {
         return None;
     }
-    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds());
+    let (h, rounds) = (point.algorithm.spec.scale().1, point.rounds(budget));
     // Of two limits, that which allows no round.
     let (key, length) = match written.as_slice() {
         [_, other]
-            if rounds == 0
-                && point.rounds_within(&Budget { gradients: None, ..budget.clone() }) > 0 =>
+            if rounds == 0 && point.rounds(&Budget { gradients: None, ..budget.clone() }) > 0 =>
         {
             *other
         }
@@ -314,8 +301,7 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
 
 fn check_start(start: &Start) -> Option<Fault> {
     let finite = |key, value: f64| {
-        let message = || format!("must be finite, not {value}");
-        (!value.is_finite()).then(|| Fault::new(key, message()))
+        (!value.is_finite()).then(|| Fault::new(key, format!("must be finite, not {value}")))
     };
     match start {
         Start::Offset(offset) => finite("offset", *offset),
@@ -360,23 +346,15 @@ pub fn with_hints_for_overrides(
     found.into_iter().map(meant).collect()
 }
 
-/// Algorithm entries with the same label.
-pub fn check_labels(root: &Node, manifest: &Manifest) -> Vec<Diagnostic> {
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let mut checker = Checker::new(root, manifest, &[]);
-    for AlgorithmEntry { path, spec } in manifest.algorithm.entries() {
-        if let Some(other) = seen.insert(spec.label().to_owned(), path.clone()) {
-            let message = format!("`{other}` has the label \"{}\" too", spec.label());
-            checker.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+impl Checker<'_> {
+    /// Notes algorithm entries with the same label.
+    pub fn equal_labels(&mut self) {
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        for AlgorithmEntry { path, spec } in self.manifest.algorithm.entries() {
+            if let Some(other) = seen.insert(spec.label(), path) {
+                let message = format!("`{other}` has the label \"{}\" too", spec.label());
+                self.note(path, message, |d| d.hinting(Some("give one of them a `label`".into())));
+            }
         }
     }
-    checker.found
-}
-
-/// That a grid point describes the cell of another.
-pub fn repeated_cell(root: &Node, entry: &str, choice: &Choice, label: &str) -> Diagnostic {
-    let message = format!(
-        "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
-    );
-    diagnostic_under(root, entry, choice, message)
 }

@@ -36,15 +36,24 @@ impl TimeAverage {
         Self::VariatePairCovariance,
     ];
 
+    /// The name in a manifest, and how pages write it, also around θ* and ξ_c*.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Bias => ["bias", "E θ − θ*", "E θ − θ*"],
+            Self::Covariance => ["covariance", "Cov θ", "E (θ − θ*)(θ − θ*)ᵀ"],
+            Self::CrossCovariance => ["cross-covariance", "Cov(θ, ξ_c)", "E (θ − θ*)(ξ_c − ξ_c*)ᵀ"],
+            Self::VariateCovariance => {
+                ["variate-covariance", "Cov(ξ_c, ξ_c)", "E (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ"]
+            }
+            Self::VariatePairCovariance => {
+                ["variate-pair-covariance", "Cov(ξ_c, ξ_c')", "E (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ"]
+            }
+        }
+    }
+
     /// The name in a manifest.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bias => "bias",
-            Self::Covariance => "covariance",
-            Self::CrossCovariance => "cross-covariance",
-            Self::VariateCovariance => "variate-covariance",
-            Self::VariatePairCovariance => "variate-pair-covariance",
-        }
+        self.words()[0]
     }
 
     /// The column in Parquet.
@@ -54,24 +63,12 @@ impl TimeAverage {
 
     /// How pages write it.
     pub fn formula(self) -> &'static str {
-        match self {
-            Self::Bias => "E θ − θ*",
-            Self::Covariance => "Cov θ",
-            Self::CrossCovariance => "Cov(θ, ξ_c)",
-            Self::VariateCovariance => "Cov(ξ_c, ξ_c)",
-            Self::VariatePairCovariance => "Cov(ξ_c, ξ_c')",
-        }
+        self.words()[1]
     }
 
     /// How pages write it where it is around θ* and ξ_c*.
     pub fn formula_around_optimum(self) -> &'static str {
-        match self {
-            Self::Bias => self.formula(),
-            Self::Covariance => "E (θ − θ*)(θ − θ*)ᵀ",
-            Self::CrossCovariance => "E (θ − θ*)(ξ_c − ξ_c*)ᵀ",
-            Self::VariateCovariance => "E (ξ_c − ξ_c*)(ξ_c − ξ_c*)ᵀ",
-            Self::VariatePairCovariance => "E (ξ_c − ξ_c*)(ξ_c' − ξ_c'*)ᵀ",
-        }
+        self.words()[2]
     }
 
     /// Whether it is of the control variates.

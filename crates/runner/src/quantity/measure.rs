@@ -2,7 +2,7 @@
 
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::{axpy, dot, squared_distance};
-use exactfed_core::problem::{Facts, RecordsOf};
+use exactfed_core::problem::Facts;
 use exactfed_core::theory::moments::Moments;
 
 /// A run at a recorded round, with all that metrics are computed from.
@@ -22,91 +22,51 @@ pub struct Reading<'a> {
 
 impl Reading<'_> {
     /// ‖θ_t − other‖².
-    fn distance_to(&self, other: &[f64]) -> f64 {
+    pub fn distance_to(&self, other: &[f64]) -> f64 {
         squared_distance(self.run.estimate(), other)
     }
 }
 
-/// NaN: the value has a column of its own.
-pub fn nothing(_: &Reading<'_>) -> f64 {
-    f64::NAN
-}
-
-/// ‖θ_t − θ'_t‖².
-pub fn coupling(reading: &Reading<'_>) -> f64 {
-    reading.coupled.map_or(f64::NAN, |other| reading.distance_to(other))
-}
-
 /// ‖t⁻¹ Σ_{s≤t} θ_s − θ*‖²; at round 0 that of the start.
-pub fn mean_so_far(reading: &Reading<'_>) -> f64 {
+pub fn mean_so_far(reading: &Reading<'_>) -> Option<f64> {
     let (optimum, (sum, rounds)) = (reading.facts.optimum(), reading.sum);
     if rounds == 0 {
-        return reading.distance_to(optimum);
+        return Some(reading.distance_to(optimum));
     }
     let mean: Vec<f64> = sum.iter().map(|x| x / rounds as f64).collect();
-    squared_distance(&mean, optimum)
+    Some(squared_distance(&mean, optimum))
 }
 
 /// Σ_c π_c ‖θ_c − θ*‖².
-pub fn clients(reading: &Reading<'_>) -> f64 {
+pub fn clients(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
-    let Some(clients) = run.clients() else { return f64::NAN };
+    let clients = run.clients()?;
     let optimum = facts.optimum();
     let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
     let square = |sum, (client, end)| sum + facts.weight(client) * squared_distance(end, optimum);
-    rows.fold(0.0, square) / facts.clients() as f64
-}
-
-/// ‖θ_t − θ̃‖².
-pub fn from_virtual_optimum(reading: &Reading<'_>) -> f64 {
-    reading.facts.virtual_optimum().map_or(f64::NAN, |other| reading.distance_to(other))
+    Some(rows.fold(0.0, square) / facts.clients() as f64)
 }
 
 /// ‖θ_t − θ*‖²_Σφ.
-pub fn in_features(reading: &Reading<'_>) -> f64 {
+pub fn in_features(reading: &Reading<'_>) -> Option<f64> {
     let pairs = reading.run.estimate().iter().zip(reading.facts.optimum());
     let apart: Vec<f64> = pairs.map(|(x, y)| x - y).collect();
-    reading.facts.feature_norm(&apart).unwrap_or(f64::NAN)
-}
-
-/// f(θ_t) − f(θ*).
-pub fn suboptimality(reading: &Reading<'_>) -> f64 {
-    reading.facts.suboptimality(reading.run.estimate()).unwrap_or(f64::NAN)
+    reading.facts.feature_norm(&apart)
 }
 
 /// ‖F̄(θ_t)‖².
-pub fn mean_field(reading: &Reading<'_>) -> f64 {
+pub fn mean_field(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let (mut mean, mut field) = (vec![0.0; facts.dim()], vec![0.0; facts.dim()]);
     for client in 0..facts.clients() {
         facts.mean_field(client, run.estimate(), &mut field);
         axpy(facts.share(client), &field, &mut mean);
     }
-    dot(&mean, &mean)
-}
-
-/// The loss of the clients' records.
-pub fn train_loss(reading: &Reading<'_>) -> f64 {
-    reading.facts.loss(reading.run.estimate(), RecordsOf::Clients).unwrap_or(f64::NAN)
-}
-
-/// The loss of the test set.
-pub fn test_loss(reading: &Reading<'_>) -> f64 {
-    reading.facts.loss(reading.run.estimate(), RecordsOf::Test).unwrap_or(f64::NAN)
-}
-
-/// The accuracy on the clients' records.
-pub fn accuracy(reading: &Reading<'_>) -> f64 {
-    reading.facts.accuracy(reading.run.estimate(), RecordsOf::Clients).unwrap_or(f64::NAN)
-}
-
-/// The accuracy on the test set.
-pub fn test_accuracy(reading: &Reading<'_>) -> f64 {
-    reading.facts.accuracy(reading.run.estimate(), RecordsOf::Test).unwrap_or(f64::NAN)
+    Some(dot(&mean, &mean))
 }
 
 /// ‖Σ_c π_c ξ_c‖.
-pub fn correction_sum(reading: &Reading<'_>) -> f64 {
+pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
     let d = reading.facts.dim();
     let mut sum = vec![0.0; d];
     if let Some(clients) = reading.run.clients() {
@@ -114,13 +74,13 @@ pub fn correction_sum(reading: &Reading<'_>) -> f64 {
             axpy(reading.facts.weight(client), xi, &mut sum);
         }
     }
-    libm::sqrt(dot(&sum, &sum))
+    Some(libm::sqrt(dot(&sum, &sum)))
 }
 
 /// ψ: the clients' (45, between communications) or the server's (51) mean squared error, plus
 /// Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH.
-pub fn lyapunov(reading: &Reading<'_>) -> f64 {
-    let Some(own) = reading.run.clients() else { return f64::NAN };
+pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
+    let own = reading.run.clients()?;
     let optimum = reading.facts.optimum();
     let (d, n) = (optimum.len(), own.lengths.len() as f64);
     let rows = own.corrections.chunks_exact(d).zip(reading.corrections.chunks_exact(d));
@@ -128,8 +88,8 @@ pub fn lyapunov(reading: &Reading<'_>) -> f64 {
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
         variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
     }
-    let error = if own.apart { clients(reading) } else { reading.distance_to(optimum) };
-    error + variates / n
+    let error = if own.apart { clients(reading)? } else { reading.distance_to(optimum) };
+    Some(error + variates / n)
 }
 
 /// E‖θ_t − lim E θ_t‖²: the squared distance of the mean, and the trace of the covariance.

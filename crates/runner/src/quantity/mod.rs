@@ -39,13 +39,16 @@ pub struct QuantityInfo {
 /// A quantity from exact moments, θ* and the exact limit, if it is known.
 pub type ExpectedValue = fn(&Moments, &[f64], Option<&[f64]>) -> Option<f64>;
 
+/// The value of a metric; `None` where the run has none.
+pub type MeasuredValue = fn(&Reading<'_>) -> Option<f64>;
+
 /// Where the values of a quantity come from.
 #[derive(Clone, Copy, Debug)]
 pub enum QuantityKind {
     /// The squared error, which every run records.
     Error,
     /// It is measured at recorded rounds.
-    Metric(MeasuredOn, fn(&Reading<'_>) -> f64),
+    Metric(MeasuredOn, MeasuredValue),
     /// It follows from an average over rounds.
     Average(TimeAverage),
     /// It is counted; with an amount that examples name.
@@ -94,7 +97,7 @@ impl QuantityInfo {
         column: &'static str,
         symbol: &'static str,
         on: MeasuredOn,
-        value: fn(&Reading<'_>) -> f64,
+        value: MeasuredValue,
     ) -> Self {
         Self::new(name, column, symbol, QuantityKind::Metric(on, value))
     }
@@ -230,7 +233,7 @@ quantities! {
         /// ‖θ_t − lim E θ_t‖², the squared distance to the exact limit. It is always recorded on
         /// linear problems with independent noise that are not too large; if it is listed, also without noise on any
         /// field, around the fixed point that theory finds.
-        SqErrorLimit = Info::metric("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Limit, measure::nothing)
+        SqErrorLimit = Info::metric("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Limit, |_| None)
             .meaning(
                 "squared distance from the fixed point of the mean, which is its limit where it converges",
                 r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
@@ -245,7 +248,7 @@ quantities! {
             .meaning("mean squared distance of the clients", r"\frac{1}{N} \sum_{c=1}^{N} \lVert \theta_c - \theta^* \rVert^2")
             .expected(|moments, _, _| moments.sq_error_clients);
         /// ‖θ_t − θ̃‖² to the optimum of the virtual environment (TD).
-        SqErrorVirtual = Info::metric("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", VirtualOptimum, measure::from_virtual_optimum)
+        SqErrorVirtual = Info::metric("sq-error-virtual", "sq_error_virtual", "‖θ − θ̃‖²", VirtualOptimum, |at| Some(at.distance_to(at.facts.virtual_optimum()?)))
             .meaning("squared distance from the fixed point of the virtual chain", r"\lVert \theta_t - \tilde\theta \rVert^2");
         /// ‖θ_t − θ*‖²_Σφ, the error of values under the stationary distributions (TD).
         SqErrorFeatures = Info::metric("sq-error-features", "sq_error_features", "‖θ − θ*‖² in the mean Σφ", Features, measure::in_features)
@@ -254,7 +257,7 @@ quantities! {
                 r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
             );
         /// f(θ_t) − f(θ*) (losses).
-        Suboptimality = Info::metric("suboptimality", "suboptimality", "f(θ) − f(θ*)", Objective, measure::suboptimality)
+        Suboptimality = Info::metric("suboptimality", "suboptimality", "f(θ) − f(θ*)", Objective, |at| at.facts.suboptimality(at.run.estimate()))
             .meaning("suboptimality of the mean loss", r"f(\theta_t) - f(\theta^*)")
             .norm();
         /// ‖F̄(θ_t)‖², the squared norm of the gradient, F̄ = N⁻¹ Σ F̄_c unless clients are weighted.
@@ -269,7 +272,7 @@ quantities! {
             )
             .expected(|moments, _, _| moments.lyapunov);
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
-        SqCoupling = Info::metric("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Estimate, measure::coupling)
+        SqCoupling = Info::metric("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Estimate, |at| Some(at.distance_to(at.coupled?)))
             .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum = Info::metric("correction-sum", "correction_sum", "‖Σ ξ_c‖", Variates, measure::correction_sum)
@@ -277,26 +280,26 @@ quantities! {
             .norm();
         /// The mean loss of the records that clients hold, without the penalty; weighted as clients
         /// are (problems of records).
-        TrainLoss = Info::metric("train-loss", "train_loss", "training loss", Loss(RecordsOf::Clients), measure::train_loss)
+        TrainLoss = Info::metric("train-loss", "train_loss", "training loss", Loss(RecordsOf::Clients), |at| at.facts.loss(at.run.estimate(), RecordsOf::Clients))
             .meaning(
                 "mean loss of the clients' records without the penalty, weighted as clients are",
                 r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
             );
         /// The mean loss of the records of the test set, without the penalty.
-        TestLoss = Info::metric("test-loss", "test_loss", "test loss", Loss(RecordsOf::Test), measure::test_loss)
+        TestLoss = Info::metric("test-loss", "test_loss", "test loss", Loss(RecordsOf::Test), |at| at.facts.loss(at.run.estimate(), RecordsOf::Test))
             .meaning(
                 "mean loss of the records of the test set without the penalty",
                 r"\frac{1}{n} \sum_{i=1}^{n} \ell(\theta_t; z_i)",
             );
         /// The fraction of the records that clients hold whose class θ_t predicts; weighted as
         /// clients are (problems of classes).
-        Accuracy = Info::metric("accuracy", "accuracy", "accuracy", Classes(RecordsOf::Clients), measure::accuracy)
+        Accuracy = Info::metric("accuracy", "accuracy", "accuracy", Classes(RecordsOf::Clients), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Clients))
             .meaning(
                 "fraction of the clients' records whose class is predicted, weighted as clients are",
                 r"\frac{1}{N} \sum_{c=1}^{N} \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
             );
         /// The fraction of the records of the test set whose class θ_t predicts.
-        TestAccuracy = Info::metric("test-accuracy", "test_accuracy", "test accuracy", Classes(RecordsOf::Test), measure::test_accuracy)
+        TestAccuracy = Info::metric("test-accuracy", "test_accuracy", "test accuracy", Classes(RecordsOf::Test), |at| at.facts.accuracy(at.run.estimate(), RecordsOf::Test))
             .meaning(
                 "fraction of the records of the test set whose class is predicted",
                 r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
@@ -316,7 +319,7 @@ impl Metric {
     }
 
     /// What it is measured on, and its value.
-    pub fn measured(self) -> (MeasuredOn, fn(&Reading<'_>) -> f64) {
+    pub fn measured(self) -> (MeasuredOn, MeasuredValue) {
         match self.quantity().info().kind {
             QuantityKind::Metric(on, value) => (on, value),
             kind => unreachable!("{} is of the kind {kind:?}", self.name()),

@@ -17,13 +17,11 @@ use std::ops::Range;
 /// Client steps after which they are reported to the observer, also between recorded rounds.
 const REPORTED: u64 = 1 << 22;
 
-/// Why a run has no trace; where a run is to blame, with its number.
+/// Why a run has no trace.
 pub enum Stopped {
     /// The observer interrupted it.
     Interrupted,
-    /// What it holds contradicts itself.
-    Contradiction(u64, String),
-    /// The algorithm failed.
+    /// The algorithm of the run of this number failed, or what it holds contradicts itself.
     Failed(u64, String),
 }
 
@@ -130,7 +128,7 @@ impl<'p> Attempt<'p> {
             self.record(own);
             if let Err(reason) = self.sanity.check(&self.trace, own, self.scenario) {
                 observer.skipped(self.left());
-                return Err(Stopped::Contradiction(self.run, reason));
+                return Err(Stopped::Failed(self.run, reason));
             }
             self.report(observer, 0);
         }
@@ -189,7 +187,7 @@ impl<'p> Attempt<'p> {
     /// The trace of a run that has ended.
     fn finish(mut self) -> Trace {
         if self.trace.outcome != Outcome::Diverged {
-            self.trace.averages = self.meter.averages();
+            self.trace.averages = self.meter.averages.finish();
         }
         self.trace
     }
@@ -199,12 +197,11 @@ impl<'p> Prepared<'p> {
     /// The runs that are missing, in groups that go together.
     pub fn tasks(&self) -> Vec<Range<u64>> {
         let identity = &self.cell.identity;
-        let all = self.first_run..identity.runs();
         let mut tasks = Vec::new();
-        let mut next = all.start;
-        while next < all.end {
+        let (mut next, all) = (self.first_run, identity.runs());
+        while next < all {
             let instance = identity.instance_of(next);
-            let rest = (next..all.end).take_while(|run| identity.instance_of(*run) == instance);
+            let rest = (next..all).take_while(|run| identity.instance_of(*run) == instance);
             let rest = rest.count() as u64;
             let together = match wants_twin(identity) || is_coupled(identity) {
                 true => 1,
@@ -216,10 +213,9 @@ impl<'p> Prepared<'p> {
             // Groups of equal size, or nearly.
             let size = rest.div_ceil(rest.div_ceil(together));
             let end = next + rest;
-            while next < end {
-                tasks.push(next..end.min(next + size));
-                next = end.min(next + size);
-            }
+            let begins = (next..end).step_by(size as usize);
+            tasks.extend(begins.map(|begin| begin..end.min(begin + size)));
+            next = end;
         }
         tasks
     }
@@ -247,9 +243,7 @@ impl<'p> Prepared<'p> {
     pub fn simulate_with(&self, run: u64, start: &StartRun<'_>) -> Trace {
         match self.alone(run, &Silent, start) {
             Ok(trace) => trace,
-            Err(Stopped::Contradiction(_, reason) | Stopped::Failed(_, reason)) => {
-                panic!("{reason}")
-            }
+            Err(Stopped::Failed(_, reason)) => panic!("{reason}"),
             Err(Stopped::Interrupted) => unreachable!("nobody interrupts"),
         }
     }

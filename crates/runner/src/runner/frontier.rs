@@ -1,7 +1,7 @@
 //! What a frontier needs before it is computed: the instance of its problem, and the search that
 //! the manifest describes.
 
-use super::prepare::BadCell;
+use super::prepare::{BadCell, all_or_wrong, start_on};
 use crate::files::sha256;
 use crate::manifest::Start;
 use crate::manifest::frontier::{Frontier, FrontierStart};
@@ -58,7 +58,7 @@ impl PreparedFrontier<'_> {
 ///
 /// # Errors
 /// The paths of settings, and what is wrong with them.
-pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<BadCell>> {
+pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>, Vec<BadCell>> {
     let manifest = &plan.manifest;
     let Some(problem) = &plan.frontier_problem else { return Ok(Vec::new()) };
     let form = manifest.oracle.form();
@@ -68,7 +68,7 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
     })?;
     let instance: Arc<dyn Instance> = Arc::from(built);
     let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
-    let prepare = |(i, frontier): (usize, &'_ Frontier)| {
+    let prepare = |(i, frontier): (usize, &'p Frontier)| {
         let path = format!("frontier.{i}");
         let search = search(plan, frontier, &instance)?;
         // Without its code it may still be known from an earlier report.
@@ -77,18 +77,10 @@ pub fn prepare_frontiers(plan: &Plan) -> Result<Vec<PreparedFrontier<'_>>, Vec<B
         }
         let own: Vec<_> = frontier.own.iter().map(|own| &own.known).collect();
         let key = format!("{} {:?} {text} {search:?} {own:?}", manifest.seed, manifest.oracle);
-        Ok((search, sha256(key.as_bytes())))
+        let (instance, key) = (instance.clone(), sha256(key.as_bytes()));
+        Ok(PreparedFrontier { frontier, instance, search, key })
     };
-    let (mut all, mut wrong) = (Vec::new(), Vec::new());
-    for (i, frontier) in manifest.frontier.iter().enumerate() {
-        match prepare((i, frontier)) {
-            Ok((search, key)) => {
-                all.push(PreparedFrontier { frontier, instance: instance.clone(), search, key });
-            }
-            Err(bad) => wrong.push(bad),
-        }
-    }
-    if wrong.is_empty() { Ok(all) } else { Err(wrong) }
+    all_or_wrong(manifest.frontier.iter().enumerate().map(prepare).collect())
 }
 
 /// What the manifest asks for, as theory searches for it.
@@ -133,22 +125,11 @@ fn start(plan: &Plan, frontier: &Frontier, instance: &dyn Instance) -> Result<St
         return Ok(StartError::Isotropic { mean_square: radius * radius });
     }
     debug_assert_eq!(frontier.start, FrontierStart::Runs);
-    let d = instance.dim();
-    let bad = |key: &str, message: String| BadCell { path: format!("start.{key}"), message };
-    match &plan.manifest.start {
-        Some(Start::Offset(offset)) => {
-            Ok(StartError::Point(instance.optimum().iter().map(|x| x + offset).collect()))
-        }
-        Some(Start::Point(point)) if point.len() == d => Ok(StartError::Point(point.clone())),
-        Some(Start::Point(point)) => {
-            Err(bad("point", format!("must have d = {d} numbers, not {}", point.len())))
-        }
-        Some(Start::Zero(_)) | None => Ok(StartError::Point(vec![0.0; d])),
-        Some(Start::Limit(_)) => {
-            let message = "differs between the algorithms of a frontier, which have one start";
-            Err(bad("limit", message.to_owned()))
-        }
-    }
+    let start = plan.manifest.start.as_ref().unwrap_or(&Start::Zero(true));
+    start_on(start, instance)?.map(StartError::Point).ok_or_else(|| {
+        let message = "differs between the algorithms of a frontier, which have one start";
+        BadCell { path: "start.limit".to_owned(), message: message.to_owned() }
+    })
 }
 
 /// The algorithms of a frontier that are defined outside of the program, on its problem.

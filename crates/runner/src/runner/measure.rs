@@ -3,7 +3,7 @@
 use super::average::{Sums, corrections_at_optimum};
 use super::prepare::Scenario;
 use crate::manifest::Record;
-use crate::quantity::{MeasuredOn, Metric, Reading, TimeAverage};
+use crate::quantity::{MeasuredOn, Metric, Reading};
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::axpy;
 use exactfed_core::problem::Facts;
@@ -17,7 +17,8 @@ pub struct Meter<'a> {
     sum: Vec<f64>,
     /// ξ_c* = −F̄_c(θ*), N rows of d, if ψ is listed for or control variates are averaged.
     corrections: Vec<f64>,
-    averages: Sums<'a>,
+    /// What is averaged over the rounds.
+    pub averages: Sums<'a>,
 }
 
 impl<'a> Meter<'a> {
@@ -53,12 +54,8 @@ impl<'a> Meter<'a> {
             sum: (&self.sum, self.averages.seen),
             corrections: &self.corrections,
         };
-        self.metrics.iter().map(|metric| metric.measured().1(&reading)).collect()
-    }
-
-    /// What was averaged over the rounds.
-    pub fn averages(self) -> Vec<(TimeAverage, Vec<f64>)> {
-        self.averages.finish()
+        let value = |metric: &Metric| metric.measured().1(&reading).unwrap_or(f64::NAN);
+        self.metrics.iter().map(value).collect()
     }
 }
 

@@ -69,27 +69,24 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
             }
         }
     }
-    let [runs, traces, averages] = most.map(|most| most.filter(|most| most.0 > 0.0));
-    let runs = runs.map(|(bytes, identity)| MemoryPart {
-        key: format!("problem.{}.clients", identity.problem.kind()),
-        bytes,
-        what: format!("states of {threads} runs at a time"),
-    });
-    let traces = traces.map(|(bytes, identity)| MemoryPart {
-        key: traced_by(identity).into(),
-        bytes,
-        what: format!(
-            "traces of {} replicates with up to {} rounds each",
-            identity.runs(),
-            identity.record.points(identity.rounds)
-        ),
-    });
-    let averages = averages.map(|(bytes, identity)| MemoryPart {
-        key: "record.averages".into(),
-        bytes,
-        what: format!("averages of {} replicates", identity.runs()),
-    });
-    [runs, traces, averages].into_iter().flatten().collect()
+    let part = |(place, most): (usize, Option<(f64, &Identity)>)| {
+        let (bytes, identity) = most.filter(|(bytes, _)| *bytes > 0.0)?;
+        let (replicates, points) = (identity.runs(), identity.record.points(identity.rounds));
+        let (key, what) = match place {
+            0 => {
+                let key = format!("problem.{}.clients", identity.problem.kind());
+                (key, format!("states of {threads} runs at a time"))
+            }
+            1 => {
+                let what =
+                    format!("traces of {replicates} replicates with up to {points} rounds each");
+                (traced_by(identity).into(), what)
+            }
+            _ => ("record.averages".into(), format!("averages of {replicates} replicates")),
+        };
+        Some(MemoryPart { key, bytes, what })
+    };
+    most.into_iter().enumerate().filter_map(part).collect()
 }
 
 /// The bytes that a cell needs by itself on one thread, its instances among them.

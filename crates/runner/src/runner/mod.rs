@@ -167,7 +167,11 @@ impl<'a> Queue<'a> {
         let count = runs.end - runs.start;
         {
             let mut progress = lock(&self.progress[i]);
-            let progress = progress.get_or_insert_with(|| Partial::new(prepared.missing_runs()));
+            let progress = progress.get_or_insert_with(|| {
+                let missing = prepared.missing_runs();
+                let traces = vec![None; missing as usize];
+                Box::new(Partial { traces, missing, elapsed: Duration::ZERO, failed: None })
+            });
             if progress.failed.as_ref().is_some_and(|(first, _)| *first < runs.start) {
                 progress.missing -= count;
                 observer.skipped(prepared.work_per_run().times(count));
@@ -180,7 +184,7 @@ impl<'a> Queue<'a> {
         let traces = match result {
             Ok(Ok(traces)) => Ok(traces),
             Ok(Err(Stopped::Interrupted)) => return None,
-            Ok(Err(Stopped::Contradiction(run, reason) | Stopped::Failed(run, reason))) => {
+            Ok(Err(Stopped::Failed(run, reason))) => {
                 Err((run, format!("replicate {run}: {reason}")))
             }
             Err(reason) if count == 1 => {
@@ -221,14 +225,6 @@ impl<'a> Queue<'a> {
             observer.failed(&failed);
             lock(&self.failed).push(failed);
         }
-    }
-}
-
-impl Partial {
-    /// A cell of which so many runs are missing.
-    fn new(missing: u64) -> Box<Self> {
-        let traces = vec![None; missing as usize];
-        Box::new(Self { traces, missing, elapsed: Duration::ZERO, failed: None })
     }
 }
 

@@ -259,17 +259,16 @@ fn within(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 /// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from its start and one from θ*, at
 /// its recorded rounds, if [`check_exact_moments`] allows it; `None` if they do not close.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
-    let facts: &dyn Facts = &*scenario.instance;
+    let (facts, start): (&dyn Facts, _) = (&*scenario.instance, &scenario.start);
+    let (identity, recorded) = (&cell.identity, cell.identity.recorded());
     if let Some(program) = self::program(cell, scenario) {
-        let exact =
-            of_program(program, scenario).ok().filter(|_| burn_in(&cell.identity).is_none())?;
-        return exact.coupled(&scenario.start, &cell.identity.recorded()).ok();
+        let exact = of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
+        return exact.coupled(start, &recorded).ok();
     }
-    if fixed_steps(&cell.identity).is_some() {
+    if fixed_steps(identity).is_some() {
         return None;
     }
-    let scheme = scheme(&cell.identity, facts.clients())?;
-    ExactMoments::new(facts, &scheme)?.coupled(&scenario.start, &cell.identity.recorded())
+    ExactMoments::new(facts, &scheme(identity, facts.clients())?)?.coupled(start, &recorded)
 }
 
 /// The exact moments of a cell at its recorded rounds, if [`check_exact_moments`] allows it.
@@ -277,23 +276,20 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
 /// # Errors
 /// That they do not close.
 pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
-    let facts: &dyn Facts = &*scenario.instance;
+    let (facts, start): (&dyn Facts, _) = (&*scenario.instance, &scenario.start);
+    let (identity, recorded) = (&cell.identity, cell.identity.recorded());
     if let Some(program) = self::program(cell, scenario) {
-        let exact = of_program(program, scenario)?;
-        let found =
-            exact.at_rounds(&scenario.start, &cell.identity.recorded(), burn_in(&cell.identity));
+        let found = of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
         return found.map_err(NoMoments::Unknown);
     }
-    let scheme = scheme(&cell.identity, facts.clients()).ok_or(NoMoments::Open)?;
-    if let Some(steps) = fixed_steps(&cell.identity) {
-        let recorded = cell.identity.recorded();
-        let found = moments::at_rounds_of_steps(facts, &scheme, steps, &scenario.start, &recorded);
+    let scheme = scheme(identity, facts.clients()).ok_or(NoMoments::Open)?;
+    if let Some(steps) = fixed_steps(identity) {
+        let found = moments::at_rounds_of_steps(facts, &scheme, steps, start, &recorded);
         return found.ok_or(NoMoments::Open);
     }
-    let recorded = cell.identity.recorded();
     if let Some(exact) = TrajectoryMoments::new(facts, &scheme) {
-        return Ok(exact.at_rounds(&scenario.start, &recorded));
+        return Ok(exact.at_rounds(start, &recorded));
     }
     let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-    Ok(exact.at_rounds(&scenario.start, &recorded))
+    Ok(exact.at_rounds(start, &recorded))
 }

@@ -108,12 +108,7 @@ type BuiltInstance = (Arc<dyn Instance>, Arc<str>);
 /// from those of other cells.
 pub const FRESH: u64 = MAX_REPLICATES / 2;
 
-/// The seed of the instance of this number among those of a cell.
-fn instance_seed(identity: &Identity, number: u64) -> u64 {
-    seed_of_instance(identity, identity.seed, number)
-}
-
-/// The same if the manifest had this seed.
+/// The seed of the instance of this number among those of a cell, if this is the manifest's seed.
 fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
     let number = if *fresh { number + FRESH } else { number };
@@ -186,7 +181,7 @@ impl Shared {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
         let numbers = 0..identity.built_instances();
-        numbers.map(move |i| (problem.clone(), instance_seed(identity, i), form))
+        numbers.map(move |i| (problem.clone(), seed_of_instance(identity, identity.seed, i), form))
     }
 
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
@@ -280,10 +275,15 @@ pub fn prepare_knowing<'a>(
             Ok(Prepared { cell, scenarios, recorded: shared.recorded(cell), first_run: 0 })
         })
         .collect();
-    if prepared.iter().all(Result::is_ok) {
-        Ok(prepared.into_iter().flatten().collect())
+    all_or_wrong(prepared)
+}
+
+/// All that exists, or all that does not.
+pub fn all_or_wrong<T>(found: Vec<Result<T, BadCell>>) -> Result<Vec<T>, Vec<BadCell>> {
+    if found.iter().all(Result::is_ok) {
+        Ok(found.into_iter().flatten().collect())
     } else {
-        Err(prepared.into_iter().filter_map(Result::err).collect())
+        Err(found.into_iter().filter_map(Result::err).collect())
     }
 }
 
@@ -308,23 +308,11 @@ fn scenario(
     }
     check_matrices(cell, instance.dim())?;
     let limit = limit(cell, &*instance);
-    let d = instance.dim();
-    let start = match &*cell.identity.start {
-        Start::Offset(offset) => instance.optimum().iter().map(|x| x + offset).collect(),
-        Start::Zero(_) => vec![0.0; d],
-        Start::Point(point) if point.len() == d => point.clone(),
-        Start::Point(point) => {
-            let message = format!("must have d = {d} numbers, not {}", point.len());
-            return Err(bad("start.point".into(), message));
-        }
-        Start::Limit(_) => match &limit {
-            Some(limit) => limit.clone(),
-            None => {
-                let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
-                return Err(bad("start.limit".into(), message.into()));
-            }
-        },
-    };
+    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| limit.clone());
+    let start = start.ok_or_else(|| {
+        let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
+        bad("start.limit".into(), message.into())
+    })?;
     let with_limit = |twin: Arc<dyn Instance>| -> Result<_, BadCell> {
         let message = "`bias` needs independent draws on a field that is not linear";
         let limit = self::limit(cell, &*twin);
@@ -334,6 +322,21 @@ fn scenario(
     let twin = twin.map(with_limit).transpose()?;
     let (program, own_limits) = (OnceLock::new(), OnceLock::new());
     Ok(Scenario { start, limit, twin, instance, key, program, own_limits })
+}
+
+/// θ_0 on an instance; `None` of a start that depends on the algorithm.
+pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, BadCell> {
+    let d = instance.dim();
+    match start {
+        Start::Offset(offset) => Ok(Some(instance.optimum().iter().map(|x| x + offset).collect())),
+        Start::Zero(_) => Ok(Some(vec![0.0; d])),
+        Start::Point(point) if point.len() == d => Ok(Some(point.clone())),
+        Start::Point(point) => {
+            let message = format!("must have d = {d} numbers, not {}", point.len());
+            Err(BadCell { path: "start.point".into(), message })
+        }
+        Start::Limit(_) => Ok(None),
+    }
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.
@@ -403,16 +406,9 @@ fn limit_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Option<Ve
     Some(sum)
 }
 
-/// The most local steps of a client in a round.
-fn most_steps(cell: &Cell) -> u64 {
-    let components = cell.identity.algorithm.components();
-    components.iter().map(|component| component.terms.most_steps()).max().unwrap_or(1)
-}
-
-/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is
-/// made of. On a linear field with independent noise it is exact, and computed if it is not too
-/// large; without
-/// noise on any other it is the fixed point, if the manifest lists `sq-error-limit`.
+/// lim E θ_t: the weighted sum of the limits of the runs that the algorithm is made of. On a linear
+/// field with independent noise it is exact, and computed if it is not too large; without noise on
+/// any other it is the fixed point, if the manifest lists `sq-error-limit`.
 fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
@@ -425,11 +421,13 @@ fn limit(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     if !closed && (!listed || !deterministic) {
         return None;
     }
-    if closed && !linear::limit_effort(facts, most_steps(cell)).fits() {
+    let components = identity.algorithm.components();
+    let steps = components.iter().map(|component| component.terms.most_steps());
+    if closed && !linear::limit_effort(facts, steps.max().unwrap_or(1)).fits() {
         return None;
     }
     let mut sum = vec![0.0; facts.dim()];
-    for Component { weight, terms, .. } in identity.algorithm.components() {
+    for Component { weight, terms, .. } in components {
         let work = |client| client_work(&terms, client);
         let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);

@@ -22,9 +22,6 @@ pub struct Sanity {
 impl Sanity {
     /// Checks the last row of a trace, and the state of its run at rows 1, 2, 4, 8, … and at each
     /// hundredth, so that the cost is negligible.
-    ///
-    /// # Errors
-    /// What does not hold.
     pub fn check(
         &mut self,
         trace: &Trace,
@@ -42,18 +39,18 @@ impl Sanity {
             }
         }
         if rows.is_power_of_two() || rows.is_multiple_of(100) {
-            self.corrections(run, scenario)
-                .map_err(|(sum, size)| {
-                    format!(
-                        "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
-                    )
-                })?;
+            self.corrections(run, scenario, round)?;
         }
         Ok(())
     }
 
     /// Σ π_c ξ_c = 0, up to rounding (`federated::correction`).
-    fn corrections(&mut self, run: &dyn Run, scenario: &Scenario) -> Result<(), (f64, f64)> {
+    fn corrections(
+        &mut self,
+        run: &dyn Run,
+        scenario: &Scenario,
+        round: u64,
+    ) -> Result<(), String> {
         let Some(clients) = run.clients().filter(|c| !c.corrections.is_empty()) else {
             return Ok(());
         };
@@ -73,8 +70,13 @@ impl Sanity {
             size += weight * (norm(xi) + end(client) / length);
         }
         self.size = self.size.max(size);
-        let sum = norm(&sum);
-        if sum.is_finite() && sum > TOLERANCE * self.size { Err((sum, self.size)) } else { Ok(()) }
+        let (sum, size) = (norm(&sum), self.size);
+        if sum.is_finite() && sum > TOLERANCE * size {
+            return Err(format!(
+                "the corrections of the control variates sum to {sum:.1e} instead of 0 at round {round}, where their size is {size:.1e}"
+            ));
+        }
+        Ok(())
     }
 }
 

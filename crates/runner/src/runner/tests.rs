@@ -138,8 +138,8 @@ fn the_noise_has_a_seed_of_its_own() {
     let traces = |overrides: &str| {
         let plan = Plan::of_text(LOGISTIC, &overrides.split(' ').collect::<Vec<_>>());
         let prepared = prepare(&NoFiles, &[&plan.cells[0]]).unwrap();
-        let optima: Vec<_> = prepared[0].scenarios.iter().map(|s| s.instance.optimum()).collect();
-        let optima: Vec<Vec<f64>> = optima.into_iter().map(<[f64]>::to_vec).collect();
+        let scenarios = prepared[0].scenarios.iter();
+        let optima: Vec<_> = scenarios.map(|s| s.instance.optimum().to_vec()).collect();
         let runs = 0..plan.cells[0].identity.runs();
         let names: Vec<_> = runs.map(|run| stream_names(&plan.cells[0].identity, run)).collect();
         (plan.cells[0].id, optima, names, prepared[0].simulate(0))

@@ -26,10 +26,6 @@ impl FeatureRows<'_> {
         }
     }
 
-    pub fn is_sparse(&self) -> bool {
-        matches!(self, Self::Sparse(_))
-    }
-
     /// Calls `each` with the feature and the value of every number that is stored of a row.
     fn each_of(&self, row: usize, mut each: impl FnMut(usize, f64)) {
         match self {
@@ -169,13 +165,13 @@ mod tests {
         let dense = FeatureRows::Dense { size: (9, 4), numbers: Cow::Borrowed(&numbers) };
         let sparse = FeatureRows::Sparse(&rows);
         assert_eq!((dense.size(), dense.nonzeros()), (sparse.size(), sparse.nonzeros()));
-        assert_eq!(dense.rarer()[..2], [3, 2]);
         assert_eq!(dense.rarer()[3], 0);
-        assert!(dense.rarer()[2] >= 5);
-        assert_eq!(sparse.rarer()[..2], [3, 2]);
-        assert!(sparse.rarer()[2] >= 5);
-        assert_eq!((dense.missing(), dense.largest_square(&[0, 2, 3])), (vec![0; 4], 9.0 + 64.0));
-        assert_eq!((sparse.missing(), sparse.largest_square(&[0, 2, 3])), (vec![0; 4], 9.0 + 64.0));
+        for features in [&dense, &sparse] {
+            assert_eq!(features.rarer()[..2], [3, 2]);
+            assert!(features.rarer()[2] >= 5);
+            assert_eq!(features.missing(), [0; 4]);
+            assert_eq!(features.largest_square(&[0, 2, 3]), 9.0 + 64.0);
+        }
         let (moments, same) = (dense.moments(), sparse.moments());
         for ((mean, variance), (other, square)) in moments.iter().zip(&same) {
             assert_eq!(mean, other);

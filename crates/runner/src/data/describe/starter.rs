@@ -1,8 +1,9 @@
 //! The manifest to start from.
 
+use super::features::FeatureRows;
 use super::{FileRecords, is_classes, others};
+use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::Column;
-use exactfed_core::problem::{MOST_DIMENSIONS, Spec};
 
 /// The share of non-zeros below which features are not standardised, which would fill in zeros.
 const SPARSE: f64 = 0.3;
@@ -32,9 +33,6 @@ pub struct Starter<'a> {
 
 impl<'a> Starter<'a> {
     /// The manifest for these records.
-    ///
-    /// # Errors
-    /// Why no problem takes them.
     pub fn new(
         records: &'a FileRecords<'a>,
         path: &'a str,
@@ -53,7 +51,9 @@ impl<'a> Starter<'a> {
         let names = kept.iter().filter(|_| listed).filter_map(|j| records.names.get(*j));
         let features = names.cloned().collect();
         let wide = kept.len() > MOST_DIMENSIONS || n as u128 * d as u128 * 8 > MOST_DENSE_BYTES;
-        if wide && !(records.features.is_sparse() && kind == "logistic-dataset") {
+        if wide
+            && !(matches!(records.features, FeatureRows::Sparse(_)) && kind == "logistic-dataset")
+        {
             let all = kept.len();
             return Err(format!(
                 "`{kind}` stores these features dense, and there are {all} of {n} records; at most {MOST_DIMENSIONS} features are allowed, and {MOST_DENSE_BYTES} bytes"
@@ -89,8 +89,9 @@ impl<'a> Starter<'a> {
         })
     }
 
-    /// The text of the manifest; of a tuned comparison if that is wanted.
-    pub fn text(&self, tuned: bool) -> String {
+    /// The text of the manifest; of a tuned comparison if that is wanted. It may fill missing values
+    /// in.
+    pub fn text(&self, tuned: bool, fills: bool) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let Self { records, path, .. } = self;
         let title = match tuned {
@@ -124,7 +125,7 @@ impl<'a> Starter<'a> {
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
             ("test", when(self.test, "0.2")),
-            ("missing", when(records.fills, &quoted("mean"))),
+            ("missing", when(fills, &quoted("mean"))),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
@@ -156,17 +157,15 @@ fn filled(template: &str, values: &[(&str, Option<String>)]) -> String {
 
 /// The problem that takes records with these labels.
 fn kind(records: &FileRecords<'_>, classes: &[(String, usize)]) -> Result<&'static str, String> {
-    let has_classes = is_classes(&records.labels, classes);
-    let known = |kind: &str| Spec::KINDS.iter().copied().find(|known| *known == kind);
-    let several = known("softmax-dataset").filter(|_| has_classes && classes.len() > 2);
-    Ok(match (&*records.labels, classes.len()) {
-        (_, 1) => return Err("all labels are the same".into()),
-        (_, 2) => "logistic-dataset",
-        (Column::Numbers(_), _) => several.unwrap_or("least-squares-dataset"),
-        (Column::Text(_), n) => several.ok_or_else(|| {
-            format!("there are {n} different labels of text; two classes or numbers are needed")
-        })?,
-    })
+    match (&*records.labels, classes.len()) {
+        (_, 1) => Err("all labels are the same".into()),
+        (_, 2) => Ok("logistic-dataset"),
+        _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
+        (Column::Numbers(_), _) => Ok("least-squares-dataset"),
+        (Column::Text(_), n) => Err(format!(
+            "there are {n} different labels of text; two classes or numbers are needed"
+        )),
+    }
 }
 
 /// The number with one digit that is next below.

@@ -15,6 +15,7 @@ mod search;
 
 pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
+use curve::ErrorCurve;
 pub use curve::MOST_PASSING;
 
 use crate::linalg::Matrix;
@@ -59,7 +60,7 @@ pub struct Search {
     /// The start.
     pub start: StartError,
     /// What knows the methods that are defined outside of this crate.
-    pub own: Option<OwnMethods>,
+    pub own: Option<Arc<dyn OwnRounds>>,
 }
 
 /// What knows the rounds of methods that are defined outside of this crate.
@@ -70,27 +71,33 @@ pub trait OwnRounds: Send + Sync {
     fn price(&self, run: &MethodRun) -> RoundPrice;
 }
 
-/// [`OwnRounds`] of the methods of a search.
-#[derive(Clone)]
-pub struct OwnMethods(pub Arc<dyn OwnRounds>);
-
-impl fmt::Debug for OwnMethods {
+impl fmt::Debug for dyn OwnRounds {
+    /// A word that stays, since the text of a search is part of the keys of caches.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OwnMethods")
     }
 }
 
 impl Search {
-    fn own(&self) -> Option<&dyn OwnRounds> {
-        self.own.as_ref().map(|own| &*own.0)
-    }
-
     /// What a round of a method costs.
     pub fn round_price(&self, run: &MethodRun) -> RoundPrice {
-        match (run.method, self.own()) {
+        match (run.method, &self.own) {
             (FrontierAlgorithm::Own(_), Some(own)) => own.price(run),
             (method, _) => method.round_price(run.local_steps),
         }
+    }
+
+    /// The numbers of local steps with which a method is computed.
+    fn local_steps_of(&self, method: FrontierAlgorithm) -> &[u64] {
+        if method == FrontierAlgorithm::Sgd { &[1] } else { &self.local_steps }
+    }
+
+    /// The problem by types, if the search can be computed on it.
+    fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Refusal> {
+        let from = (&self.start, self.own.as_deref());
+        let problem = typed(facts, &self.methods, &self.clients, from)?;
+        check(&problem, self)?;
+        Ok(problem)
     }
 }
 
@@ -220,9 +227,7 @@ pub fn search(
     search: &Search,
     worked: Worked<'_>,
 ) -> Result<Vec<Reached>, Refusal> {
-    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
-    check(&problem, search)?;
-    Ok(search::run(&problem, search, worked))
+    Ok(search::run(&search.problem(facts)?, search, worked))
 }
 
 /// Is called with the share of a search that was done since the last call; they add up to 1.
@@ -233,7 +238,7 @@ fn typed<'a>(
     facts: &'a dyn Facts,
     methods: &[FrontierAlgorithm],
     clients: &[u64],
-    start: &StartError,
+    (start, own): (&'a StartError, Option<&'a dyn OwnRounds>),
 ) -> Result<TypedProblem<'a>, Refusal> {
     if !facts.linear() || !facts.independent() {
         return Err(Refusal::MomentsDoNotClose);
@@ -273,7 +278,7 @@ fn typed<'a>(
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
     }
-    Ok(TypedProblem { facts, types, start: start.clone(), known: KnownSteps::default() })
+    Ok(TypedProblem { facts, types, start, own, known: KnownSteps::default() })
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
@@ -307,8 +312,7 @@ fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
-    check(&problem, search)?;
+    let problem = search.problem(facts)?;
     let (clients, local_steps) = (facts.clients() as u64, search.local_steps[0]);
     for method in search.methods.iter().copied().filter(|method| method.own().is_some()) {
         let step_size = search.step_sizes.from;
@@ -316,7 +320,7 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
         if search.clients != [clients] {
             return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
         }
-        let found = problem.squares(&run, search.own(), &problem.known, |found| found.size());
+        let found = problem.squares(&run, &problem.known, |found| found.size());
         let moments = found.map_err(|reason| unknown(&run, reason))?;
         if moments > MOST_MOMENTS {
             return Err(Refusal::Size { method, moments });
@@ -339,9 +343,7 @@ pub fn errors(
     start: &StartError,
     rounds: usize,
 ) -> Result<Vec<f64>, Refusal> {
-    let problem = typed(facts, &[run.method], &[run.clients], start)?;
-    let curve = search::curve(&problem, run, None);
-    Ok(curve.map_err(|reason| unknown(run, reason))?.errors(rounds))
+    Ok(curve(facts, run, (start, None))?.errors(rounds))
 }
 
 /// A method with all its settings.
@@ -375,14 +377,22 @@ impl MethodRun {
 pub fn rounds_to(
     facts: &dyn Facts,
     run: &MethodRun,
-    (start, own): (&StartError, Option<&OwnMethods>),
+    from: (&StartError, Option<&dyn OwnRounds>),
     targets: &[f64],
 ) -> Result<Vec<Option<u64>>, Refusal> {
-    let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
-    let curve = search::curve(&problem, run, own.map(|own| &*own.0));
-    let found = curve.map_err(|reason| unknown(run, reason))?.crossings(&squares);
+    let found = curve(facts, run, from)?.crossings(&squares);
     Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
+}
+
+/// The errors of a method with all its settings.
+fn curve(
+    facts: &dyn Facts,
+    run: &MethodRun,
+    from: (&StartError, Option<&dyn OwnRounds>),
+) -> Result<ErrorCurve, Refusal> {
+    let problem = typed(facts, &[run.method], &[run.clients], from)?;
+    problem.curve(run).map_err(|reason| unknown(run, reason))
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! The second moments of a curve in parts that depend on each other alone.
 
 use crate::linalg::Matrix;
-use faer::Mat;
 
 /// Numbers that depend on each other alone, and what they add to the error.
 pub struct CurvePart {
-    /// The map over a cycle.
-    pub map: Mat<f64>,
     /// What each adds to the error after each round of the cycle.
     pub errors: Vec<Vec<f64>>,
     /// Those that no moments have below 0.

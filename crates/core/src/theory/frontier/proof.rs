@@ -1,7 +1,7 @@
 //! The proof that an error stays below its target.
 
 use super::curve::{
-    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, ROUNDING, product,
+    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, product,
 };
 use faer::{Mat, RowRef};
 
@@ -33,8 +33,7 @@ impl ErrorCurve {
     /// until no state can lead above: errors that oscillate may rise again between the rounds that
     /// [`crossings`](Self::crossings) looks at.
     pub fn proven(&mut self, square: f64) -> Option<Crossing> {
-        let least = -ROUNDING * self.early().0[0];
-        let target = ErrorTarget { at: 0, least, most: square };
+        let target = self.target(0, square);
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
             match self.follow(&target, found[0]?.rounds) {
@@ -99,14 +98,14 @@ impl ErrorCurve {
         self.reach(BLOCK);
         let rows =
             self.parts.iter().enumerate().map(|(k, part)| {
-                let (phases, n) = (part.errors.len(), part.map.nrows());
+                let (phases, n) = (part.errors.len(), self.start[k].nrows());
                 let mut rows = Mat::from_fn(phases << BLOCK, n, |i, j| {
                     if i < phases { part.errors[i][j] } else { 0.0 }
                 });
                 for level in 0..BLOCK {
                     let known = phases << level;
-                    let map = if level == 0 { &part.map } else { &self.levels[level - 1][k] };
-                    let later = product(rows.subrows(0, known), map.as_ref());
+                    let map = self.levels[level][k].as_ref();
+                    let later = product(rows.subrows(0, known), map);
                     rows.subrows_mut(known, known).copy_from(&later);
                 }
                 rows
@@ -150,11 +149,11 @@ impl ErrorCurve {
             let mut rows = rows[k].clone();
             for _ in 0..1 << (SURVEYED - BLOCK) {
                 factor = (0..rows.nrows()).map(|i| row(rows.row(i))).fold(factor, f64::max);
-                rows = product(rows.as_ref(), self.levels[BLOCK - 1][k].as_ref());
+                rows = product(rows.as_ref(), self.levels[BLOCK][k].as_ref());
             }
             let mut level = SURVEYED;
             loop {
-                let last = norm(&self.levels[level - 1][k]);
+                let last = norm(&self.levels[level][k]);
                 if last < 1.0 {
                     break;
                 }

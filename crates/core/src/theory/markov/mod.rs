@@ -11,14 +11,13 @@ mod client;
 mod layout;
 mod size;
 
-use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel, gmres};
-use super::program::matrix;
+use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
+use super::program::{fixed_point, matrix};
 use crate::kernel::axpy;
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use client::ClientRound;
 use layout::Layout;
-use size::{DIRECT, RESTARTS};
 pub use size::{limit_effort, rounds_effort, stationary_effort};
 
 /// Whether the moments along trajectories close and this module covers them: one oracle call in a
@@ -133,10 +132,9 @@ impl<'a> TrajectoryMoments<'a> {
         let mut out: ByPosition =
             self.passed(rows, &[]).iter().map(|block| block.times_transposed(&self.keep)).collect();
         for (k, client) in self.clients.iter().enumerate() {
-            let mean = |s: usize, to: usize, block: &Matrix| {
-                block.times_transposed(&client.means[s * client.states + to])
-            };
-            let moved = self.along(k, &self.passed(rows, &[k]), &mean);
+            let alone = self.passed(rows, &[k]);
+            let moved =
+                self.along(k, &alone, &|s, to, block| block.times_transposed(client.mean(s, to)));
             out.iter_mut().zip(&moved).for_each(|(sum, more)| sum.add(1.0, more));
         }
         out
@@ -148,12 +146,9 @@ impl<'a> TrajectoryMoments<'a> {
         let mut out: ByPosition = self.passed(state, &[]).iter().map(keep).collect();
         for (k, client) in self.clients.iter().enumerate() {
             let Some(squares) = &client.squares else { continue };
-            let mean = |k: usize, s: usize, to: usize| {
-                let client = &self.clients[k];
-                &client.means[s * client.states + to]
-            };
             let alone = self.passed(state, &[k]);
-            let crossed = self.along(k, &alone, &|s, to, block| mean(k, s, to).times(block));
+            let mean = |s: usize, to: usize, block: &Matrix| client.mean(s, to).times(block);
+            let crossed = self.along(k, &alone, &mean);
             let begun: ByPosition = alone
                 .iter()
                 .map(|block| client.begin.times(block).times_transposed(&client.begin))
@@ -165,11 +160,10 @@ impl<'a> TrajectoryMoments<'a> {
                 sum.add(1.0, &crossed.transpose());
                 sum.add(1.0, &client.take.times(own).times_transposed(&client.take));
             }
-            for other in k + 1..self.clients.len() {
-                let both = self.passed(state, &[k, other]);
-                let left = self.along(k, &both, &|s, to, block| mean(k, s, to).times(block));
+            for (other, second) in self.clients.iter().enumerate().skip(k + 1) {
+                let left = self.along(k, &self.passed(state, &[k, other]), &mean);
                 let both = self.along(other, &left, &|s, to, block| {
-                    block.times_transposed(mean(other, s, to))
+                    block.times_transposed(second.mean(s, to))
                 });
                 for (sum, both) in out.iter_mut().zip(&both) {
                     sum.add(1.0, both);
@@ -248,7 +242,7 @@ impl<'a> TrajectoryMoments<'a> {
         let count = law.len() * others;
         let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
         let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
-        Some(blocks(1.0, &fixed_point(count, &constant, &map)?))
+        Some(blocks(1.0, &fixed_point(&constant, map, || matrix(count, map))?))
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
@@ -266,32 +260,16 @@ impl<'a> TrajectoryMoments<'a> {
         let moments = in_estimates(&whole, &self.estimate());
         Some((recorded(u64::MAX, moments, f64::NAN), blocks))
     }
-
-    /// E θ̂ − θ* at stationarity, d numbers.
-    fn stationary_mean(&self) -> Option<Vec<f64>> {
-        let found = self.at_rest(1, &|rows| self.rows_after(rows))?;
-        Some(self.estimate().apply(sum_of(&found).entries()))
-    }
 }
 
 /// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
 /// a draw is correlated with the iterate. `None` unless [`are_closed`].
 pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
-    let mut limit = TrajectoryMoments::prepare(facts, model, false)?.stationary_mean()?;
+    let exact = TrajectoryMoments::prepare(facts, model, false)?;
+    let found = exact.at_rest(1, &|rows| exact.rows_after(rows))?;
+    let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
-}
-
-/// x with x = map(x) + constant; `None` if none is found.
-fn fixed_point(
-    count: usize,
-    constant: &[f64],
-    map: &dyn Fn(&[f64]) -> Vec<f64>,
-) -> Option<Vec<f64>> {
-    if count > DIRECT {
-        return gmres(&vec![0.0; count], constant, RESTARTS, map);
-    }
-    solve(&Matrix::identity(count).plus(-1.0, &matrix(count, map)), constant).ok()
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {

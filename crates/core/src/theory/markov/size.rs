@@ -4,11 +4,8 @@ use super::layout::Layout;
 use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::moments::AlgorithmModel;
+use crate::theory::program::{DIRECT, RESTARTS};
 
-/// The largest order of a stationary system that is solved directly.
-pub(super) const DIRECT: usize = 600;
-/// The most restarts of GMRES.
-pub(super) const RESTARTS: usize = 40;
 /// The most numbers of a joint state for which anything is computed.
 const MOST_NUMBERS: f64 = 1e7;
 

@@ -6,6 +6,7 @@ use crate::algorithm::richardson_romberg::Extrapolate;
 use crate::algorithm::{self, Spec};
 use crate::federated::Conditions;
 use crate::kernel::dot;
+use crate::linalg::solve;
 use crate::problem::td::{Noise, Td};
 use crate::sample;
 use crate::theory::linear::LocalUpdate;

@@ -5,7 +5,7 @@
 
 mod rounds;
 
-pub use super::program::{CovarianceBlocks, Moments, SpectralRadii, gmres};
+pub use super::program::{CovarianceBlocks, Moments, SpectralRadii};
 use super::program::{Cycle, ProgramMoments, ProgramSizes, WatchedVariates};
 use crate::kernel::{difference, dot};
 use crate::problem::Facts;

@@ -117,23 +117,11 @@ impl Form {
         out
     }
 
-    /// The coordinates that it has, without noise.
-    pub fn without_noise(&self) -> Self {
-        Self { length: self.length, weights: self.weights.clone(), noise: Vec::new() }
-    }
-
     /// Its numbers for these coordinates, without noise.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.length);
-        self.add_value(coordinates, &mut out);
+        let mut out = vec![0.0; self.length];
+        self.weights.iter().for_each(|(i, k, x)| out[*i] += x * coordinates[*k]);
         out
-    }
-
-    /// Appends them.
-    pub fn add_value(&self, coordinates: &[f64], out: &mut Vec<f64>) {
-        let begin = out.len();
-        out.resize(begin + self.length, 0.0);
-        self.weights.iter().for_each(|(i, k, x)| out[begin + i] += x * coordinates[*k]);
     }
 
     /// It times a symmetric matrix over coordinates, of which the first `width` columns count.

@@ -24,7 +24,7 @@ mod types;
 mod values;
 mod variates;
 
-pub use iteration::gmres;
+pub(super) use iteration::{DIRECT, RESTARTS, fixed_point};
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
 pub use sizes::ProgramSizes;

@@ -1,12 +1,13 @@
 //! The exact moments of a program's rounds.
 
 use super::form::Form;
+use super::known::KnownSteps;
 use super::layers;
 use super::noise::{KnownMoments, NoiseCovariances};
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
-use super::types::Type;
+use super::types::{Type, types};
 use super::values::{Moments, WatchedVariates};
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
@@ -76,7 +77,8 @@ impl<'a> ProgramMoments<'a> {
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
-        let setup = Setup::new(program, facts, average);
+        let types = types(program, facts);
+        let setup = Setup::new(facts, types, average, KnownSteps::default());
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
@@ -132,24 +134,21 @@ impl<'a> ProgramMoments<'a> {
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
         let clients = round.ends.as_ref().filter(|_| layers == 1).map(|(ends, own)| {
             let each = |(g, t): (usize, &Type)| {
-                let square = known.second(&ends[g], &ends[g]).trace();
-                let all = square + known.own_second(g, &own[g], &own[g]).trace();
-                t.count * self.setup.facts.share(t.first) * all
+                let share = t.count * self.setup.facts.share(t.first);
+                share * known.square(g, &ends[g], &own[g])
             };
             self.setup.types.iter().enumerate().map(each).sum()
         });
         let result = &round.result;
         let left = result.times(&known.covariance, known.covariance.cols());
-        let square = between((result, result), &left, &known.noise, layers);
-        let mut next_mean = vec![known.mean[0]];
-        round.next.iter().for_each(|form| form.add_value(&known.mean, &mut next_mean));
+        let square = known.noise.with_coordinates((result, result), &left);
         let unit = Form::coordinates(0, 1);
         let next: Vec<&Form> = std::iter::once(&unit).chain(&round.next).collect();
         let own = round.own_next.iter().zip(&known.own).map(|(forms, own)| {
             covariances(&forms.iter().collect::<Vec<_>>(), own, &known.own_noise, layers)
         });
         let state = ProgramState {
-            mean: next_mean,
+            mean: round.next_mean(&known.mean),
             covariance: covariances(&next, &known.covariance, &known.noise, layers),
             own: own.collect(),
             origins: round.origins.clone(),
@@ -170,10 +169,7 @@ impl<'a> ProgramMoments<'a> {
                     mean.push((*id, covariance));
                     own.extend(deviation.map(|deviation| (*id, deviation)));
                 }
-                let (covariance, deviation) = self.covariance(known, source, source, law);
-                let d = self.setup.d;
-                let deviation = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
-                known.add_noise((covariance, deviation), mean, own);
+                known.add_noise(self.covariance(known, source, source, law), mean, own);
             }
             Stage::Drawn(all) => self.draw(known, all),
         }
@@ -240,25 +236,16 @@ impl<'a> ProgramMoments<'a> {
         let types = &self.setup.types;
         let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
         for g in 0..groups(last) {
-            let (mut with, mut own_with, mut own) = (Vec::new(), Vec::new(), Matrix::zeros(0, 0));
+            let (mut with, mut own_with) = (Vec::new(), Vec::new());
             for other in all {
-                for h in 0..groups(other) {
-                    let id = other.first + h;
-                    if id > last.first + g {
-                        break;
-                    }
+                let before = (0..groups(other)).take_while(|h| other.first + h < last.first + g);
+                for h in before {
                     let (covariance, deviation) = self.drawn(known, (last, g), (other, h));
-                    if id == last.first + g {
-                        let d = self.setup.d;
-                        own = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
-                    } else if let Some(deviation) = deviation {
-                        own_with.push((id, deviation));
-                    }
-                    with.push((id, covariance));
+                    with.push((other.first + h, covariance));
+                    own_with.extend(deviation.map(|deviation| (other.first + h, deviation)));
                 }
             }
-            let Some((_, covariance)) = with.pop() else { return };
-            known.add_noise((covariance, own), with, own_with);
+            known.add_noise(self.drawn(known, (last, g), (last, g)), with, own_with);
         }
     }
 
@@ -313,8 +300,18 @@ impl<'a> ProgramMoments<'a> {
         rounds: &[u64],
         burn_in: Option<u64>,
     ) -> Result<Vec<Moments>, String> {
+        self.followed((start, 1.0), rounds, burn_in)
+    }
+
+    /// The same, where the number 1 is `unit`: of the difference of two runs it is 0.
+    fn followed(
+        &self,
+        (start, unit): (&[f64], f64),
+        rounds: &[u64],
+        burn_in: Option<u64>,
+    ) -> Result<Vec<Moments>, String> {
         let d = self.setup.d;
-        let mut state = self.initial(start, 1.0);
+        let mut state = self.initial(start, unit);
         let mean = difference(start, self.setup.facts.optimum());
         let mut last = Yield { mean, covariance: Matrix::zeros(d, d), clients: None };
         let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
@@ -364,19 +361,8 @@ impl<'a> ProgramMoments<'a> {
     /// # Errors
     /// Why it is not known.
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
-        let mut state = self.initial(start, 0.0);
-        let apart = difference(start, self.setup.facts.optimum());
-        let (mut round, mut out, mut last) = (0, Vec::new(), dot(&apart, &apart));
-        for &target in rounds {
-            while round < target {
-                round += 1;
-                let prepared = self.prepared(round, &state.origins, None)?;
-                let (next, found) = self.after(&prepared, &state);
-                (state, last) = (next, found.square());
-            }
-            out.push(last);
-        }
-        Ok(out)
+        let found = self.followed((start, 0.0), rounds, None)?;
+        Ok(found.iter().map(|moments| moments.sq_error).collect())
     }
 }
 
@@ -398,20 +384,6 @@ impl ProgramState {
     }
 }
 
-/// The covariance of two forms, of which `left` is the first times that of the coordinates.
-fn between(
-    (a, b): (&Form, &Form),
-    left: &Matrix,
-    noise: &NoiseCovariances,
-    layers: usize,
-) -> Matrix {
-    let mut out = b.transposed_after(left, layers);
-    if let Some(noise) = noise.between(a, b) {
-        out.add(1.0, &noise);
-    }
-    out
-}
-
 /// The covariance of forms that follow each other, where the coordinates have this one.
 fn covariances(
     forms: &[&Form],
@@ -426,7 +398,7 @@ fn covariances(
         let left = form.times(coordinates, coordinates.cols());
         let mut column = row;
         for other in &forms[i..] {
-            let block = between((form, other), &left, noise, layers);
+            let block = noise.with_coordinates((form, other), &left);
             layers::put(&mut out, (row, column), &block, layers);
             column += other.length;
         }

@@ -65,8 +65,17 @@ impl NoiseCovariances {
         }
     }
 
+    /// The covariance of two forms, of which `left` is the first times that of the coordinates.
+    pub fn with_coordinates(&self, (a, b): (&Form, &Form), left: &Matrix) -> Matrix {
+        let mut out = b.transposed_after(left, self.1);
+        if let Some(noise) = self.between(a, b) {
+            out.add(1.0, &noise);
+        }
+        out
+    }
+
     /// Of the noises of two forms; `None` if it is 0.
-    pub fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
+    fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
         let mut sum: Option<Matrix> = None;
         if b.noise.is_empty() {
             return None;
@@ -110,9 +119,7 @@ impl KnownMoments {
     pub fn new(state: &ProgramState, width: usize) -> Self {
         let (mean, own, layers) = (state.mean.clone(), state.own.clone(), state.layers);
         let mut covariance = Matrix::zeros(width, width * layers);
-        for i in 0..mean.len() {
-            covariance.row_mut(i)[..mean.len() * layers].copy_from_slice(state.covariance.row(i));
-        }
+        layers::put_diagonal(&mut covariance, 0, &state.covariance, layers);
         let none = NoiseCovariances(Vec::new(), layers);
         let (noise, own_noise, sums) = (none.clone(), none, Vec::new());
         Self { layers, mean, covariance, own, noise, own_noise, sums }
@@ -131,11 +138,7 @@ impl KnownMoments {
         let left = form.times(&self.covariance, begin * self.layers);
         let square = form.transposed_after(&left, self.layers);
         layers::put(&mut self.covariance, (begin, 0), &left, self.layers);
-        for i in 0..square.rows() {
-            let from = square.row(i);
-            self.covariance.row_mut(begin + i)[begin * self.layers..][..from.len()]
-                .copy_from_slice(from);
-        }
+        layers::put_diagonal(&mut self.covariance, begin, &square, self.layers);
         let value = form.value(&self.mean);
         self.mean.extend(value);
     }
@@ -151,16 +154,22 @@ impl KnownMoments {
         product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
-    /// A noise with its covariance and that of its deviations, and its covariances with noises
-    /// before it.
+    /// E a aᵀ of a client of type g, a its mean over the type and its deviation from that: the trace.
+    pub fn square(&self, g: usize, mean: &Small, own: &Small) -> f64 {
+        self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
+    }
+
+    /// A noise with its covariance and that of its deviations, if they are not 0, and its covariances
+    /// with noises before it.
     pub fn add_noise(
         &mut self,
-        (covariance, own): (Matrix, Matrix),
+        (covariance, own): (Matrix, Option<Matrix>),
         with: Vec<(usize, Matrix)>,
         own_with: Vec<(usize, Matrix)>,
     ) {
+        let zeros = || Matrix::zeros(covariance.rows(), covariance.cols());
+        self.own_noise.add(own.unwrap_or_else(zeros));
         let id = self.noise.add(covariance);
-        self.own_noise.add(own);
         let correlated = !with.is_empty();
         with.into_iter().for_each(|(other, matrix)| self.noise.correlate(id, other, matrix));
         own_with
@@ -228,9 +237,5 @@ fn product(
         }
     }
     let left = a.form.times(&between, width * layers);
-    let mut out = b.form.transposed_after(&left, layers);
-    if let Some(more) = noise.between(&a.form, &b.form) {
-        out.add(1.0, &more);
-    }
-    out
+    noise.with_coordinates((&a.form, &b.form), &left)
 }

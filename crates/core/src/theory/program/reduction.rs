@@ -19,12 +19,6 @@ pub(super) struct Lift {
 }
 
 impl Lift {
-    /// All are free.
-    pub fn all(size: usize) -> Self {
-        let (map, constant) = (Matrix::identity(size), vec![0.0; size]);
-        Self { free: (0..size).collect(), map, constant }
-    }
-
     /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
     pub fn new(map: &Matrix, start: &[f64]) -> Self {
         let n = map.rows();

@@ -101,13 +101,7 @@ impl Preparation<'_, '_> {
     pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let vectors = if level == Level::Server { 1 } else { types };
-        let mut out = RoundAtom {
-            level,
-            mean: Vec::with_capacity(vectors),
-            own: Vec::new(),
-            origin: Origin { optimum: Vec::new(), fields: Vec::new() },
-            depends: 0,
-        };
+        let mut out = RoundAtom { level, ..self.empty(0) };
         for g in 0..vectors {
             let first = self.setup.types[g].first;
             let (mut mean, mut own) = (Form::zero(d), Form::zero(d));
@@ -228,8 +222,9 @@ impl Preparation<'_, '_> {
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.weights.len() > 3 * d * d.min(4) {
-            self.stages.push(Stage::Coordinates(form.without_noise()));
-            form.weights = Form::coordinates(self.width, d).weights;
+            let weights = Form::coordinates(self.width, d).weights;
+            let weights = std::mem::replace(&mut form.weights, weights);
+            self.stages.push(Stage::Coordinates(Form { weights, ..Form::zero(d) }));
             self.width += d;
         }
         if form.noise.len() > 2 {

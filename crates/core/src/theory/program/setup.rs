@@ -6,10 +6,9 @@
 
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
-use super::types::{Type, types};
+use super::types::Type;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::program::Program;
 use std::sync::Arc;
 
 /// What a problem says of each type of clients.
@@ -46,12 +45,8 @@ pub(super) struct ProgramState {
 }
 
 impl<'a> Setup<'a> {
-    pub fn new(program: &Program, facts: &'a dyn Facts, average: bool) -> Self {
-        Self::of_types(facts, types(program, facts), average, KnownSteps::default())
-    }
-
-    /// The same with types, and that of each client, that are known.
-    pub fn of_types(
+    /// Of these types, with that of each client.
+    pub fn new(
         facts: &'a dyn Facts,
         (types, type_of): (Vec<Type>, Vec<usize>),
         average: bool,

@@ -92,7 +92,7 @@ impl<'a> Squares<'a> {
         start: &StartError,
         known: &KnownSteps,
     ) -> Result<Self, String> {
-        let setup = Setup::of_types(facts, (types, Vec::new()), false, known.clone());
+        let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
         let prepared = RefCell::new(HashMap::new());
         Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
     }
@@ -182,7 +182,7 @@ impl<'a> Squares<'a> {
             let mut mean: Vec<f64> = (0..self.spread.rows()).map(|i| self.spread[(i, j)]).collect();
             let (mut ends, mut read) = (Vec::new(), Vec::new());
             for round in rounds {
-                let known = self.cycle.exact.known_mean(round, &mean);
+                let known = round.known_mean(&mean);
                 ends.push(round.result.value(&known));
                 if with_read {
                     read.extend(round.read(&known));
@@ -236,11 +236,11 @@ impl<'a> Squares<'a> {
         let mut means = self.begins.clone();
         for round in &self.cycle.lead {
             let end = |mean: &Vec<f64>| {
-                let end = round.result.value(&exact.known_mean(round, mean));
+                let end = round.result.value(&round.known_mean(mean));
                 dot(&end, &end)
             };
             self.noiseless.push(means.iter().map(end).sum());
-            means.iter_mut().for_each(|mean| *mean = exact.mean_after(round, mean));
+            means.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
         }
         // What is kept for ever must be what it is from θ*.
         for mean in &means {

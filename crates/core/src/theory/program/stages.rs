@@ -76,8 +76,25 @@ impl PreparedRound {
     /// The mean of the next state from those of all coordinates.
     pub fn next_mean(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = vec![coordinates[0]];
-        self.next.iter().for_each(|form| form.add_value(coordinates, &mut out));
+        self.next.iter().for_each(|form| out.extend(form.value(coordinates)));
         out
+    }
+
+    /// The means of all coordinates from those of the state.
+    pub fn known_mean(&self, mean: &[f64]) -> Vec<f64> {
+        let mut known = mean.to_vec();
+        for stage in &self.stages {
+            if let Stage::Coordinates(form) = stage {
+                let value = form.value(&known);
+                known.extend(value);
+            }
+        }
+        known
+    }
+
+    /// The mean of the next state from that of this one.
+    pub fn mean_after(&self, mean: &[f64]) -> Vec<f64> {
+        self.next_mean(&self.known_mean(mean))
     }
 
     /// What the result and the noises are made of, where the coordinates are these.

@@ -1,15 +1,14 @@
 //! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
 
-use super::iteration::{gmres, growth, radius};
+use super::iteration::{fixed_point, growth, radius};
 use super::layers::{self, entry, entry_mut};
 use super::moments::{ProgramMoments, Yield};
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
-use super::sizes::{DIRECT, RESTARTS};
-use super::stages::{PreparedRound, Stage};
+use super::stages::PreparedRound;
 use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 use crate::kernel::dot;
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::Program;
 use std::rc::Rc;
@@ -48,28 +47,73 @@ impl<'a> Cycle<'a> {
 
     /// The cycle of prepared moments, which do not follow the mean of all estimates.
     pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
-        if exact.program.cycle == 0 {
+        let ProgramMoments { program, setup, .. } = &exact;
+        if program.cycle == 0 {
             return Err("its rounds do not repeat, as far as they were followed".into());
         }
-        let (lead, rounds, begin) = exact.cycle()?;
-        let size = begin.mean.len() - 1;
+        let length = program.cycle as u64;
+        let first = program.order.len() as u64 - length + 1;
+        let mut state = exact.initial(setup.facts.optimum(), 1.0);
+        let step = |round: u64, state: &mut ProgramState, target: Option<&[Origin]>| {
+            let prepared = exact.prepared(round, &state.origins, target)?;
+            state.mean = prepared.mean_after(&state.mean);
+            state.origins.clone_from(&prepared.origins);
+            Ok::<_, String>(prepared)
+        };
+        let mut lead = Vec::new();
+        for round in 1..first {
+            lead.push(step(round, &mut state, None)?);
+        }
+        // Origins settle after a few cycles; if they do not, the last ones are kept.
+        let mut rounds = Vec::new();
+        for repeat in 0..4 {
+            let begin = state.origins.clone();
+            let mean = state.mean.clone();
+            lead.append(&mut rounds);
+            for round in first..first + length {
+                let last = round + 1 == first + length && repeat == 3;
+                let target = last.then(|| begin.clone());
+                rounds.push(step(round, &mut state, target.as_deref())?);
+            }
+            if state.origins == begin {
+                state.mean = mean;
+                break;
+            }
+        }
+        let size = state.mean.len() - 1;
         if size > WRITTEN {
             return Err(format!(
                 "its state has {size} coordinates, and at most {WRITTEN} are solved for"
             ));
         }
-        let (lift, own_lifts) = (Lift::all(size), Vec::new());
-        let mut new = Self { exact, lead, rounds, begin, lift, own_lifts };
-        let map = new.mean_map();
-        let start: Vec<f64> = new.begin.mean[1..].to_vec();
-        new.lift = Lift::new(&map, &start);
+        state.covariance = Matrix::zeros(size + 1, size + 1);
+        let own = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
+        state.own = own.map(|size| Matrix::zeros(size, size)).collect();
+        let lift = Lift::new(&mean_map(&rounds, size), &state.mean[1..]);
+        let mut new = Self { exact, lead, rounds, begin: state, lift, own_lifts: Vec::new() };
         new.lift_own();
         Ok(new)
     }
 
-    /// Finds the free coordinates of deviations.
+    /// Finds the free coordinates of the deviations of each type.
     pub(super) fn lift_own(&mut self) {
-        self.own_lifts = (0..self.begin.own.len()).map(|g| self.own_lift(g)).collect();
+        let lift = |(g, own): (usize, &Matrix)| {
+            let size = own.rows();
+            if self.exact.setup.types[g].count == 1.0 {
+                // One client is the mean of its type.
+                let (map, constant) = (Matrix::zeros(size, 0), vec![0.0; size]);
+                return Lift { free: vec![], map, constant };
+            }
+            let after = |x: &[f64]| {
+                let mut x = x.to_vec();
+                for round in &self.rounds {
+                    x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
+                }
+                x
+            };
+            Lift::new(&matrix(size, after), &vec![0.0; size])
+        };
+        self.own_lifts = self.begin.own.iter().enumerate().map(lift).collect();
     }
 
     /// The state after the rounds of the cycle.
@@ -111,36 +155,6 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// The linear map of the mean, without the number 1.
-    fn mean_map(&self) -> Matrix {
-        let with = |x: &[f64]| [&[0.0], x].concat();
-        matrix(self.begin.mean.len() - 1, |x| self.means_after(with(x)).split_off(1))
-    }
-
-    pub(super) fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
-        for round in &self.rounds {
-            mean = self.exact.mean_after(round, &mean);
-        }
-        mean
-    }
-
-    /// The free coordinates of the deviations of a type.
-    fn own_lift(&self, g: usize) -> Lift {
-        let size = self.begin.own[g].rows();
-        if self.exact.setup.types[g].count == 1.0 {
-            // One client is the mean of its type.
-            return Lift { free: vec![], map: Matrix::zeros(size, 0), constant: vec![0.0; size] };
-        }
-        let after = |x: &[f64]| {
-            let mut x = x.to_vec();
-            for round in &self.rounds {
-                x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
-            }
-            x
-        };
-        Lift::new(&matrix(size, after), &vec![0.0; size])
-    }
-
     /// lim E θ_t − θ* after each round of the cycle, d numbers each.
     ///
     /// # Errors
@@ -148,7 +162,7 @@ impl<'a> Cycle<'a> {
     pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
         let mut mean = self.mean()?;
         let bias = |round: &Rc<PreparedRound>| {
-            let known = self.exact.known_mean(round, &mean);
+            let known = round.known_mean(&mean);
             mean = round.next_mean(&known);
             round.result.value(&known)
         };
@@ -161,20 +175,16 @@ impl<'a> Cycle<'a> {
         let at = |free: &[f64], unit: f64| {
             let mut mean = vec![unit];
             mean.extend(self.lift.all_from(free, unit));
-            let after = self.means_after(mean);
+            let after = means_after(&self.rounds, mean);
             self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
         };
         let constant = at(&vec![0.0; size], 1.0);
-        let map = matrix(size, |x| at(x, 0.0));
-        let system = Matrix::identity(size).plus(-1.0, &map);
-        let free = match size {
-            0 => Vec::new(),
-            _ => solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?,
-        };
+        let map = |x: &[f64]| at(x, 0.0);
+        let free = fixed_point(&constant, map, || matrix(size, map)).ok_or(DIVERGES)?;
         let mut mean = vec![1.0];
         mean.extend(self.lift.all_from(&free, 1.0));
         // A combination that noise or a constant changes has no limit.
-        let after = self.means_after(mean.clone());
+        let after = means_after(&self.rounds, mean.clone());
         let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
         let settled = mean.iter().zip(&after).all(|(x, y)| (x - y).abs() <= 1e-8 * size);
         if settled { Ok(mean) } else { Err(DIVERGES.into()) }
@@ -222,18 +232,9 @@ impl<'a> Cycle<'a> {
         let none = Matrix::zeros(length, 1);
         let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
         let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
-        let found = match length {
-            0 => Vec::new(),
-            _ if length <= DIRECT => {
-                let identity = Matrix::identity(length);
-                let system = identity.plus(-1.0, &map(&identity));
-                solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?
-            }
-            _ => {
-                let of = |x: &[f64]| map(&column(x)).into_entries();
-                gmres(none.entries(), &constant, RESTARTS, of).ok_or(DIVERGES)?
-            }
-        };
+        let of = |x: &[f64]| map(&column(x)).into_entries();
+        let whole = || map(&Matrix::identity(length));
+        let found = fixed_point(&constant, of, whole).ok_or(DIVERGES)?;
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
         let (after, phases) = self.phases(&state);
@@ -271,7 +272,7 @@ impl<'a> Cycle<'a> {
             size if size <= SQUARED => radius(after(&Matrix::identity(size))),
             _ => growth(begin, |x| after(&column(x)).into_entries(), trace)?,
         };
-        let whole = self.mean_map();
+        let whole = mean_map(&self.rounds, self.begin.mean.len() - 1);
         let n = self.lift.free.len();
         let free = Matrix::from_fn(n, n, |i, j| {
             (0..whole.cols())
@@ -280,6 +281,16 @@ impl<'a> Cycle<'a> {
         let mean = Some(libm::pow(radius(free), 1.0 / length));
         Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
     }
+}
+
+/// The linear map of the mean over these rounds, without the number 1.
+fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
+    let with = |x: &[f64]| [&[0.0], x].concat();
+    matrix(size, |x| means_after(rounds, with(x)).split_off(1))
+}
+
+fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
+    rounds.iter().fold(mean, |mean, round| round.mean_after(&mean))
 }
 
 /// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
@@ -293,10 +304,7 @@ fn put_lifted(
     let mut square = Matrix::zeros(n, n * layers);
     let next = put_square(n, (numbers, at), (&mut square, 0));
     let all = layers::times_transposed(&lift.times(&square), lift, layers);
-    for i in 0..all.rows() {
-        let from = all.row(i);
-        matrix.row_mut(place + i)[place * layers..][..from.len()].copy_from_slice(from);
-    }
+    layers::put_diagonal(matrix, place, &all, layers);
     next
 }
 
@@ -341,68 +349,3 @@ pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -
 }
 
 const DIVERGES: &str = "its moments do not come to rest";
-
-impl ProgramMoments<'_> {
-    /// The rounds before the cycle and those of it, prepared, and the state at its start from
-    /// θ_0 = θ*.
-    #[expect(clippy::type_complexity, reason = "it is taken apart where it is made")]
-    fn cycle(
-        &self,
-    ) -> Result<(Vec<Rc<PreparedRound>>, Vec<Rc<PreparedRound>>, ProgramState), String> {
-        let first = (self.program.order.len() - self.program.cycle) as u64 + 1;
-        let length = self.program.cycle as u64;
-        let mut state = self.initial(self.setup.facts.optimum(), 1.0);
-        let step = |round: u64, state: &mut ProgramState, target: Option<&[Origin]>| {
-            let prepared = self.prepared(round, &state.origins, target)?;
-            let ProgramState { mean, .. } = &*state;
-            let mean = self.mean_after(&prepared, mean);
-            state.mean = mean;
-            state.origins.clone_from(&prepared.origins);
-            Ok::<_, String>(prepared)
-        };
-        let mut lead = Vec::new();
-        for round in 1..first {
-            lead.push(step(round, &mut state, None)?);
-        }
-        // Origins settle after a few cycles; if they do not, the last ones are kept.
-        let mut rounds = Vec::new();
-        for repeat in 0..4 {
-            let begin = state.origins.clone();
-            let mean = state.mean.clone();
-            lead.append(&mut rounds);
-            for round in first..first + length {
-                let last = round + 1 == first + length && repeat == 3;
-                let target = last.then(|| begin.clone());
-                rounds.push(step(round, &mut state, target.as_deref())?);
-            }
-            if state.origins == begin {
-                state.mean = mean;
-                break;
-            }
-        }
-        let size = state.mean.len();
-        state.covariance = Matrix::zeros(size, size);
-        let own = rounds[rounds.len() - 1].own_next.iter();
-        let own =
-            own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
-        state.own = own.collect();
-        Ok((lead, rounds, state))
-    }
-
-    /// The means of all coordinates of a round.
-    pub(super) fn known_mean(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
-        let mut known = mean.to_vec();
-        for stage in &round.stages {
-            if let Stage::Coordinates(form) = stage {
-                let value = form.value(&known);
-                known.extend(value);
-            }
-        }
-        known
-    }
-
-    /// The mean after a round.
-    pub(super) fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
-        round.next_mean(&self.known_mean(round, mean))
-    }
-}

@@ -248,9 +248,8 @@ fn typed<'a>(
     }
     let all = facts.clients();
     let (first, type_of) = group_clients(all, |client| facts.distribution(client));
-    let mut counts = vec![0_u64; first.len()];
-    type_of.iter().for_each(|&g| counts[g] += 1);
-    let common = counts.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
+    let types = Type::all(&first, &type_of);
+    let common = types.iter().fold(0, |a, t| greatest_common_divisor(a, t.count as u64));
     let multiple = all as u64 / common;
     if clients.is_empty() {
         return Err(Refusal::Setting("clients"));
@@ -264,8 +263,6 @@ fn typed<'a>(
             return Err(Refusal::Size { method, moments });
         }
     }
-    let types = first.iter().zip(&counts);
-    let types = types.map(|(&first, &count)| Type { first, count: count as f64 }).collect();
     let dimension = facts.dim();
     let none = Matrix::zeros(dimension + 1, dimension + 1);
     if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {

@@ -26,7 +26,7 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
         set
     };
     let reads: Vec<Vec<u64>> = (0..n).map(reads).collect();
-    let mut closures: Vec<(Vec<u64>, Vec<usize>)> = Vec::new();
+    let mut closures: Vec<(Vec<u64>, usize)> = Vec::new();
     for i in (0..n).filter(|i| (0..errors.rows()).any(|phase| errors[(phase, *i)] != 0.0)) {
         // What the number depends on.
         let mut seen = vec![0_u64; words];
@@ -38,10 +38,7 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
             done[word] |= 1 << bit;
             seen.iter_mut().zip(&reads[64 * word + bit]).for_each(|(seen, reads)| *seen |= reads);
         }
-        match closures.iter_mut().find(|(known, _)| *known == seen) {
-            Some((_, own)) => own.push(i),
-            None => closures.push((seen, vec![i])),
-        }
+        closures.push((seen, i));
     }
     let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
     closures.sort_by_key(|(seen, _)| std::cmp::Reverse(size(seen)));
@@ -49,8 +46,8 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
     for (seen, own) in closures {
         let within = |known: &[u64]| seen.iter().zip(known).all(|(a, b)| a & !b == 0);
         match parts.iter_mut().find(|(known, _)| within(known)) {
-            Some((_, all)) => all.extend(own),
-            None => parts.push((seen, own)),
+            Some((_, all)) => all.push(own),
+            None => parts.push((seen, vec![own])),
         }
     }
     let of = |(seen, own): (Vec<u64>, Vec<usize>)| {

@@ -20,7 +20,7 @@ pub struct Steps {
     /// Whether the two runs are the same: then the map is symmetric and half is computed.
     same: bool,
     /// Π of each run, d × n.
-    ends: [Matrix; 2],
+    pub ends: [Matrix; 2],
     /// The map, d² × n².
     pub noise: Matrix,
 }
@@ -95,11 +95,6 @@ impl Steps {
             }
         }
         Self { d, same, ends, noise }
-    }
-
-    /// Π of the first run (0) or the second (1), d × n.
-    pub fn end(&self, run: usize) -> &Matrix {
-        &self.ends[run]
     }
 
     /// M^h of a run, d × d.

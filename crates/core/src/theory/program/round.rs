@@ -144,17 +144,12 @@ impl Preparation<'_, '_> {
         out
     }
 
-    /// The same vector with another origin.
-    pub fn moved(
-        &self,
-        mut atom: RoundAtom,
-        optimum: impl Fn(usize) -> f64,
-        fields: impl Fn(usize) -> f64,
-    ) -> RoundAtom {
+    /// The same vector with another origin, α and β.
+    pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
-            let (alpha, beta) = atom.origin.of(g);
-            form.add_constant(&self.setup.origin(g, alpha - optimum(g), beta - fields(g)));
-            (atom.origin.optimum[g], atom.origin.fields[g]) = (optimum(g), fields(g));
+            let ((alpha, beta), (optimum, fields)) = (atom.origin.of(g), to(g));
+            form.add_constant(&self.setup.origin(g, alpha - optimum, beta - fields));
+            (atom.origin.optimum[g], atom.origin.fields[g]) = (optimum, fields);
         }
         atom
     }
@@ -240,7 +235,7 @@ impl Preparation<'_, '_> {
         let (n, d) = (self.setup.facts.clients(), self.setup.d);
         let types = &self.setup.types;
         let mut out = self.empty(rows.depends);
-        let plain = self.moved(rows.clone(), |g| rows.origin.of(g).0, |_| 0.0);
+        let plain = self.moved(rows.clone(), |g| (rows.origin.of(g).0, 0.0));
         for (g, t) in types.iter().enumerate() {
             let line = &matrix[t.first * n..(t.first + 1) * n];
             let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
@@ -272,7 +267,7 @@ impl Preparation<'_, '_> {
     fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
-        let mut atom = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        let mut atom = self.moved(self.value(of, level), |_| (0.0, 0.0));
         for form in atom.mean.iter_mut().chain(&mut atom.own) {
             *form = form.mapped(&map);
         }
@@ -281,10 +276,10 @@ impl Preparation<'_, '_> {
 
     fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<PreparedRound, String> {
         let result = self.value(&self.round.result, Level::Server);
-        let result = self.moved(result, |_| 1.0, |_| 0.0).mean.remove(0);
+        let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
-            let atom = self.moved(self.rows(ends), |_| 1.0, |_| 0.0);
+            let atom = self.moved(self.rows(ends), |_| (1.0, 0.0));
             let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
             (small(&atom.mean), small(&atom.own))
         });
@@ -298,7 +293,7 @@ impl Preparation<'_, '_> {
         for (i, (expression, level)) in self.round.next.iter().zip(after).enumerate() {
             let atom = self.value(expression, *level);
             let origin = target.map_or_else(|| atom.origin.of_state(), |all| all[i].clone());
-            let atom = self.moved(atom, |g| origin.of(g).0, |g| origin.of(g).1);
+            let atom = self.moved(atom, |g| origin.of(g));
             next.extend(atom.mean);
             for (all, own) in own_next.iter_mut().zip(atom.own) {
                 all.push(own);

@@ -26,7 +26,7 @@ pub(super) struct Setup<'a> {
 }
 
 /// α and β of each type of clients; of the server one α.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin {
     pub optimum: Vec<f64>,
     pub fields: Vec<f64>,

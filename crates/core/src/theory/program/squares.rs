@@ -158,17 +158,12 @@ impl<'a> Squares<'a> {
         self.rounds.get_or_init(|| {
             let all = &self.cycle.rounds;
             let of = |(k, round): (usize, &Rc<PreparedRound>)| {
-                let before = |k: usize| all[k - 1].next.iter().map(|form| form.length);
-                let (begin, width) = match k {
-                    0 => (
-                        Form::coordinates(0, self.spread.cols()).mapped(&self.spread),
-                        self.spread.cols(),
-                    ),
-                    _ => {
-                        let size = 1 + before(k).sum::<usize>();
-                        (Form::coordinates(0, size), size)
-                    }
+                let width = match k {
+                    0 => self.spread.cols(),
+                    _ => 1 + all[k - 1].next.iter().map(|form| form.length).sum::<usize>(),
                 };
+                let state = Form::coordinates(0, width);
+                let begin = if k == 0 { state.mapped(&self.spread) } else { state };
                 round.through(begin, width, (k + 1 == all.len()).then_some(&self.read))
             };
             all.iter().enumerate().map(of).collect()

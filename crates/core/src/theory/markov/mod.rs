@@ -286,15 +286,8 @@ fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
 fn recorded(round: u64, (square, mean): (Matrix, Vec<f64>), sq_error_average: f64) -> Moments {
     let mut covariance = square.clone();
     covariance.add_outer(-1.0, &mean, &mean);
-    Moments {
-        round,
-        sq_error: square.trace(),
-        mean,
-        covariance,
-        sq_error_average,
-        sq_error_clients: None,
-        lyapunov: None,
-    }
+    let rest = Moments::at_rest(mean, covariance);
+    Moments { round, sq_error: square.trace(), sq_error_average, ..rest }
 }
 
 /// Sums over past rounds, for averages.

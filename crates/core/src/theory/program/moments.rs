@@ -9,7 +9,7 @@ use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
 use super::types::{Type, types};
 use super::values::{Moments, WatchedVariates};
-use crate::kernel::{difference, dot};
+use crate::kernel::difference;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::{Each, Level, Program};
@@ -39,14 +39,6 @@ pub struct ProgramMoments<'a> {
     pub(super) setup: Setup<'a>,
     pub(super) prepared: RefCell<HashMap<RoundKey, Rc<PreparedRound>>>,
     pub(super) variates: Option<WatchedVariates<'a>>,
-}
-
-/// What a round yields: mean and covariance of θ_t − θ*, and Σ π_k E‖θ_k − θ*‖² of its clients.
-#[derive(Clone)]
-pub(super) struct Yield {
-    pub mean: Vec<f64>,
-    pub covariance: Matrix,
-    pub clients: Option<f64>,
 }
 
 impl<'a> ProgramMoments<'a> {
@@ -123,12 +115,12 @@ impl<'a> ProgramMoments<'a> {
         ProgramState { covariance, mean, own, origins, layers: 1 }
     }
 
-    /// A round: the state after it, and what it yields.
+    /// A round: the state after it, and the moments of θ_t without ψ.
     pub(super) fn after(
         &self,
         round: &PreparedRound,
         state: &ProgramState,
-    ) -> (ProgramState, Yield) {
+    ) -> (ProgramState, Moments) {
         let layers = state.layers;
         let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
@@ -154,7 +146,8 @@ impl<'a> ProgramMoments<'a> {
             origins: round.origins.clone(),
             layers,
         };
-        (state, Yield { mean: result.value(&known.mean), covariance: square, clients })
+        let found = Moments::at_rest(result.value(&known.mean), square);
+        (state, Moments { sq_error_clients: clients, ..found })
     }
 
     /// Makes what a stage gives known.
@@ -285,8 +278,7 @@ impl<'a> ProgramMoments<'a> {
         let ((x, m), (y, w)) = (all(a, g), all(b, h));
         out.add(c * m * w, &known.second(&x, &y));
         // The mean over a type.
-        let scale = |drawn: &Drawn, k: usize| if drawn.server { 1.0 } else { types[k].count };
-        (out.scaled(1.0 / (scale(a, g) * scale(b, h))), deviation)
+        (out.scaled(1.0 / (m * w)), deviation)
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean
@@ -313,7 +305,7 @@ impl<'a> ProgramMoments<'a> {
         let d = self.setup.d;
         let mut state = self.initial(start, unit);
         let mean = difference(start, self.setup.facts.optimum());
-        let mut last = Yield { mean, covariance: Matrix::zeros(d, d), clients: None };
+        let mut last = Moments::at_rest(mean, Matrix::zeros(d, d));
         let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
         for &target in rounds {
             while round < target {
@@ -329,27 +321,21 @@ impl<'a> ProgramMoments<'a> {
                 let n = averaged as f64;
                 let mean = state.mean[1..=d].iter().map(|x| x / n).collect();
                 let part = |i, j| state.covariance[(1 + i, 1 + j)] / (n * n);
-                Yield { mean, covariance: Matrix::from_fn(d, d, part), clients: None }
+                Moments::at_rest(mean, Matrix::from_fn(d, d, part))
             });
-            let Yield { mean, covariance, .. } = match (&average, burn_in) {
-                (Some(average), Some(_)) => average.clone(),
-                _ => last.clone(),
-            };
-            let at_server = last.square();
-            let ends = last.clients.filter(|_| round > 0);
+            let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
+            let (at_server, ends) = (last.sq_error, last.sq_error_clients);
             let of_clients = self.variates.as_ref().is_some_and(|variates| variates.of_clients);
             let square = if of_clients { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,
-                sq_error: dot(&mean, &mean) + covariance.trace(),
-                mean,
-                covariance,
                 sq_error_average: match burn_in {
                     Some(_) => f64::NAN,
-                    None => average.map_or(at_server, |average| average.square()),
+                    None => average.as_ref().unwrap_or(&last).sq_error,
                 },
                 sq_error_clients: ends,
                 lyapunov: self.lyapunov(&state, round, square),
+                ..estimate.clone()
             });
         }
         Ok(out)
@@ -363,12 +349,6 @@ impl<'a> ProgramMoments<'a> {
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
         let found = self.followed((start, 0.0), rounds, None)?;
         Ok(found.iter().map(|moments| moments.sq_error).collect())
-    }
-}
-
-impl Yield {
-    pub fn square(&self) -> f64 {
-        dot(&self.mean, &self.mean) + self.covariance.trace()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::iteration::{fixed_point, growth, radius};
 use super::layers::{self, entry, entry_mut};
-use super::moments::{ProgramMoments, Yield};
+use super::moments::ProgramMoments;
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
 use super::stages::PreparedRound;
@@ -128,17 +128,8 @@ impl<'a> Cycle<'a> {
         for (round, number) in self.rounds.iter().zip(before as u64 + 1..) {
             let (next, found) = self.exact.after(round, &state);
             state = next;
-            let sq_error = found.square();
-            let Yield { mean, covariance, clients } = found;
-            all.push(Moments {
-                round: u64::MAX,
-                sq_error,
-                mean,
-                covariance,
-                sq_error_average: f64::NAN,
-                sq_error_clients: clients,
-                lyapunov: self.exact.lyapunov(&state, number, sq_error),
-            });
+            let lyapunov = self.exact.lyapunov(&state, number, found.sq_error);
+            all.push(Moments { lyapunov, ..found });
         }
         (state, all)
     }
@@ -278,7 +269,7 @@ impl<'a> Cycle<'a> {
             (0..whole.cols())
                 .fold(0.0, |sum, k| sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)])
         });
-        let mean = Some(libm::pow(radius(free), 1.0 / length));
+        let mean = libm::pow(radius(free), 1.0 / length);
         Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
     }
 }

@@ -9,15 +9,27 @@ use crate::sample;
 use crate::theory::moments::{AlgorithmModel, ExactMoments};
 use std::sync::Mutex;
 
-/// The same method in the type of the exact moments.
-fn model(run: &MethodRun) -> AlgorithmModel<'static> {
-    AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) }
-}
-
 /// A run of a method, with a server step other than 1 where it has several.
 fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: f64) -> MethodRun {
     let choice = method.server_steps().iter().position(|step| *step > 1.0).unwrap_or(0);
     MethodRun { method, clients, local_steps, step_size, choice }
+}
+
+/// Asserts that the errors of a run on a problem are the exact moments of one with all its clients.
+fn assert_exact(
+    (small, large): (&dyn Facts, &dyn Facts),
+    run: &MethodRun,
+    start: &[f64],
+    rounds: &[u64],
+) {
+    let model = AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) };
+    let exact = ExactMoments::new(large, &model).unwrap().at_rounds(start, rounds);
+    let last = rounds[rounds.len() - 1] as usize;
+    let found = errors(small, run, &StartError::Point(start.to_vec()), last).unwrap();
+    for moments in exact {
+        let ratio = found[moments.round as usize] / moments.sq_error;
+        assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
+    }
 }
 
 #[test]
@@ -29,13 +41,7 @@ fn errors_are_the_exact_moments() {
         FrontierAlgorithm::ALL.into_iter().flat_map(|method| steps.map(|steps| (method, steps)))
     {
         let run = run_of(method, 4, local_steps, step_size);
-        let model = model(&run);
-        let exact = ExactMoments::new(&facts, &model).unwrap();
-        let found = errors(&facts, &run, &StartError::Point(start.to_vec()), 40).unwrap();
-        for moments in exact.at_rounds(&start, &[0, 1, 2, 7, 40]) {
-            let ratio = found[moments.round as usize] / moments.sq_error;
-            assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
-        }
+        assert_exact((&facts, &facts), &run, &start, &[0, 1, 2, 7, 40]);
     }
 }
 
@@ -61,13 +67,7 @@ fn clients_scale_the_types() {
     for large in [two_chains(4, 2), two_chains(20, 10), two_chains(6_666, 3_333)] {
         for method in FrontierAlgorithm::ALL {
             let run = run_of(method, large.clients() as u64, 5, 0.05);
-            let model = model(&run);
-            let exact = ExactMoments::new(&large, &model).unwrap();
-            let found = errors(&small, &run, &StartError::Point(start.clone()), 30).unwrap();
-            for moments in exact.at_rounds(&start, &[1, 3, 30]) {
-                let ratio = found[moments.round as usize] / moments.sq_error;
-                assert!((ratio - 1.0).abs() < 1e-9, "{run:?}, {}: {ratio}", moments.round);
-            }
+            assert_exact((&small, &large), &run, &start, &[1, 3, 30]);
         }
     }
 }
@@ -169,9 +169,7 @@ fn the_search_equals_brute_force() {
         let settings = settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]);
         let found = search(facts.as_ref(), &settings, &|_| ()).unwrap();
         for &method in &settings.methods {
-            let one = [1];
-            let all: &[u64] =
-                if method == FrontierAlgorithm::Sgd { &one } else { &settings.local_steps };
+            let all = settings.local_steps_of(method);
             for (&clients, &local_steps) in
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {

@@ -53,7 +53,7 @@ fn errors_that_oscillate_are_proven_to_stay_below() {
     for (steps, beta) in [((1, 0.1), 0.9), ((8, 0.02), 0.9), ((1, 0.01), 0.95), ((4, 0.01), 0.0)] {
         let program = momentum(6, 3, steps, beta);
         program.check().unwrap();
-        let found = Squares::new(&program, &problem, &start).unwrap();
+        let found = Squares::new(&program, &problem, &start, None).unwrap();
         let mut curve = ErrorCurve::new(&found);
         let errors = curve.errors(3000);
         for square in squares {

@@ -79,11 +79,10 @@ impl TypedProblem<'_> {
         then: impl FnOnce(&mut Squares<'_>) -> T,
     ) -> Result<T, String> {
         let program = self.program(run)?;
-        let mut found = match run.method {
-            FrontierAlgorithm::Own(_) => Squares::new(&program, self.facts, self.start)?,
-            _ => Squares::of_types(&program, self.facts, self.types.clone(), self.start, known)?,
-        };
-        if run.method.own().is_none() && run.clients != self.facts.clients() as u64 {
+        let built_in = run.method.own().is_none();
+        let known = built_in.then(|| (self.types.clone(), known));
+        let mut found = Squares::new(&program, self.facts, self.start, known)?;
+        if built_in && run.clients != self.facts.clients() as u64 {
             found.set_counts(self.counts(run.clients));
         }
         Ok(then(&mut found))

@@ -41,10 +41,10 @@ impl Best {
         on.is_none_or(|other| key(self) < key(other))
     }
 
-    /// Puts it in the place of one on which it improves.
-    fn replace(self, on: &mut Option<Self>) {
-        if self.improves(on.as_ref()) {
-            *on = Some(self);
+    /// Puts another one in the place of one on which it improves.
+    fn keep(best: &mut Option<Self>, other: Option<Self>) {
+        if other.is_some_and(|other| other.improves(best.as_ref())) {
+            *best = other;
         }
     }
 }
@@ -91,14 +91,13 @@ fn improve(
             }
             let mut curve = ErrorCurve::new(squares);
             for k in passing {
-                let passage = curve.first_passage(best[k].square()).map(with);
-                passage.into_iter().for_each(|passage| passage.replace(&mut best[k].passing));
+                let passage = curve.first_passage(best[k].square());
+                Best::keep(&mut best[k].passing, passage.map(with));
             }
-            let at = held.iter().map(|&k| best[k].square());
-            let crossings = held_crossings(&mut curve, run.method, at);
+            let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
+            let crossings = held_crossings(&mut curve, run.method, &squares);
             for (k, crossing) in held.into_iter().zip(crossings) {
-                let crossing = crossing.map(with);
-                crossing.into_iter().for_each(|crossing| crossing.replace(&mut best[k].held));
+                Best::keep(&mut best[k].held, crossing.map(with));
             }
         }
     };
@@ -111,11 +110,11 @@ fn improve(
 fn held_crossings(
     curve: &mut ErrorCurve,
     method: FrontierAlgorithm,
-    squares: impl Iterator<Item = f64>,
+    squares: &[f64],
 ) -> Vec<Option<Crossing>> {
     match method {
-        FrontierAlgorithm::Own(_) => squares.map(|square| curve.proven(square)).collect(),
-        _ => curve.crossings(&squares.collect::<Vec<_>>()),
+        FrontierAlgorithm::Own(_) => squares.iter().map(|square| curve.proven(*square)).collect(),
+        _ => curve.crossings(squares),
     }
 }
 
@@ -265,13 +264,13 @@ fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut
         let (smaller, best) = (over_targets[k - 1], &mut over_targets[k]);
         let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
         if rounds(smaller.held) < rounds(best.held) {
-            let square = std::iter::once(best.square());
+            let square = best.square();
             let with = |Best { run, .. }: Best| {
                 let mut curve = problem.curve(&run).ok()?;
-                let crossing = held_crossings(&mut curve, run.method, square)[0]?;
+                let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
                 Some(Best { run, crossing })
             };
-            smaller.held.and_then(with).into_iter().for_each(|found| found.replace(&mut best.held));
+            Best::keep(&mut best.held, smaller.held.and_then(with));
         }
         if rounds(smaller.passing) < rounds(best.passing) {
             best.passing = smaller.passing;
@@ -334,7 +333,7 @@ fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) 
         let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
             && squares.least_stationary()? <= square * (1.0 + MARGIN);
         let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
-        let crossing = held_crossings(&mut curve, run.method, std::iter::once(square))[0]?;
+        let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
         Some(Best { run, crossing })
     });
     found.ok()?.filter(|found| found.improves(Some(best)))

@@ -12,7 +12,7 @@ mod layout;
 mod size;
 
 use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
-use super::program::{fixed_point, matrix};
+use super::program::{added, fixed_point, matrix};
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -107,11 +107,8 @@ impl<'a> TrajectoryMoments<'a> {
         let to = |x: usize| {
             let to = self.place(client, x);
             let first = x - to * stride;
-            let mut from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
-            let sum = from.next();
-            let mut sum = sum.unwrap_or_else(|| blocks[x].clone());
-            from.for_each(|more| sum.add(1.0, &more));
-            sum
+            let from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
+            from.reduce(added).unwrap_or_else(|| blocks[x].clone())
         };
         (0..blocks.len()).map(to).collect()
     }

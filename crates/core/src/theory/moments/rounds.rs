@@ -6,6 +6,7 @@ use crate::program::{
     Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
     Round, combination, mean, sum,
 };
+use std::collections::BTreeMap;
 
 fn each<T: PartialEq + Copy>(n: usize, of: impl Fn(usize) -> T) -> PerClient<T> {
     let all: Vec<T> = (0..n).map(of).collect();
@@ -108,17 +109,13 @@ impl<'a> Writing<'a> {
             ends.get_or_insert(end);
         }
         // The estimates of all runs, weighted.
-        let mut terms: Vec<(usize, f64)> = Vec::new();
+        let mut terms: BTreeMap<usize, f64> = BTreeMap::new();
         for (run, estimate) in self.model.runs.iter().zip(&estimates) {
             for (atom, coefficient) in &estimate.terms {
                 let Coefficient::Number(x) = coefficient else { continue };
-                match terms.iter_mut().find(|(known, _)| known == atom) {
-                    Some((_, sum)) => *sum += run.weight * x,
-                    None => terms.push((*atom, run.weight * x)),
-                }
+                *terms.entry(*atom).or_default() += run.weight * x;
             }
         }
-        terms.sort_by_key(|(atom, _)| *atom);
         let terms = terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect();
         let alone = self.model.runs.len() == 1 && !self.is_part();
         let ends = ends.filter(|_| alone).map(|end| sum([(end, 1.0)]));

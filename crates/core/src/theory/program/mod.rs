@@ -27,6 +27,7 @@ mod variates;
 pub(super) use iteration::{DIRECT, RESTARTS, fixed_point};
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
+pub(super) use noise::added;
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;

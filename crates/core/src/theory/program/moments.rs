@@ -3,7 +3,7 @@
 use super::form::Form;
 use super::known::KnownSteps;
 use super::layers;
-use super::noise::{KnownMoments, NoiseCovariances};
+use super::noise::{KnownMoments, NoiseCovariance};
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
@@ -136,12 +136,13 @@ impl<'a> ProgramMoments<'a> {
         let square = known.noise.with_coordinates((result, result), &left);
         let unit = Form::coordinates(0, 1);
         let next: Vec<&Form> = std::iter::once(&unit).chain(&round.next).collect();
-        let own = round.own_next.iter().zip(&known.own).map(|(forms, own)| {
-            covariances(&forms.iter().collect::<Vec<_>>(), own, &known.own_noise, layers)
-        });
+        let own =
+            round.own_next.iter().zip(&known.own).map(|(forms, own)| {
+                known.own_noise.of_forms(&forms.iter().collect::<Vec<_>>(), own)
+            });
         let state = ProgramState {
             mean: round.next_mean(&known.mean),
-            covariance: covariances(&next, &known.covariance, &known.noise, layers),
+            covariance: known.noise.of_forms(&next, &known.covariance),
             own: own.collect(),
             origins: round.origins.clone(),
             layers,
@@ -156,13 +157,10 @@ impl<'a> ProgramMoments<'a> {
             Stage::Coordinates(form) => known.append(form),
             Stage::Sum(parts) => known.add_sum(parts),
             Stage::Noise { source, law, with } => {
-                let (mut mean, mut own) = (Vec::new(), Vec::new());
-                for (id, other, law) in with {
-                    let (covariance, deviation) = self.covariance(known, source, other, law);
-                    mean.push((*id, covariance));
-                    own.extend(deviation.map(|deviation| (*id, deviation)));
-                }
-                known.add_noise(self.covariance(known, source, source, law), mean, own);
+                let with = with.iter();
+                let with = with.map(|(id, b, law)| (*id, self.covariance(known, source, b, law)));
+                let with = with.collect();
+                known.add_noise(self.covariance(known, source, source, law), with);
             }
             Stage::Drawn(all) => self.draw(known, all),
         }
@@ -176,7 +174,7 @@ impl<'a> ProgramMoments<'a> {
         a: &NoiseSource,
         b: &NoiseSource,
         law: &Law,
-    ) -> (Matrix, Option<Matrix>) {
+    ) -> NoiseCovariance {
         let (d, layers) = (self.setup.d, known.layers);
         let same = a.of.filter(|_| a.of == b.of);
         let mean = || known.second(&a.y, &b.y);
@@ -229,16 +227,12 @@ impl<'a> ProgramMoments<'a> {
         let types = &self.setup.types;
         let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
         for g in 0..groups(last) {
-            let (mut with, mut own_with) = (Vec::new(), Vec::new());
-            for other in all {
-                let before = (0..groups(other)).take_while(|h| other.first + h < last.first + g);
-                for h in before {
-                    let (covariance, deviation) = self.drawn(known, (last, g), (other, h));
-                    with.push((other.first + h, covariance));
-                    own_with.extend(deviation.map(|deviation| (other.first + h, deviation)));
-                }
-            }
-            known.add_noise(self.drawn(known, (last, g), (last, g)), with, own_with);
+            let each = all.iter().flat_map(|other| (0..groups(other)).map(move |h| (other, h)));
+            let before = each.filter(|(other, h)| other.first + h < last.first + g);
+            let with = before
+                .map(|(other, h)| (other.first + h, self.drawn(known, (last, g), (other, h))));
+            let with = with.collect();
+            known.add_noise(self.drawn(known, (last, g), (last, g)), with);
         }
     }
 
@@ -249,7 +243,7 @@ impl<'a> ProgramMoments<'a> {
         known: &KnownMoments,
         (a, g): (&Drawn, usize),
         (b, h): (&Drawn, usize),
-    ) -> (Matrix, Option<Matrix>) {
+    ) -> NoiseCovariance {
         let types = &self.setup.types;
         let n = self.setup.facts.clients() as f64;
         let p = a.chance;
@@ -362,27 +356,4 @@ impl ProgramState {
             }
         }
     }
-}
-
-/// The covariance of forms that follow each other, where the coordinates have this one.
-fn covariances(
-    forms: &[&Form],
-    coordinates: &Matrix,
-    noise: &NoiseCovariances,
-    layers: usize,
-) -> Matrix {
-    let size: usize = forms.iter().map(|form| form.length).sum();
-    let mut out = Matrix::zeros(size, size * layers);
-    let mut row = 0;
-    for (i, form) in forms.iter().enumerate() {
-        let left = form.times(coordinates, coordinates.cols());
-        let mut column = row;
-        for other in &forms[i..] {
-            let block = noise.with_coordinates((form, other), &left);
-            layers::put(&mut out, (row, column), &block, layers);
-            column += other.length;
-        }
-        row += form.length;
-    }
-    out
 }

@@ -12,14 +12,13 @@ use super::moments::ProgramMoments;
 use super::reduction::Observed;
 use super::setup::Setup;
 use super::stages::PreparedRound;
-use super::stationary::{Cycle, put_free, put_square};
+use super::stationary::{Cycle, put_free, put_square, turned};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The distribution of the error θ_0 − θ* of the start.
@@ -81,23 +80,7 @@ pub struct Squares<'a> {
 }
 
 impl<'a> Squares<'a> {
-    /// Of a program whose clients are of these types.
-    ///
-    /// # Errors
-    /// As [`Squares::new`].
-    pub fn of_types(
-        program: &'a Program,
-        facts: &'a dyn Facts,
-        types: Vec<Type>,
-        start: &StartError,
-        known: &KnownSteps,
-    ) -> Result<Self, String> {
-        let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
-        let prepared = RefCell::new(HashMap::new());
-        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
-    }
-
-    /// Of a program.
+    /// Of a program, and with the types of its clients and local steps that are known, if they are given.
     ///
     /// # Errors
     /// As [`Cycle::new`], and if what the state keeps for ever depends on the start.
@@ -105,8 +88,14 @@ impl<'a> Squares<'a> {
         program: &'a Program,
         facts: &'a dyn Facts,
         start: &StartError,
+        known: Option<(Vec<Type>, &KnownSteps)>,
     ) -> Result<Self, String> {
-        Self::of(Cycle::new(program, facts, None)?, start)
+        let Some((types, known)) = known else {
+            return Self::of(Cycle::new(program, facts, None)?, start);
+        };
+        let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
+        let prepared = RefCell::default();
+        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
     }
 
     /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
@@ -316,11 +305,4 @@ impl<'a> Squares<'a> {
         let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
     }
-}
-
-/// The matrix of these columns.
-fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
-    let columns: Vec<Vec<f64>> = columns.collect();
-    let rows = columns.first().map_or(0, Vec::len);
-    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
 }

@@ -329,14 +329,15 @@ fn column(numbers: &[f64]) -> Matrix {
 
 /// The matrix of a linear map.
 pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
-    let mut out = Matrix::zeros(size, size);
-    let mut unit = vec![0.0; size];
-    for j in 0..size {
-        unit[j] = 1.0;
-        map(&unit).into_iter().enumerate().for_each(|(i, x)| out[(i, j)] = x);
-        unit[j] = 0.0;
-    }
-    out
+    let identity = Matrix::identity(size);
+    turned((0..size).map(|j| map(identity.row(j))))
+}
+
+/// The matrix of these columns.
+pub(super) fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
+    let columns: Vec<Vec<f64>> = columns.collect();
+    let rows = columns.first().map_or(0, Vec::len);
+    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
 }
 
 const DIVERGES: &str = "its moments do not come to rest";

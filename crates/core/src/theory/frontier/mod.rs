@@ -19,6 +19,7 @@ use curve::ErrorCurve;
 pub use curve::MOST_PASSING;
 
 use crate::linalg::Matrix;
+use crate::problem::mdp::gcd;
 use crate::problem::{Facts, group_clients};
 use crate::program::Traced;
 use crate::theory::program::{KnownSteps, Type};
@@ -96,8 +97,25 @@ impl Search {
     fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Refusal> {
         let from = (&self.start, self.own.as_deref());
         let problem = typed(facts, &self.methods, &self.clients, from)?;
-        check(&problem, self)?;
-        Ok(problem)
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let StepSizes { from, to, points } = self.step_sizes;
+        let settings = [
+            (!self.methods.is_empty(), "methods"),
+            (!self.targets.is_empty() && self.targets.iter().all(|&x| positive(x)), "targets"),
+            (
+                !self.local_steps.is_empty() && self.local_steps.iter().all(|&h| h > 0),
+                "local steps",
+            ),
+            (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
+        ];
+        if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
+            return Err(Refusal::Setting(name));
+        }
+        let start = libm::sqrt(self.start.mean_square(facts.optimum()));
+        match self.targets.iter().find(|&&target| target >= start) {
+            Some(&target) => Err(Refusal::Target { target, start }),
+            None => Ok(problem),
+        }
     }
 }
 
@@ -249,8 +267,8 @@ fn typed<'a>(
     let all = facts.clients();
     let (first, type_of) = group_clients(all, |client| facts.distribution(client));
     let types = Type::all(&first, &type_of);
-    let common = types.iter().fold(0, |a, t| greatest_common_divisor(a, t.count as u64));
-    let multiple = all as u64 / common;
+    let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
+    let multiple = (all / common) as u64;
     if clients.is_empty() {
         return Err(Refusal::Setting("clients"));
     }
@@ -276,32 +294,6 @@ fn typed<'a>(
         return Err(Refusal::Start { dimension });
     }
     Ok(TypedProblem { facts, types, start, own, known: KnownSteps::default() })
-}
-
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
-}
-
-fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
-    let positive = |x: f64| x.is_finite() && x > 0.0;
-    let StepSizes { from, to, points } = search.step_sizes;
-    let settings = [
-        (!search.methods.is_empty(), "methods"),
-        (!search.targets.is_empty() && search.targets.iter().all(|&x| positive(x)), "targets"),
-        (
-            !search.local_steps.is_empty() && search.local_steps.iter().all(|&h| h > 0),
-            "local steps",
-        ),
-        (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
-    ];
-    if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
-        return Err(Refusal::Setting(name));
-    }
-    let start = libm::sqrt(problem.start.mean_square(problem.facts.optimum()));
-    match search.targets.iter().find(|&&target| target >= start) {
-        Some(&target) => Err(Refusal::Target { target, start }),
-        None => Ok(()),
-    }
 }
 
 /// Whether [`search`] can be computed: it refuses for the same reasons, at once.

@@ -73,12 +73,6 @@ impl<'a> Writing<'a> {
         self.model.cohort < self.n
     }
 
-    /// The mean of the rows of those who take part.
-    fn average(&mut self, rows: Expression) -> usize {
-        let operation = if self.is_part() { Operation::Members { rows } } else { mean(rows) };
-        self.add(operation)
-    }
-
     /// θ_t of a run, and its variates.
     fn atoms(&self, run: usize) -> (usize, Option<usize>) {
         let runs = &self.model.runs;
@@ -165,7 +159,8 @@ impl<'a> Writing<'a> {
             draws: (model.common && model.runs.len() > 1).then_some(0),
             coin: model.coin,
         });
-        let after = self.average(sum([(ends, 1.0)]));
+        let rows = sum([(ends, 1.0)]);
+        let after = self.add(if members { Operation::Members { rows } } else { mean(rows) });
         let estimate = sum([(theta, 1.0 - run.server_step), (after, run.server_step)]);
         let learned = match run.correction {
             Correction::None => return (estimate, None, ends),

@@ -109,8 +109,7 @@ impl Preparation<'_, '_> {
             self.noisy(out, (&y, &own), &steps.ends[0], Stage::Noise { source, law, with });
         }
         out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
-        out.origin.optimum.push(1.0);
-        out.origin.fields.push(origin);
+        out.origin.0.push((1.0, origin));
         Ok(())
     }
 
@@ -137,8 +136,7 @@ impl Preparation<'_, '_> {
             let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
             let with = self.share(draws.map(|draws| (draws, true)), &source, drive)?;
             self.noisy(&mut out, (&y, &own), &map, Stage::Noise { source, law, with });
-            out.origin.optimum.push(0.0);
-            out.origin.fields.push(1.0);
+            out.origin.0.push((0.0, 1.0));
         }
         Ok(out)
     }
@@ -211,7 +209,7 @@ impl Preparation<'_, '_> {
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
         // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
-        let optimum = rows.origin.optimum[0];
+        let optimum = rows.origin.of(0).0;
         let rows = self.moved(rows, |_| (optimum, 0.0));
         let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
         let mut form = self.weighted(&rows, |_| 1.0 / n);
@@ -260,8 +258,7 @@ impl Preparation<'_, '_> {
             return self.server(noise, 0.0, 0);
         }
         let mean: Vec<Form> = (0..types).map(|g| add(Some(g))).collect();
-        let zeros = vec![0.0; mean.len()];
-        let origin = Origin { optimum: zeros.clone(), fields: zeros };
+        let origin = Origin(vec![(0.0, 0.0); types]);
         RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 

@@ -138,8 +138,7 @@ impl Preparation<'_, '_> {
             if level == Level::Clients {
                 out.own.push(own);
             }
-            out.origin.optimum.push(optimum);
-            out.origin.fields.push(fields);
+            out.origin.0.push((optimum, fields));
         }
         out
     }
@@ -149,7 +148,7 @@ impl Preparation<'_, '_> {
         for (g, form) in atom.mean.iter_mut().enumerate() {
             let ((alpha, beta), (optimum, fields)) = (atom.origin.of(g), to(g));
             form.add_constant(&self.setup.origin(g, alpha - optimum, beta - fields));
-            (atom.origin.optimum[g], atom.origin.fields[g]) = (optimum, fields);
+            atom.origin.0[g] = (optimum, fields);
         }
         atom
     }
@@ -197,15 +196,15 @@ impl Preparation<'_, '_> {
         let (mut optimum, mut size) = (0.0, 0.0);
         let mut constant = vec![0.0; self.setup.d];
         // Σ π_k F̄_k(θ*) = 0.
-        let level = |g: usize| weight(g) * rows.origin.fields[g] / facts.share(first(g));
+        let level = |g: usize| weight(g) * rows.origin.of(g).1 / facts.share(first(g));
         let whole = (1..self.setup.types.len())
             .all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
         for (g, t) in self.setup.types.iter().enumerate() {
-            let part = t.count * weight(g);
-            optimum += part * rows.origin.optimum[g];
-            size += (part * rows.origin.optimum[g]).abs();
+            let (part, (alpha, beta)) = (t.count * weight(g), rows.origin.of(g));
+            optimum += part * alpha;
+            size += (part * alpha).abs();
             if !whole {
-                let own = self.setup.origin(g, 0.0, part * rows.origin.fields[g]);
+                let own = self.setup.origin(g, 0.0, part * beta);
                 crate::kernel::axpy(1.0, &own, &mut constant);
             }
         }
@@ -255,11 +254,9 @@ impl Preparation<'_, '_> {
             }
             let mut own = Form::zero(d);
             own.add(&vec![line[t.first] - apart; d], &plain.own[g]);
-            let near = tidy(optimum, 10.0 * size);
             out.mean.push(form);
             out.own.push(own);
-            out.origin.optimum.push(near);
-            out.origin.fields.push(0.0);
+            out.origin.0.push((tidy(optimum, 10.0 * size), 0.0));
         }
         out
     }

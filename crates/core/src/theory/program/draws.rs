@@ -222,8 +222,7 @@ impl Preparation<'_, '_> {
     pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
         let other = self.rows(other);
         let origin = other.origin.clone();
-        let member = self.moved(self.rows(member), |g| origin.of(g));
-        let mut change = member.clone();
+        let mut change = self.moved(self.rows(member), |g| origin.of(g));
         let (d, chance) = (self.setup.d, self.chance());
         change.depends |= other.depends;
         for g in 0..change.mean.len() {

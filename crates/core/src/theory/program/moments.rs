@@ -1,6 +1,5 @@
 //! The exact moments of a program's rounds.
 
-use super::form::Form;
 use super::known::KnownSteps;
 use super::layers;
 use super::noise::{KnownMoments, NoiseCovariance};
@@ -134,15 +133,11 @@ impl<'a> ProgramMoments<'a> {
         let result = &round.result;
         let left = result.times(&known.covariance, known.covariance.cols());
         let square = known.noise.with_coordinates((result, result), &left);
-        let unit = Form::coordinates(0, 1);
-        let next: Vec<&Form> = std::iter::once(&unit).chain(&round.next).collect();
-        let own =
-            round.own_next.iter().zip(&known.own).map(|(forms, own)| {
-                known.own_noise.of_forms(&forms.iter().collect::<Vec<_>>(), own)
-            });
+        let own = round.own_next.iter().zip(&known.own);
+        let own = own.map(|(forms, own)| known.own_noise.of_forms(forms, own));
         let state = ProgramState {
             mean: round.next_mean(&known.mean),
-            covariance: known.noise.of_forms(&next, &known.covariance),
+            covariance: known.noise.of_forms(&round.next, &known.covariance),
             own: own.collect(),
             origins: round.origins.clone(),
             layers,

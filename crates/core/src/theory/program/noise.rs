@@ -83,7 +83,7 @@ impl NoiseCovariances {
     }
 
     /// The covariances of forms that follow each other, where the coordinates have these.
-    pub fn of_forms(&self, forms: &[&Form], coordinates: &Matrix) -> Matrix {
+    pub fn of_forms(&self, forms: &[Form], coordinates: &Matrix) -> Matrix {
         let size: usize = forms.iter().map(|form| form.length).sum();
         let mut out = Matrix::zeros(size, size * self.1);
         let mut row = 0;

@@ -280,7 +280,7 @@ impl Preparation<'_, '_> {
             let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
             (small(&atom.mean), small(&atom.own))
         });
-        let (mut next, mut origins) = (Vec::new(), Vec::new());
+        let (mut next, mut origins) = (vec![Form::coordinates(0, 1)], Vec::new());
         let mut own_next = vec![Vec::new(); self.setup.types.len()];
         if self.setup.average {
             let mut sum = Form::coordinates(1, d);

@@ -149,7 +149,7 @@ impl<'a> Squares<'a> {
             let of = |(k, round): (usize, &Rc<PreparedRound>)| {
                 let width = match k {
                     0 => self.spread.cols(),
-                    _ => 1 + all[k - 1].next.iter().map(|form| form.length).sum::<usize>(),
+                    _ => all[k - 1].next.iter().map(|form| form.length).sum(),
                 };
                 let state = Form::coordinates(0, width);
                 let begin = if k == 0 { state.mapped(&self.spread) } else { state };

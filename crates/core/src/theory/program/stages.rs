@@ -62,7 +62,7 @@ pub(super) struct PreparedRound {
     /// The number of its coordinates.
     pub width: usize,
     pub stages: Vec<Stage>,
-    /// Each vector of the next state, and by types each of a client's deviation.
+    /// The number 1 and each vector of the next state, and by types each of a client's deviation.
     pub next: Vec<Form>,
     pub own_next: Vec<Vec<Form>>,
     /// θ_t − θ*.
@@ -75,9 +75,7 @@ pub(super) struct PreparedRound {
 impl PreparedRound {
     /// The mean of the next state from those of all coordinates.
     pub fn next_mean(&self, coordinates: &[f64]) -> Vec<f64> {
-        let mut out = vec![coordinates[0]];
-        self.next.iter().for_each(|form| out.extend(form.value(coordinates)));
-        out
+        self.next.iter().flat_map(|form| form.value(coordinates)).collect()
     }
 
     /// The means of all coordinates from those of the state.
@@ -161,8 +159,9 @@ impl PreparedRound {
     }
 }
 
-/// Combinations of the numbers of some forms, after the first row, which is the number 1.
+/// Combinations of the numbers of some forms; the first form and the first row are the number 1.
 fn combined(forms: &[Form], read: &Matrix) -> Vec<Form> {
+    let (unit, forms) = forms.split_at(1);
     let rows: Vec<usize> = (1..read.rows()).collect();
     let d = forms.first().map_or(1, |form| form.length);
     let chunk = |rows: &[usize]| {
@@ -177,5 +176,5 @@ fn combined(forms: &[Form], read: &Matrix) -> Vec<Form> {
         }
         out
     };
-    rows.chunks(d).map(chunk).collect()
+    unit.iter().cloned().chain(rows.chunks(d).map(chunk)).collect()
 }

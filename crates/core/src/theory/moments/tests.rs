@@ -93,9 +93,8 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         let long = exact.at_rounds(facts.optimum(), &[3000]).remove(0);
         let what = format!("{correction:?}, {steps}, {coin:?}");
         let (found, _) = exact.stationary().unwrap_or_else(|| panic!("{what}: none found"));
-        let off = (found.sq_error / long.sq_error - 1.0).abs();
-        assert!(off < 1e-9, "{what}: {} and {}", found.sq_error, long.sq_error);
-        if let (Some(a), Some(b)) = (found.lyapunov, long.lyapunov) {
+        let errors = (found.sq_error, long.sq_error);
+        for (a, b) in [errors].into_iter().chain(found.lyapunov.zip(long.lyapunov)) {
             assert!((a / b - 1.0).abs() < 1e-9, "{what}: {a} and {b}");
         }
     }
@@ -169,12 +168,11 @@ fn types_are_their_clients() {
             each.at_rounds(&start, &[1, 5, 40]).iter().zip(all.at_rounds(&start, &[1, 5, 40]))
         {
             let what = format!("{correction:?}, {cohort}, {coin:?}, round {}", a.round);
-            assert!((a.sq_error / b.sq_error - 1.0).abs() < 1e-10, "{what}");
-            assert!((a.sq_error_average / b.sq_error_average - 1.0).abs() < 1e-10, "{what}");
+            let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-10, "{what}: {a} {b}");
+            near(a.sq_error, b.sq_error);
+            near(a.sq_error_average, b.sq_error_average);
             assert_eq!(a.lyapunov.is_some(), b.lyapunov.is_some());
-            if let (Some(a), Some(b)) = (a.lyapunov, b.lyapunov) {
-                assert!((a / b - 1.0).abs() < 1e-10, "{what}");
-            }
+            a.lyapunov.zip(b.lyapunov).into_iter().for_each(|(a, b)| near(a, b));
         }
     }
 }

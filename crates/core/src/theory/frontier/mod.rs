@@ -385,6 +385,4 @@ fn curve(
 }
 
 #[cfg(test)]
-mod momentum_tests;
-#[cfg(test)]
 mod tests;

@@ -90,23 +90,14 @@ impl<'a> Squares<'a> {
         start: &StartError,
         known: Option<(Vec<Type>, &KnownSteps)>,
     ) -> Result<Self, String> {
-        let Some((types, known)) = known else {
-            return Self::of(Cycle::new(program, facts, None)?, start);
+        let exact = match known {
+            None => ProgramMoments::prepare(program, facts, None, false)?,
+            Some((types, known)) => {
+                let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
+                ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
+            }
         };
-        let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
-        let prepared = RefCell::default();
-        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
-    }
-
-    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
-    /// and meet in sums by these alone, which are the same then.
-    pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
-        let types = &mut self.cycle.exact.setup.types;
-        types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
-        self.cycle.lift_own();
-    }
-
-    fn of(cycle: Cycle<'a>, start: &StartError) -> Result<Self, String> {
+        let cycle = Cycle::of(exact)?;
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
@@ -140,6 +131,14 @@ impl<'a> Squares<'a> {
         }
         new.columns = turned(columns.iter().map(|mean| new.read.apply(mean)));
         Ok(new)
+    }
+
+    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
+    /// and meet in sums by these alone, which are the same then.
+    pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
+        let types = &mut self.cycle.exact.setup.types;
+        types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
+        self.cycle.lift_own();
     }
 
     /// The rounds of the cycle from u to u.

@@ -24,8 +24,6 @@ enum Followed {
     Below,
     /// It is above again after so many cycles, in this state.
     Above(u64, PartStates),
-    /// It is not known.
-    Unknown,
 }
 
 impl ErrorCurve {
@@ -36,19 +34,18 @@ impl ErrorCurve {
         let target = self.target(0, square);
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
-            match self.follow(&target, found[0]?.rounds) {
+            match self.follow(&target, found[0]?.rounds)? {
                 Followed::Below => return found[0],
                 Followed::Above(cycles, state) => {
                     self.descend((cycles, &state), &[target], 0, &mut found);
                 }
-                Followed::Unknown => return None,
             }
         }
         None
     }
 
-    /// Follows an error that is below its target from a round on.
-    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Followed {
+    /// Follows an error that is below its target from a round on; `None` if it is not known how it ends.
+    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Option<Followed> {
         let (lead, length) = self.lengths();
         let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
         let mut state = self.start.clone();
@@ -58,10 +55,9 @@ impl ErrorCurve {
             }
         }
         let end = cycles + MOST_FOLLOWED;
-        let Some(stationary) = self.stationary() else { return Followed::Unknown };
+        let stationary = self.stationary()?;
         let rows = self.rows_of_block();
-        let weights = self.weights(&stationary, &rows);
-        let Some(weights) = weights else { return Followed::Unknown };
+        let weights = self.weights(&stationary, &rows)?;
         let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
         while cycles < end {
             let apart = |k: usize| {
@@ -74,7 +70,7 @@ impl ErrorCurve {
             let beyond: f64 = weights.iter().zip(&apart).map(|(of, apart)| of.1 * apart).sum();
             let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
             if limit + beyond <= target.most || is_settled {
-                return Followed::Below;
+                return Some(Followed::Below);
             }
             let mut errors = Mat::zeros((length as usize) << BLOCK, 1);
             for (rows, state) in rows.iter().zip(&state) {
@@ -84,12 +80,12 @@ impl ErrorCurve {
             if let Some(missed) = each.find(|&i| target.is_missed(errors[(i, 0)])) {
                 let after = missed / length as usize;
                 (0..after).for_each(|_| state = self.advance(0, &state));
-                return Followed::Above(cycles + after as u64, state);
+                return Some(Followed::Above(cycles + after as u64, state));
             }
             state = self.advance(BLOCK, &state);
             cycles += 1 << BLOCK;
         }
-        Followed::Unknown
+        None
     }
 
     /// Of each part, the errors of 2^[`BLOCK`] cycles as linear functions of the state before them,

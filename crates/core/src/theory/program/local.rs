@@ -169,14 +169,14 @@ impl Steps {
 
     /// These steps, `count` times in a row.
     pub fn times(&self, count: u64) -> Self {
-        let mut all: Option<Self> = None;
-        for bit in (0..u64::BITS - count.leading_zeros()).rev() {
-            all = all.map(|steps| steps.then(&steps));
+        let mut all = self.clone();
+        for bit in (0..count.max(1).ilog2()).rev() {
+            all = all.then(&all);
             if count >> bit & 1 == 1 {
-                all = Some(all.map_or_else(|| self.clone(), |steps| steps.then(self)));
+                all = all.then(self);
             }
         }
-        all.unwrap_or_else(|| self.clone())
+        all
     }
 
     /// These steps, after which run number `run` alone takes the steps `extra`. Their

@@ -12,7 +12,7 @@ use super::moments::ProgramMoments;
 use super::reduction::Observed;
 use super::setup::Setup;
 use super::stages::PreparedRound;
-use super::stationary::{Cycle, put_free, put_square, turned};
+use super::stationary::{Cycle, numbers_at, put_square, turned};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
@@ -193,8 +193,7 @@ impl<'a> Squares<'a> {
             first.push(found.covariance.trace());
         }
         let square = self.read.times(&state.covariance).times_transposed(&self.read);
-        let mut numbers = Vec::new();
-        put_free(&(0..square.rows()).collect::<Vec<_>>(), &square, 1, &mut numbers);
+        let numbers = numbers_at(&(0..square.rows()).collect::<Vec<_>>(), &square, 1);
         (self.cycle.own_numbers(&state, numbers).into_entries(), first)
     }
 
@@ -250,8 +249,7 @@ impl<'a> Squares<'a> {
             state = next;
             errors.extend(trace(&found.covariance, layers));
         }
-        let mut out = Vec::new();
-        put_free(&(0..n).collect::<Vec<_>>(), &state.covariance, layers, &mut out);
+        let out = numbers_at(&(0..n).collect::<Vec<_>>(), &state.covariance, layers);
         let errors = Matrix::from_entries(self.rounds().len(), layers, errors);
         (self.cycle.own_numbers(&state, out), errors)
     }
@@ -280,8 +278,7 @@ impl<'a> Squares<'a> {
         let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
         let mut u = vec![1.0];
         u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
-        let mut numbers = Vec::new();
-        put_free(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1, &mut numbers);
+        let mut numbers = numbers_at(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1);
         numbers.resize(self.size(), 0.0);
         let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
         let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;

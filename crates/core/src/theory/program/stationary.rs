@@ -198,16 +198,14 @@ impl<'a> Cycle<'a> {
     }
 
     fn numbers(&self, state: &ProgramState) -> Matrix {
-        let mut out = Vec::new();
         let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
-        put_free(&free, &state.covariance, state.layers, &mut out);
-        self.own_numbers(state, out)
+        self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
     }
 
     /// These numbers and the free covariances of deviations.
     pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
         for (own, lift) in state.own.iter().zip(&self.own_lifts) {
-            put_free(&lift.free, own, state.layers, &mut out);
+            out.extend(numbers_at(&lift.free, own, state.layers));
         }
         Matrix::from_entries(out.len() / state.layers, state.layers, out)
     }
@@ -316,11 +314,13 @@ pub(super) fn put_square(
     at
 }
 
-/// Adds the entries of a symmetric matrix at these places, on and above its diagonal.
-pub(super) fn put_free(free: &[usize], matrix: &Matrix, layers: usize, out: &mut Vec<f64>) {
-    for (k, i) in free.iter().enumerate() {
-        free[k..].iter().for_each(|j| out.extend_from_slice(entry(matrix, (*i, *j), layers)));
+/// The entries of a symmetric matrix at these places, on and above its diagonal.
+pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Vec<f64> {
+    let mut out = Vec::new();
+    for (k, i) in places.iter().enumerate() {
+        places[k..].iter().for_each(|j| out.extend_from_slice(entry(matrix, (*i, *j), layers)));
     }
+    out
 }
 
 fn column(numbers: &[f64]) -> Matrix {

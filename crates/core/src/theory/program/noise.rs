@@ -168,7 +168,7 @@ impl KnownMoments {
         product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
-    /// E a aᵀ of a client of type g, a its mean over the type and its deviation from that: the trace.
+    /// E‖a‖² of a client of type g, of a mean over its type and a client's deviation from that.
     pub fn square(&self, g: usize, mean: &Small, own: &Small) -> f64 {
         self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
     }

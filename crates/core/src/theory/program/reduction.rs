@@ -79,11 +79,12 @@ impl Lift {
         Self { free, map: lift, constant }
     }
 
-    /// All from the free ones, where the number 1 is `unit`.
+    /// The number 1, which is `unit`, and all from the free ones.
     pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
         let mut all =
             if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
         all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
+        all.insert(0, unit);
         all
     }
 }

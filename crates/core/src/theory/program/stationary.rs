@@ -121,19 +121,6 @@ impl<'a> Cycle<'a> {
         self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
     }
 
-    /// The same, and the moments after each of these rounds.
-    fn phases(&self, state: &ProgramState) -> (ProgramState, Vec<Moments>) {
-        let before = self.exact.program.order.len() - self.rounds.len();
-        let (mut state, mut all) = (state.clone(), Vec::with_capacity(self.rounds.len()));
-        for (round, number) in self.rounds.iter().zip(before as u64 + 1..) {
-            let (next, found) = self.exact.after(round, &state);
-            state = next;
-            let lyapunov = self.exact.lyapunov(&state, number, found.sq_error);
-            all.push(Moments { lyapunov, ..found });
-        }
-        (state, all)
-    }
-
     /// A state without means, constants and noise of its own.
     pub(super) fn empty(&self, layers: usize) -> ProgramState {
         let ProgramState { mean, own, origins, .. } = &self.begin;
@@ -164,16 +151,13 @@ impl<'a> Cycle<'a> {
     fn mean(&self) -> Result<Vec<f64>, String> {
         let size = self.lift.free.len();
         let at = |free: &[f64], unit: f64| {
-            let mut mean = vec![unit];
-            mean.extend(self.lift.all_from(free, unit));
-            let after = means_after(&self.rounds, mean);
+            let after = means_after(&self.rounds, self.lift.all_from(free, unit));
             self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
         };
         let constant = at(&vec![0.0; size], 1.0);
         let map = |x: &[f64]| at(x, 0.0);
         let free = fixed_point(&constant, map, || matrix(size, map)).ok_or(DIVERGES)?;
-        let mut mean = vec![1.0];
-        mean.extend(self.lift.all_from(&free, 1.0));
+        let mean = self.lift.all_from(&free, 1.0);
         // A combination that noise or a constant changes has no limit.
         let after = means_after(&self.rounds, mean.clone());
         let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
@@ -226,7 +210,14 @@ impl<'a> Cycle<'a> {
         let found = fixed_point(&constant, of, whole).ok_or(DIVERGES)?;
         let state = self.state(&column(&found), &mean);
         let size = state.covariance.trace() + dot(&mean, &mean);
-        let (after, phases) = self.phases(&state);
+        let last = self.exact.program.order.len() as u64;
+        let (mut after, mut phases) = (state.clone(), Vec::with_capacity(self.rounds.len()));
+        for (round, number) in self.rounds.iter().zip(last - self.rounds.len() as u64 + 1..) {
+            let (next, found) = self.exact.after(round, &after);
+            after = next;
+            let lyapunov = self.exact.lyapunov(&after, number, found.sq_error);
+            phases.push(Moments { lyapunov, ..found });
+        }
         // What is not free must come to rest as well.
         let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
         let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
@@ -236,8 +227,7 @@ impl<'a> Cycle<'a> {
         if !sound {
             return Err(DIVERGES.into());
         }
-        let next = self.exact.program.order.len() as u64 + 1;
-        Ok((phases, self.exact.blocks(&after, next)))
+        Ok((phases, self.exact.blocks(&after, last + 1)))
     }
 
     /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of

@@ -12,7 +12,6 @@ use super::rounds::TypedProblem;
 use super::{FrontierAlgorithm, MethodRun, RangeEnd, Reached, Search, StepSizes, Worked};
 use crate::theory::program::{KnownSteps, Squares};
 use rayon::prelude::*;
-use std::collections::HashMap;
 
 /// Settings, and where the error comes below a target with them.
 #[derive(Clone, Copy)]
@@ -193,15 +192,15 @@ fn of_method(
         worked(on_grid / search.step_sizes.points as f64);
     }
     let best: Vec<Vec<Bests>> = best.into_iter().flatten().collect();
-    let least = LeastCosts::new(search, &best);
-    let count = best.iter().flatten().filter_map(|best| least.refined(best)).count();
+    let to_refine = |of: &Bests| to_refine(search, of, &best);
+    let count = best.iter().flatten().filter_map(to_refine).count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
     let refined = |mut over_targets: Vec<Bests>| {
         for best in &mut over_targets {
-            let Some(held) = least.refined(best) else { continue };
+            let Some(held) = to_refine(best) else { continue };
             let refined = refine(problem, search, best.square(), held);
             best.held = Some(refined);
             best.clipped = is_clipped(problem, search.step_sizes, best.square(), &refined);
@@ -210,7 +209,7 @@ fn of_method(
         keep_what_smaller_targets_need(problem, &mut over_targets);
         over_targets
     };
-    let mut all: Vec<Bests> = best.into_par_iter().flat_map_iter(refined).collect();
+    let mut all: Vec<Bests> = best.clone().into_par_iter().flat_map_iter(refined).collect();
     // In the order of N and ε.
     let place = |best: &Bests| {
         let n = search.clients.iter().position(|n| *n == best.clients);
@@ -223,37 +222,25 @@ fn of_method(
 /// The most by which a refinement may lower a cost.
 const MOST_REFINED: f64 = 1.5;
 
-/// The least costs at the prices of a search, by N and the bits of ε.
-struct LeastCosts<'s> {
-    search: &'s Search,
-    least: HashMap<(u64, u64), Vec<f64>>,
-}
-
-impl<'s> LeastCosts<'s> {
-    fn new(search: &'s Search, all: &[Vec<Bests>]) -> Self {
-        let mut new = Self { search, least: HashMap::new() };
-        for best in all.iter().flatten() {
-            let Some(costs) = best.held.map(|held| new.costs(held)) else { continue };
-            let least = new.least.entry(best.place()).or_insert_with(|| costs.clone());
-            least.iter_mut().zip(costs).for_each(|(least, cost)| *least = least.min(cost));
-        }
-        new
+/// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
+/// makes it the least of all for its target.
+fn to_refine(search: &Search, best: &Bests, all: &[Vec<Bests>]) -> Option<Best> {
+    let held = best.held?;
+    if search.prices.is_empty() {
+        return Some(held);
     }
-
-    fn costs(&self, held: Best) -> Vec<f64> {
-        let (round, rounds) = (self.search.round_price(&held.run), held.crossing.rounds as f64);
-        let cost = |price: &f64| rounds * (price * round.communications + round.gradients);
-        self.search.prices.iter().map(cost).collect()
-    }
-
-    /// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
-    /// makes it the least.
-    fn refined(&self, best: &Bests) -> Option<Best> {
-        let held = best.held?;
-        let mut pairs = self.costs(held).into_iter().zip(&self.least[&best.place()]);
-        let may_be_least = pairs.any(|(cost, least)| cost <= MOST_REFINED * least);
-        (may_be_least || self.search.prices.is_empty()).then_some(held)
-    }
+    let cost = |Best { run, crossing }: Best, price: f64| {
+        let round = search.round_price(&run);
+        crossing.rounds as f64 * (price * round.communications + round.gradients)
+    };
+    let is_other = |other: &&Bests| (other.clients, other.target) == (best.clients, best.target);
+    let others: Vec<Best> =
+        all.iter().flatten().filter(is_other).filter_map(|other| other.held).collect();
+    let may_be_least = |&price: &f64| {
+        let costs = others.iter().map(|other| cost(*other, price));
+        cost(held, price) <= MOST_REFINED * costs.fold(f64::INFINITY, f64::min)
+    };
+    search.prices.iter().any(may_be_least).then_some(held)
 }
 
 /// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the
@@ -282,11 +269,6 @@ impl Bests {
     /// ε².
     fn square(&self) -> f64 {
         self.target * self.target
-    }
-
-    /// N and the bits of ε.
-    fn place(&self) -> (u64, u64) {
-        (self.clients, self.target.to_bits())
     }
 
     /// The fewest rounds to stay below the target, and those to come below it if they are fewer.

@@ -73,16 +73,12 @@ impl<'a> TrajectoryMoments<'a> {
         Some(Self { facts, model, keep: layout.keep(model), layout, clients })
     }
 
-    /// The number of joint positions.
-    fn positions(&self) -> usize {
-        self.clients.iter().map(|client| client.states).product()
-    }
-
     /// The position of a client's trajectory in a joint position.
     fn place(&self, client: usize, x: usize) -> usize {
         x / self.stride(client) % self.clients[client].states
     }
 
+    /// The number of joint positions of the clients before this one.
     fn stride(&self, client: usize) -> usize {
         self.clients[..client].iter().map(|earlier| earlier.states).product()
     }
@@ -93,7 +89,7 @@ impl<'a> TrajectoryMoments<'a> {
             let each = self.clients.iter().enumerate();
             each.map(|(k, client)| client.laws[number][self.place(k, x)]).product()
         };
-        (0..self.positions()).map(one).collect()
+        (0..self.stride(self.clients.len())).map(one).collect()
     }
 
     /// Moves one client's trajectory through a round: Σ_s `map`(s, s', block) for each x'.

@@ -20,7 +20,17 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
         let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
         program.rounds.iter().for_each(|round| {
             let mut put = |x: f64| bits.push(x.to_bits());
-            round.operations.iter().for_each(|operation| constants(operation, k, &mut put));
+            for operation in &round.operations {
+                match operation {
+                    Operation::Steps { step, count, batch, .. } => {
+                        let own = [step.of(k), count.of(k) as f64, batch.of(k) as f64];
+                        own.into_iter().for_each(&mut put);
+                    }
+                    Operation::Fields { calls, .. } => put(calls.of(k) as f64),
+                    Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
+                    _ => {}
+                }
+            }
             let read = round.operations.iter().flat_map(Operation::reads);
             for expression in read.chain(&round.next).chain(&round.ends) {
                 let factors = expression.terms.iter().map(|(_, factor)| factor);
@@ -49,20 +59,6 @@ impl Type {
         let mut all: Vec<_> = first.iter().map(|&first| Self { first, count: 0.0 }).collect();
         type_of.iter().for_each(|place| all[*place].count += 1.0);
         all
-    }
-}
-
-/// The constants of an operation for a client.
-fn constants(operation: &Operation, k: usize, put: &mut impl FnMut(f64)) {
-    match operation {
-        Operation::Steps { step, count, batch, .. } => {
-            put(step.of(k));
-            put(count.of(k) as f64);
-            put(batch.of(k) as f64);
-        }
-        Operation::Fields { calls, .. } => put(calls.of(k) as f64),
-        Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
-        _ => {}
     }
 }
 

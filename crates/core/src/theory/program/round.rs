@@ -216,8 +216,8 @@ impl Preparation<'_, '_> {
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.weights.len() > 3 * d * d.min(4) {
-            let weights = Form::coordinates(self.width, d).weights;
-            let weights = std::mem::replace(&mut form.weights, weights);
+            let known = Form::coordinates(self.width, d).weights;
+            let weights = std::mem::replace(&mut form.weights, known);
             self.stages.push(Stage::Coordinates(Form { weights, ..Form::zero(d) }));
             self.width += d;
         }

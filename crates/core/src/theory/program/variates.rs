@@ -15,16 +15,15 @@ impl ProgramMoments<'_> {
         let (d, types) = (self.setup.d, &self.setup.types);
         let levels = &self.program.round(next)?.state;
         let atom = Some(variates.atom).filter(|atom| *atom < levels.len() && next > 1);
-        let vectors = |level: &Level| if *level == Level::Server { 1 } else { types.len() };
-        let before = |atom: usize| levels[..atom].iter().map(vectors).sum::<usize>();
+        let before = &levels[..atom.unwrap_or(0)];
+        let own_before = before.iter().filter(|level| **level == Level::Clients).count();
+        let vectors = before.len() - own_before + own_before * types.len();
+        let begin = self.setup.before_state() + vectors * d;
         // c_k − F̄_k(θ*).
         let from_limit = |g: usize| {
             let (mut form, (optimum, fields)) = match atom {
                 None => (Form::zero(d), (0.0, 0.0)),
-                Some(atom) => {
-                    let begin = self.setup.before_state() + (before(atom) + g) * d;
-                    (Form::coordinates(begin, d), state.origins[atom].of(g))
-                }
+                Some(atom) => (Form::coordinates(begin + g * d, d), state.origins[atom].of(g)),
             };
             form.add_constant(&self.setup.origin(g, optimum, fields - 1.0));
             form
@@ -42,13 +41,7 @@ impl ProgramMoments<'_> {
             out.add(&vec![-1.0; d], form);
             Small::new(&out)
         };
-        let own = match atom {
-            None => Form::zero(d),
-            Some(atom) => {
-                let before = levels[..atom].iter().filter(|level| **level == Level::Clients);
-                Form::coordinates(before.count() * d, d)
-            }
-        };
+        let own = atom.map_or_else(|| Form::zero(d), |_| Form::coordinates(own_before * d, d));
         Some((each.iter().map(correction).collect(), Small::new(&own)))
     }
 

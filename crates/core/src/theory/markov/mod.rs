@@ -30,7 +30,7 @@ pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
             let (update, first) = ((run.update)(c), (model.runs[0].update)(c));
             update.batch == 1 && update.proximal == 0.0 && update.steps == first.steps
         };
-        matches!(run.correction, Correction::None | Correction::Kept) && (0..clients).all(plain)
+        run.correction == model.runs[0].correction && (0..clients).all(plain)
     };
     facts.linear()
         && !facts.independent()
@@ -39,6 +39,7 @@ pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
         && model.decay.is_none()
         && model.cohort == clients
         && (model.runs.len() == 1 || model.common)
+        && matches!(model.runs[0].correction, Correction::None | Correction::Kept)
         && model.runs.iter().all(covered)
         && facts.positions(0).is_some()
 }

@@ -66,7 +66,6 @@ impl ErrorCurve {
             parts.push(CurvePart {
                 errors: errors.collect(),
                 squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
-                one: places.iter().position(|place| *place == 0).unwrap_or(0),
             });
             start.push(Mat::from_fn(n, 1, |i, _| numbers[places[i]]));
         }
@@ -157,19 +156,15 @@ impl ErrorCurve {
     /// The stationary states; `None` if there are none.
     pub(super) fn stationary(&self) -> Option<PartStates> {
         let mut states = Vec::new();
-        for (part, map) in self.parts.iter().zip(&self.levels[0]) {
+        for map in &self.levels[0] {
             // Without the coordinate of E 1·1, which is 1.
             let n = map.nrows();
-            let rest: Vec<usize> = (0..n).filter(|&i| i != part.one).collect();
             let system = Mat::from_fn(n - 1, n - 1, |i, j| {
-                f64::from(u8::from(i == j)) - map[(rest[i], rest[j])]
+                f64::from(u8::from(i == j)) - map[(i + 1, j + 1)]
             });
-            let constant = Mat::from_fn(n - 1, 1, |i, _| map[(rest[i], part.one)]);
+            let constant = Mat::from_fn(n - 1, 1, |i, _| map[(i + 1, 0)]);
             let found = system.partial_piv_lu().solve(constant);
-            let mut state = Mat::zeros(n, 1);
-            state[(part.one, 0)] = 1.0;
-            rest.iter().enumerate().for_each(|(i, &k)| state[(k, 0)] = found[(i, 0)]);
-            states.push(state);
+            states.push(Mat::from_fn(n, 1, |i, _| if i == 0 { 1.0 } else { found[(i - 1, 0)] }));
         }
         // The solution of an unstable system is no moment.
         for (part, state) in self.parts.iter().zip(&states) {

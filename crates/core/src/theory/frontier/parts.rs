@@ -2,14 +2,12 @@
 
 use crate::linalg::Matrix;
 
-/// Numbers that depend on each other alone, and what they add to the error.
+/// Numbers that depend on each other alone, of which E 1·1 is the first, and what they add to the error.
 pub struct CurvePart {
     /// What each adds to the error after each round of the cycle.
     pub errors: Vec<Vec<f64>>,
     /// Those that no moments have below 0.
     pub squares: Vec<usize>,
-    /// The place of E 1·1.
-    pub one: usize,
 }
 
 /// The numbers that errors depend on, in parts that depend on no number of another part but those

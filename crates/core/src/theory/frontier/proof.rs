@@ -132,15 +132,10 @@ impl ErrorCurve {
             let largest = (0..n).map(size).fold(0.0, f64::max);
             let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-9 * largest)).collect();
             // The number 1 is not apart from its limit.
-            let one = self.parts[k].one;
-            let row = |row: RowRef<'_, f64>| {
-                let entries = (0..n).filter(|j| *j != one);
-                entries.fold(0.0, |sum, j| sum + row[j].abs() * scales[j])
-            };
-            let norm = |map: &Mat<f64>| {
-                let rows = (0..n).filter(|i| *i != one);
-                rows.map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max)
-            };
+            let row =
+                |row: RowRef<'_, f64>| (1..n).fold(0.0, |sum, j| sum + row[j].abs() * scales[j]);
+            let norm =
+                |map: &Mat<f64>| (1..n).map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max);
             let mut factor = 0.0_f64;
             let mut rows = rows[k].clone();
             for _ in 0..1 << (SURVEYED - BLOCK) {

@@ -148,8 +148,8 @@ impl ErrorCurve {
     /// error; it may rise above it again.
     pub fn first_passage(&self, square: f64) -> Option<Crossing> {
         let (errors, target) = (&self.early.0, self.target(0, square));
-        let shown = &errors[..errors.len().min(MOST_PASSING as usize + 1)];
-        let rounds = shown.iter().position(|&error| !target.is_missed(error))?;
+        let mut shown = errors.iter().take(MOST_PASSING as usize + 1);
+        let rounds = shown.position(|&error| !target.is_missed(error))?;
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 

@@ -185,17 +185,10 @@ impl Preparation<'_, '_> {
         }
         let first = self.noises;
         self.noises += if server { 1 } else { self.setup.types.len() };
-        let (mean, own) = (rows.mean.iter().map(Small::new), rows.own.iter().map(Small::new));
+        let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
+        let (mean, own, chance) = (small(&rows.mean), small(&rows.own), self.chance());
         let total = Small::new(&self.weighted(rows, |_| 1.0));
-        let chance = self.chance();
-        self.drawn.push(Drawn {
-            first,
-            server,
-            chance,
-            mean: mean.collect(),
-            own: own.collect(),
-            total,
-        });
+        self.drawn.push(Drawn { first, server, chance, mean, own, total });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
         Ok(first)
     }

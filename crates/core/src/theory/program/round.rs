@@ -74,7 +74,7 @@ pub(super) fn prepare(
         let atom = p.operation(operation)?;
         p.atoms.push(atom);
     }
-    p.finish(after, target)
+    Ok(p.finish(after, target))
 }
 
 impl Preparation<'_, '_> {
@@ -271,7 +271,7 @@ impl Preparation<'_, '_> {
         atom
     }
 
-    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<PreparedRound, String> {
+    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
         let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);
         let d = self.setup.d;
@@ -292,12 +292,10 @@ impl Preparation<'_, '_> {
             let origin = target.map_or_else(|| atom.origin.of_state(), |all| all[i].clone());
             let atom = self.moved(atom, |g| origin.of(g));
             next.extend(atom.mean);
-            for (all, own) in own_next.iter_mut().zip(atom.own) {
-                all.push(own);
-            }
+            own_next.iter_mut().zip(atom.own).for_each(|(all, own)| all.push(own));
             origins.push(atom.origin);
         }
         let Self { width, stages, .. } = self;
-        Ok(PreparedRound { width, stages, next, own_next, result, ends, origins })
+        PreparedRound { width, stages, next, own_next, result, ends, origins }
     }
 }

@@ -116,7 +116,7 @@ impl PreparedRound {
     pub fn through(&self, state: Form, width: usize, read: Option<&Matrix>) -> Self {
         let mut all = state;
         let mut stages = Vec::new();
-        let source = |source: &NoiseSource, all: &Form| NoiseSource {
+        let moved = |source: &NoiseSource, all: &Form| NoiseSource {
             y: source.y.substituted(all),
             ..source.clone()
         };
@@ -127,14 +127,10 @@ impl PreparedRound {
                     continue;
                 }
                 Stage::Sum(parts) => Stage::Sum(parts.clone()),
-                Stage::Noise { source: of, law, with } => {
-                    let with = with.iter();
-                    let with = with.map(|(id, of, law)| (*id, source(of, &all), law.clone()));
-                    Stage::Noise {
-                        source: source(of, &all),
-                        law: law.clone(),
-                        with: with.collect(),
-                    }
+                Stage::Noise { source, law, with } => {
+                    let with = with.iter().map(|(id, of, law)| (*id, moved(of, &all), law.clone()));
+                    let (source, law, with) = (moved(source, &all), law.clone(), with.collect());
+                    Stage::Noise { source, law, with }
                 }
                 Stage::Drawn(drawn) => {
                     let each = |drawn: &Drawn| Drawn {

@@ -148,7 +148,8 @@ fn one_class(transitions: &Matrix) -> Result<(), String> {
     Ok(())
 }
 
-fn gcd(a: usize, b: usize) -> usize {
+/// The greatest common divisor.
+pub fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -2,7 +2,7 @@
 //! be.
 
 use super::{
-    Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
+    Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program, Round,
     Weights,
 };
 
@@ -44,8 +44,8 @@ impl Program {
         if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
             return Err("a cohort is empty, or everybody".into());
         }
-        let masks = round.masks.iter().map(|mask| mask.probability);
-        if round.masks.len() > 62 || masks.into_iter().any(|p| !(0.0..=1.0).contains(&p)) {
+        let is_sound = |mask: &Mask| (0.0..=1.0).contains(&mask.probability);
+        if round.masks.len() > 62 || !round.masks.iter().all(is_sound) {
             return Err("a mask has no probability".into());
         }
         for (place, operation) in round.operations.iter().enumerate() {

@@ -444,7 +444,7 @@ impl<'a> ComputedFrontier<'a> {
                     choice: best.choice,
                 };
                 let (instance, search) = (&*prepared.instance, &prepared.search);
-                let from = (&search.start, search.own.as_ref());
+                let from = (&search.start, search.own.as_deref());
                 let rounds = rounds_to(instance, &run, from, &[target]).ok()?[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
                 let cost = FrontierCost::of(search, &reached, self.problem.dimension);

@@ -13,8 +13,8 @@ use exactfed_core::definition::KeyType;
 use exactfed_core::federated::Conditions;
 use exactfed_core::program::Traced;
 use exactfed_core::theory::frontier::{
-    self, FrontierAlgorithm, MethodRun, OwnMethods, OwnRounds, Refusal, RoundPrice, Search,
-    StartError, StepSizes,
+    self, FrontierAlgorithm, MethodRun, OwnRounds, Refusal, RoundPrice, Search, StartError,
+    StepSizes,
 };
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -116,7 +116,7 @@ fn search(
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
         prices: Vec::new(),
         start: start(plan, frontier, &**instance)?,
-        own: (!frontier.own.is_empty()).then(|| OwnMethods(Arc::new(own))),
+        own: (!frontier.own.is_empty()).then(|| Arc::new(own) as Arc<dyn OwnRounds>),
     })
 }
 

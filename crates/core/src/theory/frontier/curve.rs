@@ -23,7 +23,7 @@ pub(super) const MOST_LEVELS: usize = 40;
 /// The times that an error may exceed a target again after it was below.
 pub(super) const MOST_RETURNS: usize = 50;
 /// Rounding errors of E‖θ_t − θ*‖² relative to the start.
-pub(super) const ROUNDING: f64 = 1e-12;
+const ROUNDING: f64 = 1e-12;
 
 /// Moments of all parts; several states are columns.
 pub(super) type PartStates = Vec<Mat<f64>>;
@@ -34,11 +34,10 @@ pub struct ErrorCurve {
     first: Vec<f64>,
     pub(super) parts: Vec<CurvePart>,
     pub(super) start: PartStates,
-    /// The powers 1, 2, 4, … of the maps, where they have been computed.
+    /// The powers 1, 2, 4, … of the maps over a cycle, where they have been computed.
     pub(super) levels: Vec<Vec<Mat<f64>>>,
-    /// The largest error of each of the first [`EXACT`] cycles and the states after them, where
-    /// they have been computed.
-    early: Option<(Vec<f64>, PartStates)>,
+    /// The errors of the first rounds, with [`EXACT`] cycles, and the states after these.
+    pub(super) early: (Vec<f64>, PartStates),
 }
 
 /// Where an error comes below a target and stays.
@@ -56,22 +55,23 @@ impl ErrorCurve {
         let (diagonal, size) = squares.squares();
         let (map, errors) = squares.after(&Matrix::identity(size));
         let (numbers, first) = squares.start();
-        let (mut parts, mut start) = (Vec::new(), Vec::new());
+        let (mut parts, mut maps, mut start) = (Vec::new(), Vec::new(), Vec::new());
         for (places, own) in parts_of(&map, &errors) {
             let n = places.len();
             let errors = (0..errors.rows()).map(|phase| {
                 let of = |(i, own): (&usize, &bool)| if *own { errors[(phase, *i)] } else { 0.0 };
                 places.iter().zip(&own).map(of).collect()
             });
+            maps.push(Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]));
             parts.push(CurvePart {
-                map: Mat::from_fn(n, n, |i, j| map[(places[i], places[j])]),
                 errors: errors.collect(),
                 squares: (0..n).filter(|i| diagonal.contains(&places[*i])).collect(),
-                one: places.iter().position(|place| *place == 0).unwrap_or(0),
             });
             start.push(Mat::from_fn(n, 1, |i, _| numbers[places[i]]));
         }
-        Self { first, parts, start, levels: Vec::new(), early: None }
+        let mut new = Self { first, parts, start, levels: vec![maps], early: Default::default() };
+        new.early = new.one_by_one(EXACT);
+        new
     }
 
     /// The rounds before the cycle, and those of a cycle.
@@ -105,23 +105,16 @@ impl ErrorCurve {
 
     /// The states after 2^`level` cycles.
     pub(super) fn advance(&mut self, level: usize, states: &PartStates) -> PartStates {
-        if level == 0 {
-            let pairs = self.parts.iter().zip(states);
-            return pairs.map(|(part, state)| product(part.map.as_ref(), state.as_ref())).collect();
-        }
         self.reach(level);
-        let maps = self.levels[level - 1].iter().zip(states);
+        let maps = self.levels[level].iter().zip(states);
         maps.map(|(map, state)| product(map.as_ref(), state.as_ref())).collect()
     }
 
     /// Computes powers up to 2^`level`.
     pub(super) fn reach(&mut self, level: usize) {
-        while self.levels.len() < level {
-            let square = |map: &Mat<f64>| product(map.as_ref(), map.as_ref());
-            let next = match self.levels.last() {
-                None => self.parts.iter().map(|part| square(&part.map)).collect(),
-                Some(last) => last.iter().map(square).collect(),
-            };
+        while self.levels.len() <= level {
+            let last = self.levels[self.levels.len() - 1].iter();
+            let next = last.map(|map| product(map.as_ref(), map.as_ref())).collect();
             self.levels.push(next);
         }
     }
@@ -146,39 +139,32 @@ impl ErrorCurve {
         errors
     }
 
-    pub(super) fn early(&mut self) -> (Vec<f64>, PartStates) {
-        if self.early.is_none() {
-            self.early = Some(self.one_by_one(EXACT));
-        }
-        self.early.clone().unwrap_or_default()
+    /// A target of this place among all.
+    pub(super) fn target(&self, at: usize, most: f64) -> ErrorTarget {
+        ErrorTarget { at, least: -ROUNDING * self.early.0[0], most }
     }
 
     /// The first of [`MOST_PASSING`] rounds after which the error is at most `square`, with that
     /// error; it may rise above it again.
-    pub fn first_passage(&mut self, square: f64) -> Option<Crossing> {
-        let (errors, _) = self.early();
-        let target = ErrorTarget { at: 0, least: -ROUNDING * errors[0], most: square };
-        let shown = &errors[..errors.len().min(MOST_PASSING as usize + 1)];
-        let rounds = shown.iter().position(|&error| !target.is_missed(error))?;
+    pub fn first_passage(&self, square: f64) -> Option<Crossing> {
+        let (errors, target) = (&self.early.0, self.target(0, square));
+        let mut shown = errors.iter().take(MOST_PASSING as usize + 1);
+        let rounds = shown.position(|&error| !target.is_missed(error))?;
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
     /// The stationary states; `None` if there are none.
     pub(super) fn stationary(&self) -> Option<PartStates> {
         let mut states = Vec::new();
-        for part in &self.parts {
+        for map in &self.levels[0] {
             // Without the coordinate of E 1·1, which is 1.
-            let n = part.map.nrows();
-            let rest: Vec<usize> = (0..n).filter(|&i| i != part.one).collect();
+            let n = map.nrows();
             let system = Mat::from_fn(n - 1, n - 1, |i, j| {
-                f64::from(u8::from(i == j)) - part.map[(rest[i], rest[j])]
+                f64::from(u8::from(i == j)) - map[(i + 1, j + 1)]
             });
-            let constant = Mat::from_fn(n - 1, 1, |i, _| part.map[(rest[i], part.one)]);
+            let constant = Mat::from_fn(n - 1, 1, |i, _| map[(i + 1, 0)]);
             let found = system.partial_piv_lu().solve(constant);
-            let mut state = Mat::zeros(n, 1);
-            state[(part.one, 0)] = 1.0;
-            rest.iter().enumerate().for_each(|(i, &k)| state[(k, 0)] = found[(i, 0)]);
-            states.push(state);
+            states.push(Mat::from_fn(n, 1, |i, _| if i == 0 { 1.0 } else { found[(i - 1, 0)] }));
         }
         // The solution of an unstable system is no moment.
         for (part, state) in self.parts.iter().zip(&states) {
@@ -193,18 +179,16 @@ impl ErrorCurve {
     /// Where the error comes below each of these squares and stays.
     pub fn crossings(&mut self, squares: &[f64]) -> Vec<Option<Crossing>> {
         let mut out = vec![None; squares.len()];
-        let (errors, states) = self.early();
+        let (errors, states) = self.early.clone();
         if errors.iter().any(|error| !error.is_finite()) {
             return out;
         }
         let Some(stationary) = self.stationary() else { return out };
-        let least = -ROUNDING * errors[0];
-        let targets: Vec<ErrorTarget> =
-            squares.iter().enumerate().map(|(at, &most)| ErrorTarget { at, least, most }).collect();
         let (mut early, mut late) = (Vec::new(), Vec::new());
         // The first round of the last cycle.
         let last = errors.len() - self.lengths().1 as usize;
-        for target in targets {
+        for (at, &most) in squares.iter().enumerate() {
+            let target = self.target(at, most);
             if self.is_missed(&stationary, 0, &target) {
                 continue;
             }
@@ -221,7 +205,8 @@ impl ErrorCurve {
         self.descend((EXACT as u64, &states), &late, MOST_RETURNS, &mut out);
         if errors[last] > errors[last - 1] || self.lengths().1 > 1 || !late.is_empty() {
             let reached = vec![EXACT as u64; early.len()];
-            let columns = repeated(&states, early.len());
+            let column = |s: &Mat<f64>| Mat::from_fn(s.nrows(), early.len(), |i, _| s[(i, 0)]);
+            let columns: PartStates = states.iter().map(column).collect();
             self.check_returns((&reached, &columns), &early, MOST_RETURNS, &mut out);
         }
         out
@@ -257,11 +242,10 @@ impl ErrorCurve {
             targets.iter().zip(tops).filter(|(_, top)| *top < MOST_LEVELS).unzip();
         let Some(&highest) = tops.iter().max() else { return };
         let mut cycles: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
-        let pick = |part: usize, rows: usize| {
-            Mat::from_fn(rows, tops.len(), |i, j| ladder[tops[j]].1[part][(i, 0)])
+        let pick = |(part, state): (usize, &Mat<f64>)| {
+            Mat::from_fn(state.nrows(), tops.len(), |i, j| ladder[tops[j]].1[part][(i, 0)])
         };
-        let mut columns: PartStates =
-            self.parts.iter().enumerate().map(|(k, part)| pick(k, part.map.nrows())).collect();
+        let mut columns: PartStates = states.iter().enumerate().map(pick).collect();
         for level in (0..highest).rev() {
             let next = self.advance(level, &columns);
             for (j, target) in targets.iter().enumerate() {
@@ -313,7 +297,7 @@ impl ErrorCurve {
             next = self.advance(0, &next);
             see(after as u64, &next, self);
         }
-        for level in AFTER.ilog2() as usize + 1..=self.levels.len() {
+        for level in AFTER.ilog2() as usize + 1..self.levels.len() {
             let next = self.advance(level, columns);
             see(1 << level, &next, self);
         }
@@ -343,11 +327,6 @@ impl ErrorTarget {
     pub fn is_missed(&self, error: f64) -> bool {
         !(error >= self.least && error <= self.most)
     }
-}
-
-/// The first column of the states, `count` times.
-fn repeated(states: &PartStates, count: usize) -> PartStates {
-    states.iter().map(|s| Mat::from_fn(s.nrows(), count, |i, _| s[(i, 0)])).collect()
 }
 
 /// a b, on one thread: its bits do not depend on the number of threads. Entries whose products

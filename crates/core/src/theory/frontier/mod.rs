@@ -15,9 +15,11 @@ mod search;
 
 pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
+use curve::ErrorCurve;
 pub use curve::MOST_PASSING;
 
 use crate::linalg::Matrix;
+use crate::problem::mdp::gcd;
 use crate::problem::{Facts, group_clients};
 use crate::program::Traced;
 use crate::theory::program::{KnownSteps, Type};
@@ -59,7 +61,7 @@ pub struct Search {
     /// The start.
     pub start: StartError,
     /// What knows the methods that are defined outside of this crate.
-    pub own: Option<OwnMethods>,
+    pub own: Option<Arc<dyn OwnRounds>>,
 }
 
 /// What knows the rounds of methods that are defined outside of this crate.
@@ -70,26 +72,49 @@ pub trait OwnRounds: Send + Sync {
     fn price(&self, run: &MethodRun) -> RoundPrice;
 }
 
-/// [`OwnRounds`] of the methods of a search.
-#[derive(Clone)]
-pub struct OwnMethods(pub Arc<dyn OwnRounds>);
-
-impl fmt::Debug for OwnMethods {
+impl fmt::Debug for dyn OwnRounds {
+    /// A word that stays, since the text of a search is part of the keys of caches.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OwnMethods")
     }
 }
 
 impl Search {
-    fn own(&self) -> Option<&dyn OwnRounds> {
-        self.own.as_ref().map(|own| &*own.0)
-    }
-
     /// What a round of a method costs.
     pub fn round_price(&self, run: &MethodRun) -> RoundPrice {
-        match (run.method, self.own()) {
+        match (run.method, &self.own) {
             (FrontierAlgorithm::Own(_), Some(own)) => own.price(run),
             (method, _) => method.round_price(run.local_steps),
+        }
+    }
+
+    /// The numbers of local steps with which a method is computed.
+    fn local_steps_of(&self, method: FrontierAlgorithm) -> &[u64] {
+        if method == FrontierAlgorithm::Sgd { &[1] } else { &self.local_steps }
+    }
+
+    /// The problem by types, if the search can be computed on it.
+    fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Refusal> {
+        let from = (&self.start, self.own.as_deref());
+        let problem = typed(facts, &self.methods, &self.clients, from)?;
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let StepSizes { from, to, points } = self.step_sizes;
+        let settings = [
+            (!self.methods.is_empty(), "methods"),
+            (!self.targets.is_empty() && self.targets.iter().all(|&x| positive(x)), "targets"),
+            (
+                !self.local_steps.is_empty() && self.local_steps.iter().all(|&h| h > 0),
+                "local steps",
+            ),
+            (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
+        ];
+        if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
+            return Err(Refusal::Setting(name));
+        }
+        let start = libm::sqrt(self.start.mean_square(facts.optimum()));
+        match self.targets.iter().find(|&&target| target >= start) {
+            Some(&target) => Err(Refusal::Target { target, start }),
+            None => Ok(problem),
         }
     }
 }
@@ -220,9 +245,7 @@ pub fn search(
     search: &Search,
     worked: Worked<'_>,
 ) -> Result<Vec<Reached>, Refusal> {
-    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
-    check(&problem, search)?;
-    Ok(search::run(&problem, search, worked))
+    Ok(search::run(&search.problem(facts)?, search, worked))
 }
 
 /// Is called with the share of a search that was done since the last call; they add up to 1.
@@ -233,7 +256,7 @@ fn typed<'a>(
     facts: &'a dyn Facts,
     methods: &[FrontierAlgorithm],
     clients: &[u64],
-    start: &StartError,
+    (start, own): (&'a StartError, Option<&'a dyn OwnRounds>),
 ) -> Result<TypedProblem<'a>, Refusal> {
     if !facts.linear() || !facts.independent() {
         return Err(Refusal::MomentsDoNotClose);
@@ -243,10 +266,9 @@ fn typed<'a>(
     }
     let all = facts.clients();
     let (first, type_of) = group_clients(all, |client| facts.distribution(client));
-    let mut counts = vec![0_u64; first.len()];
-    type_of.iter().for_each(|&g| counts[g] += 1);
-    let common = counts.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
-    let multiple = all as u64 / common;
+    let types = Type::all(&first, &type_of);
+    let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
+    let multiple = (all / common) as u64;
     if clients.is_empty() {
         return Err(Refusal::Setting("clients"));
     }
@@ -259,8 +281,6 @@ fn typed<'a>(
             return Err(Refusal::Size { method, moments });
         }
     }
-    let types = first.iter().zip(&counts);
-    let types = types.map(|(&first, &count)| Type { first, count: count as f64 }).collect();
     let dimension = facts.dim();
     let none = Matrix::zeros(dimension + 1, dimension + 1);
     if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
@@ -273,33 +293,7 @@ fn typed<'a>(
     if !size.is_finite() || size <= 0.0 {
         return Err(Refusal::Start { dimension });
     }
-    Ok(TypedProblem { facts, types, start: start.clone(), known: KnownSteps::default() })
-}
-
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
-}
-
-fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
-    let positive = |x: f64| x.is_finite() && x > 0.0;
-    let StepSizes { from, to, points } = search.step_sizes;
-    let settings = [
-        (!search.methods.is_empty(), "methods"),
-        (!search.targets.is_empty() && search.targets.iter().all(|&x| positive(x)), "targets"),
-        (
-            !search.local_steps.is_empty() && search.local_steps.iter().all(|&h| h > 0),
-            "local steps",
-        ),
-        (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
-    ];
-    if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
-        return Err(Refusal::Setting(name));
-    }
-    let start = libm::sqrt(problem.start.mean_square(problem.facts.optimum()));
-    match search.targets.iter().find(|&&target| target >= start) {
-        Some(&target) => Err(Refusal::Target { target, start }),
-        None => Ok(()),
-    }
+    Ok(TypedProblem { facts, types, start, own, known: KnownSteps::default() })
 }
 
 /// Whether [`search`] can be computed: it refuses for the same reasons, at once.
@@ -307,8 +301,7 @@ fn check(problem: &TypedProblem<'_>, search: &Search) -> Result<(), Refusal> {
 /// # Errors
 /// The first [`Refusal`] that applies.
 pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    let problem = typed(facts, &search.methods, &search.clients, &search.start)?;
-    check(&problem, search)?;
+    let problem = search.problem(facts)?;
     let (clients, local_steps) = (facts.clients() as u64, search.local_steps[0]);
     for method in search.methods.iter().copied().filter(|method| method.own().is_some()) {
         let step_size = search.step_sizes.from;
@@ -316,7 +309,7 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
         if search.clients != [clients] {
             return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
         }
-        let found = problem.squares(&run, search.own(), &problem.known, |found| found.size());
+        let found = problem.squares(&run, &problem.known, |found| found.size());
         let moments = found.map_err(|reason| unknown(&run, reason))?;
         if moments > MOST_MOMENTS {
             return Err(Refusal::Size { method, moments });
@@ -339,9 +332,7 @@ pub fn errors(
     start: &StartError,
     rounds: usize,
 ) -> Result<Vec<f64>, Refusal> {
-    let problem = typed(facts, &[run.method], &[run.clients], start)?;
-    let curve = search::curve(&problem, run, None);
-    Ok(curve.map_err(|reason| unknown(run, reason))?.errors(rounds))
+    Ok(curve(facts, run, (start, None))?.errors(rounds))
 }
 
 /// A method with all its settings.
@@ -375,17 +366,23 @@ impl MethodRun {
 pub fn rounds_to(
     facts: &dyn Facts,
     run: &MethodRun,
-    (start, own): (&StartError, Option<&OwnMethods>),
+    from: (&StartError, Option<&dyn OwnRounds>),
     targets: &[f64],
 ) -> Result<Vec<Option<u64>>, Refusal> {
-    let problem = typed(facts, &[run.method], &[run.clients], start)?;
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
-    let curve = search::curve(&problem, run, own.map(|own| &*own.0));
-    let found = curve.map_err(|reason| unknown(run, reason))?.crossings(&squares);
+    let found = curve(facts, run, from)?.crossings(&squares);
     Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
 }
 
-#[cfg(test)]
-mod momentum_tests;
+/// The errors of a method with all its settings.
+fn curve(
+    facts: &dyn Facts,
+    run: &MethodRun,
+    from: (&StartError, Option<&dyn OwnRounds>),
+) -> Result<ErrorCurve, Refusal> {
+    let problem = typed(facts, &[run.method], &[run.clients], from)?;
+    problem.curve(run).map_err(|reason| unknown(run, reason))
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,13 @@
 //! The second moments of a curve in parts that depend on each other alone.
 
 use crate::linalg::Matrix;
-use faer::Mat;
 
-/// Numbers that depend on each other alone, and what they add to the error.
+/// Numbers that depend on each other alone, of which E 1·1 is the first, and what they add to the error.
 pub struct CurvePart {
-    /// The map over a cycle.
-    pub map: Mat<f64>,
     /// What each adds to the error after each round of the cycle.
     pub errors: Vec<Vec<f64>>,
     /// Those that no moments have below 0.
     pub squares: Vec<usize>,
-    /// The place of E 1·1.
-    pub one: usize,
 }
 
 /// The numbers that errors depend on, in parts that depend on no number of another part but those
@@ -29,7 +24,7 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
         set
     };
     let reads: Vec<Vec<u64>> = (0..n).map(reads).collect();
-    let mut closures: Vec<(Vec<u64>, Vec<usize>)> = Vec::new();
+    let mut closures: Vec<(Vec<u64>, usize)> = Vec::new();
     for i in (0..n).filter(|i| (0..errors.rows()).any(|phase| errors[(phase, *i)] != 0.0)) {
         // What the number depends on.
         let mut seen = vec![0_u64; words];
@@ -41,10 +36,7 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
             done[word] |= 1 << bit;
             seen.iter_mut().zip(&reads[64 * word + bit]).for_each(|(seen, reads)| *seen |= reads);
         }
-        match closures.iter_mut().find(|(known, _)| *known == seen) {
-            Some((_, own)) => own.push(i),
-            None => closures.push((seen, vec![i])),
-        }
+        closures.push((seen, i));
     }
     let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
     closures.sort_by_key(|(seen, _)| std::cmp::Reverse(size(seen)));
@@ -52,8 +44,8 @@ pub fn parts_of(map: &Matrix, errors: &Matrix) -> Vec<(Vec<usize>, Vec<bool>)> {
     for (seen, own) in closures {
         let within = |known: &[u64]| seen.iter().zip(known).all(|(a, b)| a & !b == 0);
         match parts.iter_mut().find(|(known, _)| within(known)) {
-            Some((_, all)) => all.extend(own),
-            None => parts.push((seen, own)),
+            Some((_, all)) => all.push(own),
+            None => parts.push((seen, vec![own])),
         }
     }
     let of = |(seen, own): (Vec<u64>, Vec<usize>)| {

@@ -1,7 +1,7 @@
 //! The proof that an error stays below its target.
 
 use super::curve::{
-    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, ROUNDING, product,
+    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, product,
 };
 use faer::{Mat, RowRef};
 
@@ -24,8 +24,6 @@ enum Followed {
     Below,
     /// It is above again after so many cycles, in this state.
     Above(u64, PartStates),
-    /// It is not known.
-    Unknown,
 }
 
 impl ErrorCurve {
@@ -33,23 +31,21 @@ impl ErrorCurve {
     /// until no state can lead above: errors that oscillate may rise again between the rounds that
     /// [`crossings`](Self::crossings) looks at.
     pub fn proven(&mut self, square: f64) -> Option<Crossing> {
-        let least = -ROUNDING * self.early().0[0];
-        let target = ErrorTarget { at: 0, least, most: square };
+        let target = self.target(0, square);
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
-            match self.follow(&target, found[0]?.rounds) {
+            match self.follow(&target, found[0]?.rounds)? {
                 Followed::Below => return found[0],
                 Followed::Above(cycles, state) => {
                     self.descend((cycles, &state), &[target], 0, &mut found);
                 }
-                Followed::Unknown => return None,
             }
         }
         None
     }
 
-    /// Follows an error that is below its target from a round on.
-    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Followed {
+    /// Follows an error that is below its target from a round on; `None` if it is not known how it ends.
+    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Option<Followed> {
         let (lead, length) = self.lengths();
         let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
         let mut state = self.start.clone();
@@ -59,10 +55,9 @@ impl ErrorCurve {
             }
         }
         let end = cycles + MOST_FOLLOWED;
-        let Some(stationary) = self.stationary() else { return Followed::Unknown };
+        let stationary = self.stationary()?;
         let rows = self.rows_of_block();
-        let weights = self.weights(&stationary, &rows);
-        let Some(weights) = weights else { return Followed::Unknown };
+        let weights = self.weights(&stationary, &rows)?;
         let limit = self.errors_in(&stationary, 0).fold(0.0, f64::max);
         while cycles < end {
             let apart = |k: usize| {
@@ -75,7 +70,7 @@ impl ErrorCurve {
             let beyond: f64 = weights.iter().zip(&apart).map(|(of, apart)| of.1 * apart).sum();
             let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
             if limit + beyond <= target.most || is_settled {
-                return Followed::Below;
+                return Some(Followed::Below);
             }
             let mut errors = Mat::zeros((length as usize) << BLOCK, 1);
             for (rows, state) in rows.iter().zip(&state) {
@@ -85,12 +80,12 @@ impl ErrorCurve {
             if let Some(missed) = each.find(|&i| target.is_missed(errors[(i, 0)])) {
                 let after = missed / length as usize;
                 (0..after).for_each(|_| state = self.advance(0, &state));
-                return Followed::Above(cycles + after as u64, state);
+                return Some(Followed::Above(cycles + after as u64, state));
             }
             state = self.advance(BLOCK, &state);
             cycles += 1 << BLOCK;
         }
-        Followed::Unknown
+        None
     }
 
     /// Of each part, the errors of 2^[`BLOCK`] cycles as linear functions of the state before them,
@@ -99,14 +94,14 @@ impl ErrorCurve {
         self.reach(BLOCK);
         let rows =
             self.parts.iter().enumerate().map(|(k, part)| {
-                let (phases, n) = (part.errors.len(), part.map.nrows());
+                let (phases, n) = (part.errors.len(), self.start[k].nrows());
                 let mut rows = Mat::from_fn(phases << BLOCK, n, |i, j| {
                     if i < phases { part.errors[i][j] } else { 0.0 }
                 });
                 for level in 0..BLOCK {
                     let known = phases << level;
-                    let map = if level == 0 { &part.map } else { &self.levels[level - 1][k] };
-                    let later = product(rows.subrows(0, known), map.as_ref());
+                    let map = self.levels[level][k].as_ref();
+                    let later = product(rows.subrows(0, known), map);
                     rows.subrows_mut(known, known).copy_from(&later);
                 }
                 rows
@@ -137,24 +132,19 @@ impl ErrorCurve {
             let largest = (0..n).map(size).fold(0.0, f64::max);
             let scales: Vec<f64> = (0..n).map(|i| size(i).max(1e-9 * largest)).collect();
             // The number 1 is not apart from its limit.
-            let one = self.parts[k].one;
-            let row = |row: RowRef<'_, f64>| {
-                let entries = (0..n).filter(|j| *j != one);
-                entries.fold(0.0, |sum, j| sum + row[j].abs() * scales[j])
-            };
-            let norm = |map: &Mat<f64>| {
-                let rows = (0..n).filter(|i| *i != one);
-                rows.map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max)
-            };
+            let row =
+                |row: RowRef<'_, f64>| (1..n).fold(0.0, |sum, j| sum + row[j].abs() * scales[j]);
+            let norm =
+                |map: &Mat<f64>| (1..n).map(|i| row(map.row(i)) / scales[i]).fold(0.0, f64::max);
             let mut factor = 0.0_f64;
             let mut rows = rows[k].clone();
             for _ in 0..1 << (SURVEYED - BLOCK) {
                 factor = (0..rows.nrows()).map(|i| row(rows.row(i))).fold(factor, f64::max);
-                rows = product(rows.as_ref(), self.levels[BLOCK - 1][k].as_ref());
+                rows = product(rows.as_ref(), self.levels[BLOCK][k].as_ref());
             }
             let mut level = SURVEYED;
             loop {
-                let last = norm(&self.levels[level - 1][k]);
+                let last = norm(&self.levels[level][k]);
                 if last < 1.0 {
                     break;
                 }

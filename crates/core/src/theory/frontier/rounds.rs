@@ -1,5 +1,6 @@
 //! The rounds of a frontier's algorithms as programs, on a problem whose clients are of types.
 
+use super::curve::ErrorCurve;
 use super::{FrontierAlgorithm, MethodRun, OwnRounds, StartError};
 use crate::problem::Facts;
 use crate::program::{Program, Traced};
@@ -14,7 +15,9 @@ pub struct TypedProblem<'a> {
     /// The types.
     pub types: Vec<Type>,
     /// The start.
-    pub start: StartError,
+    pub start: &'a StartError,
+    /// What knows the methods that are defined outside of this crate.
+    pub own: Option<&'a dyn OwnRounds>,
     /// The noise of the types' oracles.
     pub known: KnownSteps,
 }
@@ -53,8 +56,8 @@ impl TypedProblem<'_> {
     }
 
     /// The rounds of a method.
-    fn program(&self, run: &MethodRun, own: Option<&dyn OwnRounds>) -> Traced {
-        match (run.method, own) {
+    fn program(&self, run: &MethodRun) -> Traced {
+        match (run.method, self.own) {
             (FrontierAlgorithm::Own(_), Some(own)) => own.program(run),
             (FrontierAlgorithm::Own(_), None) => Err("its code is not at hand".into()),
             _ => {
@@ -72,20 +75,24 @@ impl TypedProblem<'_> {
     pub fn squares<T>(
         &self,
         run: &MethodRun,
-        own: Option<&dyn OwnRounds>,
         known: &KnownSteps,
         then: impl FnOnce(&mut Squares<'_>) -> T,
     ) -> Result<T, String> {
-        let program = self.program(run, own)?;
-        if run.method.own().is_some() {
-            return Squares::new(&program, self.facts, &self.start)
-                .map(|mut found| then(&mut found));
-        }
-        let mut found =
-            Squares::of_types(&program, self.facts, self.types.clone(), &self.start, known)?;
-        if run.clients != self.facts.clients() as u64 {
+        let program = self.program(run)?;
+        let built_in = run.method.own().is_none();
+        let known = built_in.then(|| (self.types.clone(), known));
+        let mut found = Squares::new(&program, self.facts, self.start, known)?;
+        if built_in && run.clients != self.facts.clients() as u64 {
             found.set_counts(self.counts(run.clients));
         }
         Ok(then(&mut found))
+    }
+
+    /// The errors of a method with all its settings.
+    ///
+    /// # Errors
+    /// Why they have no moments.
+    pub fn curve(&self, run: &MethodRun) -> Result<ErrorCurve, String> {
+        self.squares(run, &self.known.afresh(), |squares| ErrorCurve::new(squares))
     }
 }

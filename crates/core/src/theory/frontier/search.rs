@@ -9,27 +9,27 @@
 use super::bounds::{MARGIN, NoiselessError};
 use super::curve::{Crossing, ErrorCurve, MOST_PASSING};
 use super::rounds::TypedProblem;
-use super::{
-    FrontierAlgorithm, MethodRun, OwnRounds, RangeEnd, Reached, Search, StepSizes, Worked,
-};
+use super::{FrontierAlgorithm, MethodRun, RangeEnd, Reached, Search, StepSizes, Worked};
 use crate::theory::program::{KnownSteps, Squares};
 use rayon::prelude::*;
-use std::collections::HashMap;
 
-/// The best step sizes so far.
+/// Settings, and where the error comes below a target with them.
 #[derive(Clone, Copy)]
 struct Best {
-    step_size: f64,
-    choice: usize,
+    run: MethodRun,
     crossing: Crossing,
 }
 
-/// The best step sizes so far to stay below a target, and to come below it; and whether the range
-/// may end before those of another choice that stay below it in fewer rounds.
-#[derive(Clone, Copy, Default)]
+/// The best settings so far of a number of clients and of local steps for a target.
+#[derive(Clone, Copy)]
 struct Bests {
+    clients: u64,
+    target: f64,
+    /// To stay below the target.
     held: Option<Best>,
+    /// To come below it.
     passing: Option<Best>,
+    /// Whether the range may end before those of another choice that stay below it in fewer rounds.
     clipped: bool,
 }
 
@@ -40,10 +40,10 @@ impl Best {
         on.is_none_or(|other| key(self) < key(other))
     }
 
-    /// Puts it in the place of one on which it improves.
-    fn replace(self, on: &mut Option<Self>) {
-        if self.improves(on.as_ref()) {
-            *on = Some(self);
+    /// Puts another one in the place of one on which it improves.
+    fn keep(best: &mut Option<Self>, other: Option<Self>) {
+        if other.is_some_and(|other| other.improves(best.as_ref())) {
+            *best = other;
         }
     }
 }
@@ -52,27 +52,27 @@ impl Best {
 /// step size and choice of further settings.
 fn improve(
     problem: &TypedProblem<'_>,
-    search: &Search,
     (run, known): (MethodRun, &KnownSteps),
     best: &mut [Vec<Bests>],
 ) {
-    let square = |k: usize| search.targets[k] * search.targets[k];
-    let with = |crossing| Best { step_size: run.step_size, choice: run.choice, crossing };
     let improve = |squares: &mut Squares<'_>| {
         // Rounds without noise are the same for all numbers of clients.
         let mut noiseless = NoiselessError::new(squares);
-        for ((n, &clients), best) in search.clients.iter().enumerate().zip(best) {
+        for (n, best) in best.iter_mut().enumerate() {
+            let clients = best[0].clients;
+            let with = |crossing| Best { run: MethodRun { clients, ..run }, crossing };
             // The targets that may be held in no more rounds, and those that may be passed in no more and
             // in fewer than it takes to hold them.
             let held = (0..best.len()).filter(|&k| {
-                best[k].held.is_none_or(|b| noiseless.allows(b.crossing.rounds, square(k)))
+                let best = &best[k];
+                best.held.is_none_or(|b| noiseless.allows(b.crossing.rounds, best.square()))
             });
             let mut held: Vec<usize> = held.collect();
             let passing = (0..best.len()).filter(|&k| {
                 let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
                 let fewer = rounds(best[k].held, MOST_PASSING + 1).checked_sub(1);
                 let most = fewer.map(|fewer| fewer.min(rounds(best[k].passing, MOST_PASSING)));
-                most.is_some_and(|most| noiseless.may_pass(most, square(k)))
+                most.is_some_and(|most| noiseless.may_pass(most, best[k].square()))
             });
             let passing: Vec<usize> = passing.collect();
             if held.is_empty() && passing.is_empty() {
@@ -83,25 +83,25 @@ fn improve(
             }
             if !held.is_empty() {
                 let least = squares.least_stationary().unwrap_or(f64::INFINITY);
-                held.retain(|&k| least <= square(k) * (1.0 + MARGIN));
+                held.retain(|&k| least <= best[k].square() * (1.0 + MARGIN));
             }
             if held.is_empty() && passing.is_empty() {
                 continue;
             }
             let mut curve = ErrorCurve::new(squares);
             for k in passing {
-                let passage = curve.first_passage(square(k)).map(with);
-                passage.into_iter().for_each(|passage| passage.replace(&mut best[k].passing));
+                let passage = curve.first_passage(best[k].square());
+                Best::keep(&mut best[k].passing, passage.map(with));
             }
-            let crossings = held_crossings(&mut curve, run.method, held.iter().map(|&k| square(k)));
+            let squares: Vec<f64> = held.iter().map(|&k| best[k].square()).collect();
+            let crossings = held_crossings(&mut curve, run.method, &squares);
             for (k, crossing) in held.into_iter().zip(crossings) {
-                let crossing = crossing.map(with);
-                crossing.into_iter().for_each(|crossing| crossing.replace(&mut best[k].held));
+                Best::keep(&mut best[k].held, crossing.map(with));
             }
         }
     };
     // Without exact moments there is nothing to improve.
-    let _ = problem.squares(&run, search.own(), known, improve);
+    let _ = problem.squares(&run, known, improve);
 }
 
 /// Where an error comes below these squares and stays. That of an algorithm that is defined outside
@@ -109,11 +109,11 @@ fn improve(
 fn held_crossings(
     curve: &mut ErrorCurve,
     method: FrontierAlgorithm,
-    squares: impl Iterator<Item = f64>,
+    squares: &[f64],
 ) -> Vec<Option<Crossing>> {
     match method {
-        FrontierAlgorithm::Own(_) => squares.map(|square| curve.proven(square)).collect(),
-        _ => curve.crossings(&squares.collect::<Vec<_>>()),
+        FrontierAlgorithm::Own(_) => squares.iter().map(|square| curve.proven(*square)).collect(),
+        _ => curve.crossings(squares),
     }
 }
 
@@ -129,18 +129,6 @@ impl StepSizes {
             }
         }
     }
-}
-
-/// The errors of a method with all its settings.
-///
-/// # Errors
-/// Why they have no moments.
-pub fn curve(
-    problem: &TypedProblem<'_>,
-    run: &MethodRun,
-    own: Option<&dyn OwnRounds>,
-) -> Result<ErrorCurve, String> {
-    problem.squares(run, own, &problem.known.afresh(), |squares| ErrorCurve::new(squares))
 }
 
 /// The best step sizes of all combinations, in the order of the methods.
@@ -162,7 +150,7 @@ const ON_GRID: f64 = 0.3;
 fn cost(problem: &TypedProblem<'_>, search: &Search, method: FrontierAlgorithm) -> f64 {
     let size = moments(method, problem.facts.dim(), problem.types.len()) as f64;
     let runs = method.weights().len();
-    let local_steps = if method == FrontierAlgorithm::Sgd { 1 } else { search.local_steps.len() };
+    let local_steps = search.local_steps_of(method).len();
     size * size * (runs * (runs + 1) / 2 * local_steps * method.choices()) as f64
 }
 
@@ -182,10 +170,13 @@ fn of_method(
     method: FrontierAlgorithm,
     worked: Worked<'_>,
 ) -> Vec<Reached> {
-    let one = [1];
-    let local_steps: &[u64] =
-        if method == FrontierAlgorithm::Sgd { &one } else { &search.local_steps };
-    let none = vec![vec![Bests::default(); search.targets.len()]; search.clients.len()];
+    let local_steps = search.local_steps_of(method);
+    let none = |&clients: &u64| {
+        let (held, passing, clipped) = (None, None, false);
+        let of = |&target: &f64| Bests { clients, target, held, passing, clipped };
+        search.targets.iter().map(of).collect()
+    };
+    let none: Vec<Vec<Bests>> = search.clients.iter().map(none).collect();
     let mut best = vec![none; local_steps.len()];
     let on_grid = if search.refinements == 0 { 1.0 } else { ON_GRID };
     for i in (0..search.step_sizes.points).rev() {
@@ -195,102 +186,78 @@ fn of_method(
             for choice in 0..method.choices() {
                 let clients = search.clients[0];
                 let run = MethodRun { method, clients, local_steps, step_size, choice };
-                improve(problem, search, (run, &known), best);
+                improve(problem, (run, &known), best);
             }
         });
         worked(on_grid / search.step_sizes.points as f64);
     }
-    let mut goals = Vec::new();
-    for (n, &clients) in search.clients.iter().enumerate() {
-        for (best, &local_steps) in best.iter().zip(local_steps) {
-            let of = |k: usize| {
-                (Goal { method, clients, target: search.targets[k], local_steps }, best[n][k])
-            };
-            goals.push((0..search.targets.len()).map(of).collect::<Vec<_>>());
-        }
-    }
-    let least = LeastCosts::new(search, &goals);
-    let refined = goals.iter().flatten().filter_map(|(goal, best)| least.refined(goal, best));
-    let count = refined.count();
+    let best: Vec<Vec<Bests>> = best.into_iter().flatten().collect();
+    let to_refine = |of: &Bests| to_refine(search, of, &best);
+    let count = best.iter().flatten().filter_map(to_refine).count();
     if count == 0 {
         worked(1.0 - on_grid);
     }
     let share = (1.0 - on_grid) / count as f64;
-    let refined = |mut over_targets: Vec<(Goal, Bests)>| {
-        for (goal, best) in &mut over_targets {
-            let Some(held) = least.refined(goal, best) else { continue };
-            let refined = refine(problem, search, goal, held);
-            (best.held, best.clipped) = (Some(refined), goal.is_clipped(problem, search, &refined));
+    let refined = |mut over_targets: Vec<Bests>| {
+        for best in &mut over_targets {
+            let Some(held) = to_refine(best) else { continue };
+            let refined = refine(problem, search, best.square(), held);
+            best.held = Some(refined);
+            best.clipped = is_clipped(problem, search.step_sizes, best.square(), &refined);
             worked(share);
         }
-        keep_what_smaller_targets_need(problem, search, &mut over_targets);
+        keep_what_smaller_targets_need(problem, &mut over_targets);
         over_targets
     };
-    let mut all: Vec<(Goal, Bests)> = goals.into_par_iter().flat_map_iter(refined).collect();
+    let mut all: Vec<Bests> = best.clone().into_par_iter().flat_map_iter(refined).collect();
     // In the order of N and ε.
-    let place = |goal: &Goal| {
-        let n = search.clients.iter().position(|n| *n == goal.clients);
-        (n, search.targets.iter().position(|target| *target == goal.target))
+    let place = |best: &Bests| {
+        let n = search.clients.iter().position(|n| *n == best.clients);
+        (n, search.targets.iter().position(|target| *target == best.target))
     };
-    all.sort_by_key(|(goal, _)| place(goal));
-    all.iter().flat_map(|(goal, best)| goal.reached(best, search.step_sizes)).collect()
+    all.sort_by_key(place);
+    all.iter().flat_map(|best| best.reached(search.step_sizes)).collect()
 }
 
 /// The most by which a refinement may lower a cost.
 const MOST_REFINED: f64 = 1.5;
 
-/// The least costs at the prices of a search, by N and the bits of ε.
-struct LeastCosts<'s> {
-    search: &'s Search,
-    least: HashMap<(u64, u64), Vec<f64>>,
-}
-
-impl<'s> LeastCosts<'s> {
-    fn new(search: &'s Search, goals: &[Vec<(Goal, Bests)>]) -> Self {
-        let mut new = Self { search, least: HashMap::new() };
-        for (goal, best) in goals.iter().flatten() {
-            let Some(costs) = best.held.map(|held| new.costs(goal, held)) else { continue };
-            let place = (goal.clients, goal.target.to_bits());
-            let least = new.least.entry(place).or_insert_with(|| costs.clone());
-            least.iter_mut().zip(costs).for_each(|(least, cost)| *least = least.min(cost));
-        }
-        new
+/// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
+/// makes it the least of all for its target.
+fn to_refine(search: &Search, best: &Bests, all: &[Vec<Bests>]) -> Option<Best> {
+    let held = best.held?;
+    if search.prices.is_empty() {
+        return Some(held);
     }
-
-    fn costs(&self, goal: &Goal, held: Best) -> Vec<f64> {
-        let (round, rounds) =
-            (self.search.round_price(&goal.run(held)), held.crossing.rounds as f64);
-        let cost = |price: &f64| rounds * (price * round.communications + round.gradients);
-        self.search.prices.iter().map(cost).collect()
-    }
-
-    /// The best so far, if it is refined: unless it costs so much at each of the prices that no refinement
-    /// makes it the least.
-    fn refined(&self, goal: &Goal, best: &Bests) -> Option<Best> {
-        let held = best.held?;
-        let least = &self.least[&(goal.clients, goal.target.to_bits())];
-        let mut pairs = self.costs(goal, held).into_iter().zip(least);
-        let may_be_least = pairs.any(|(cost, least)| cost <= MOST_REFINED * least);
-        (may_be_least || self.search.prices.is_empty()).then_some(held)
-    }
+    let cost = |Best { run, crossing }: Best, price: f64| {
+        let round = search.round_price(&run);
+        crossing.rounds as f64 * (price * round.communications + round.gradients)
+    };
+    let is_other = |other: &&Bests| (other.clients, other.target) == (best.clients, best.target);
+    let others: Vec<Best> =
+        all.iter().flatten().filter(is_other).filter_map(|other| other.held).collect();
+    let may_be_least = |&price: &f64| {
+        let costs = others.iter().map(|other| cost(*other, price));
+        cost(held, price) <= MOST_REFINED * costs.fold(f64::INFINITY, f64::min)
+    };
+    search.prices.iter().any(may_be_least).then_some(held)
 }
 
 /// Gives each target the step sizes with which a smaller one needs fewer rounds: what stays below the
 /// smaller stays below it.
-fn keep_what_smaller_targets_need(
-    problem: &TypedProblem<'_>,
-    search: &Search,
-    over_targets: &mut [(Goal, Bests)],
-) {
-    over_targets.sort_by(|(a, _), (b, _)| a.target.total_cmp(&b.target));
+fn keep_what_smaller_targets_need(problem: &TypedProblem<'_>, over_targets: &mut [Bests]) {
+    over_targets.sort_by(|a, b| a.target.total_cmp(&b.target));
     for k in 1..over_targets.len() {
-        let (before, after) = over_targets.split_at_mut(k);
-        let (smaller, (goal, best)) = (before[k - 1].1, &mut after[0]);
+        let (smaller, best) = (over_targets[k - 1], &mut over_targets[k]);
         let rounds = |best: Option<Best>| best.map_or(u64::MAX, |best| best.crossing.rounds);
         if rounds(smaller.held) < rounds(best.held) {
-            let with =
-                |of: Best| Some(Best { crossing: goal.crossing(problem, search, of)?, ..of });
-            smaller.held.and_then(with).into_iter().for_each(|found| found.replace(&mut best.held));
+            let square = best.square();
+            let with = |Best { run, .. }: Best| {
+                let mut curve = problem.curve(&run).ok()?;
+                let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
+                Some(Best { run, crossing })
+            };
+            Best::keep(&mut best.held, smaller.held.and_then(with));
         }
         if rounds(smaller.passing) < rounds(best.passing) {
             best.passing = smaller.passing;
@@ -298,102 +265,75 @@ fn keep_what_smaller_targets_need(
     }
 }
 
-/// What a step size is sought for.
-struct Goal {
-    method: FrontierAlgorithm,
-    clients: u64,
-    target: f64,
-    local_steps: u64,
-}
+impl Bests {
+    /// ε².
+    fn square(&self) -> f64 {
+        self.target * self.target
+    }
 
-impl Goal {
     /// The fewest rounds to stay below the target, and those to come below it if they are fewer.
-    fn reached(&self, best: &Bests, range: StepSizes) -> impl Iterator<Item = Reached> {
-        let clipped = best.clipped;
-        let of = |best: Best, held: bool| {
-            let edge = match best.step_size {
+    fn reached(&self, range: StepSizes) -> impl Iterator<Item = Reached> {
+        let Self { target, clipped, .. } = *self;
+        let of = |Best { run, crossing }: Best, held: bool| {
+            let edge = match run.step_size {
                 x if x >= range.to => Some(RangeEnd::To),
                 x if x <= range.from => Some(RangeEnd::From),
                 _ => (held && clipped).then_some(RangeEnd::OfAnotherChoice),
             };
-            let rounds = best.crossing.rounds;
-            Reached { run: self.run(best), target: self.target, rounds, held, edge }
+            Reached { run, target, rounds: crossing.rounds, held, edge }
         };
-        let held = best.held.map(|held| of(held, true));
-        let passing = best.passing.map(|passing| of(passing, false));
+        let held = self.held.map(|held| of(held, true));
+        let passing = self.passing.map(|passing| of(passing, false));
         let is_fewer = |p: &Reached| held.is_none_or(|held| p.rounds < held.rounds);
         held.into_iter().chain(passing.filter(is_fewer))
     }
+}
 
-    /// The method with these step sizes.
-    fn run(&self, Best { step_size, choice, .. }: Best) -> MethodRun {
-        let Self { method, clients, local_steps, .. } = *self;
-        MethodRun { method, clients, local_steps, step_size, choice }
-    }
+/// Whether with another choice of further settings a step size beyond the range might need fewer
+/// rounds than the best to stay at most at a square: below it, if the smallest is too large to stay
+/// there, or without noise not too small to be there by then; above it, if the largest may stay.
+fn is_clipped(problem: &TypedProblem<'_>, range: StepSizes, most: f64, best: &Best) -> bool {
+    let stays = |squares: &Squares<'_>| {
+        squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
+    };
+    let with = |choice, step_size, might: &dyn Fn(&Squares<'_>) -> bool| {
+        let run = MethodRun { step_size, choice, ..best.run };
+        problem.squares(&run, &problem.known.afresh(), |s| might(s)).unwrap_or(false)
+    };
+    let below = |squares: &Squares<'_>| {
+        let fewer = best.crossing.rounds.saturating_sub(1);
+        !stays(squares) || NoiselessError::new(squares).allows(fewer, most)
+    };
+    let mut others = (0..best.run.method.choices()).filter(|choice| *choice != best.run.choice);
+    others.any(|choice| with(choice, range.from, &below) || with(choice, range.to, &stays))
+}
 
-    /// Whether with another choice of further settings a step size beyond the range might need fewer
-    /// rounds than the best: below it, if the smallest is too large to stay below the target, or
-    /// without noise not too small to be there by then; above it, if the largest may stay below.
-    fn is_clipped(&self, problem: &TypedProblem<'_>, search: &Search, best: &Best) -> bool {
-        let most = self.target * self.target;
-        let stays = |squares: &Squares<'_>| {
-            squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
-        };
-        let with = |choice, step_size, might: &dyn Fn(&Squares<'_>) -> bool| {
-            let run = self.run(Best { step_size, choice, ..*best });
-            let found = problem.squares(&run, search.own(), &problem.known.afresh(), |s| might(s));
-            found.unwrap_or(false)
-        };
-        let StepSizes { from, to, .. } = search.step_sizes;
-        let below = |squares: &Squares<'_>| {
-            let fewer = best.crossing.rounds.saturating_sub(1);
-            !stays(squares) || NoiselessError::new(squares).allows(fewer, most)
-        };
-        let mut others = (0..self.method.choices()).filter(|choice| *choice != best.choice);
-        others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
-    }
-
-    /// Where the error comes below the target and stays, with the step sizes of another target.
-    fn crossing(&self, problem: &TypedProblem<'_>, search: &Search, of: Best) -> Option<Crossing> {
-        let square = std::iter::once(self.target * self.target);
-        let mut curve = curve(problem, &self.run(of), search.own()).ok()?;
-        held_crossings(&mut curve, self.method, square)[0]
-    }
-
-    /// The same with another step size, if that is better than `best`.
-    fn better(
-        &self,
-        problem: &TypedProblem<'_>,
-        search: &Search,
-        step_size: f64,
-        best: &Best,
-    ) -> Option<Best> {
-        let run = self.run(Best { step_size, ..*best });
-        let square = self.target * self.target;
-        let found = problem.squares(&run, search.own(), &problem.known.afresh(), |squares| {
-            let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
-                && squares.least_stationary()? <= square * (1.0 + MARGIN);
-            let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
-            let crossing = held_crossings(&mut curve, self.method, std::iter::once(square))[0]?;
-            Some(Best { step_size, choice: best.choice, crossing })
-        });
-        found.ok()?.filter(|found| found.improves(Some(best)))
-    }
+/// Another step size, if it is better than `best` to stay at most at a square.
+fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) -> Option<Best> {
+    let run = MethodRun { step_size, ..best.run };
+    let found = problem.squares(&run, &problem.known.afresh(), |squares| {
+        let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
+            && squares.least_stationary()? <= square * (1.0 + MARGIN);
+        let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
+        let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
+        Some(Best { run, crossing })
+    });
+    found.ok()?.filter(|found| found.improves(Some(best)))
 }
 
 /// The best step size after golden-section steps in log γ between the neighbours of the best of
 /// the range.
-fn refine(problem: &TypedProblem<'_>, search: &Search, goal: &Goal, mut best: Best) -> Best {
+fn refine(problem: &TypedProblem<'_>, search: &Search, square: f64, mut best: Best) -> Best {
     /// The part of the larger side of the best at which the next step size lies.
     const PART: f64 = 0.381_966_011_250_105_1;
     let StepSizes { from, to, points } = search.step_sizes;
-    let (low, high, mut center) = (libm::log(from), libm::log(to), libm::log(best.step_size));
+    let (low, high, mut center) = (libm::log(from), libm::log(to), libm::log(best.run.step_size));
     let spacing = (high - low) / points.saturating_sub(1).max(1) as f64;
     let (mut a, mut b) = ((center - spacing).max(low), (center + spacing).min(high));
     for _ in 0..search.refinements {
         let is_right = b - center > center - a;
         let next = center + PART * (if is_right { b } else { a } - center);
-        match goal.better(problem, search, libm::exp(next), &best) {
+        match better(problem, square, libm::exp(next), &best) {
             Some(found) => {
                 *(if is_right { &mut a } else { &mut b }) = center;
                 (best, center) = (found, next);

@@ -5,19 +5,33 @@ use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::td::{Environment, Noise, Td};
+use crate::program::{Level, Program, Round, mean, sum};
 use crate::sample;
 use crate::theory::moments::{AlgorithmModel, ExactMoments};
+use crate::theory::program::Squares;
 use std::sync::Mutex;
-
-/// The same method in the type of the exact moments.
-fn model(run: &MethodRun) -> AlgorithmModel<'static> {
-    AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) }
-}
 
 /// A run of a method, with a server step other than 1 where it has several.
 fn run_of(method: FrontierAlgorithm, clients: u64, local_steps: u64, step_size: f64) -> MethodRun {
     let choice = method.server_steps().iter().position(|step| *step > 1.0).unwrap_or(0);
     MethodRun { method, clients, local_steps, step_size, choice }
+}
+
+/// Asserts that the errors of a run on a problem are the exact moments of one with all its clients.
+fn assert_exact(
+    (small, large): (&dyn Facts, &dyn Facts),
+    run: &MethodRun,
+    start: &[f64],
+    rounds: &[u64],
+) {
+    let model = AlgorithmModel { cohort: run.clients as usize, ..rounds::model(run) };
+    let exact = ExactMoments::new(large, &model).unwrap().at_rounds(start, rounds);
+    let last = rounds[rounds.len() - 1] as usize;
+    let found = errors(small, run, &StartError::Point(start.to_vec()), last).unwrap();
+    for moments in exact {
+        let ratio = found[moments.round as usize] / moments.sq_error;
+        assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
+    }
 }
 
 #[test]
@@ -29,13 +43,7 @@ fn errors_are_the_exact_moments() {
         FrontierAlgorithm::ALL.into_iter().flat_map(|method| steps.map(|steps| (method, steps)))
     {
         let run = run_of(method, 4, local_steps, step_size);
-        let model = model(&run);
-        let exact = ExactMoments::new(&facts, &model).unwrap();
-        let found = errors(&facts, &run, &StartError::Point(start.to_vec()), 40).unwrap();
-        for moments in exact.at_rounds(&start, &[0, 1, 2, 7, 40]) {
-            let ratio = found[moments.round as usize] / moments.sq_error;
-            assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
-        }
+        assert_exact((&facts, &facts), &run, &start, &[0, 1, 2, 7, 40]);
     }
 }
 
@@ -61,13 +69,7 @@ fn clients_scale_the_types() {
     for large in [two_chains(4, 2), two_chains(20, 10), two_chains(6_666, 3_333)] {
         for method in FrontierAlgorithm::ALL {
             let run = run_of(method, large.clients() as u64, 5, 0.05);
-            let model = model(&run);
-            let exact = ExactMoments::new(&large, &model).unwrap();
-            let found = errors(&small, &run, &StartError::Point(start.clone()), 30).unwrap();
-            for moments in exact.at_rounds(&start, &[1, 3, 30]) {
-                let ratio = found[moments.round as usize] / moments.sq_error;
-                assert!((ratio - 1.0).abs() < 1e-9, "{run:?}, {}: {ratio}", moments.round);
-            }
+            assert_exact((&small, &large), &run, &start, &[1, 3, 30]);
         }
     }
 }
@@ -169,9 +171,7 @@ fn the_search_equals_brute_force() {
         let settings = settings(&[n, 10 * n], &[1.0, 0.3, 0.1, 0.05]);
         let found = search(facts.as_ref(), &settings, &|_| ()).unwrap();
         for &method in &settings.methods {
-            let one = [1];
-            let all: &[u64] =
-                if method == FrontierAlgorithm::Sgd { &one } else { &settings.local_steps };
+            let all = settings.local_steps_of(method);
             for (&clients, &local_steps) in
                 settings.clients.iter().flat_map(|n| all.iter().map(move |h| (n, h)))
             {
@@ -217,15 +217,15 @@ fn scalar_types() -> Quadratic {
 fn many_rounds_are_exact_to_the_integer() {
     let facts = two_chains(1, 1);
     let start = StartError::Isotropic { mean_square: 4.0 };
-    for (method, step_size, local_steps) in [
-        (FrontierAlgorithm::Sgd, 1e-4, 1),
-        (FrontierAlgorithm::Fedavg, 1e-4, 4),
-        (FrontierAlgorithm::RichardsonRomberg, 1e-4, 4),
-        (FrontierAlgorithm::Scaffold, 1e-4, 4),
-        (FrontierAlgorithm::Scaffnew, 1e-4, 4),
-        (FrontierAlgorithm::ScaffoldRr, 1e-4, 4),
+    for method in [
+        FrontierAlgorithm::Sgd,
+        FrontierAlgorithm::Fedavg,
+        FrontierAlgorithm::RichardsonRomberg,
+        FrontierAlgorithm::Scaffold,
+        FrontierAlgorithm::Scaffnew,
+        FrontierAlgorithm::ScaffoldRr,
     ] {
-        let run = run_of(method, 10, local_steps, step_size);
+        let run = run_of(method, 10, 4, 1e-4);
         let targets = [0.5, 0.1, 0.03];
         let found = rounds_to(&facts, &run, (&start, None), &targets).unwrap();
         let last = found.iter().flatten().copied().max().unwrap();
@@ -409,4 +409,66 @@ fn targets_are_held() {
     }
     assert!(early > 0 && late > 0, "{early} and {late} of {compared} rise again");
     assert!(passing > 10, "{passing} first passages are fewer rounds");
+}
+
+/// FedAvg with the momentum β of the server: v ← β v + θ̄ − θ, θ ← θ + v.
+fn momentum(clients: usize, dimension: usize, steps: (u64, f64), beta: f64) -> Program {
+    let (count, step) = steps;
+    let round = |first: bool| {
+        let after = usize::from(!first);
+        let mean = mean(sum([(1 + after, 1.0)]));
+        let (theta, velocity) = if first {
+            (sum([(2, 1.0)]), sum([(0, -1.0), (2, 1.0)]))
+        } else {
+            (sum([(1, beta), (3, 1.0)]), sum([(0, -1.0), (1, beta), (3, 1.0)]))
+        };
+        Round {
+            state: vec![Level::Server; 1 + after],
+            cohort: None,
+            masks: vec![],
+            operations: vec![sample::steps(count, step), mean],
+            next: vec![theta.clone(), velocity],
+            result: theta,
+            ends: None,
+        }
+    };
+    let rounds = vec![round(true), round(false)];
+    Program { clients, dimension, rounds, order: vec![0, 1], cycle: 1 }
+}
+
+/// Momentum that oscillates: the crossings are the last of the first 3000 rounds above the target,
+/// also where the error was below it before.
+#[test]
+fn errors_that_oscillate_are_proven_to_stay_below() {
+    let settings = quadratic::Settings {
+        dimension: 3,
+        spectrum: Spectrum { from: 0.2, to: 1.0 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.1,
+        noise: 0.3,
+        ..sample::quadratic(6)
+    };
+    let problem: Quadratic = sample::build(&settings, 3);
+    let start = StartError::Point(problem.optimum().iter().map(|x| x + 1.0).collect());
+    let squares = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003];
+    let (mut proven, mut returned) = (0, 0);
+    for (steps, beta) in [((1, 0.1), 0.9), ((8, 0.02), 0.9), ((1, 0.01), 0.95), ((4, 0.01), 0.0)] {
+        let program = momentum(6, 3, steps, beta);
+        program.check().unwrap();
+        let found = Squares::new(&program, &problem, &start, None).unwrap();
+        let mut curve = ErrorCurve::new(&found);
+        let errors = curve.errors(3000);
+        for square in squares {
+            let wanted = errors.iter().rposition(|error| *error > square).map_or(0, |t| t + 1);
+            let crossing = curve.proven(square).map(|crossing| crossing.rounds as usize);
+            if wanted > errors.len() - 10 {
+                assert_eq!(crossing, None, "{steps:?}, {beta}: {square}");
+                continue;
+            }
+            assert_eq!(crossing, Some(wanted), "{steps:?}, {beta}: {square}");
+            proven += 1;
+            returned += usize::from(errors[..wanted].iter().any(|error| *error <= square));
+        }
+    }
+    assert!(proven >= 12 && returned >= 3, "{proven} proven, {returned} after a return");
 }

@@ -13,7 +13,7 @@ pub(super) struct ClientRound {
     /// P(s' | s), S × S.
     pub(super) passage: Matrix,
     /// z from z by way of the client's mean, times P(s' | s): number s S + s', D × D.
-    pub(super) means: Vec<Matrix>,
+    means: Vec<Matrix>,
     /// The local steps as a map of E 1{s} y yᵀ over all s, S n² × S n², once it is asked for.
     pub(super) squares: Option<Matrix>,
     pub(super) begin: Matrix,
@@ -56,6 +56,11 @@ impl ClientRound {
         let passage = Matrix::from_fn(states, states, |s, to| all[(to * n, s * n)]);
         let laws = [path.begin.clone(), path.stationary.clone()];
         Self { states, laws, passage, means, squares, begin, take }
+    }
+
+    /// z from z where the trajectory goes from s to s'.
+    pub(super) fn mean(&self, s: usize, to: usize) -> &Matrix {
+        &self.means[s * self.states + to]
     }
 
     /// E 1{s → s'} y yᵀ at the end where it is `y` at the beginning.

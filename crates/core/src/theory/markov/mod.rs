@@ -11,14 +11,13 @@ mod client;
 mod layout;
 mod size;
 
-use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel, gmres};
-use super::program::matrix;
+use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
+use super::program::{added, fixed_point, matrix};
 use crate::kernel::axpy;
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use client::ClientRound;
 use layout::Layout;
-use size::{DIRECT, RESTARTS};
 pub use size::{limit_effort, rounds_effort, stationary_effort};
 
 /// Whether the moments along trajectories close and this module covers them: one oracle call in a
@@ -31,7 +30,7 @@ pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
             let (update, first) = ((run.update)(c), (model.runs[0].update)(c));
             update.batch == 1 && update.proximal == 0.0 && update.steps == first.steps
         };
-        matches!(run.correction, Correction::None | Correction::Kept) && (0..clients).all(plain)
+        run.correction == model.runs[0].correction && (0..clients).all(plain)
     };
     facts.linear()
         && !facts.independent()
@@ -40,6 +39,7 @@ pub fn are_closed(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> bool {
         && model.decay.is_none()
         && model.cohort == clients
         && (model.runs.len() == 1 || model.common)
+        && matches!(model.runs[0].correction, Correction::None | Correction::Kept)
         && model.runs.iter().all(covered)
         && facts.positions(0).is_some()
 }
@@ -74,16 +74,12 @@ impl<'a> TrajectoryMoments<'a> {
         Some(Self { facts, model, keep: layout.keep(model), layout, clients })
     }
 
-    /// The number of joint positions.
-    fn positions(&self) -> usize {
-        self.clients.iter().map(|client| client.states).product()
-    }
-
     /// The position of a client's trajectory in a joint position.
     fn place(&self, client: usize, x: usize) -> usize {
         x / self.stride(client) % self.clients[client].states
     }
 
+    /// The number of joint positions of the clients before this one.
     fn stride(&self, client: usize) -> usize {
         self.clients[..client].iter().map(|earlier| earlier.states).product()
     }
@@ -94,7 +90,7 @@ impl<'a> TrajectoryMoments<'a> {
             let each = self.clients.iter().enumerate();
             each.map(|(k, client)| client.laws[number][self.place(k, x)]).product()
         };
-        (0..self.positions()).map(one).collect()
+        (0..self.stride(self.clients.len())).map(one).collect()
     }
 
     /// Moves one client's trajectory through a round: Σ_s `map`(s, s', block) for each x'.
@@ -108,11 +104,8 @@ impl<'a> TrajectoryMoments<'a> {
         let to = |x: usize| {
             let to = self.place(client, x);
             let first = x - to * stride;
-            let mut from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
-            let sum = from.next();
-            let mut sum = sum.unwrap_or_else(|| blocks[x].clone());
-            from.for_each(|more| sum.add(1.0, &more));
-            sum
+            let from = (0..states).map(|s| map(s, to, &blocks[first + s * stride]));
+            from.reduce(added).unwrap_or_else(|| blocks[x].clone())
         };
         (0..blocks.len()).map(to).collect()
     }
@@ -133,10 +126,9 @@ impl<'a> TrajectoryMoments<'a> {
         let mut out: ByPosition =
             self.passed(rows, &[]).iter().map(|block| block.times_transposed(&self.keep)).collect();
         for (k, client) in self.clients.iter().enumerate() {
-            let mean = |s: usize, to: usize, block: &Matrix| {
-                block.times_transposed(&client.means[s * client.states + to])
-            };
-            let moved = self.along(k, &self.passed(rows, &[k]), &mean);
+            let alone = self.passed(rows, &[k]);
+            let moved =
+                self.along(k, &alone, &|s, to, block| block.times_transposed(client.mean(s, to)));
             out.iter_mut().zip(&moved).for_each(|(sum, more)| sum.add(1.0, more));
         }
         out
@@ -148,12 +140,9 @@ impl<'a> TrajectoryMoments<'a> {
         let mut out: ByPosition = self.passed(state, &[]).iter().map(keep).collect();
         for (k, client) in self.clients.iter().enumerate() {
             let Some(squares) = &client.squares else { continue };
-            let mean = |k: usize, s: usize, to: usize| {
-                let client = &self.clients[k];
-                &client.means[s * client.states + to]
-            };
             let alone = self.passed(state, &[k]);
-            let crossed = self.along(k, &alone, &|s, to, block| mean(k, s, to).times(block));
+            let mean = |s: usize, to: usize, block: &Matrix| client.mean(s, to).times(block);
+            let crossed = self.along(k, &alone, &mean);
             let begun: ByPosition = alone
                 .iter()
                 .map(|block| client.begin.times(block).times_transposed(&client.begin))
@@ -165,11 +154,10 @@ impl<'a> TrajectoryMoments<'a> {
                 sum.add(1.0, &crossed.transpose());
                 sum.add(1.0, &client.take.times(own).times_transposed(&client.take));
             }
-            for other in k + 1..self.clients.len() {
-                let both = self.passed(state, &[k, other]);
-                let left = self.along(k, &both, &|s, to, block| mean(k, s, to).times(block));
+            for (other, second) in self.clients.iter().enumerate().skip(k + 1) {
+                let left = self.along(k, &self.passed(state, &[k, other]), &mean);
                 let both = self.along(other, &left, &|s, to, block| {
-                    block.times_transposed(mean(other, s, to))
+                    block.times_transposed(second.mean(s, to))
                 });
                 for (sum, both) in out.iter_mut().zip(&both) {
                     sum.add(1.0, both);
@@ -248,7 +236,7 @@ impl<'a> TrajectoryMoments<'a> {
         let count = law.len() * others;
         let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
         let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
-        Some(blocks(1.0, &fixed_point(count, &constant, &map)?))
+        Some(blocks(1.0, &fixed_point(&constant, map, || matrix(count, map))?))
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are
@@ -266,32 +254,16 @@ impl<'a> TrajectoryMoments<'a> {
         let moments = in_estimates(&whole, &self.estimate());
         Some((recorded(u64::MAX, moments, f64::NAN), blocks))
     }
-
-    /// E θ̂ − θ* at stationarity, d numbers.
-    fn stationary_mean(&self) -> Option<Vec<f64>> {
-        let found = self.at_rest(1, &|rows| self.rows_after(rows))?;
-        Some(self.estimate().apply(sum_of(&found).entries()))
-    }
 }
 
 /// lim E θ_t along trajectories, d numbers: FedLSA's, or SCAFFLSA's, which is not θ* here, since
 /// a draw is correlated with the iterate. `None` unless [`are_closed`].
 pub fn limit(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Option<Vec<f64>> {
-    let mut limit = TrajectoryMoments::prepare(facts, model, false)?.stationary_mean()?;
+    let exact = TrajectoryMoments::prepare(facts, model, false)?;
+    let found = exact.at_rest(1, &|rows| exact.rows_after(rows))?;
+    let mut limit = exact.estimate().apply(sum_of(&found).entries());
     axpy(1.0, facts.optimum(), &mut limit);
     limit.iter().all(|x| x.is_finite()).then_some(limit)
-}
-
-/// x with x = map(x) + constant; `None` if none is found.
-fn fixed_point(
-    count: usize,
-    constant: &[f64],
-    map: &dyn Fn(&[f64]) -> Vec<f64>,
-) -> Option<Vec<f64>> {
-    if count > DIRECT {
-        return gmres(&vec![0.0; count], constant, RESTARTS, map);
-    }
-    solve(&Matrix::identity(count).plus(-1.0, &matrix(count, map)), constant).ok()
 }
 
 fn sum_of(blocks: &[Matrix]) -> Matrix {
@@ -308,15 +280,8 @@ fn in_estimates(whole: &Matrix, estimate: &Matrix) -> (Matrix, Vec<f64>) {
 fn recorded(round: u64, (square, mean): (Matrix, Vec<f64>), sq_error_average: f64) -> Moments {
     let mut covariance = square.clone();
     covariance.add_outer(-1.0, &mean, &mean);
-    Moments {
-        round,
-        sq_error: square.trace(),
-        mean,
-        covariance,
-        sq_error_average,
-        sq_error_clients: None,
-        lyapunov: None,
-    }
+    let rest = Moments::at_rest(mean, covariance);
+    Moments { round, sq_error: square.trace(), sq_error_average, ..rest }
 }
 
 /// Sums over past rounds, for averages.

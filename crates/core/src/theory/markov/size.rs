@@ -4,11 +4,8 @@ use super::layout::Layout;
 use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::moments::AlgorithmModel;
+use crate::theory::program::{DIRECT, RESTARTS};
 
-/// The largest order of a stationary system that is solved directly.
-pub(super) const DIRECT: usize = 600;
-/// The most restarts of GMRES.
-pub(super) const RESTARTS: usize = 40;
 /// The most numbers of a joint state for which anything is computed.
 const MOST_NUMBERS: f64 = 1e7;
 
@@ -63,8 +60,7 @@ impl MarkovSizes {
 pub fn rounds_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, model);
     let ((prepare, held), (round, state)) = (sizes.prepare(), sizes.round());
-    refused(state)
-        .unwrap_or_else(|| Effort::new(prepare + 1.3 * rounds as f64 * round, held + 6.0 * state))
+    limited(state, prepare + 1.3 * rounds as f64 * round, held + 6.0 * state)
 }
 
 /// The effort of [`super::TrajectoryMoments::stationary`].
@@ -76,7 +72,7 @@ pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effor
     } else {
         RESTARTS as f64 * 31.0 * (round + 120.0 * state)
     };
-    refused(state).unwrap_or_else(|| Effort::new(prepare + search, held + 40.0 * state))
+    limited(state, prepare + search, held + 40.0 * state)
 }
 
 /// The effort of [`super::limit`].
@@ -87,12 +83,14 @@ pub fn limit_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effort {
     let fits = unknown <= DIRECT as f64;
     let order = sizes.states * sizes.own;
     let prepare = sizes.clients * sizes.powers * order * order * order;
-    refused(if fits { 0.0 } else { f64::INFINITY }).unwrap_or_else(|| {
-        Effort::new(prepare + unknown * unknown * unknown, 3.0 * unknown * unknown)
-    })
+    let state = if fits { 0.0 } else { f64::INFINITY };
+    limited(state, prepare + unknown * unknown * unknown, 3.0 * unknown * unknown)
 }
 
-/// An effort beyond every limit for states with too many numbers.
-fn refused(numbers: f64) -> Option<Effort> {
-    (numbers > MOST_NUMBERS).then(|| Effort::new(f64::INFINITY, numbers))
+/// An effort, beyond every limit for states with too many numbers.
+fn limited(state: f64, products: f64, numbers: f64) -> Effort {
+    match state > MOST_NUMBERS {
+        true => Effort::new(f64::INFINITY, state),
+        false => Effort::new(products, numbers),
+    }
 }

@@ -5,7 +5,8 @@ use super::*;
 use crate::algorithm::richardson_romberg::Extrapolate;
 use crate::algorithm::{self, Spec};
 use crate::federated::Conditions;
-use crate::kernel::dot;
+use crate::kernel::{difference, dot};
+use crate::linalg::solve;
 use crate::problem::td::{Noise, Td};
 use crate::sample;
 use crate::theory::linear::LocalUpdate;
@@ -53,7 +54,6 @@ fn moments_are_those_of_simulated_trajectories() {
 
 fn agrees(facts: &Td, model: &AlgorithmModel<'_>, spec: &Spec, start: &[f64], what: &str) {
     let exact = TrajectoryMoments::new(facts, model).unwrap().at_rounds(start, &[2, 5]);
-    let optimum = facts.optimum().to_vec();
     let (mut squares, mut averages) = ([vec![], vec![]], vec![]);
     let mut firsts = vec![];
     for replicate in 0..6000 {
@@ -62,7 +62,7 @@ fn agrees(facts: &Td, model: &AlgorithmModel<'_>, spec: &Spec, start: &[f64], wh
         let mut sum = [0.0; 2];
         for t in 1..=5 {
             run.round();
-            let error: Vec<f64> = run.estimate().iter().zip(&optimum).map(|(a, b)| a - b).collect();
+            let error = difference(run.estimate(), facts.optimum());
             axpy(0.2, &error, &mut sum);
             match t {
                 2 => squares[0].push(dot(&error, &error)),
@@ -96,9 +96,8 @@ fn stationary_moments_are_the_limit_of_long_runs() {
         let (found, _) = exact.stationary().unwrap();
         let what = format!("{correction:?}: {} {}", found.sq_error, long.sq_error);
         assert!((found.sq_error / long.sq_error - 1.0).abs() < 1e-8, "{what}");
-        let mut limit = limit(&facts, &model).unwrap();
-        axpy(-1.0, facts.optimum(), &mut limit);
-        assert!(sample::distance(&limit, &found.mean) < 1e-10, "{limit:?} {:?}", found.mean);
+        let bias = difference(&limit(&facts, &model).unwrap(), facts.optimum());
+        assert!(sample::distance(&bias, &found.mean) < 1e-10, "{bias:?} {:?}", found.mean);
     }
 }
 
@@ -135,8 +134,7 @@ fn the_bias_has_its_first_order() {
         let first = solve(&mean, &sum).unwrap();
         let step = 1e-5;
         let model = model(clients, &[(1.0, step)], steps, Correction::None);
-        let mut bias = limit(&facts, &model).unwrap();
-        axpy(-1.0, facts.optimum(), &mut bias);
+        let bias = difference(&limit(&facts, &model).unwrap(), facts.optimum());
         let scaled: Vec<f64> = bias.iter().map(|x| x / step).collect();
         let off = sample::distance(&scaled, &first) / libm::sqrt(dot(&first, &first));
         assert!(off < 1e-3, "{clients} {steps} {calls}: {scaled:?} {first:?}");
@@ -148,9 +146,8 @@ fn the_bias_has_its_first_order() {
 fn extrapolation_removes_the_first_order() {
     let facts = chains(2, 3.0);
     let bias = |runs: &[(f64, f64)], correction| {
-        let mut limit = limit(&facts, &model(2, runs, 4, correction)).unwrap();
-        axpy(-1.0, facts.optimum(), &mut limit);
-        libm::sqrt(dot(&limit, &limit))
+        let limit = limit(&facts, &model(2, runs, 4, correction)).unwrap();
+        sample::distance(&limit, facts.optimum())
     };
     for correction in [Correction::None, Correction::Kept] {
         let order = |scale: &dyn Fn(f64) -> f64| libm::log2(scale(0.01) / scale(0.005));

@@ -5,13 +5,13 @@
 
 mod rounds;
 
-pub use super::program::{CovarianceBlocks, Moments, SpectralRadii, gmres};
+pub use super::program::{CovarianceBlocks, Moments, SpectralRadii};
 use super::program::{Cycle, ProgramMoments, ProgramSizes, WatchedVariates};
 use crate::kernel::{difference, dot};
 use crate::problem::Facts;
+use crate::program::Program;
 use crate::theory::effort::Effort;
 use crate::theory::linear::LocalUpdate;
-use rounds::BuiltIn;
 pub(super) use rounds::constant;
 
 /// The correction of the clients' fields, in the theory's own type.
@@ -119,16 +119,12 @@ impl<'a> ExactMoments<'a> {
         are_closed(facts, model).then_some(Self { facts, model })
     }
 
-    fn built_in(&self, rounds: u64) -> BuiltIn {
+    fn program(&self, rounds: u64) -> Program {
         rounds::program(self.facts, self.model, rounds)
     }
 
-    /// The control variates of one run, and the squares of the lengths with which they enter ψ.
-    fn variates<'b>(
-        &'b self,
-        atom: Option<usize>,
-        factor: impl Fn(u64) -> f64 + 'b,
-    ) -> WatchedVariates<'b> {
+    /// The control variates of one run, if it has any, and the lengths with which they enter ψ.
+    fn variates<'b>(&'b self, factor: impl Fn(u64) -> f64 + 'b) -> Option<WatchedVariates<'b>> {
         let run = &self.model.runs[0];
         let length = move |k: usize, round: u64| {
             let update = (run.update)(k);
@@ -138,21 +134,20 @@ impl<'a> ExactMoments<'a> {
                 None => step * update.steps as f64,
             }
         };
-        let one = self.model.runs.len() == 1;
-        let corrected = one && run.correction != Correction::None;
-        WatchedVariates { atom, corrected, length: Box::new(length), of_clients: false }
+        let atom = self.model.runs.len();
+        let watched = WatchedVariates { atom, length: Box::new(length), of_clients: false };
+        (atom == 1 && run.keeps()).then_some(watched)
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`.
     pub fn at_rounds(&self, start: &[f64], rounds: &[u64]) -> Vec<Moments> {
         let last = rounds.last().copied().unwrap_or(0);
-        let BuiltIn { program, variates } = self.built_in(last);
+        let program = self.program(last);
         let decay = |round: u64| match &self.model.decay {
             Some(factor) if round > 0 => factor(round - 1),
             _ => 1.0,
         };
-        let variates = self.variates(variates, decay);
-        let exact = ProgramMoments::new(&program, self.facts, Some(variates));
+        let exact = ProgramMoments::new(&program, self.facts, self.variates(decay));
         let found = exact.and_then(|exact| exact.at_rounds(start, rounds, self.model.burn_in));
         let mut found = found.unwrap_or_default();
         // The weights of runs need not sum to one (RR Remark 1, as printed).
@@ -176,16 +171,15 @@ impl<'a> ExactMoments<'a> {
         if self.model.coin.is_some() || self.model.burn_in.is_some() {
             return None;
         }
-        let program = self.built_in(rounds.last().copied().unwrap_or(0)).program;
+        let program = self.program(rounds.last().copied().unwrap_or(0));
         ProgramMoments::new(&program, self.facts, None).ok()?.coupled(start, rounds).ok()
     }
 
     /// The moments at stationarity, and the covariance blocks of the first run; `None` if
     /// there is no stationary distribution with second moments, or none is found.
     pub fn stationary(&self) -> Option<(Moments, CovarianceBlocks)> {
-        let BuiltIn { program, variates } = self.built_in(2);
-        let variates = self.variates(variates, |_| 1.0);
-        let cycle = Cycle::new(&program, self.facts, Some(variates)).ok()?;
+        let program = self.program(2);
+        let cycle = Cycle::new(&program, self.facts, self.variates(|_| 1.0)).ok()?;
         let (mut phases, blocks) = cycle.stationary().ok()?;
         Some((phases.pop()?, blocks))
     }
@@ -193,7 +187,7 @@ impl<'a> ExactMoments<'a> {
     /// The spectral radii of a round; `None` if the second moments' rate of growth does
     /// not settle.
     pub fn stability(&self) -> Option<SpectralRadii> {
-        Cycle::new(&self.built_in(2).program, self.facts, None).ok()?.radii()
+        Cycle::new(&self.program(2), self.facts, None).ok()?.radii()
     }
 }
 
@@ -213,9 +207,10 @@ pub fn at_rounds_of_steps(
     if pulled || model.runs.len() > 1 {
         return None;
     }
-    let BuiltIn { program, variates } = rounds::single_steps(facts, model, probability);
-    let variates = WatchedVariates { of_clients: true, ..exact.variates(variates, |_| 1.0) };
-    let steps = ProgramMoments::new(&program, facts, Some(variates)).ok()?;
+    let program = rounds::single_steps(facts, model, probability);
+    let variates = exact.variates(|_| 1.0);
+    let variates = variates.map(|variates| WatchedVariates { of_clients: true, ..variates });
+    let steps = ProgramMoments::new(&program, facts, variates).ok()?;
     let ends: Vec<u64> = rounds.iter().map(|round| round * per_round).collect();
     let mut found = steps.at_rounds(start, &ends, None).ok()?;
     for (moments, round) in found.iter_mut().zip(rounds) {

@@ -6,30 +6,22 @@ use crate::program::{
     Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
     Round, combination, mean, sum,
 };
+use std::collections::BTreeMap;
 
 fn each<T: PartialEq + Copy>(n: usize, of: impl Fn(usize) -> T) -> PerClient<T> {
     let all: Vec<T> = (0..n).map(of).collect();
     if all.iter().all(|x| *x == all[0]) { PerClient::All(all[0]) } else { PerClient::Each(all) }
 }
 
-/// A program, and which atom of the state the control variates of the first run are.
-pub struct BuiltIn {
-    /// The rounds.
-    pub program: Program,
-    /// That atom, from the second round on.
-    pub variates: Option<usize>,
-}
-
-/// The rounds of an algorithm up to this number; the last repeats if step sizes are constant.
-pub fn program(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> BuiltIn {
+/// The rounds of an algorithm up to this number; the last repeats if step sizes are constant. From the
+/// second on, the control variates of the first run are the atom of the state after those of the runs.
+pub fn program(facts: &dyn Facts, model: &AlgorithmModel<'_>, rounds: u64) -> Program {
     let factor = |t: u64| model.decay.as_ref().map_or(1.0, |factor| factor(t));
     // What the round after the last one has as its state is known as well.
     let number = if model.decay.is_some() { rounds + 1 } else { 2 };
     let of = (facts.clients(), facts.dim());
     let round = |t: u64| Writing::new(of.0, model, t == 0, factor(t)).round();
-    let variates = model.runs[0].keeps().then_some(model.runs.len());
-    let cycle = usize::from(model.decay.is_none());
-    BuiltIn { program: whole(of, (0..number).map(round).collect(), cycle), variates }
+    whole(of, (0..number).map(round).collect(), usize::from(model.decay.is_none()))
 }
 
 /// The first round and any later one with the first step sizes, for so many clients and dimensions.
@@ -47,7 +39,7 @@ fn whole((clients, dimension): (usize, usize), rounds: Vec<Round>, cycle: usize)
 impl RunModel<'_> {
     /// Whether its control variates are part of the state; those that are measured in each round are
     /// for ψ alone.
-    fn keeps(&self) -> bool {
+    pub fn keeps(&self) -> bool {
         self.correction != Correction::None
     }
 }
@@ -69,14 +61,7 @@ impl<'a> Writing<'a> {
         let kept = model.runs.iter().filter(|run| run.keeps()).count();
         let mut state = vec![Level::Server; if first { 1 } else { model.runs.len() }];
         state.extend(vec![Level::Clients; if first { 0 } else { kept }]);
-        Self {
-            model,
-            n,
-            first,
-            factor,
-            state,
-            operations: Vec::with_capacity(3 * model.runs.len()),
-        }
+        Self { model, n, first, factor, state, operations: Vec::new() }
     }
 
     fn add(&mut self, operation: Operation) -> usize {
@@ -86,12 +71,6 @@ impl<'a> Writing<'a> {
 
     fn is_part(&self) -> bool {
         self.model.cohort < self.n
-    }
-
-    /// The mean of the rows of those who take part.
-    fn average(&mut self, rows: Expression) -> usize {
-        let operation = if self.is_part() { Operation::Members { rows } } else { mean(rows) };
-        self.add(operation)
     }
 
     /// θ_t of a run, and its variates.
@@ -124,17 +103,13 @@ impl<'a> Writing<'a> {
             ends.get_or_insert(end);
         }
         // The estimates of all runs, weighted.
-        let mut terms: Vec<(usize, f64)> = Vec::new();
+        let mut terms: BTreeMap<usize, f64> = BTreeMap::new();
         for (run, estimate) in self.model.runs.iter().zip(&estimates) {
             for (atom, coefficient) in &estimate.terms {
                 let Coefficient::Number(x) = coefficient else { continue };
-                match terms.iter_mut().find(|(known, _)| known == atom) {
-                    Some((_, sum)) => *sum += run.weight * x,
-                    None => terms.push((*atom, run.weight * x)),
-                }
+                *terms.entry(*atom).or_default() += run.weight * x;
             }
         }
-        terms.sort_by_key(|(atom, _)| *atom);
         let terms = terms.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x))).collect();
         let alone = self.model.runs.len() == 1 && !self.is_part();
         let ends = ends.filter(|_| alone).map(|end| sum([(end, 1.0)]));
@@ -184,7 +159,8 @@ impl<'a> Writing<'a> {
             draws: (model.common && model.runs.len() > 1).then_some(0),
             coin: model.coin,
         });
-        let after = self.average(sum([(ends, 1.0)]));
+        let rows = sum([(ends, 1.0)]);
+        let after = self.add(if members { Operation::Members { rows } } else { mean(rows) });
         let estimate = sum([(theta, 1.0 - run.server_step), (after, run.server_step)]);
         let learned = match run.correction {
             Correction::None => return (estimate, None, ends),
@@ -227,9 +203,9 @@ impl<'a> Writing<'a> {
 
 /// Under a coin: a round is a local step of all clients, after which they communicate with
 /// probability p. The state is where each client is, and its variate.
-pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: f64) -> BuiltIn {
+pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: f64) -> Program {
     let run = &model.runs[0];
-    let corrected = run.correction != Correction::None;
+    let corrected = run.keeps();
     let update = |k: usize| (run.update)(k);
     let n = facts.clients();
     let round = |first: bool| {
@@ -263,6 +239,5 @@ pub fn single_steps(facts: &dyn Facts, model: &AlgorithmModel<'_>, probability: 
         let (result, ends) = (sum([(all, 1.0)]), Some(next[0].clone()));
         Round { state, cohort: None, masks, operations, next, result, ends }
     };
-    let program = whole((n, facts.dim()), vec![round(true), round(false)], 1);
-    BuiltIn { program, variates: corrected.then_some(1) }
+    whole((n, facts.dim()), vec![round(true), round(false)], 1)
 }

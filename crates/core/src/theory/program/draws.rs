@@ -17,11 +17,11 @@ impl Preparation<'_, '_> {
         let Operation::Steps { start, correction, anchor, proximal, .. } = operation else {
             return Err("no local steps".into());
         };
-        let start = self.moved(self.rows(start), |_| 1.0, |_| 0.0);
+        let start = self.moved(self.rows(start), |_| (1.0, 0.0));
         let correction = correction.as_ref().map(|xi| self.rows(xi));
         let anchor = match (anchor, *proximal != 0.0) {
             (_, false) => None,
-            (Some(anchor), true) => Some(self.moved(self.rows(anchor), |_| 1.0, |_| 0.0)),
+            (Some(anchor), true) => Some(self.moved(self.rows(anchor), |_| (1.0, 0.0))),
             (None, true) => Some(start.clone()),
         };
         let parts = [&correction, &anchor].into_iter().flatten();
@@ -96,21 +96,20 @@ impl Preparation<'_, '_> {
             let one = self.setup.one_step(g, [drive; 2], true);
             let steps = self.setup.known.until_coin(one, *coin)?;
             let law = Law::Coin(CoinPair::new(&steps, &steps));
-            let id = self.noises;
-            self.noisy(out, (&y, &own), &steps.end, source.clone(), law);
             let with = |(id, source, other): &(usize, NoiseSource, Arc<GeometricSteps>)| {
                 (*id, source.clone(), Law::Coin(CoinPair::new(&steps, other)))
             };
-            self.correlate(tossed.iter().map(with).collect());
-            tossed.push((id, source, steps));
+            let with = tossed.iter().map(with).collect();
+            tossed.push((self.noises, source.clone(), steps.clone()));
+            self.noisy(out, (&y, &own), &steps.end, Stage::Noise { source, law, with });
         } else {
             let steps = self.setup.local(g, [drive; 2], true)?;
-            self.noisy(out, (&y, &own), steps.end(0), source.clone(), Law::Steps(steps.clone()));
-            self.share(draws.map(|draws| (draws, false)), source, drive)?;
+            let with = self.share(draws.map(|draws| (draws, false)), &source, drive)?;
+            let law = Law::Steps(steps.clone());
+            self.noisy(out, (&y, &own), &steps.ends[0], Stage::Noise { source, law, with });
         }
         out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
-        out.origin.optimum.push(1.0);
-        out.origin.fields.push(origin);
+        out.origin.0.push((1.0, origin));
         Ok(())
     }
 
@@ -121,7 +120,7 @@ impl Preparation<'_, '_> {
         calls: &PerClient<u64>,
         draws: Option<usize>,
     ) -> Result<RoundAtom, String> {
-        let at = self.moved(self.rows(at), |_| 1.0, |_| 0.0);
+        let at = self.moved(self.rows(at), |_| (1.0, 0.0));
         let mut out = self.empty(at.depends);
         for g in 0..self.setup.types.len() {
             // The noise of a step of length 1.
@@ -135,29 +134,21 @@ impl Preparation<'_, '_> {
             let d = self.setup.d;
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
             let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
-            self.noisy(&mut out, (&y, &own), &map, source.clone(), law);
-            self.share(draws.map(|draws| (draws, true)), source, drive)?;
-            out.origin.optimum.push(0.0);
-            out.origin.fields.push(1.0);
+            let with = self.share(draws.map(|draws| (draws, true)), &source, drive)?;
+            self.noisy(&mut out, (&y, &own), &map, Stage::Noise { source, law, with });
+            out.origin.0.push((0.0, 1.0));
         }
         Ok(out)
     }
 
     /// An atom of the clients without vectors yet.
     pub fn empty(&self, depends: u64) -> RoundAtom {
-        let origin = Origin { optimum: Vec::new(), fields: Vec::new() };
-        RoundAtom { level: Level::Clients, mean: Vec::new(), own: Vec::new(), origin, depends }
+        let (level, origin) = (Level::Clients, Origin::default());
+        RoundAtom { level, mean: Vec::new(), own: Vec::new(), origin, depends }
     }
 
     /// Adds `map` y and a noise.
-    fn noisy(
-        &mut self,
-        out: &mut RoundAtom,
-        (y, own): (&Form, &Form),
-        map: &Matrix,
-        source: NoiseSource,
-        law: Law,
-    ) {
+    fn noisy(&mut self, out: &mut RoundAtom, (y, own): (&Form, &Form), map: &Matrix, noise: Stage) {
         let id = self.next_noise();
         let unit = vec![1.0; self.setup.d];
         for (to, from) in [(&mut out.mean, y), (&mut out.own, own)] {
@@ -165,34 +156,26 @@ impl Preparation<'_, '_> {
             end.add(&unit, &Form::noise(id, self.setup.d));
             to.push(end);
         }
-        self.stages.push(Stage::Noise { source, law, with: Vec::new() });
+        self.stages.push(noise);
     }
 
-    /// Says with what the last noise is drawn together.
-    fn correlate(&mut self, all: Vec<(usize, NoiseSource, Law)>) {
-        if let Some(Stage::Noise { with, .. }) = self.stages.last_mut() {
-            *with = all;
-        }
-    }
-
-    /// The last noise is of local steps whose draws others may share.
+    /// With what the next noise, of local steps whose draws others may share, is drawn together.
     fn share(
         &mut self,
         draws: Option<(usize, bool)>,
-        source: NoiseSource,
+        source: &NoiseSource,
         drive: Drive,
-    ) -> Result<(), String> {
-        let Some(draws) = draws else { return Ok(()) };
+    ) -> Result<Vec<(usize, NoiseSource, Law)>, String> {
         let mut with = Vec::new();
+        let Some(draws) = draws else { return Ok(with) };
         let type_of = source.of.unwrap_or(0);
         let same = |other: &&SharedSteps| other.draws == draws && other.source.of == source.of;
         for other in self.shared.iter().filter(same) {
             let law = Law::Steps(self.setup.local(type_of, [drive, other.drive], false)?);
             with.push((other.id, other.source.clone(), law));
         }
-        self.shared.push(SharedSteps { draws, id: self.noises - 1, source, drive });
-        self.correlate(with);
-        Ok(())
+        self.shared.push(SharedSteps { draws, id: self.noises, source: source.clone(), drive });
+        Ok(with)
     }
 
     /// Notes that rows count only for the members of the cohort.
@@ -202,17 +185,10 @@ impl Preparation<'_, '_> {
         }
         let first = self.noises;
         self.noises += if server { 1 } else { self.setup.types.len() };
-        let (mean, own) = (rows.mean.iter().map(Small::new), rows.own.iter().map(Small::new));
+        let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
+        let (mean, own, chance) = (small(&rows.mean), small(&rows.own), self.chance());
         let total = Small::new(&self.weighted(rows, |_| 1.0));
-        let chance = self.chance();
-        self.drawn.push(Drawn {
-            first,
-            server,
-            chance,
-            mean: mean.collect(),
-            own: own.collect(),
-            total,
-        });
+        self.drawn.push(Drawn { first, server, chance, mean, own, total });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
         Ok(first)
     }
@@ -226,8 +202,8 @@ impl Preparation<'_, '_> {
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, String> {
         // An offset that all rows share is not touched by the draw.
         let rows = self.rows(rows);
-        let optimum = rows.origin.optimum[0];
-        let rows = self.moved(rows, |_| optimum, |_| 0.0);
+        let optimum = rows.origin.of(0).0;
+        let rows = self.moved(rows, |_| (optimum, 0.0));
         let (n, d) = (self.setup.facts.clients() as f64, self.setup.d);
         let mut form = self.weighted(&rows, |_| 1.0 / n);
         let id = self.draw(&rows, true)?;
@@ -239,8 +215,7 @@ impl Preparation<'_, '_> {
     pub fn select(&mut self, member: &Expression, other: &Expression) -> Result<RoundAtom, String> {
         let other = self.rows(other);
         let origin = other.origin.clone();
-        let member = self.moved(self.rows(member), |g| origin.of(g).0, |g| origin.of(g).1);
-        let mut change = member.clone();
+        let mut change = self.moved(self.rows(member), |g| origin.of(g));
         let (d, chance) = (self.setup.d, self.chance());
         change.depends |= other.depends;
         for g in 0..change.mean.len() {
@@ -263,21 +238,19 @@ impl Preparation<'_, '_> {
 
     /// Standard normal numbers.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
-        let d = self.setup.d;
+        let (d, types) = (self.setup.d, self.setup.types.len());
         let none = Small::new(&Form::zero(d));
         let mut add = |of: Option<usize>| {
             let source = NoiseSource { of, y: none.clone(), own: none.clone() };
             self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
-            self.noises += 1;
-            Form::noise(self.noises - 1, d)
+            Form::noise(self.next_noise(), d)
         };
         if level == Level::Server {
             let noise = add(None);
             return self.server(noise, 0.0, 0);
         }
-        let mean: Vec<Form> = (0..self.setup.types.len()).map(|g| add(Some(g))).collect();
-        let zeros = vec![0.0; mean.len()];
-        let origin = Origin { optimum: zeros.clone(), fields: zeros };
+        let mean: Vec<Form> = (0..types).map(|g| add(Some(g))).collect();
+        let origin = Origin(vec![(0.0, 0.0); types]);
         RoundAtom { level, own: mean.clone(), mean, origin, depends: 0 }
     }
 
@@ -289,7 +262,7 @@ impl Preparation<'_, '_> {
         level: Level,
     ) -> Result<RoundAtom, String> {
         let Mask { probability, each, level: drawn } = self.round.masks[mask].clone();
-        let mut out = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        let mut out = self.moved(self.value(of, level), |_| (0.0, 0.0));
         let bit = 1 << mask.min(62);
         if out.depends & bit != 0 || mask > 62 {
             return Err("what a random mask removes is masked by it again".into());

@@ -49,7 +49,7 @@ impl Form {
         if factors.iter().any(|factor| *factor != 0.0) {
             let scaled =
                 |m: &Matrix| Matrix::from_fn(m.rows(), m.cols(), |i, j| factors[i] * m[(i, j)]);
-            other.noise.iter().for_each(|(id, matrix)| self.add_noise(*id, scaled(matrix)));
+            other.noise.iter().for_each(|(id, m)| add_at(&mut self.noise, *id, scaled(m)));
         }
     }
 
@@ -58,13 +58,6 @@ impl Form {
         self.weights.extend(more);
         if before > 0 && self.weights.len() > before {
             add_up(&mut self.weights);
-        }
-    }
-
-    fn add_noise(&mut self, id: usize, matrix: Matrix) {
-        match self.noise.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(at) => self.noise[at].1.add(1.0, &matrix),
-            Err(at) => self.noise.insert(at, (id, matrix)),
         }
     }
 
@@ -109,7 +102,7 @@ impl Form {
                 for i in 0..matrix.rows() {
                     moved.row_mut(begin + i).copy_from_slice(matrix.row(i));
                 }
-                out.add_noise(*id, moved);
+                add_at(&mut out.noise, *id, moved);
             }
             out.weights.extend(part.weights.iter().map(|(i, k, x)| (begin + i, *k, *x)));
             begin += part.length;
@@ -117,23 +110,11 @@ impl Form {
         out
     }
 
-    /// The coordinates that it has, without noise.
-    pub fn without_noise(&self) -> Self {
-        Self { length: self.length, weights: self.weights.clone(), noise: Vec::new() }
-    }
-
     /// Its numbers for these coordinates, without noise.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.length);
-        self.add_value(coordinates, &mut out);
+        let mut out = vec![0.0; self.length];
+        self.weights.iter().for_each(|(i, k, x)| out[*i] += x * coordinates[*k]);
         out
-    }
-
-    /// Appends them.
-    pub fn add_value(&self, coordinates: &[f64], out: &mut Vec<f64>) {
-        let begin = out.len();
-        out.resize(begin + self.length, 0.0);
-        self.weights.iter().for_each(|(i, k, x)| out[begin + i] += x * coordinates[*k]);
     }
 
     /// It times a symmetric matrix over coordinates, of which the first `width` columns count.
@@ -158,6 +139,19 @@ impl Form {
             }
         }
         out
+    }
+}
+
+/// The matrix of a number, of which there is one for some.
+pub(super) fn matrix_of(all: &[(usize, Matrix)], id: usize) -> Option<&Matrix> {
+    all.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &all[at].1)
+}
+
+/// Adds to the matrix of a number.
+pub(super) fn add_at(all: &mut Vec<(usize, Matrix)>, id: usize, more: Matrix) {
+    match all.binary_search_by_key(&id, |(id, _)| *id) {
+        Ok(at) => all[at].1.add(1.0, &more),
+        Err(at) => all.insert(at, (id, more)),
     }
 }
 

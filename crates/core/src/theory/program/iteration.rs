@@ -5,9 +5,13 @@
 //! A map of means is squared repeatedly (Gelfand).
 
 use crate::kernel::{axpy, dot};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, solve};
 
-/// The vectors of GMRES between restarts.
+/// The largest order of a system that is solved directly.
+pub const DIRECT: usize = 600;
+/// The most restarts of GMRES.
+pub const RESTARTS: usize = 40;
+/// Its vectors between restarts.
 pub const KRYLOV: usize = 30;
 /// The rounds after which the growth rate is estimated first, and last.
 const ROUNDS: (u32, u32) = (32, 4096);
@@ -18,23 +22,31 @@ const AT_MOST: f64 = 1e-5;
 /// The number of squarings of the map of means: its power 2³⁰.
 const SQUARINGS: i32 = 30;
 
-/// x with x = B x + c, by GMRES from `start` with at most `restarts` restarts; `None` if
-/// the residual does not shrink to rounding error.
-pub fn gmres(
-    start: &[f64],
+/// x with x = B x + c, where `map` multiplies by B and `whole` is B, if it is small; `None` if there
+/// is none, or none is found.
+pub fn fixed_point(
     constant: &[f64],
-    restarts: usize,
     map: impl Fn(&[f64]) -> Vec<f64>,
+    whole: impl FnOnce() -> Matrix,
 ) -> Option<Vec<f64>> {
+    match constant.len() {
+        0 => Some(Vec::new()),
+        n if n <= DIRECT => solve(&Matrix::identity(n).plus(-1.0, &whole()), constant).ok(),
+        _ => gmres(constant, map),
+    }
+}
+
+/// x with x = B x + c, by GMRES from 0; `None` if the residual does not shrink to rounding error.
+fn gmres(constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
-    let mut x = start.to_vec();
+    let mut x = vec![0.0; constant.len()];
     let residual = |x: &[f64]| -> Vec<f64> {
         let mapped = map(x);
         (0..x.len()).map(|i| constant[i] + mapped[i] - x[i]).collect()
     };
     let mut r = residual(&x);
     let scale = norm(constant).max(f64::MIN_POSITIVE);
-    for _ in 0..restarts {
+    for _ in 0..RESTARTS {
         let size = norm(&r);
         if !size.is_finite() {
             return None;

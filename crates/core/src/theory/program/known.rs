@@ -102,9 +102,8 @@ impl KnownSteps {
         }
         let powers = self.powers(one, count.checked_ilog2().unwrap_or(0))?;
         let bits = powers.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1);
-        let all = bits.fold(None, |all: Option<Steps>, (_, power)| {
-            Some(all.map_or_else(|| power.as_ref().clone(), |all| all.then(power)))
-        });
+        let steps = bits.map(|(_, power)| power.as_ref().clone());
+        let all = steps.reduce(|all, power| all.then(&power));
         Ok(all.unwrap_or_else(|| powers[0].as_ref().clone()))
     }
 
@@ -115,15 +114,13 @@ impl KnownSteps {
         let lock = || powers.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody waits for others: two threads may compute the same, to the same bits.
         let mut all = lock().clone();
-        if all.len() <= level as usize {
-            while all.len() <= level as usize {
-                let last = all[all.len() - 1].clone();
-                all.push(Arc::new(last.then(&last)));
-            }
-            let mut known = lock();
-            if known.len() < all.len() {
-                known.clone_from(&all);
-            }
+        while all.len() <= level as usize {
+            let last = all[all.len() - 1].clone();
+            all.push(Arc::new(last.then(&last)));
+        }
+        let mut known = lock();
+        if known.len() < all.len() {
+            known.clone_from(&all);
         }
         all.truncate(level as usize + 1);
         Ok(all)

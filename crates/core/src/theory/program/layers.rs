@@ -64,6 +64,14 @@ pub fn trace(matrix: &Matrix, layers: usize) -> Vec<f64> {
     out
 }
 
+/// Puts a block into a matrix, with its first row and column at a place of the diagonal.
+pub fn put_diagonal(matrix: &mut Matrix, place: usize, block: &Matrix, layers: usize) {
+    for i in 0..block.rows() {
+        let from = block.row(i);
+        matrix.row_mut(place + i)[place * layers..][..from.len()].copy_from_slice(from);
+    }
+}
+
 /// Puts a block into a symmetric matrix, with its first row and column at a place.
 pub fn put(matrix: &mut Matrix, (row, column): (usize, usize), block: &Matrix, layers: usize) {
     for i in 0..block.rows() {

@@ -20,7 +20,7 @@ pub struct Steps {
     /// Whether the two runs are the same: then the map is symmetric and half is computed.
     same: bool,
     /// Π of each run, d × n.
-    ends: [Matrix; 2],
+    pub ends: [Matrix; 2],
     /// The map, d² × n².
     pub noise: Matrix,
 }
@@ -97,11 +97,6 @@ impl Steps {
         Self { d, same, ends, noise }
     }
 
-    /// Π of the first run (0) or the second (1), d × n.
-    pub fn end(&self, run: usize) -> &Matrix {
-        &self.ends[run]
-    }
-
     /// M^h of a run, d × d.
     pub fn factor(&self, run: usize) -> Matrix {
         Matrix::from_fn(self.d, self.d, |i, j| self.ends[run][(i, j)])
@@ -174,14 +169,14 @@ impl Steps {
 
     /// These steps, `count` times in a row.
     pub fn times(&self, count: u64) -> Self {
-        let mut all: Option<Self> = None;
-        for bit in (0..u64::BITS - count.leading_zeros()).rev() {
-            all = all.map(|steps| steps.then(&steps));
+        let mut all = self.clone();
+        for bit in (0..count.max(1).ilog2()).rev() {
+            all = all.then(&all);
             if count >> bit & 1 == 1 {
-                all = Some(all.map_or_else(|| self.clone(), |steps| steps.then(self)));
+                all = all.then(self);
             }
         }
-        all.unwrap_or_else(|| self.clone())
+        all
     }
 
     /// These steps, after which run number `run` alone takes the steps `extra`. Their

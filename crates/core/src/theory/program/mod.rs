@@ -24,9 +24,10 @@ mod types;
 mod values;
 mod variates;
 
-pub use iteration::gmres;
+pub(super) use iteration::{DIRECT, RESTARTS, fixed_point};
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
+pub(super) use noise::added;
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;

@@ -1,14 +1,14 @@
 //! The exact moments of a program's rounds.
 
-use super::form::Form;
+use super::known::KnownSteps;
 use super::layers;
-use super::noise::{KnownMoments, NoiseCovariances};
+use super::noise::{KnownMoments, NoiseCovariance};
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::{Drawn, Law, NoiseSource, PreparedRound, Stage};
-use super::types::Type;
+use super::types::{Type, types};
 use super::values::{Moments, WatchedVariates};
-use crate::kernel::{difference, dot};
+use crate::kernel::difference;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::{Each, Level, Program};
@@ -40,14 +40,6 @@ pub struct ProgramMoments<'a> {
     pub(super) variates: Option<WatchedVariates<'a>>,
 }
 
-/// What a round yields: mean and covariance of θ_t − θ*, and Σ π_k E‖θ_k − θ*‖² of its clients.
-#[derive(Clone)]
-pub(super) struct Yield {
-    pub mean: Vec<f64>,
-    pub covariance: Matrix,
-    pub clients: Option<f64>,
-}
-
 impl<'a> ProgramMoments<'a> {
     /// Prepares the moments of a program, and those of control variates, if they are given.
     ///
@@ -76,7 +68,8 @@ impl<'a> ProgramMoments<'a> {
         if cohort && facts.unequal_shares().is_some() {
             return Err("a cohort of clients of unequal shares has no fixed mean".into());
         }
-        let setup = Setup::new(program, facts, average);
+        let types = types(program, facts);
+        let setup = Setup::new(facts, types, average, KnownSteps::default());
         Ok(Self { program, setup, prepared: RefCell::default(), variates })
     }
 
@@ -121,41 +114,36 @@ impl<'a> ProgramMoments<'a> {
         ProgramState { covariance, mean, own, origins, layers: 1 }
     }
 
-    /// A round: the state after it, and what it yields.
+    /// A round: the state after it, and the moments of θ_t without ψ.
     pub(super) fn after(
         &self,
         round: &PreparedRound,
         state: &ProgramState,
-    ) -> (ProgramState, Yield) {
+    ) -> (ProgramState, Moments) {
         let layers = state.layers;
         let mut known = KnownMoments::new(state, round.width);
         round.stages.iter().for_each(|stage| self.learn(&mut known, stage));
         let clients = round.ends.as_ref().filter(|_| layers == 1).map(|(ends, own)| {
             let each = |(g, t): (usize, &Type)| {
-                let square = known.second(&ends[g], &ends[g]).trace();
-                let all = square + known.own_second(g, &own[g], &own[g]).trace();
-                t.count * self.setup.facts.share(t.first) * all
+                let share = t.count * self.setup.facts.share(t.first);
+                share * known.square(g, &ends[g], &own[g])
             };
             self.setup.types.iter().enumerate().map(each).sum()
         });
         let result = &round.result;
         let left = result.times(&known.covariance, known.covariance.cols());
-        let square = between((result, result), &left, &known.noise, layers);
-        let mut next_mean = vec![known.mean[0]];
-        round.next.iter().for_each(|form| form.add_value(&known.mean, &mut next_mean));
-        let unit = Form::coordinates(0, 1);
-        let next: Vec<&Form> = std::iter::once(&unit).chain(&round.next).collect();
-        let own = round.own_next.iter().zip(&known.own).map(|(forms, own)| {
-            covariances(&forms.iter().collect::<Vec<_>>(), own, &known.own_noise, layers)
-        });
+        let square = known.noise.with_coordinates((result, result), &left);
+        let own = round.own_next.iter().zip(&known.own);
+        let own = own.map(|(forms, own)| known.own_noise.of_forms(forms, own));
         let state = ProgramState {
-            mean: next_mean,
-            covariance: covariances(&next, &known.covariance, &known.noise, layers),
+            mean: round.next_mean(&known.mean),
+            covariance: known.noise.of_forms(&round.next, &known.covariance),
             own: own.collect(),
             origins: round.origins.clone(),
             layers,
         };
-        (state, Yield { mean: result.value(&known.mean), covariance: square, clients })
+        let found = Moments::at_rest(result.value(&known.mean), square);
+        (state, Moments { sq_error_clients: clients, ..found })
     }
 
     /// Makes what a stage gives known.
@@ -164,16 +152,10 @@ impl<'a> ProgramMoments<'a> {
             Stage::Coordinates(form) => known.append(form),
             Stage::Sum(parts) => known.add_sum(parts),
             Stage::Noise { source, law, with } => {
-                let (mut mean, mut own) = (Vec::new(), Vec::new());
-                for (id, other, law) in with {
-                    let (covariance, deviation) = self.covariance(known, source, other, law);
-                    mean.push((*id, covariance));
-                    own.extend(deviation.map(|deviation| (*id, deviation)));
-                }
-                let (covariance, deviation) = self.covariance(known, source, source, law);
-                let d = self.setup.d;
-                let deviation = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
-                known.add_noise((covariance, deviation), mean, own);
+                let with = with.iter();
+                let with = with.map(|(id, b, law)| (*id, self.covariance(known, source, b, law)));
+                let with = with.collect();
+                known.add_noise(self.covariance(known, source, source, law), with);
             }
             Stage::Drawn(all) => self.draw(known, all),
         }
@@ -187,7 +169,7 @@ impl<'a> ProgramMoments<'a> {
         a: &NoiseSource,
         b: &NoiseSource,
         law: &Law,
-    ) -> (Matrix, Option<Matrix>) {
+    ) -> NoiseCovariance {
         let (d, layers) = (self.setup.d, known.layers);
         let same = a.of.filter(|_| a.of == b.of);
         let mean = || known.second(&a.y, &b.y);
@@ -240,25 +222,12 @@ impl<'a> ProgramMoments<'a> {
         let types = &self.setup.types;
         let groups = |drawn: &Drawn| if drawn.server { 1 } else { types.len() };
         for g in 0..groups(last) {
-            let (mut with, mut own_with, mut own) = (Vec::new(), Vec::new(), Matrix::zeros(0, 0));
-            for other in all {
-                for h in 0..groups(other) {
-                    let id = other.first + h;
-                    if id > last.first + g {
-                        break;
-                    }
-                    let (covariance, deviation) = self.drawn(known, (last, g), (other, h));
-                    if id == last.first + g {
-                        let d = self.setup.d;
-                        own = deviation.unwrap_or_else(|| Matrix::zeros(d, d * known.layers));
-                    } else if let Some(deviation) = deviation {
-                        own_with.push((id, deviation));
-                    }
-                    with.push((id, covariance));
-                }
-            }
-            let Some((_, covariance)) = with.pop() else { return };
-            known.add_noise((covariance, own), with, own_with);
+            let each = all.iter().flat_map(|other| (0..groups(other)).map(move |h| (other, h)));
+            let before = each.filter(|(other, h)| other.first + h < last.first + g);
+            let with = before
+                .map(|(other, h)| (other.first + h, self.drawn(known, (last, g), (other, h))));
+            let with = with.collect();
+            known.add_noise(self.drawn(known, (last, g), (last, g)), with);
         }
     }
 
@@ -269,7 +238,7 @@ impl<'a> ProgramMoments<'a> {
         known: &KnownMoments,
         (a, g): (&Drawn, usize),
         (b, h): (&Drawn, usize),
-    ) -> (Matrix, Option<Matrix>) {
+    ) -> NoiseCovariance {
         let types = &self.setup.types;
         let n = self.setup.facts.clients() as f64;
         let p = a.chance;
@@ -298,8 +267,7 @@ impl<'a> ProgramMoments<'a> {
         let ((x, m), (y, w)) = (all(a, g), all(b, h));
         out.add(c * m * w, &known.second(&x, &y));
         // The mean over a type.
-        let scale = |drawn: &Drawn, k: usize| if drawn.server { 1.0 } else { types[k].count };
-        (out.scaled(1.0 / (scale(a, g) * scale(b, h))), deviation)
+        (out.scaled(1.0 / (m * w)), deviation)
     }
 
     /// The moments at these rounds, in increasing order, from θ_0 = `start`. The estimate is the mean
@@ -313,10 +281,20 @@ impl<'a> ProgramMoments<'a> {
         rounds: &[u64],
         burn_in: Option<u64>,
     ) -> Result<Vec<Moments>, String> {
+        self.followed((start, 1.0), rounds, burn_in)
+    }
+
+    /// The same, where the number 1 is `unit`: of the difference of two runs it is 0.
+    fn followed(
+        &self,
+        (start, unit): (&[f64], f64),
+        rounds: &[u64],
+        burn_in: Option<u64>,
+    ) -> Result<Vec<Moments>, String> {
         let d = self.setup.d;
-        let mut state = self.initial(start, 1.0);
+        let mut state = self.initial(start, unit);
         let mean = difference(start, self.setup.facts.optimum());
-        let mut last = Yield { mean, covariance: Matrix::zeros(d, d), clients: None };
+        let mut last = Moments::at_rest(mean, Matrix::zeros(d, d));
         let (mut round, mut out) = (0, Vec::with_capacity(rounds.len()));
         for &target in rounds {
             while round < target {
@@ -332,27 +310,21 @@ impl<'a> ProgramMoments<'a> {
                 let n = averaged as f64;
                 let mean = state.mean[1..=d].iter().map(|x| x / n).collect();
                 let part = |i, j| state.covariance[(1 + i, 1 + j)] / (n * n);
-                Yield { mean, covariance: Matrix::from_fn(d, d, part), clients: None }
+                Moments::at_rest(mean, Matrix::from_fn(d, d, part))
             });
-            let Yield { mean, covariance, .. } = match (&average, burn_in) {
-                (Some(average), Some(_)) => average.clone(),
-                _ => last.clone(),
-            };
-            let at_server = last.square();
-            let ends = last.clients.filter(|_| round > 0);
+            let estimate = average.as_ref().filter(|_| burn_in.is_some()).unwrap_or(&last);
+            let (at_server, ends) = (last.sq_error, last.sq_error_clients);
             let of_clients = self.variates.as_ref().is_some_and(|variates| variates.of_clients);
             let square = if of_clients { ends.unwrap_or(at_server) } else { at_server };
             out.push(Moments {
                 round,
-                sq_error: dot(&mean, &mean) + covariance.trace(),
-                mean,
-                covariance,
                 sq_error_average: match burn_in {
                     Some(_) => f64::NAN,
-                    None => average.map_or(at_server, |average| average.square()),
+                    None => average.as_ref().unwrap_or(&last).sq_error,
                 },
                 sq_error_clients: ends,
                 lyapunov: self.lyapunov(&state, round, square),
+                ..estimate.clone()
             });
         }
         Ok(out)
@@ -364,25 +336,8 @@ impl<'a> ProgramMoments<'a> {
     /// # Errors
     /// Why it is not known.
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, String> {
-        let mut state = self.initial(start, 0.0);
-        let apart = difference(start, self.setup.facts.optimum());
-        let (mut round, mut out, mut last) = (0, Vec::new(), dot(&apart, &apart));
-        for &target in rounds {
-            while round < target {
-                round += 1;
-                let prepared = self.prepared(round, &state.origins, None)?;
-                let (next, found) = self.after(&prepared, &state);
-                (state, last) = (next, found.square());
-            }
-            out.push(last);
-        }
-        Ok(out)
-    }
-}
-
-impl Yield {
-    pub fn square(&self) -> f64 {
-        dot(&self.mean, &self.mean) + self.covariance.trace()
+        let found = self.followed((start, 0.0), rounds, None)?;
+        Ok(found.iter().map(|moments| moments.sq_error).collect())
     }
 }
 
@@ -396,41 +351,4 @@ impl ProgramState {
             }
         }
     }
-}
-
-/// The covariance of two forms, of which `left` is the first times that of the coordinates.
-fn between(
-    (a, b): (&Form, &Form),
-    left: &Matrix,
-    noise: &NoiseCovariances,
-    layers: usize,
-) -> Matrix {
-    let mut out = b.transposed_after(left, layers);
-    if let Some(noise) = noise.between(a, b) {
-        out.add(1.0, &noise);
-    }
-    out
-}
-
-/// The covariance of forms that follow each other, where the coordinates have this one.
-fn covariances(
-    forms: &[&Form],
-    coordinates: &Matrix,
-    noise: &NoiseCovariances,
-    layers: usize,
-) -> Matrix {
-    let size: usize = forms.iter().map(|form| form.length).sum();
-    let mut out = Matrix::zeros(size, size * layers);
-    let mut row = 0;
-    for (i, form) in forms.iter().enumerate() {
-        let left = form.times(coordinates, coordinates.cols());
-        let mut column = row;
-        for other in &forms[i..] {
-            let block = between((form, other), &left, noise, layers);
-            layers::put(&mut out, (row, column), &block, layers);
-            column += other.length;
-        }
-        row += form.length;
-    }
-    out
 }

@@ -3,7 +3,7 @@
 //! A noise has mean 0 given all that was drawn before it. That of clients is the mean over a type,
 //! and of each client the deviation from that mean.
 
-use super::form::Form;
+use super::form::{Form, add_at, matrix_of};
 use super::layers::{self, entry, entry_mut};
 use super::setup::ProgramState;
 use crate::linalg::Matrix;
@@ -51,12 +51,6 @@ impl NoiseCovariances {
         self.0.len() - 1
     }
 
-    /// The covariance of two noises.
-    fn get(&self, a: usize, b: usize) -> Option<&Matrix> {
-        let all = &self.0[a];
-        all.binary_search_by_key(&b, |(id, _)| *id).ok().map(|at| &all[at].1)
-    }
-
     fn correlate(&mut self, a: usize, b: usize, covariance: Matrix) {
         let turned = layers::transpose(&covariance, self.1);
         for (of, with, matrix) in [(a, b, covariance), (b, a, turned)] {
@@ -65,27 +59,56 @@ impl NoiseCovariances {
         }
     }
 
+    /// The covariance of two forms, of which `left` is the first times that of the coordinates.
+    pub fn with_coordinates(&self, (a, b): (&Form, &Form), left: &Matrix) -> Matrix {
+        let mut out = b.transposed_after(left, self.1);
+        if let Some(noise) = self.between(a, b) {
+            out.add(1.0, &noise);
+        }
+        out
+    }
+
     /// Of the noises of two forms; `None` if it is 0.
-    pub fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
-        let mut sum: Option<Matrix> = None;
+    fn between(&self, a: &Form, b: &Form) -> Option<Matrix> {
         if b.noise.is_empty() {
             return None;
         }
-        for (id, left) in &a.noise {
-            for (other, covariance) in &self.0[*id] {
-                if let Ok(at) = b.noise.binary_search_by_key(other, |(id, _)| *id) {
-                    let part = left.times(covariance);
-                    let part = layers::times_transposed(&part, &b.noise[at].1, self.1);
-                    match &mut sum {
-                        Some(sum) => sum.add(1.0, &part),
-                        None => sum = Some(part),
-                    }
-                }
+        let parts = a.noise.iter().flat_map(|(id, left)| {
+            self.0[*id].iter().filter_map(move |(other, covariance)| {
+                let right = matrix_of(&b.noise, *other)?;
+                Some(layers::times_transposed(&left.times(covariance), right, self.1))
+            })
+        });
+        parts.reduce(added)
+    }
+
+    /// The covariances of forms that follow each other, where the coordinates have these.
+    pub fn of_forms(&self, forms: &[Form], coordinates: &Matrix) -> Matrix {
+        let size: usize = forms.iter().map(|form| form.length).sum();
+        let mut out = Matrix::zeros(size, size * self.1);
+        let mut row = 0;
+        for (i, form) in forms.iter().enumerate() {
+            let left = form.times(coordinates, coordinates.cols());
+            let mut column = row;
+            for other in &forms[i..] {
+                let block = self.with_coordinates((form, other), &left);
+                layers::put(&mut out, (row, column), &block, self.1);
+                column += other.length;
             }
+            row += form.length;
         }
-        sum
+        out
     }
 }
+
+/// The sum of two matrices.
+pub fn added(mut sum: Matrix, more: Matrix) -> Matrix {
+    sum.add(1.0, &more);
+    sum
+}
+
+/// A covariance of noises, and that of the deviations of a client, if they are not independent.
+pub(super) type NoiseCovariance = (Matrix, Option<Matrix>);
 
 /// What is known within a round.
 pub(super) struct KnownMoments {
@@ -110,9 +133,7 @@ impl KnownMoments {
     pub fn new(state: &ProgramState, width: usize) -> Self {
         let (mean, own, layers) = (state.mean.clone(), state.own.clone(), state.layers);
         let mut covariance = Matrix::zeros(width, width * layers);
-        for i in 0..mean.len() {
-            covariance.row_mut(i)[..mean.len() * layers].copy_from_slice(state.covariance.row(i));
-        }
+        layers::put_diagonal(&mut covariance, 0, &state.covariance, layers);
         let none = NoiseCovariances(Vec::new(), layers);
         let (noise, own_noise, sums) = (none.clone(), none, Vec::new());
         Self { layers, mean, covariance, own, noise, own_noise, sums }
@@ -131,11 +152,7 @@ impl KnownMoments {
         let left = form.times(&self.covariance, begin * self.layers);
         let square = form.transposed_after(&left, self.layers);
         layers::put(&mut self.covariance, (begin, 0), &left, self.layers);
-        for i in 0..square.rows() {
-            let from = square.row(i);
-            self.covariance.row_mut(begin + i)[begin * self.layers..][..from.len()]
-                .copy_from_slice(from);
-        }
+        layers::put_diagonal(&mut self.covariance, begin, &square, self.layers);
         let value = form.value(&self.mean);
         self.mean.extend(value);
     }
@@ -151,35 +168,33 @@ impl KnownMoments {
         product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
-    /// A noise with its covariance and that of its deviations, and its covariances with noises
-    /// before it.
+    /// E‖a‖² of a client of type g, of a mean over its type and a client's deviation from that.
+    pub fn square(&self, g: usize, mean: &Small, own: &Small) -> f64 {
+        self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
+    }
+
+    /// A noise with its covariance, and those with noises before it.
     pub fn add_noise(
         &mut self,
-        (covariance, own): (Matrix, Matrix),
-        with: Vec<(usize, Matrix)>,
-        own_with: Vec<(usize, Matrix)>,
+        (covariance, own): NoiseCovariance,
+        with: Vec<(usize, NoiseCovariance)>,
     ) {
+        let zeros = || Matrix::zeros(covariance.rows(), covariance.cols());
+        self.own_noise.add(own.unwrap_or_else(zeros));
         let id = self.noise.add(covariance);
-        self.own_noise.add(own);
-        let correlated = !with.is_empty();
-        with.into_iter().for_each(|(other, matrix)| self.noise.correlate(id, other, matrix));
-        own_with
-            .into_iter()
-            .for_each(|(other, matrix)| self.own_noise.correlate(id, other, matrix));
-        if !correlated {
+        if with.is_empty() {
             return;
         }
+        for (other, (covariance, own)) in with {
+            self.noise.correlate(id, other, covariance);
+            own.into_iter().for_each(|own| self.own_noise.correlate(id, other, own));
+        }
         for (sum, parts) in &self.sums {
-            let mut all: Option<Matrix> = None;
-            for (part, weight) in parts {
-                let Some(covariance) = self.noise.get(id, *part) else { continue };
-                let more = layers::times_transposed(covariance, weight, self.layers);
-                match &mut all {
-                    Some(all) => all.add(1.0, &more),
-                    None => all = Some(more),
-                }
-            }
-            if let Some(all) = all {
+            let parts = parts.iter().filter_map(|(part, weight)| {
+                let covariance = matrix_of(&self.noise.0[id], *part)?;
+                Some(layers::times_transposed(covariance, weight, self.layers))
+            });
+            if let Some(all) = parts.reduce(added) {
                 self.noise.correlate(id, *sum, all);
             }
         }
@@ -192,16 +207,12 @@ impl KnownMoments {
         let mut own = Matrix::zeros(d, d * self.layers);
         for (part, weight) in parts {
             for (other, covariance) in &self.noise.0[*part] {
-                let more = weight.times(covariance);
-                match with.binary_search_by_key(other, |(id, _)| *id) {
-                    Ok(at) => with[at].1.add(1.0, &more),
-                    Err(at) => with.insert(at, (*other, more)),
-                }
+                add_at(&mut with, *other, weight.times(covariance));
             }
         }
         for (other, covariance) in &with {
-            if let Ok(at) = parts.binary_search_by_key(other, |(id, _)| *id) {
-                own.add(1.0, &layers::times_transposed(covariance, &parts[at].1, self.layers));
+            if let Some(weight) = matrix_of(parts, *other) {
+                own.add(1.0, &layers::times_transposed(covariance, weight, self.layers));
             }
         }
         let id = self.noise.add(own);
@@ -228,9 +239,5 @@ fn product(
         }
     }
     let left = a.form.times(&between, width * layers);
-    let mut out = b.form.transposed_after(&left, layers);
-    if let Some(more) = noise.between(&a.form, &b.form) {
-        out.add(1.0, &more);
-    }
-    out
+    noise.with_coordinates((&a.form, &b.form), &left)
 }

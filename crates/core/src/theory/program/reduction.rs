@@ -19,12 +19,6 @@ pub(super) struct Lift {
 }
 
 impl Lift {
-    /// All are free.
-    pub fn all(size: usize) -> Self {
-        let (map, constant) = (Matrix::identity(size), vec![0.0; size]);
-        Self { free: (0..size).collect(), map, constant }
-    }
-
     /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
     pub fn new(map: &Matrix, start: &[f64]) -> Self {
         let n = map.rows();
@@ -85,11 +79,12 @@ impl Lift {
         Self { free, map: lift, constant }
     }
 
-    /// All from the free ones, where the number 1 is `unit`.
+    /// The number 1, which is `unit`, and all from the free ones.
     pub fn all_from(&self, free: &[f64], unit: f64) -> Vec<f64> {
         let mut all =
             if free.is_empty() { vec![0.0; self.constant.len()] } else { self.map.apply(free) };
         all.iter_mut().zip(&self.constant).for_each(|(x, constant)| *x += unit * constant);
+        all.insert(0, unit);
         all
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn prepare(
         let atom = p.operation(operation)?;
         p.atoms.push(atom);
     }
-    p.finish(after, target)
+    Ok(p.finish(after, target))
 }
 
 impl Preparation<'_, '_> {
@@ -101,13 +101,7 @@ impl Preparation<'_, '_> {
     pub fn value(&self, expression: &Expression, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
         let vectors = if level == Level::Server { 1 } else { types };
-        let mut out = RoundAtom {
-            level,
-            mean: Vec::with_capacity(vectors),
-            own: Vec::new(),
-            origin: Origin { optimum: Vec::new(), fields: Vec::new() },
-            depends: 0,
-        };
+        let mut out = RoundAtom { level, ..self.empty(0) };
         for g in 0..vectors {
             let first = self.setup.types[g].first;
             let (mut mean, mut own) = (Form::zero(d), Form::zero(d));
@@ -144,23 +138,17 @@ impl Preparation<'_, '_> {
             if level == Level::Clients {
                 out.own.push(own);
             }
-            out.origin.optimum.push(optimum);
-            out.origin.fields.push(fields);
+            out.origin.0.push((optimum, fields));
         }
         out
     }
 
-    /// The same vector with another origin.
-    pub fn moved(
-        &self,
-        mut atom: RoundAtom,
-        optimum: impl Fn(usize) -> f64,
-        fields: impl Fn(usize) -> f64,
-    ) -> RoundAtom {
+    /// The same vector with another origin, α and β.
+    pub fn moved(&self, mut atom: RoundAtom, to: impl Fn(usize) -> (f64, f64)) -> RoundAtom {
         for (g, form) in atom.mean.iter_mut().enumerate() {
-            let (alpha, beta) = atom.origin.of(g);
-            form.add_constant(&self.setup.origin(g, alpha - optimum(g), beta - fields(g)));
-            (atom.origin.optimum[g], atom.origin.fields[g]) = (optimum(g), fields(g));
+            let ((alpha, beta), (optimum, fields)) = (atom.origin.of(g), to(g));
+            form.add_constant(&self.setup.origin(g, alpha - optimum, beta - fields));
+            atom.origin.0[g] = (optimum, fields);
         }
         atom
     }
@@ -208,15 +196,15 @@ impl Preparation<'_, '_> {
         let (mut optimum, mut size) = (0.0, 0.0);
         let mut constant = vec![0.0; self.setup.d];
         // Σ π_k F̄_k(θ*) = 0.
-        let level = |g: usize| weight(g) * rows.origin.fields[g] / facts.share(first(g));
+        let level = |g: usize| weight(g) * rows.origin.of(g).1 / facts.share(first(g));
         let whole = (1..self.setup.types.len())
             .all(|g| (level(g) - level(0)).abs() <= 1e-13 * level(0).abs());
         for (g, t) in self.setup.types.iter().enumerate() {
-            let part = t.count * weight(g);
-            optimum += part * rows.origin.optimum[g];
-            size += (part * rows.origin.optimum[g]).abs();
+            let (part, (alpha, beta)) = (t.count * weight(g), rows.origin.of(g));
+            optimum += part * alpha;
+            size += (part * alpha).abs();
             if !whole {
-                let own = self.setup.origin(g, 0.0, part * rows.origin.fields[g]);
+                let own = self.setup.origin(g, 0.0, part * beta);
                 crate::kernel::axpy(1.0, &own, &mut constant);
             }
         }
@@ -228,8 +216,9 @@ impl Preparation<'_, '_> {
     pub fn server(&mut self, mut form: Form, optimum: f64, depends: u64) -> RoundAtom {
         let d = self.setup.d;
         if form.weights.len() > 3 * d * d.min(4) {
-            self.stages.push(Stage::Coordinates(form.without_noise()));
-            form.weights = Form::coordinates(self.width, d).weights;
+            let known = Form::coordinates(self.width, d).weights;
+            let weights = std::mem::replace(&mut form.weights, known);
+            self.stages.push(Stage::Coordinates(Form { weights, ..Form::zero(d) }));
             self.width += d;
         }
         if form.noise.len() > 2 {
@@ -245,7 +234,7 @@ impl Preparation<'_, '_> {
         let (n, d) = (self.setup.facts.clients(), self.setup.d);
         let types = &self.setup.types;
         let mut out = self.empty(rows.depends);
-        let plain = self.moved(rows.clone(), |g| rows.origin.of(g).0, |_| 0.0);
+        let plain = self.moved(rows.clone(), |g| (rows.origin.of(g).0, 0.0));
         for (g, t) in types.iter().enumerate() {
             let line = &matrix[t.first * n..(t.first + 1) * n];
             let another = (0..n).find(|&j| j != t.first && self.setup.type_of[j] == g);
@@ -265,11 +254,9 @@ impl Preparation<'_, '_> {
             }
             let mut own = Form::zero(d);
             own.add(&vec![line[t.first] - apart; d], &plain.own[g]);
-            let near = tidy(optimum, 10.0 * size);
             out.mean.push(form);
             out.own.push(own);
-            out.origin.optimum.push(near);
-            out.origin.fields.push(0.0);
+            out.origin.0.push((tidy(optimum, 10.0 * size), 0.0));
         }
         out
     }
@@ -277,23 +264,23 @@ impl Preparation<'_, '_> {
     fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
         let d = self.setup.d;
         let map = Matrix::from_entries(d, d, matrix.to_vec());
-        let mut atom = self.moved(self.value(of, level), |_| 0.0, |_| 0.0);
+        let mut atom = self.moved(self.value(of, level), |_| (0.0, 0.0));
         for form in atom.mean.iter_mut().chain(&mut atom.own) {
             *form = form.mapped(&map);
         }
         atom
     }
 
-    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> Result<PreparedRound, String> {
+    fn finish(self, after: &[Level], target: Option<&[Origin]>) -> PreparedRound {
         let result = self.value(&self.round.result, Level::Server);
-        let result = self.moved(result, |_| 1.0, |_| 0.0).mean.remove(0);
+        let result = self.moved(result, |_| (1.0, 0.0)).mean.remove(0);
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
-            let atom = self.moved(self.rows(ends), |_| 1.0, |_| 0.0);
+            let atom = self.moved(self.rows(ends), |_| (1.0, 0.0));
             let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
             (small(&atom.mean), small(&atom.own))
         });
-        let (mut next, mut origins) = (Vec::new(), Vec::new());
+        let (mut next, mut origins) = (vec![Form::coordinates(0, 1)], Vec::new());
         let mut own_next = vec![Vec::new(); self.setup.types.len()];
         if self.setup.average {
             let mut sum = Form::coordinates(1, d);
@@ -303,14 +290,12 @@ impl Preparation<'_, '_> {
         for (i, (expression, level)) in self.round.next.iter().zip(after).enumerate() {
             let atom = self.value(expression, *level);
             let origin = target.map_or_else(|| atom.origin.of_state(), |all| all[i].clone());
-            let atom = self.moved(atom, |g| origin.of(g).0, |g| origin.of(g).1);
+            let atom = self.moved(atom, |g| origin.of(g));
             next.extend(atom.mean);
-            for (all, own) in own_next.iter_mut().zip(atom.own) {
-                all.push(own);
-            }
+            own_next.iter_mut().zip(atom.own).for_each(|(all, own)| all.push(own));
             origins.push(atom.origin);
         }
         let Self { width, stages, .. } = self;
-        Ok(PreparedRound { width, stages, next, own_next, result, ends, origins })
+        PreparedRound { width, stages, next, own_next, result, ends, origins }
     }
 }

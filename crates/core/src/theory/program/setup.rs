@@ -6,10 +6,9 @@
 
 use super::known::{KnownSteps, OneStep};
 use super::local::{Drive, Steps};
-use super::types::{Type, types};
+use super::types::Type;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
-use crate::program::Program;
 use std::sync::Arc;
 
 /// What a problem says of each type of clients.
@@ -26,12 +25,9 @@ pub(super) struct Setup<'a> {
     pub known: KnownSteps,
 }
 
-/// α and β of each type of clients; of the server one α.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Origin {
-    pub optimum: Vec<f64>,
-    pub fields: Vec<f64>,
-}
+/// α and β of each type of clients; of the server one α, and 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Origin(pub Vec<(f64, f64)>);
 
 /// The state between two rounds: mean and covariance of its coordinates, of which the first is the
 /// number 1, and the covariance of a client's deviation from the mean of its type.
@@ -46,12 +42,8 @@ pub(super) struct ProgramState {
 }
 
 impl<'a> Setup<'a> {
-    pub fn new(program: &Program, facts: &'a dyn Facts, average: bool) -> Self {
-        Self::of_types(facts, types(program, facts), average, KnownSteps::default())
-    }
-
-    /// The same with types, and that of each client, that are known.
-    pub fn of_types(
+    /// Of these types, with that of each client.
+    pub fn new(
         facts: &'a dyn Facts,
         (types, type_of): (Vec<Type>, Vec<usize>),
         average: bool,
@@ -85,27 +77,25 @@ impl<'a> Setup<'a> {
 
 impl Origin {
     pub fn server(optimum: f64) -> Self {
-        Self { optimum: vec![optimum], fields: vec![0.0] }
+        Self(vec![(optimum, 0.0)])
     }
 
     pub fn of(&self, g: usize) -> (f64, f64) {
-        let at = if self.optimum.len() == 1 { 0 } else { g };
-        (self.optimum[at], self.fields[at])
+        self.0[if self.0.len() == 1 { 0 } else { g }]
     }
 
     /// Its bits, to find rounds that are prepared already.
     pub fn bits(&self) -> impl Iterator<Item = u64> {
-        self.optimum.iter().chain(&self.fields).map(|x| (x + 0.0).to_bits())
+        self.0.iter().flat_map(|&(optimum, fields)| [optimum, fields].map(|x| (x + 0.0).to_bits()))
     }
 
     /// Small whole numbers, which a pattern repeats.
     pub fn of_state(&self) -> Self {
-        let whole = |x: &f64| {
+        let whole = |x: f64| {
             let near = x.round();
             if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
         };
-        let all = |list: &[f64]| list.iter().map(whole).collect();
-        Self { optimum: all(&self.optimum), fields: all(&self.fields) }
+        Self(self.0.iter().map(|&(optimum, fields)| (whole(optimum), whole(fields))).collect())
     }
 }
 

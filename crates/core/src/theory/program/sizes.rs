@@ -1,16 +1,14 @@
 //! The effort of exact moments, from the sizes of their data.
 
-use super::iteration::KRYLOV;
+use super::iteration::{DIRECT, KRYLOV};
 use super::types::types;
 use crate::problem::Facts;
-use crate::program::{Level, Operation, PerClient, Program};
+use crate::program::{Level, Operation, Program};
 use crate::theory::effort::{self, Effort};
 
-/// The largest order of a system that is solved directly.
-pub(super) const DIRECT: usize = 600;
-/// The most restarts of GMRES, and the least number that must fit within the limit.
-pub(super) const RESTARTS: usize = 40;
+/// The least number of restarts of GMRES that must fit within the limit.
 const FEWEST_RESTARTS: f64 = 4.0;
+
 /// What decides the effort of a program's moments.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSizes {
@@ -38,10 +36,9 @@ impl ProgramSizes {
             let server = each.state.len() as f64 - own;
             let (all, own) = (d * (server + types * own), d * own);
             let steps = |operation: &Operation| match operation {
-                Operation::Steps { count: PerClient::All(count), coin: None, .. } => *count as f64,
                 Operation::Steps { coin: Some(p), .. } => 1.0 / p,
-                Operation::Steps { count: PerClient::Each(all), .. } => {
-                    all.iter().copied().max().unwrap_or(1) as f64
+                Operation::Steps { count, .. } => {
+                    (0..program.clients).map(|k| count.of(k)).max().unwrap_or(1) as f64
                 }
                 Operation::Fields { .. } => 1.0,
                 _ => 0.0,

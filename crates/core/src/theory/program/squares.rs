@@ -12,14 +12,13 @@ use super::moments::ProgramMoments;
 use super::reduction::Observed;
 use super::setup::Setup;
 use super::stages::PreparedRound;
-use super::stationary::{Cycle, put_free, put_square};
+use super::stationary::{Cycle, numbers_at, put_square, turned};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The distribution of the error θ_0 − θ* of the start.
@@ -81,23 +80,7 @@ pub struct Squares<'a> {
 }
 
 impl<'a> Squares<'a> {
-    /// Of a program whose clients are of these types.
-    ///
-    /// # Errors
-    /// As [`Squares::new`].
-    pub fn of_types(
-        program: &'a Program,
-        facts: &'a dyn Facts,
-        types: Vec<Type>,
-        start: &StartError,
-        known: &KnownSteps,
-    ) -> Result<Self, String> {
-        let setup = Setup::of_types(facts, (types, Vec::new()), false, known.clone());
-        let prepared = RefCell::new(HashMap::new());
-        Self::of(Cycle::of(ProgramMoments { program, setup, prepared, variates: None })?, start)
-    }
-
-    /// Of a program.
+    /// Of a program, and with the types of its clients and local steps that are known, if they are given.
     ///
     /// # Errors
     /// As [`Cycle::new`], and if what the state keeps for ever depends on the start.
@@ -105,19 +88,16 @@ impl<'a> Squares<'a> {
         program: &'a Program,
         facts: &'a dyn Facts,
         start: &StartError,
+        known: Option<(Vec<Type>, &KnownSteps)>,
     ) -> Result<Self, String> {
-        Self::of(Cycle::new(program, facts, None)?, start)
-    }
-
-    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
-    /// and meet in sums by these alone, which are the same then.
-    pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
-        let types = &mut self.cycle.exact.setup.types;
-        types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
-        self.cycle.lift_own();
-    }
-
-    fn of(cycle: Cycle<'a>, start: &StartError) -> Result<Self, String> {
+        let exact = match known {
+            None => ProgramMoments::prepare(program, facts, None, false)?,
+            Some((types, known)) => {
+                let setup = Setup::new(facts, (types, Vec::new()), false, known.clone());
+                ProgramMoments { program, setup, prepared: RefCell::default(), variates: None }
+            }
+        };
+        let cycle = Cycle::of(exact)?;
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
         let spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
@@ -153,22 +133,25 @@ impl<'a> Squares<'a> {
         Ok(new)
     }
 
+    /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
+    /// and meet in sums by these alone, which are the same then.
+    pub fn set_counts(&mut self, counts: impl Iterator<Item = f64>) {
+        let types = &mut self.cycle.exact.setup.types;
+        types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
+        self.cycle.lift_own();
+    }
+
     /// The rounds of the cycle from u to u.
     fn rounds(&self) -> &[PreparedRound] {
         self.rounds.get_or_init(|| {
             let all = &self.cycle.rounds;
             let of = |(k, round): (usize, &Rc<PreparedRound>)| {
-                let before = |k: usize| all[k - 1].next.iter().map(|form| form.length);
-                let (begin, width) = match k {
-                    0 => (
-                        Form::coordinates(0, self.spread.cols()).mapped(&self.spread),
-                        self.spread.cols(),
-                    ),
-                    _ => {
-                        let size = 1 + before(k).sum::<usize>();
-                        (Form::coordinates(0, size), size)
-                    }
+                let width = match k {
+                    0 => self.spread.cols(),
+                    _ => all[k - 1].next.iter().map(|form| form.length).sum(),
                 };
+                let state = Form::coordinates(0, width);
+                let begin = if k == 0 { state.mapped(&self.spread) } else { state };
                 round.through(begin, width, (k + 1 == all.len()).then_some(&self.read))
             };
             all.iter().enumerate().map(of).collect()
@@ -182,7 +165,7 @@ impl<'a> Squares<'a> {
             let mut mean: Vec<f64> = (0..self.spread.rows()).map(|i| self.spread[(i, j)]).collect();
             let (mut ends, mut read) = (Vec::new(), Vec::new());
             for round in rounds {
-                let known = self.cycle.exact.known_mean(round, &mean);
+                let known = round.known_mean(&mean);
                 ends.push(round.result.value(&known));
                 if with_read {
                     read.extend(round.read(&known));
@@ -210,8 +193,7 @@ impl<'a> Squares<'a> {
             first.push(found.covariance.trace());
         }
         let square = self.read.times(&state.covariance).times_transposed(&self.read);
-        let mut numbers = Vec::new();
-        put_free(&(0..square.rows()).collect::<Vec<_>>(), &square, 1, &mut numbers);
+        let numbers = numbers_at(&(0..square.rows()).collect::<Vec<_>>(), &square, 1);
         (self.cycle.own_numbers(&state, numbers).into_entries(), first)
     }
 
@@ -236,11 +218,11 @@ impl<'a> Squares<'a> {
         let mut means = self.begins.clone();
         for round in &self.cycle.lead {
             let end = |mean: &Vec<f64>| {
-                let end = round.result.value(&exact.known_mean(round, mean));
+                let end = round.result.value(&round.known_mean(mean));
                 dot(&end, &end)
             };
             self.noiseless.push(means.iter().map(end).sum());
-            means.iter_mut().for_each(|mean| *mean = exact.mean_after(round, mean));
+            means.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
         }
         // What is kept for ever must be what it is from θ*.
         for mean in &means {
@@ -267,8 +249,7 @@ impl<'a> Squares<'a> {
             state = next;
             errors.extend(trace(&found.covariance, layers));
         }
-        let mut out = Vec::new();
-        put_free(&(0..n).collect::<Vec<_>>(), &state.covariance, layers, &mut out);
+        let out = numbers_at(&(0..n).collect::<Vec<_>>(), &state.covariance, layers);
         let errors = Matrix::from_entries(self.rounds().len(), layers, errors);
         (self.cycle.own_numbers(&state, out), errors)
     }
@@ -297,8 +278,7 @@ impl<'a> Squares<'a> {
         let constant: Vec<f64> = (0..n).map(|i| self.means[(i + 1, 0)]).collect();
         let mut u = vec![1.0];
         u.extend(solve(&Matrix::identity(n).plus(-1.0, &linear), &constant).ok()?);
-        let mut numbers = Vec::new();
-        put_free(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1, &mut numbers);
+        let mut numbers = numbers_at(&(0..=n).collect::<Vec<_>>(), &Matrix::outer(&u, &u), 1);
         numbers.resize(self.size(), 0.0);
         let (after, errors) = self.after(&Matrix::from_entries(numbers.len(), 1, numbers));
         let place = |i: usize, j: usize| i * (n + 1) - i * (i + 1) / 2 + j;
@@ -321,11 +301,4 @@ impl<'a> Squares<'a> {
         let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
     }
-}
-
-/// The matrix of these columns.
-fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
-    let columns: Vec<Vec<f64>> = columns.collect();
-    let rows = columns.first().map_or(0, Vec::len);
-    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
 }

@@ -62,7 +62,7 @@ pub(super) struct PreparedRound {
     /// The number of its coordinates.
     pub width: usize,
     pub stages: Vec<Stage>,
-    /// Each vector of the next state, and by types each of a client's deviation.
+    /// The number 1 and each vector of the next state, and by types each of a client's deviation.
     pub next: Vec<Form>,
     pub own_next: Vec<Vec<Form>>,
     /// θ_t − θ*.
@@ -75,9 +75,24 @@ pub(super) struct PreparedRound {
 impl PreparedRound {
     /// The mean of the next state from those of all coordinates.
     pub fn next_mean(&self, coordinates: &[f64]) -> Vec<f64> {
-        let mut out = vec![coordinates[0]];
-        self.next.iter().for_each(|form| form.add_value(coordinates, &mut out));
-        out
+        self.next.iter().flat_map(|form| form.value(coordinates)).collect()
+    }
+
+    /// The means of all coordinates from those of the state.
+    pub fn known_mean(&self, mean: &[f64]) -> Vec<f64> {
+        let mut known = mean.to_vec();
+        for stage in &self.stages {
+            if let Stage::Coordinates(form) = stage {
+                let value = form.value(&known);
+                known.extend(value);
+            }
+        }
+        known
+    }
+
+    /// The mean of the next state from that of this one.
+    pub fn mean_after(&self, mean: &[f64]) -> Vec<f64> {
+        self.next_mean(&self.known_mean(mean))
     }
 
     /// What the result and the noises are made of, where the coordinates are these.
@@ -101,7 +116,7 @@ impl PreparedRound {
     pub fn through(&self, state: Form, width: usize, read: Option<&Matrix>) -> Self {
         let mut all = state;
         let mut stages = Vec::new();
-        let source = |source: &NoiseSource, all: &Form| NoiseSource {
+        let moved = |source: &NoiseSource, all: &Form| NoiseSource {
             y: source.y.substituted(all),
             ..source.clone()
         };
@@ -112,14 +127,10 @@ impl PreparedRound {
                     continue;
                 }
                 Stage::Sum(parts) => Stage::Sum(parts.clone()),
-                Stage::Noise { source: of, law, with } => {
-                    let with = with.iter();
-                    let with = with.map(|(id, of, law)| (*id, source(of, &all), law.clone()));
-                    Stage::Noise {
-                        source: source(of, &all),
-                        law: law.clone(),
-                        with: with.collect(),
-                    }
+                Stage::Noise { source, law, with } => {
+                    let with = with.iter().map(|(id, of, law)| (*id, moved(of, &all), law.clone()));
+                    let (source, law, with) = (moved(source, &all), law.clone(), with.collect());
+                    Stage::Noise { source, law, with }
                 }
                 Stage::Drawn(drawn) => {
                     let each = |drawn: &Drawn| Drawn {
@@ -144,8 +155,9 @@ impl PreparedRound {
     }
 }
 
-/// Combinations of the numbers of some forms, after the first row, which is the number 1.
+/// Combinations of the numbers of some forms; the first form and the first row are the number 1.
 fn combined(forms: &[Form], read: &Matrix) -> Vec<Form> {
+    let (unit, forms) = forms.split_at(1);
     let rows: Vec<usize> = (1..read.rows()).collect();
     let d = forms.first().map_or(1, |form| form.length);
     let chunk = |rows: &[usize]| {
@@ -160,5 +172,5 @@ fn combined(forms: &[Form], read: &Matrix) -> Vec<Form> {
         }
         out
     };
-    rows.chunks(d).map(chunk).collect()
+    unit.iter().cloned().chain(rows.chunks(d).map(chunk)).collect()
 }

@@ -1,15 +1,14 @@
 //! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
 
-use super::iteration::{gmres, growth, radius};
+use super::iteration::{fixed_point, growth, radius};
 use super::layers::{self, entry, entry_mut};
-use super::moments::{ProgramMoments, Yield};
+use super::moments::ProgramMoments;
 use super::reduction::Lift;
 use super::setup::{Origin, ProgramState};
-use super::sizes::{DIRECT, RESTARTS};
-use super::stages::{PreparedRound, Stage};
+use super::stages::PreparedRound;
 use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 use crate::kernel::dot;
-use crate::linalg::{Matrix, solve};
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::program::Program;
 use std::rc::Rc;
@@ -48,317 +47,18 @@ impl<'a> Cycle<'a> {
 
     /// The cycle of prepared moments, which do not follow the mean of all estimates.
     pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
-        if exact.program.cycle == 0 {
+        let ProgramMoments { program, setup, .. } = &exact;
+        if program.cycle == 0 {
             return Err(
                 "its rounds differ from each other, and this needs rounds that repeat".into()
             );
         }
-        let (lead, rounds, begin) = exact.cycle()?;
-        let size = begin.mean.len() - 1;
-        if size > WRITTEN {
-            return Err(format!(
-                "its state has {size} coordinates, and at most {WRITTEN} are solved for"
-            ));
-        }
-        let (lift, own_lifts) = (Lift::all(size), Vec::new());
-        let mut new = Self { exact, lead, rounds, begin, lift, own_lifts };
-        let map = new.mean_map();
-        let start: Vec<f64> = new.begin.mean[1..].to_vec();
-        new.lift = Lift::new(&map, &start);
-        new.lift_own();
-        Ok(new)
-    }
-
-    /// Finds the free coordinates of deviations.
-    pub(super) fn lift_own(&mut self) {
-        self.own_lifts = (0..self.begin.own.len()).map(|g| self.own_lift(g)).collect();
-    }
-
-    /// The state after the rounds of the cycle.
-    fn after(&self, state: &ProgramState) -> ProgramState {
-        self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
-    }
-
-    /// The same, and the moments after each of these rounds.
-    fn phases(&self, state: &ProgramState) -> (ProgramState, Vec<Moments>) {
-        let before = self.exact.program.order.len() - self.rounds.len();
-        let (mut state, mut all) = (state.clone(), Vec::with_capacity(self.rounds.len()));
-        for (round, number) in self.rounds.iter().zip(before as u64 + 1..) {
-            let (next, found) = self.exact.after(round, &state);
-            state = next;
-            let sq_error = found.square();
-            let Yield { mean, covariance, clients } = found;
-            all.push(Moments {
-                round: u64::MAX,
-                sq_error,
-                mean,
-                covariance,
-                sq_error_average: f64::NAN,
-                sq_error_clients: clients,
-                lyapunov: self.exact.lyapunov(&state, number, sq_error),
-            });
-        }
-        (state, all)
-    }
-
-    /// A state without means, constants and noise of its own.
-    pub(super) fn empty(&self, layers: usize) -> ProgramState {
-        let ProgramState { mean, own, origins, .. } = &self.begin;
-        ProgramState {
-            mean: vec![0.0; mean.len()],
-            covariance: Matrix::zeros(mean.len(), mean.len() * layers),
-            own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows() * layers)).collect(),
-            origins: origins.clone(),
-            layers,
-        }
-    }
-
-    /// The linear map of the mean, without the number 1.
-    fn mean_map(&self) -> Matrix {
-        let with = |x: &[f64]| [&[0.0], x].concat();
-        matrix(self.begin.mean.len() - 1, |x| self.means_after(with(x)).split_off(1))
-    }
-
-    pub(super) fn means_after(&self, mut mean: Vec<f64>) -> Vec<f64> {
-        for round in &self.rounds {
-            mean = self.exact.mean_after(round, &mean);
-        }
-        mean
-    }
-
-    /// The free coordinates of the deviations of a type.
-    fn own_lift(&self, g: usize) -> Lift {
-        let size = self.begin.own[g].rows();
-        if self.exact.setup.types[g].count == 1.0 {
-            // One client is the mean of its type.
-            return Lift { free: vec![], map: Matrix::zeros(size, 0), constant: vec![0.0; size] };
-        }
-        let after = |x: &[f64]| {
-            let mut x = x.to_vec();
-            for round in &self.rounds {
-                x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
-            }
-            x
-        };
-        Lift::new(&matrix(size, after), &vec![0.0; size])
-    }
-
-    /// lim E θ_t − θ* after each round of the cycle, d numbers each.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
-        let mut mean = self.mean()?;
-        let bias = |round: &Rc<PreparedRound>| {
-            let known = self.exact.known_mean(round, &mean);
-            mean = round.next_mean(&known);
-            round.result.value(&known)
-        };
-        Ok(self.rounds.iter().map(bias).collect())
-    }
-
-    /// The mean at the start of the cycle.
-    fn mean(&self) -> Result<Vec<f64>, String> {
-        let size = self.lift.free.len();
-        let at = |free: &[f64], unit: f64| {
-            let mut mean = vec![unit];
-            mean.extend(self.lift.all_from(free, unit));
-            let after = self.means_after(mean);
-            self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
-        };
-        let constant = at(&vec![0.0; size], 1.0);
-        let map = matrix(size, |x| at(x, 0.0));
-        let system = Matrix::identity(size).plus(-1.0, &map);
-        let free = match size {
-            0 => Vec::new(),
-            _ => solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?,
-        };
-        let mut mean = vec![1.0];
-        mean.extend(self.lift.all_from(&free, 1.0));
-        // A combination that noise or a constant changes has no limit.
-        let after = self.means_after(mean.clone());
-        let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
-        let settled = mean.iter().zip(&after).all(|(x, y)| (x - y).abs() <= 1e-8 * size);
-        if settled { Ok(mean) } else { Err(DIVERGES.into()) }
-    }
-
-    /// A state from the free covariances, of which the columns are layers, and the reverse.
-    fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
-        let mut state = self.empty(numbers.cols());
-        state.mean = mean.to_vec();
-        let next = put_lifted(&self.lift.map, (numbers, 0), (&mut state.covariance, 1));
-        self.put_own((numbers, next), &mut state);
-        state
-    }
-
-    /// Puts the covariances of deviations, which are rows from a place on.
-    pub(super) fn put_own(&self, (numbers, mut at): (&Matrix, usize), state: &mut ProgramState) {
-        for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
-            at = put_lifted(&lift.map, (numbers, at), (own, 0));
-        }
-    }
-
-    fn numbers(&self, state: &ProgramState) -> Matrix {
-        let mut out = Vec::new();
-        let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
-        put_free(&free, &state.covariance, state.layers, &mut out);
-        self.own_numbers(state, out)
-    }
-
-    /// These numbers and the free covariances of deviations.
-    pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
-        for (own, lift) in state.own.iter().zip(&self.own_lifts) {
-            put_free(&lift.free, own, state.layers, &mut out);
-        }
-        Matrix::from_entries(out.len() / state.layers, state.layers, out)
-    }
-
-    /// The moments after each round of the cycle, at stationarity, and the blocks at its end.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
-        let mean = self.mean()?;
-        let zeros = vec![0.0; self.begin.mean.len()];
-        let length = self.numbers(&self.begin).rows();
-        let none = Matrix::zeros(length, 1);
-        let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
-        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
-        let found = match length {
-            0 => Vec::new(),
-            _ if length <= DIRECT => {
-                let identity = Matrix::identity(length);
-                let system = identity.plus(-1.0, &map(&identity));
-                solve(&system, &constant).map_err(|_| DIVERGES.to_owned())?
-            }
-            _ => {
-                let of = |x: &[f64]| map(&column(x)).into_entries();
-                gmres(none.entries(), &constant, RESTARTS, of).ok_or(DIVERGES)?
-            }
-        };
-        let state = self.state(&column(&found), &mean);
-        let size = state.covariance.trace() + dot(&mean, &mean);
-        let (after, phases) = self.phases(&state);
-        // What is not free must come to rest as well.
-        let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
-        let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
-        let apart = state.covariance.plus(-1.0, &after.covariance);
-        let rest = apart.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let sound = below >= -1e-12 * size && rest <= 1e-7 * size;
-        if !sound {
-            return Err(DIVERGES.into());
-        }
-        let next = self.exact.program.order.len() as u64 + 1;
-        Ok((phases, self.exact.blocks(&after, next)))
-    }
-
-    /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
-    /// second moments does not settle.
-    pub fn radii(&self) -> Option<SpectralRadii> {
-        let length = self.rounds.len() as f64;
-        let mut begin = Vec::new();
-        for lift in std::iter::once(&self.lift).chain(&self.own_lifts) {
-            for i in 0..lift.free.len() {
-                begin.extend((i..lift.free.len()).map(|j| f64::from(u8::from(i == j))));
-            }
-        }
-        let zeros = vec![0.0; self.begin.mean.len()];
-        let trace = |x: &[f64]| {
-            let state = self.state(&column(x), &zeros);
-            state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
-        };
-        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
-        let square = match begin.len() {
-            // Rates that are close to each other take many rounds to part.
-            size if size <= SQUARED => radius(after(&Matrix::identity(size))),
-            _ => growth(begin, |x| after(&column(x)).into_entries(), trace)?,
-        };
-        let whole = self.mean_map();
-        let n = self.lift.free.len();
-        let free = Matrix::from_fn(n, n, |i, j| {
-            (0..whole.cols())
-                .fold(0.0, |sum, k| sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)])
-        });
-        let mean = Some(libm::pow(radius(free), 1.0 / length));
-        Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
-    }
-}
-
-/// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
-/// rows of numbers, of which the columns are layers; the row after them.
-fn put_lifted(
-    lift: &Matrix,
-    (numbers, at): (&Matrix, usize),
-    (matrix, place): (&mut Matrix, usize),
-) -> usize {
-    let (n, layers) = (lift.cols(), numbers.cols());
-    let mut square = Matrix::zeros(n, n * layers);
-    let next = put_square(n, (numbers, at), (&mut square, 0));
-    let all = layers::times_transposed(&lift.times(&square), lift, layers);
-    for i in 0..all.rows() {
-        let from = all.row(i);
-        matrix.row_mut(place + i)[place * layers..][..from.len()].copy_from_slice(from);
-    }
-    next
-}
-
-/// The same without L, of order n.
-pub(super) fn put_square(
-    n: usize,
-    (numbers, mut at): (&Matrix, usize),
-    (matrix, place): (&mut Matrix, usize),
-) -> usize {
-    let layers = numbers.cols();
-    for i in place..place + n {
-        for j in i..place + n {
-            entry_mut(matrix, (i, j), layers).copy_from_slice(numbers.row(at));
-            entry_mut(matrix, (j, i), layers).copy_from_slice(numbers.row(at));
-            at += 1;
-        }
-    }
-    at
-}
-
-/// Adds the entries of a symmetric matrix at these places, on and above its diagonal.
-pub(super) fn put_free(free: &[usize], matrix: &Matrix, layers: usize, out: &mut Vec<f64>) {
-    for (k, i) in free.iter().enumerate() {
-        free[k..].iter().for_each(|j| out.extend_from_slice(entry(matrix, (*i, *j), layers)));
-    }
-}
-
-fn column(numbers: &[f64]) -> Matrix {
-    Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
-}
-
-/// The matrix of a linear map.
-pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
-    let mut out = Matrix::zeros(size, size);
-    let mut unit = vec![0.0; size];
-    for j in 0..size {
-        unit[j] = 1.0;
-        map(&unit).into_iter().enumerate().for_each(|(i, x)| out[(i, j)] = x);
-        unit[j] = 0.0;
-    }
-    out
-}
-
-const DIVERGES: &str = "its moments do not come to rest";
-
-impl ProgramMoments<'_> {
-    /// The rounds before the cycle and those of it, prepared, and the state at its start from
-    /// θ_0 = θ*.
-    #[expect(clippy::type_complexity, reason = "it is taken apart where it is made")]
-    fn cycle(
-        &self,
-    ) -> Result<(Vec<Rc<PreparedRound>>, Vec<Rc<PreparedRound>>, ProgramState), String> {
-        let first = (self.program.order.len() - self.program.cycle) as u64 + 1;
-        let length = self.program.cycle as u64;
-        let mut state = self.initial(self.setup.facts.optimum(), 1.0);
+        let length = program.cycle as u64;
+        let first = program.order.len() as u64 - length + 1;
+        let mut state = exact.initial(setup.facts.optimum(), 1.0);
         let step = |round: u64, state: &mut ProgramState, target: Option<&[Origin]>| {
-            let prepared = self.prepared(round, &state.origins, target)?;
-            let ProgramState { mean, .. } = &*state;
-            let mean = self.mean_after(&prepared, mean);
-            state.mean = mean;
+            let prepared = exact.prepared(round, &state.origins, target)?;
+            state.mean = prepared.mean_after(&state.mean);
             state.origins.clone_from(&prepared.origins);
             Ok::<_, String>(prepared)
         };
@@ -382,29 +82,254 @@ impl ProgramMoments<'_> {
                 break;
             }
         }
-        let size = state.mean.len();
-        state.covariance = Matrix::zeros(size, size);
-        let own = rounds[rounds.len() - 1].own_next.iter();
-        let own =
-            own.map(|forms| Matrix::zeros(forms.len() * self.setup.d, forms.len() * self.setup.d));
-        state.own = own.collect();
-        Ok((lead, rounds, state))
+        let size = state.mean.len() - 1;
+        if size > WRITTEN {
+            return Err(format!(
+                "its state has {size} coordinates, and at most {WRITTEN} are solved for"
+            ));
+        }
+        state.covariance = Matrix::zeros(size + 1, size + 1);
+        let own = rounds[rounds.len() - 1].own_next.iter().map(|forms| forms.len() * setup.d);
+        state.own = own.map(|size| Matrix::zeros(size, size)).collect();
+        let lift = Lift::new(&mean_map(&rounds, size), &state.mean[1..]);
+        let mut new = Self { exact, lead, rounds, begin: state, lift, own_lifts: Vec::new() };
+        new.lift_own();
+        Ok(new)
     }
 
-    /// The means of all coordinates of a round.
-    pub(super) fn known_mean(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
-        let mut known = mean.to_vec();
-        for stage in &round.stages {
-            if let Stage::Coordinates(form) = stage {
-                let value = form.value(&known);
-                known.extend(value);
+    /// Finds the free coordinates of the deviations of each type.
+    pub(super) fn lift_own(&mut self) {
+        let lift = |(g, own): (usize, &Matrix)| {
+            let size = own.rows();
+            if self.exact.setup.types[g].count == 1.0 {
+                // One client is the mean of its type.
+                let (map, constant) = (Matrix::zeros(size, 0), vec![0.0; size]);
+                return Lift { free: vec![], map, constant };
+            }
+            let after = |x: &[f64]| {
+                let mut x = x.to_vec();
+                for round in &self.rounds {
+                    x = round.own_next[g].iter().flat_map(|form| form.value(&x)).collect();
+                }
+                x
+            };
+            Lift::new(&matrix(size, after), &vec![0.0; size])
+        };
+        self.own_lifts = self.begin.own.iter().enumerate().map(lift).collect();
+    }
+
+    /// The state after the rounds of the cycle.
+    fn after(&self, state: &ProgramState) -> ProgramState {
+        self.rounds.iter().fold(state.clone(), |state, round| self.exact.after(round, &state).0)
+    }
+
+    /// A state without means, constants and noise of its own.
+    pub(super) fn empty(&self, layers: usize) -> ProgramState {
+        let ProgramState { mean, own, origins, .. } = &self.begin;
+        ProgramState {
+            mean: vec![0.0; mean.len()],
+            covariance: Matrix::zeros(mean.len(), mean.len() * layers),
+            own: own.iter().map(|own| Matrix::zeros(own.rows(), own.rows() * layers)).collect(),
+            origins: origins.clone(),
+            layers,
+        }
+    }
+
+    /// lim E θ_t − θ* after each round of the cycle, d numbers each.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn biases(&self) -> Result<Vec<Vec<f64>>, String> {
+        let mut mean = self.mean()?;
+        let bias = |round: &Rc<PreparedRound>| {
+            let known = round.known_mean(&mean);
+            mean = round.next_mean(&known);
+            round.result.value(&known)
+        };
+        Ok(self.rounds.iter().map(bias).collect())
+    }
+
+    /// The mean at the start of the cycle.
+    fn mean(&self) -> Result<Vec<f64>, String> {
+        let size = self.lift.free.len();
+        let at = |free: &[f64], unit: f64| {
+            let after = means_after(&self.rounds, self.lift.all_from(free, unit));
+            self.lift.free.iter().map(|i| after[i + 1]).collect::<Vec<f64>>()
+        };
+        let constant = at(&vec![0.0; size], 1.0);
+        let map = |x: &[f64]| at(x, 0.0);
+        let free = fixed_point(&constant, map, || matrix(size, map)).ok_or(DIVERGES)?;
+        let mean = self.lift.all_from(&free, 1.0);
+        // A combination that noise or a constant changes has no limit.
+        let after = means_after(&self.rounds, mean.clone());
+        let size = mean.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+        let settled = mean.iter().zip(&after).all(|(x, y)| (x - y).abs() <= 1e-8 * size);
+        if settled { Ok(mean) } else { Err(DIVERGES.into()) }
+    }
+
+    /// A state from the free covariances, of which the columns are layers, and the reverse.
+    fn state(&self, numbers: &Matrix, mean: &[f64]) -> ProgramState {
+        let mut state = self.empty(numbers.cols());
+        state.mean = mean.to_vec();
+        let next = put_lifted(&self.lift.map, (numbers, 0), (&mut state.covariance, 1));
+        self.put_own((numbers, next), &mut state);
+        state
+    }
+
+    /// Puts the covariances of deviations, which are rows from a place on.
+    pub(super) fn put_own(&self, (numbers, mut at): (&Matrix, usize), state: &mut ProgramState) {
+        for (own, lift) in state.own.iter_mut().zip(&self.own_lifts) {
+            at = put_lifted(&lift.map, (numbers, at), (own, 0));
+        }
+    }
+
+    fn numbers(&self, state: &ProgramState) -> Matrix {
+        let free: Vec<usize> = self.lift.free.iter().map(|i| i + 1).collect();
+        self.own_numbers(state, numbers_at(&free, &state.covariance, state.layers))
+    }
+
+    /// These numbers and the free covariances of deviations.
+    pub(super) fn own_numbers(&self, state: &ProgramState, mut out: Vec<f64>) -> Matrix {
+        for (own, lift) in state.own.iter().zip(&self.own_lifts) {
+            out.extend(numbers_at(&lift.free, own, state.layers));
+        }
+        Matrix::from_entries(out.len() / state.layers, state.layers, out)
+    }
+
+    /// The moments after each round of the cycle, at stationarity, and the blocks at its end.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn stationary(&self) -> Result<(Vec<Moments>, CovarianceBlocks), String> {
+        let mean = self.mean()?;
+        let zeros = vec![0.0; self.begin.mean.len()];
+        let length = self.numbers(&self.begin).rows();
+        let none = Matrix::zeros(length, 1);
+        let constant = self.numbers(&self.after(&self.state(&none, &mean))).into_entries();
+        let map = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
+        let of = |x: &[f64]| map(&column(x)).into_entries();
+        let whole = || map(&Matrix::identity(length));
+        let found = fixed_point(&constant, of, whole).ok_or(DIVERGES)?;
+        let state = self.state(&column(&found), &mean);
+        let size = state.covariance.trace() + dot(&mean, &mean);
+        let last = self.exact.program.order.len() as u64;
+        let (mut after, mut phases) = (state.clone(), Vec::with_capacity(self.rounds.len()));
+        for (round, number) in self.rounds.iter().zip(last - self.rounds.len() as u64 + 1..) {
+            let (next, found) = self.exact.after(round, &after);
+            after = next;
+            let lyapunov = self.exact.lyapunov(&after, number, found.sq_error);
+            phases.push(Moments { lyapunov, ..found });
+        }
+        // What is not free must come to rest as well.
+        let least = |m: &Matrix| (0..m.rows()).fold(0.0_f64, |least, i| least.min(m[(i, i)]));
+        let below = state.own.iter().map(least).fold(least(&state.covariance), f64::min);
+        let apart = state.covariance.plus(-1.0, &after.covariance);
+        let rest = apart.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let sound = below >= -1e-12 * size && rest <= 1e-7 * size;
+        if !sound {
+            return Err(DIVERGES.into());
+        }
+        Ok((phases, self.exact.blocks(&after, last + 1)))
+    }
+
+    /// The spectral radii of a round, the geometric mean over the cycle; `None` if the growth of
+    /// second moments does not settle.
+    pub fn radii(&self) -> Option<SpectralRadii> {
+        let length = self.rounds.len() as f64;
+        let mut begin = Vec::new();
+        for lift in std::iter::once(&self.lift).chain(&self.own_lifts) {
+            for i in 0..lift.free.len() {
+                begin.extend((i..lift.free.len()).map(|j| f64::from(u8::from(i == j))));
             }
         }
-        known
-    }
-
-    /// The mean after a round.
-    pub(super) fn mean_after(&self, round: &PreparedRound, mean: &[f64]) -> Vec<f64> {
-        round.next_mean(&self.known_mean(round, mean))
+        let zeros = vec![0.0; self.begin.mean.len()];
+        let trace = |x: &[f64]| {
+            let state = self.state(&column(x), &zeros);
+            state.covariance.trace() + state.own.iter().map(Matrix::trace).sum::<f64>()
+        };
+        let after = |x: &Matrix| self.numbers(&self.after(&self.state(x, &zeros)));
+        let square = match begin.len() {
+            // Rates that are close to each other take many rounds to part.
+            size if size <= SQUARED => radius(after(&Matrix::identity(size))),
+            _ => growth(begin, |x| after(&column(x)).into_entries(), trace)?,
+        };
+        let whole = mean_map(&self.rounds, self.begin.mean.len() - 1);
+        let n = self.lift.free.len();
+        let free = Matrix::from_fn(n, n, |i, j| {
+            (0..whole.cols())
+                .fold(0.0, |sum, k| sum + whole[(self.lift.free[i], k)] * self.lift.map[(k, j)])
+        });
+        let mean = libm::pow(radius(free), 1.0 / length);
+        Some(SpectralRadii { mean, square: libm::pow(square, 1.0 / length) })
     }
 }
+
+/// The linear map of the mean over these rounds, without the number 1.
+fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
+    let with = |x: &[f64]| [&[0.0], x].concat();
+    matrix(size, |x| means_after(rounds, with(x)).split_off(1))
+}
+
+fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
+    rounds.iter().fold(mean, |mean, round| round.mean_after(&mean))
+}
+
+/// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
+/// rows of numbers, of which the columns are layers; the row after them.
+fn put_lifted(
+    lift: &Matrix,
+    (numbers, at): (&Matrix, usize),
+    (matrix, place): (&mut Matrix, usize),
+) -> usize {
+    let (n, layers) = (lift.cols(), numbers.cols());
+    let mut square = Matrix::zeros(n, n * layers);
+    let next = put_square(n, (numbers, at), (&mut square, 0));
+    let all = layers::times_transposed(&lift.times(&square), lift, layers);
+    layers::put_diagonal(matrix, place, &all, layers);
+    next
+}
+
+/// The same without L, of order n.
+pub(super) fn put_square(
+    n: usize,
+    (numbers, mut at): (&Matrix, usize),
+    (matrix, place): (&mut Matrix, usize),
+) -> usize {
+    let layers = numbers.cols();
+    for i in place..place + n {
+        for j in i..place + n {
+            entry_mut(matrix, (i, j), layers).copy_from_slice(numbers.row(at));
+            entry_mut(matrix, (j, i), layers).copy_from_slice(numbers.row(at));
+            at += 1;
+        }
+    }
+    at
+}
+
+/// The entries of a symmetric matrix at these places, on and above its diagonal.
+pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Vec<f64> {
+    let mut out = Vec::new();
+    for (k, i) in places.iter().enumerate() {
+        places[k..].iter().for_each(|j| out.extend_from_slice(entry(matrix, (*i, *j), layers)));
+    }
+    out
+}
+
+fn column(numbers: &[f64]) -> Matrix {
+    Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
+}
+
+/// The matrix of a linear map.
+pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+    let identity = Matrix::identity(size);
+    turned((0..size).map(|j| map(identity.row(j))))
+}
+
+/// The matrix of these columns.
+pub(super) fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
+    let columns: Vec<Vec<f64>> = columns.collect();
+    let rows = columns.first().map_or(0, Vec::len);
+    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
+}
+
+const DIVERGES: &str = "its moments do not come to rest";

@@ -13,15 +13,15 @@ use crate::sample;
 const STEP: f64 = 0.2;
 const CURVATURE: f64 = 0.8;
 
-/// θ of the server and N ends after a step, and what follows: a program that repeats.
-fn program(clients: usize, masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
+/// θ of the server and four ends after a step, and what follows: a program that repeats.
+fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
     let mean = mean(sum([(1, 1.0)]));
     let mut operations = vec![sample::steps(1, STEP), mean];
     operations.extend(more);
     let (state, cohort, ends) = (vec![Level::Server], None, None);
     let result = next.clone();
     let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
-    Program { clients, dimension: 1, rounds: vec![round], order: vec![0], cycle: 1 }
+    Program { clients: 4, dimension: 1, rounds: vec![round], order: vec![0], cycle: 1 }
 }
 
 /// The ratio of mean squares of two successive rounds, and the square to which they lead, on N
@@ -47,7 +47,7 @@ fn masks_multiply_what_they_hide() {
         let of = sum([(0, -1.0), (2, 1.0)]);
         let shared = Operation::Mask { of, mask: 0, level: Level::Server };
         let next = sum([(0, 1.0), (3, 1.0 / p)]);
-        let server = program(4, mask(each, Level::Server), vec![shared], next);
+        let server = program(mask(each, Level::Server), vec![shared], next);
         let wanted = 1.0 + 2.0 * (f - 1.0) + (f - 1.0).powi(2) / p;
         assert!((ratio_and_rest(&server).0 / wanted - 1.0).abs() < 1e-13);
         for (level, count) in [(Level::Clients, 4.0), (Level::Server, 1.0)] {
@@ -55,7 +55,7 @@ fn masks_multiply_what_they_hide() {
             let own = Operation::Mask { of, mask: 0, level: Level::Clients };
             let mean = mean(sum([(3, 1.0)]));
             let next = sum([(0, 1.0), (4, 1.0 / p)]);
-            let rows = program(4, mask(each, level), vec![own, mean], next);
+            let rows = program(mask(each, level), vec![own, mean], next);
             let wanted = f * f + (1.0 / p - 1.0) * (f - 1.0).powi(2) / count;
             assert!((ratio_and_rest(&rows).0 / wanted - 1.0).abs() < 1e-13, "{each:?} {level:?}");
         }
@@ -69,22 +69,22 @@ fn noise_adds_up_to_its_stationary_square() {
     let (f, s) = (1.0 - STEP * CURVATURE, 0.5);
     let normal = |level| Operation::Normal { level };
     let next = sum([(2, 1.0), (3, s)]);
-    let server = program(4, vec![], vec![normal(Level::Server)], next);
+    let server = program(vec![], vec![normal(Level::Server)], next);
     let wanted = s * s / (1.0 - f * f);
     assert!((ratio_and_rest(&server).1.unwrap() / wanted - 1.0).abs() < 1e-13);
     let mean = mean(sum([(3, 1.0)]));
     let next = sum([(2, 1.0), (4, s)]);
-    let rows = program(4, vec![], vec![normal(Level::Clients), mean], next);
+    let rows = program(vec![], vec![normal(Level::Clients), mean], next);
     assert!((ratio_and_rest(&rows).1.unwrap() * 4.0 / wanted - 1.0).abs() < 1e-13);
 }
 
 /// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
 fn alternating() -> Program {
     let normal = Operation::Normal { level: Level::Server };
-    let mut noisy = program(4, vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
+    let mut noisy = program(vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
     let mut next = sum([(2, 0.1)]);
     next.constant = Coefficient::Number(0.6);
-    noisy.rounds.extend(program(4, vec![], vec![], next).rounds);
+    noisy.rounds.extend(program(vec![], vec![], next).rounds);
     Program { order: vec![1, 0, 1], cycle: 2, ..noisy }
 }
 
@@ -138,11 +138,8 @@ fn runs_have_the_errors_of_their_phases() {
             }
         }
     }
-    for (phase, errors) in phases.iter().zip(&errors) {
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-        let square = errors.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
-        let error = (square / (errors.len() * (errors.len() - 1)) as f64).sqrt();
-        assert!((mean - phase.sq_error).abs() < 4.0 * error, "{mean} {error} {}", phase.sq_error);
+    for (number, (phase, errors)) in phases.iter().zip(&errors).enumerate() {
+        sample::assert_mean(errors, phase.sq_error, &format!("phase {number}"));
     }
 }
 
@@ -164,13 +161,13 @@ fn rounds_have_the_phases_of_the_cycle() {
 #[test]
 fn a_walk_does_not_come_to_rest() {
     let normal = Operation::Normal { level: Level::Server };
-    let walk = program(4, vec![], vec![normal], sum([(0, 1.0), (3, 1.0)]));
+    let walk = program(vec![], vec![normal], sum([(0, 1.0), (3, 1.0)]));
     assert_eq!(ratio_and_rest(&walk).1, None);
 }
 
 #[test]
 fn what_is_no_program_is_refused() {
-    let good = program(4, vec![], vec![], sum([(2, 1.0)]));
+    let good = program(vec![], vec![], sum([(2, 1.0)]));
     good.check().unwrap();
     let with = |change: fn(&mut Program)| {
         let mut changed = good.clone();
@@ -185,9 +182,9 @@ fn what_is_no_program_is_refused() {
     assert!(with(|p| p.rounds[0].state = vec![Level::Clients]).contains("more than θ_0"));
     assert!(with(|p| p.rounds[0].cohort = Some(4)).contains("everybody"));
     let members = Operation::Members { rows: sum([(1, 1.0)]) };
-    let changed = program(4, vec![], vec![members], sum([(2, 1.0)]));
+    let changed = program(vec![], vec![members], sum([(2, 1.0)]));
     assert!(changed.check().unwrap_err().contains("not complete"));
     let mask = Operation::Mask { of: sum([(1, 1.0)]), mask: 0, level: Level::Clients };
-    let changed = program(4, vec![], vec![mask], sum([(2, 1.0)]));
+    let changed = program(vec![], vec![mask], sum([(2, 1.0)]));
     assert!(changed.check().unwrap_err().contains("not complete"));
 }

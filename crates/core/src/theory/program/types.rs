@@ -1,7 +1,7 @@
 //! Types of clients: those that no round tells apart.
 
 use crate::problem::{Facts, group_clients};
-use crate::program::{Operation, PerClient, Program, Weights};
+use crate::program::{Operation, Program, Weights};
 use std::collections::HashSet;
 
 /// Clients with the same distribution, the same share and the same constants in every round.
@@ -15,12 +15,21 @@ pub struct Type {
 
 /// The types, and that of each client.
 pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usize>) {
+    let n = program.clients;
     let own = |k: usize| {
         let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
         program.rounds.iter().for_each(|round| {
             let mut put = |x: f64| bits.push(x.to_bits());
             for operation in &round.operations {
-                constants(operation, k, &mut put);
+                match operation {
+                    Operation::Steps { step, count, batch, .. } => {
+                        let own = [step.of(k), count.of(k) as f64, batch.of(k) as f64];
+                        own.into_iter().for_each(&mut put);
+                    }
+                    Operation::Fields { calls, .. } => put(calls.of(k) as f64),
+                    Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
+                    _ => {}
+                }
             }
             let read = round.operations.iter().flat_map(Operation::reads);
             for expression in read.chain(&round.next).chain(&round.ends) {
@@ -32,43 +41,25 @@ pub(super) fn types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, Vec<usi
         });
         bits
     };
-    let (first, type_of) = group_clients(program.clients, own);
-    if mixes(program).all(|matrix| interchangeable(matrix, &type_of, &first)) {
-        let mut all: Vec<Type> =
-            first.into_iter().map(|first| Type { first, count: 0.0 }).collect();
-        type_of.iter().for_each(|place| all[*place].count += 1.0);
-        return (all, type_of);
-    }
+    let (first, type_of) = group_clients(n, own);
+    let mut operations = program.rounds.iter().flat_map(|round| &round.operations);
+    let is_blind = |operation: &Operation| match operation {
+        Operation::Mix { matrix, .. } => interchangeable(matrix, &type_of, &first),
+        _ => true,
+    };
     // Neighbours on a graph: each client is a type.
-    let each = |first| Type { first, count: 1.0 };
-    ((0..program.clients).map(each).collect(), (0..program.clients).collect())
+    let each = || ((0..n).collect(), (0..n).collect());
+    let (first, type_of) = if operations.all(is_blind) { (first, type_of) } else { each() };
+    (Type::all(&first, &type_of), type_of)
 }
 
-/// The constants of an operation that are a client's own.
-fn constants(operation: &Operation, k: usize, put: &mut impl FnMut(f64)) {
-    match operation {
-        Operation::Steps { step, count, batch, .. } => {
-            if let PerClient::Each(all) = step {
-                put(all[k]);
-            }
-            for counts in [count, batch] {
-                if let PerClient::Each(all) = counts {
-                    put(all[k] as f64);
-                }
-            }
-        }
-        Operation::Fields { calls: PerClient::Each(all), .. } => put(all[k] as f64),
-        Operation::Sum { weights: Weights::Each(all), .. } => put(all[k]),
-        _ => {}
+impl Type {
+    /// Types by their first clients, and that of each client.
+    pub fn all(first: &[usize], type_of: &[usize]) -> Vec<Self> {
+        let mut all: Vec<_> = first.iter().map(|&first| Self { first, count: 0.0 }).collect();
+        type_of.iter().for_each(|place| all[*place].count += 1.0);
+        all
     }
-}
-
-fn mixes(program: &Program) -> impl Iterator<Item = &[f64]> {
-    let operations = program.rounds.iter().flat_map(|round| &round.operations);
-    operations.filter_map(|operation| match operation {
-        Operation::Mix { matrix, .. } => Some(matrix.as_slice()),
-        _ => None,
-    })
 }
 
 /// Whether a matrix has the same entry for all pairs of a client of one type and another client of

@@ -1,6 +1,6 @@
 //! What exact theory says of a round, and of stationarity.
 
-use crate::kernel::{axpy, difference};
+use crate::kernel::{axpy, difference, dot};
 use crate::linalg::Matrix;
 
 /// Exact moments at the end of a round.
@@ -25,6 +25,19 @@ pub struct Moments {
 }
 
 impl Moments {
+    /// Those at rest of an estimate that has these.
+    pub fn at_rest(mean: Vec<f64>, covariance: Matrix) -> Self {
+        Self {
+            round: u64::MAX,
+            sq_error: dot(&mean, &mean) + covariance.trace(),
+            mean,
+            covariance,
+            sq_error_average: f64::NAN,
+            sq_error_clients: None,
+            lyapunov: None,
+        }
+    }
+
     /// Those of a round that is drawn among these with these weights, whose sum is 1: the mean of
     /// what is measured at so many rounds of each. The covariance is around the mean of all.
     pub fn of_any(all: &[Self], weights: &[f64]) -> Self {
@@ -42,13 +55,10 @@ impl Moments {
             covariance.add_outer(*weight, &apart, &apart);
         }
         Self {
-            round: u64::MAX,
             sq_error: each().map(|(m, w)| w * m.sq_error).sum(),
-            mean,
-            covariance,
-            sq_error_average: f64::NAN,
             sq_error_clients: sum(|m| m.sq_error_clients),
             lyapunov: sum(|m| m.lyapunov),
+            ..Self::at_rest(mean, covariance)
         }
     }
 }
@@ -79,8 +89,8 @@ impl CovarianceBlocks {
 /// Spectral radii over one round; moments converge if they are below 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpectralRadii {
-    /// Of the mean; `None` if its matrix is too large.
-    pub mean: Option<f64>,
+    /// Of the mean.
+    pub mean: f64,
     /// Of the second moments.
     pub square: f64,
 }
@@ -88,9 +98,7 @@ pub struct SpectralRadii {
 /// The control variates of an algorithm, which enter the Lyapunov function ψ.
 pub struct WatchedVariates<'a> {
     /// The atom of the state, from the second round on; before it they are 0.
-    pub atom: Option<usize>,
-    /// Whether there are any.
-    pub corrected: bool,
+    pub atom: usize,
     /// ℓ_k of a client after so many rounds.
     pub length: Box<dyn Fn(usize, u64) -> f64 + 'a>,
     /// Whether ψ has the distances of the clients from θ*, not that of the server.

@@ -7,31 +7,23 @@ use super::setup::ProgramState;
 use super::values::CovarianceBlocks;
 use crate::program::Level;
 
-/// ξ_k − ξ_k* of each type as forms of the coordinates, and a client's deviations from it.
-struct Corrections {
-    mean: Vec<Small>,
-    own: Vec<Small>,
-}
-
 impl ProgramMoments<'_> {
-    /// Those of a state before round `next`.
-    fn corrections(&self, state: &ProgramState, next: u64) -> Option<Corrections> {
-        let variates = self.variates.as_ref().filter(|variates| variates.corrected)?;
+    /// ξ_k − ξ_k* of each type before round `next` as forms of the coordinates, and a client's
+    /// deviation from it.
+    fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Small>, Small)> {
+        let variates = self.variates.as_ref()?;
         let (d, types) = (self.setup.d, &self.setup.types);
         let levels = &self.program.round(next)?.state;
-        let atom = variates.atom.filter(|atom| *atom < levels.len() && next > 1);
-        let vectors = |level: &Level| if *level == Level::Server { 1 } else { types.len() };
-        let before = |atom: usize| levels[..atom].iter().map(vectors).sum::<usize>();
-        let own_before =
-            |atom: usize| levels[..atom].iter().filter(|level| **level == Level::Clients).count();
+        let atom = Some(variates.atom).filter(|atom| *atom < levels.len() && next > 1);
+        let before = &levels[..atom.unwrap_or(0)];
+        let own_before = before.iter().filter(|level| **level == Level::Clients).count();
+        let vectors = before.len() - own_before + own_before * types.len();
+        let begin = self.setup.before_state() + vectors * d;
         // c_k − F̄_k(θ*).
         let from_limit = |g: usize| {
             let (mut form, (optimum, fields)) = match atom {
                 None => (Form::zero(d), (0.0, 0.0)),
-                Some(atom) => {
-                    let begin = self.setup.before_state() + (before(atom) + g) * d;
-                    (Form::coordinates(begin, d), state.origins[atom].of(g))
-                }
+                Some(atom) => (Form::coordinates(begin + g * d, d), state.origins[atom].of(g)),
             };
             form.add_constant(&self.setup.origin(g, optimum, fields - 1.0));
             form
@@ -49,23 +41,18 @@ impl ProgramMoments<'_> {
             out.add(&vec![-1.0; d], form);
             Small::new(&out)
         };
-        let own = match atom {
-            None => Form::zero(d),
-            Some(atom) => Form::coordinates(own_before(atom) * d, d),
-        };
-        let own = vec![Small::new(&own); types.len()];
-        Some(Corrections { mean: each.iter().map(correction).collect(), own })
+        let own = atom.map_or_else(|| Form::zero(d), |_| Form::coordinates(own_before * d, d));
+        Some((each.iter().map(correction).collect(), Small::new(&own)))
     }
 
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
     pub(super) fn lyapunov(&self, state: &ProgramState, round: u64, square: f64) -> Option<f64> {
-        let corrections = self.corrections(state, round + 1)?;
+        let (mean, own) = self.corrections(state, round + 1)?;
         let known = KnownMoments::new(state, state.mean.len());
         let variates = self.variates.as_ref()?;
         let mut psi = square;
         for (g, t) in self.setup.types.iter().enumerate() {
-            let (mean, own) = (&corrections.mean[g], &corrections.own[g]);
-            let square = known.second(mean, mean).trace() + known.own_second(g, own, own).trace();
+            let square = known.square(g, &mean[g], &own);
             let length = (variates.length)(t.first, round);
             psi += t.count * self.setup.facts.share(t.first) * length * length * square;
         }
@@ -82,11 +69,11 @@ impl ProgramMoments<'_> {
             variate: Vec::new(),
             variate_pair: Vec::new(),
         };
-        let Some(Corrections { mean, own }) = self.corrections(state, next) else { return blocks };
+        let Some((mean, own)) = self.corrections(state, next) else { return blocks };
         let n = self.setup.type_of.len();
         for c in 0..n {
             let (g, h) = (self.setup.type_of[c], self.setup.type_of[(c + 1) % n]);
-            let deviations = |g: usize| known.own_second(g, &own[g], &own[g]);
+            let deviations = |g: usize| known.own_second(g, &own, &own);
             blocks.theta_variate.push(known.second(&theta, &mean[g]));
             let square = known.second(&mean[g], &mean[g]).plus(1.0, &deviations(g));
             // Deviations from a mean of n clients add up to 0.

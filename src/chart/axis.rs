@@ -94,6 +94,11 @@ impl Axis {
         }
     }
 
+    /// The distance of a position from the upper end, as a share of the axis.
+    pub fn below_top(&self, at: f64) -> f64 {
+        (self.high - at) / (self.high - self.low)
+    }
+
     /// The axis as plotters reads it, with about so many ticks, on a stretch of so many pixels.
     /// Ticks whose texts would overlap are left out, powers of ten last; `extent` is the length of
     /// a text along the axis.

@@ -234,8 +234,8 @@ fn title_lines(title: &str, room: f64) -> (Vec<String>, f64) {
 fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let [left, top, wide, high] = frame.area();
     let (x, y) = (f64::from(left + wide), f64::from(top) + label.y - 4.0);
-    let from = f64::from(top) + frame.below_top(label.at) * f64::from(high);
-    let at = x + f64::from(labels::distance());
+    let from = f64::from(top) + frame.y.below_top(label.at) * f64::from(high);
+    let at = x + f64::from(labels::BEFORE);
     let ink = style::hex(style::ink(label.style.color)[0]);
     if (from - y).abs() > 3.0 {
         let _ = writeln!(
@@ -355,4 +355,4 @@ fn line_sample(style: Style, (x, middle): (f64, f64), long: u32, has_marks: bool
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

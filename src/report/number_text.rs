@@ -1,5 +1,6 @@
 //! Numbers and intervals as texts on pages.
 
+use crate::stats::Ratio;
 use exactfed_core::words::{plain, whole};
 
 /// A number with three digits: `1.23e-4`.
@@ -54,6 +55,11 @@ pub fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, 
     let limits =
         bracket_by(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
     limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
+}
+
+/// A ratio with its interval.
+pub fn ratio_text(ratio: &Ratio) -> String {
+    interval(ratio.estimate, (ratio.low, ratio.high))
 }
 
 #[cfg(test)]

@@ -71,6 +71,11 @@ fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 
+/// A line of a CSV file.
+pub fn line(fields: &[String]) -> String {
+    fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n"
+}
+
 /// A field after RFC 4180, that no spreadsheet takes for a formula.
 pub fn quoted(text: &str) -> String {
     let text = inert(text);

@@ -4,7 +4,7 @@
 //! are, which of them it shows and which file has all.
 
 use super::owned::Owned;
-use super::series::quoted;
+use super::series::line;
 use exactfed_core::words::thousands;
 use exactfed_runner::files::Error;
 use serde::Serialize;
@@ -75,10 +75,6 @@ impl TextTable {
             return table;
         }
         let file = format!("{name}.csv");
-        let line = |row: &[String]| {
-            let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
-            fields.join(",") + "\n"
-        };
         files.add(&file, &mut |out| {
             out.write_all(line(&table.heads).as_bytes())?;
             table.rows.iter().try_for_each(|row| out.write_all(line(row).as_bytes()))?;

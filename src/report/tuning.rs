@@ -1,28 +1,20 @@
 //! What tuning found, as the table of a page and as `tuned.csv`.
 
-use super::number_text::{bracket, interval, nine_digits, short};
-use super::series::quoted;
+use super::number_text::{bracket, nine_digits, ratio_text, short};
+use super::series::line;
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
 use exactfed_runner::plan::Setting;
-use serde::Serialize;
-
-/// The section on tuning.
-#[derive(Serialize)]
-pub struct PageTuning {
-    /// How candidates were made and compared.
-    pub sentences: Vec<String>,
-    /// What was selected.
-    pub table: TextTable,
-}
+use serde_json::{Value, json};
 
 fn setting_or_empty(value: &Option<Setting>) -> String {
     value.as_ref().map(Setting::to_string).unwrap_or_default()
 }
 
-/// The section on tuning; `None` where nothing is tuned.
-pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Option<PageTuning> {
+/// The section on tuning: how candidates were made and compared, and what was selected; `None` where
+/// nothing is tuned.
+pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Option<Value> {
     let found = experiment.tuning.as_ref()?;
     let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
@@ -40,7 +32,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
     let row = |row: &TunedRow| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().map(setting_or_empty));
-        cells.extend(values(row.selected.as_deref(), found.settings.len()));
+        cells.extend(values(row.selected.as_deref(), found.settings.len(), "–"));
         cells.push(row.fresh.map_or_else(
             || "–".to_owned(),
             |s| match bracket(s.mean, s.interval) {
@@ -53,8 +45,8 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
                 cells.extend(["the same".to_owned(), "1".to_owned()]);
             }
             Some((shared, ratio)) => {
-                cells.push(values(Some(shared), found.settings.len()).join(", "));
-                cells.push(interval(ratio.estimate, (ratio.low, ratio.high)));
+                cells.push(values(Some(shared), found.settings.len(), "–").join(", "));
+                cells.push(ratio_text(ratio));
             }
             None if shares => cells.extend(["–".to_owned(), "–".to_owned()]),
             None => {}
@@ -70,16 +62,13 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
     files.add("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
-    Some(PageTuning { sentences: sentences(experiment, found, several), table })
+    Some(json!({ "sentences": sentences(experiment, found, several), "table": table }))
 }
 
-/// The selected values; a dash for a setting that the algorithm lacks or where none is selected.
-fn values(selected: Option<&[Option<f64>]>, settings: usize) -> Vec<String> {
-    let one = |i: usize| match selected.and_then(|all| all[i]) {
-        Some(value) => value.to_string(),
-        None => "–".to_owned(),
-    };
-    (0..settings).map(one).collect()
+/// The selected values; `none` for a setting that the algorithm lacks or where none is selected.
+fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<String> {
+    let one = |i: usize| selected.and_then(|all| all[i]);
+    (0..settings).map(|i| one(i).map_or(none.to_owned(), |value| value.to_string())).collect()
 }
 
 /// How many selected candidates are at the edge of what was tried, so that the ranking may change.
@@ -141,28 +130,13 @@ fn csv(found: &TuningResult) -> String {
         [_] => heads.push("selected".into()),
         several => heads.extend(several.iter().map(|setting| format!("selected_{}", setting.key))),
     }
-    let further = [
-        "at_edge",
-        "tuning_value",
-        "value",
-        "low",
-        "high",
-        "replicates",
-        "candidates",
-        "diverged",
-        "gain",
-        "gain_low",
-        "gain_high",
-    ];
-    heads.extend(further.map(str::to_owned));
-    let mut out = heads.iter().map(|head| quoted(head)).collect::<Vec<_>>().join(",") + "\n";
+    let further = "at_edge tuning_value value low high replicates candidates diverged gain gain_low gain_high";
+    heads.extend(further.split(' ').map(str::to_owned));
+    let mut out = line(&heads);
     for row in &found.rows {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().map(setting_or_empty));
-        for i in 0..found.settings.len() {
-            let value = row.selected.as_ref().and_then(|all| all[i]);
-            cells.push(value.map_or(String::new(), |value| value.to_string()));
-        }
+        cells.extend(values(row.selected.as_deref(), found.settings.len(), ""));
         cells.push(row.edges.join("; "));
         cells.push(nine_digits(row.tuning_value));
         let fresh = row.fresh.map_or([f64::NAN; 3], |s| [s.mean, s.interval.0, s.interval.1]);
@@ -171,8 +145,7 @@ fn csv(found: &TuningResult) -> String {
         cells.push(row.candidates.1.to_string());
         let gain = row.shared.as_ref().map(|(_, ratio)| [ratio.estimate, ratio.low, ratio.high]);
         cells.extend(gain.unwrap_or([f64::NAN; 3]).map(nine_digits));
-        out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
-        out.push('\n');
+        out.push_str(&line(&cells));
     }
     out
 }

@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::formula;
 use super::looks;
 use super::matrix::{RankingMatrix, not_compared};
-use super::number_text::{bracket, interval, short};
+use super::number_text::{bracket, ratio_text, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
@@ -300,9 +300,7 @@ fn ranking_table(standings: &Standings, files: &mut dyn TableFiles) -> TextTable
             Some((next, Rival { separation: Separation::Equal, .. })) => {
                 [next.to_owned(), "1".into()]
             }
-            Some((next, Rival { ratio, .. })) => {
-                [next.to_owned(), interval(ratio.estimate, (ratio.low, ratio.high))]
-            }
+            Some((next, Rival { ratio, .. })) => [next.to_owned(), ratio_text(ratio)],
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => [standing.no_others().into(), "–".into()],
         });

@@ -3,6 +3,7 @@
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
+use crate::compare::SideClaim;
 use crate::evidence::bounds::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
@@ -10,7 +11,6 @@ use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A claim with its verdict.
 #[derive(Clone, Serialize)]
@@ -53,16 +53,11 @@ pub struct TestText {
     pub resolution: String,
 }
 
-/// The sides of a disagreement.
-#[derive(Serialize)]
-pub struct Dispute {
-    pub name: String,
-    pub claims: Vec<ClaimText>,
-}
-
-/// An estimate with its interval, if it has one.
-pub fn interval(estimate: Estimate) -> String {
-    number_text::interval(estimate.value, estimate.interval)
+/// The estimate of a claim on a side of a comparison, with its interval if it has one; `None` where
+/// there is none.
+pub fn side_estimate(claim: Option<&SideClaim>) -> Option<String> {
+    let SideClaim { estimate, low, high, .. } = claim.filter(|claim| claim.estimate.is_finite())?;
+    Some(number_text::interval(*estimate, (*low, *high)))
 }
 
 /// How the numbers of a claim are written.
@@ -293,20 +288,10 @@ pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut dyn TableFiles) -> Te
     TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
-/// The disagreements, each with the claims that bear on it.
-pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
-    let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
-    for claim in claims {
-        if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
-            all.entry(dispute).or_default().push(claim.clone());
-        }
-    }
-    all.into_iter().map(|(name, claims)| Dispute { name: name.into(), claims }).collect()
-}
-
 /// How many claims have each verdict.
-pub fn counts(claims: &[ClaimText]) -> Vec<(Verdict, usize)> {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdict, usize)> {
+    let verdicts: Vec<Verdict> = claims.into_iter().map(|claim| claim.verdict).collect();
+    let count = |verdict| verdicts.iter().filter(|own| **own == verdict).count();
     let counts = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
     counts.filter(|(_, count)| *count > 0).collect()
 }

@@ -226,10 +226,9 @@ impl Writer {
         failed: &[(String, String)],
     ) -> Result<(), Error> {
         let names: Vec<String> = entries.iter().map(|entry| entry.name().to_owned()).collect();
-        let guide = index::guide(&entries).map(|guide| Value::from(Serde(guide)));
         let (coverage, errata) = index::sources(&entries);
-        let coverage = coverage.map(|coverage| Value::from(Serde(coverage)));
-        let errata = errata.map(|errata| Value::from(Serde(errata)));
+        let [guide, coverage, errata] = [index::guide(&entries), coverage, errata]
+            .map(|page| page.map(|page| Value::from(Serde(page))));
         let (all, smoke) = index::galleries(entries);
         let (has_claims, has_disputes) = all.has();
         let all = Some(Value::from(Serde(all)));

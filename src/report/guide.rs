@@ -74,15 +74,14 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
 fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
     let targets: Vec<f64> = frontier.targets.iter().rev().copied().collect();
     let algorithm = |algorithm: &FrontierAlgorithm| {
-        let method = *algorithm;
-        let price = method.round_price(1);
+        let price = algorithm.round_price(1);
         let costs = frontier.clients.iter().map(|n| {
             let at = |target: &f64| useful(frontier.costs(*algorithm, *n, *target));
             targets.iter().map(at).collect::<Vec<_>>()
         });
         json!({
             "label": algorithm.label(),
-            "family": family(method.name()),
+            "family": family(algorithm.name()),
             // What stands before a number of local steps or a batch.
             "steps": steps_prefix(*algorithm),
             // Of a round: communications, oracle calls of a client for each local step, and vectors of a client.
@@ -112,17 +111,9 @@ fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
-            useful.push((
-                cost.local_steps,
-                three_digits(cost.step_size),
-                cost.rounds,
-                cost.server_step,
-            ));
+            let three_digits = format!("{:.2e}", cost.step_size).parse().unwrap_or(cost.step_size);
+            useful.push((cost.local_steps, three_digits, cost.rounds, cost.server_step));
         }
     }
     useful
-}
-
-fn three_digits(x: f64) -> f64 {
-    format!("{x:.2e}").parse().unwrap_or(x)
 }

@@ -110,8 +110,8 @@ impl RankingMatrix {
             }
             rows[place].cells[at[text.as_str()]] = Some(cell(standing));
         }
-        let open: Vec<String> =
-            rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
+        let is_open = |row: &mut MatrixRow| row.cells.iter().flatten().all(|c| c.text == OPEN);
+        let open: Vec<String> = rows.extract_if(.., is_open).map(|row| row.settings).collect();
         if rows.len() > MOST_SHOWN {
             let is_separated = |row: &MatrixRow| row.cells.iter().flatten().any(|c| c.bar > 0);
             rows.sort_by_key(|row| !is_separated(row));
@@ -125,12 +125,6 @@ impl RankingMatrix {
 
 /// The text of a grid point at which no algorithm is separated from another.
 const OPEN: &str = "not separated";
-
-impl MatrixRow {
-    fn is_open(&self) -> bool {
-        self.cells.iter().flatten().all(|cell| cell.text == OPEN)
-    }
-}
 
 /// The settings of rows in which nothing is separated.
 fn open_text(open: &[String]) -> String {

@@ -24,23 +24,7 @@ pub struct ClaimText {
     pub verdict_text: String,
     /// Whether it, or a setting of its experiment, was changed after verdicts had been seen.
     pub amended: bool,
-    #[serde(flatten)]
-    pub tested: TestText,
-    /// What was tested, and what could not be.
-    pub remarks: Vec<String>,
-    /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
-    /// words, and in a sentence.
-    pub conditions: Vec<(&'static str, &'static str, String)>,
-    /// Each cell or pair: name, estimate, verdict by itself.
-    pub parts: TextTable,
-    /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
-    /// tested.
-    pub chart: String,
-}
-
-/// What was tested, and what the test says.
-#[derive(Clone, Serialize)]
-pub struct TestText {
+    /// What was tested.
     pub formula: String,
     pub estimate: String,
     pub p: String,
@@ -51,6 +35,16 @@ pub struct TestText {
     pub exact: bool,
     /// Of a supported claim, what would have been refuted; empty of others.
     pub resolution: String,
+    /// What was tested, and what could not be.
+    pub remarks: Vec<String>,
+    /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
+    /// words, and in a sentence.
+    pub conditions: Vec<(&'static str, &'static str, String)>,
+    /// Each cell or pair: name, estimate, verdict by itself.
+    pub parts: TextTable,
+    /// The interval beside the numbers for which the claim holds, as SVG; empty if nothing was
+    /// tested.
+    pub chart: String,
 }
 
 /// The estimate of a claim on a side of a comparison, with its interval if it has one; `None` where
@@ -76,7 +70,7 @@ pub fn estimate_head(exact: bool) -> &'static str {
 }
 
 /// A claim of a page.
-pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> ClaimText {
+pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let (common, decision) = (claim.common, &claim.decision);
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
@@ -93,17 +87,15 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) ->
             (false, _, None) => format!("{verdict}, as expected"),
         },
         amended: false,
-        tested: TestText {
-            formula: claim.formula.clone(),
-            estimate: estimate(claim, claim.estimate()),
-            p: probability(claim.p().unwrap_or(f64::NAN)),
-            confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
-            n: claim.n,
-            exact: claim.is_exact(),
-            resolution: (decision.resolution)
-                .map(|found| resolution(found, number_of(claim)))
-                .unwrap_or_default(),
-        },
+        formula: claim.formula.clone(),
+        estimate: estimate(claim, claim.estimate()),
+        p: probability(claim.p().unwrap_or(f64::NAN)),
+        confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
+        n: claim.n,
+        exact: claim.is_exact(),
+        resolution: (decision.resolution)
+            .map(|found| resolution(found, number_of(claim)))
+            .unwrap_or_default(),
         remarks: remarks(claim),
         conditions: (claim.conditions.iter())
             .map(|found| (found.statement.name.as_str(), found.summary(), found.sentence()))
@@ -214,7 +206,7 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
     claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
 }
 
-fn parts(claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> TextTable {
+fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
     let row = |p: &ClaimPart| {
@@ -253,7 +245,7 @@ pub fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
+pub fn bounds(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
         let proved = if bound.proved { "" } else { " (not a proved bound)" };
@@ -273,7 +265,7 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
 }
 
 /// Where the first order of the bias holds.
-pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut dyn TableFiles) -> TextTable {
+pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {

@@ -70,7 +70,7 @@ fn claim_on(claim: &ClaimText, statement: &str) -> Value {
         "statement": claim.stated.statement,
         "verdict": claim.verdict,
         "verdict_text": claim.verdict_text,
-        "estimate": claim.tested.estimate,
+        "estimate": claim.estimate,
         "inside": inside(claim, statement),
     })
 }

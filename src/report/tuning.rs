@@ -14,7 +14,7 @@ fn setting_or_empty(value: &Option<Setting>) -> String {
 
 /// The section on tuning: how candidates were made and compared, and what was selected; `None` where
 /// nothing is tuned.
-pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Option<Value> {
+pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Value> {
     let found = experiment.tuning.as_ref()?;
     let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
@@ -35,7 +35,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
         cells.extend(values(row.selected.as_deref(), found.settings.len(), "–"));
         cells.push(row.fresh.map_or_else(
             || "–".to_owned(),
-            |s| match bracket(s.mean, s.interval) {
+            |s| match bracket(short, s.mean, s.interval) {
                 Some(bracket) => format!("{} {bracket}", short(s.mean)),
                 None => short(s.mean),
             },
@@ -59,7 +59,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
         cells.extend(bordered.then(|| row.edges.join("; ")));
         cells
     };
-    files.add("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
+    files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
     Some(json!({ "sentences": sentences(experiment, found, several), "table": table }))

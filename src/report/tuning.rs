@@ -16,7 +16,6 @@ fn setting_or_empty(value: &Option<Setting>) -> String {
 /// nothing is tuned.
 pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Value> {
     let found = experiment.tuning.as_ref()?;
-    let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -62,7 +61,7 @@ pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Optio
     files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
-    Some(json!({ "sentences": sentences(experiment, found, several), "table": table }))
+    Some(json!({ "sentences": sentences(experiment, found), "table": table }))
 }
 
 /// The selected values; `none` for a setting that the algorithm lacks or where none is selected.
@@ -81,20 +80,18 @@ pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     })
 }
 
-fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -> Vec<String> {
+fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     let manifest = &experiment.plan.manifest;
     let Some(tune) = &manifest.tune else { return Vec::new() };
     let runs = tune.replicates.unwrap_or(manifest.replicates);
-    let on = if several {
-        format!(" on each of {}", count(manifest.instances.unwrap_or(1) as usize, "instance"))
-    } else {
-        String::new()
+    let (on, fresh) = match manifest.instances {
+        Some(several) if several > 1 => {
+            let on = format!(" on each of {}", count(several as usize, "instance"));
+            (on, "on fresh instances and with fresh noise")
+        }
+        _ => (String::new(), "with fresh noise"),
     };
     let best = if found.metric.is_fraction() { "largest" } else { "smallest" };
-    let fresh = match several {
-        true => "on fresh instances and with fresh noise",
-        false => "with fresh noise",
-    };
     let mut all = vec![format!(
         "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: the mean by which a candidate was selected is too small on average, since it is the smallest of several.",
         found.metric.formula(),

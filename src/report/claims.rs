@@ -9,6 +9,7 @@ use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
+use exactfed_core::sources;
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
 
@@ -19,6 +20,9 @@ pub struct ClaimText {
     pub stated: ClaimKeys,
     /// Name of the experiment.
     pub page: String,
+    /// Its source with authors and year, and the keys of the publications that it names.
+    pub cited: String,
+    pub keys: Vec<&'static str>,
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
     pub verdict_text: String,
@@ -69,14 +73,22 @@ pub fn estimate_head(exact: bool) -> &'static str {
     if exact { "value" } else { "estimate, 95 % interval" }
 }
 
+/// The keys of the publications that a source names.
+pub fn keys(source: &str) -> Vec<&'static str> {
+    sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
+}
+
 /// A claim of a page.
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let (common, decision) = (claim.common, &claim.decision);
+    let source = common.source.as_deref().unwrap_or_default();
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
+        cited: sources::cited(source),
+        keys: keys(source),
         verdict: decision.verdict,
         verdict_text: match (is_surprising, claim.slack(), common.refutes) {
             (true, Some(ratio), _) => {

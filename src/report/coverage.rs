@@ -12,12 +12,11 @@ use std::collections::BTreeMap;
 
 /// How a statement is tested at best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum TestExtent {
     /// All cells of a claim meet its conditions.
-    #[serde(rename = "inside")]
     Inside,
     /// Some cells of a claim do.
-    #[serde(rename = "partly")]
     Partly,
     /// Claims have no cell that does, or whose conditions are checked.
     #[serde(rename = "illustrated outside")]
@@ -76,10 +75,11 @@ fn claim_on(claim: &ClaimText, statement: &str) -> Value {
 }
 
 /// The statements of all sources, each with the claims on it; `None` unless a claim names one.
-pub fn coverage(claims: &[ClaimText]) -> Option<Value> {
+pub fn coverage(claims: &[&ClaimText]) -> Option<Value> {
     claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
     let on = |statement: &Statement| -> Vec<&ClaimText> {
-        claims.iter().filter(|c| c.stated.statements.contains(&statement.name)).collect()
+        let of = |claim: &&ClaimText| claim.stated.statements.contains(&statement.name);
+        claims.iter().copied().filter(of).collect()
     };
     let row = |statement: &Statement| {
         let claims = on(statement);
@@ -117,7 +117,7 @@ pub fn coverage(claims: &[ClaimText]) -> Option<Value> {
 
 /// The errors in the sources, with the verdicts of the claims that show them; `None` unless a claim
 /// names a statement of a source.
-pub fn errata(claims: &[ClaimText]) -> Option<Value> {
+pub fn errata(claims: &[&ClaimText]) -> Option<Value> {
     claims.iter().find(|claim| !claim.stated.statements.is_empty())?;
     let entry = |erratum: &Erratum| {
         let named = |name: &String| {

@@ -79,7 +79,7 @@ impl IndexEntry {
             question: (!question.is_empty()).then(|| question.to_owned()),
             headline: page.finding.headline,
             source: sources::cited(source),
-            keys: keys(source),
+            keys: claims::keys(source),
             thumbnail: drawn.and_then(thumbnail),
             counts: page.claims.counts,
             problems: owned(problems.collect()),
@@ -123,9 +123,9 @@ pub struct Gallery {
     /// Experiments with p-values, how many of these are at most the level, and at most the level over all.
     levels: (usize, usize, usize),
     author_groups: usize,
-    claims: Vec<ClaimRow>,
+    claims: Vec<ClaimText>,
     bars: Vec<Bar>,
-    disputes: Vec<DisputeCard>,
+    disputes: Vec<Value>,
     /// Numbers and names of the families whose algorithms occur.
     families: Vec<(usize, String)>,
     /// What the experiments can be chosen by: key of the publication and its short citation.
@@ -145,15 +145,6 @@ struct QuestionGroup {
     cards: Vec<Card>,
 }
 
-/// A claim in a list of all.
-#[derive(Clone, Serialize)]
-struct ClaimRow {
-    #[serde(flatten)]
-    claim: ClaimText,
-    cited: String,
-    keys: Vec<&'static str>,
-}
-
 /// The verdicts of some claims, drawn as a bar.
 #[derive(Serialize)]
 struct Bar {
@@ -163,15 +154,6 @@ struct Bar {
     counts: Vec<(Verdict, usize)>,
     /// Verdict, left end and width, in percent of the longest bar.
     segments: Vec<(Verdict, f64, f64)>,
-}
-
-/// A disagreement: each side with the claims that state it.
-#[derive(Serialize)]
-struct DisputeCard {
-    sides: Vec<(String, Vec<ClaimRow>)>,
-    bar: Bar,
-    /// Whether a claim of a side is refuted.
-    has_refuted: bool,
 }
 
 /// The page *Which algorithm, when?* of the experiments of the index; that of smoke experiments only
@@ -199,7 +181,7 @@ pub fn guide(entries: &[IndexEntry]) -> Option<Value> {
 
 /// Which statements of the sources claims measure, and the errors in the sources.
 pub fn sources(entries: &[IndexEntry]) -> (Option<Value>, Option<Value>) {
-    let claims: Vec<ClaimText> = entries.iter().flat_map(|e| e.claims.iter().cloned()).collect();
+    let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
     (coverage(&claims), errata(&claims))
 }
 
@@ -255,7 +237,7 @@ impl Gallery {
             algorithms,
             stated: cited.iter().copied().map(choice).collect(),
             cited,
-            claims: all.into_iter().map(ClaimRow::new).collect(),
+            claims: all,
             groups: groups(cards),
         }
     }
@@ -307,18 +289,6 @@ fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
     groups
 }
 
-impl ClaimRow {
-    fn new(claim: ClaimText) -> Self {
-        let source = claim.stated.source.clone().unwrap_or_default();
-        Self { cited: sources::cited(&source), keys: keys(&source), claim }
-    }
-}
-
-/// The keys of the publications that a source names.
-fn keys(source: &str) -> Vec<&'static str> {
-    sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
-}
-
 /// The verdicts for each publication; a claim counts for the one that its source names first.
 fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     let first = |claim: &ClaimText| {
@@ -357,8 +327,9 @@ impl Bar {
     }
 }
 
-/// The disagreements, each with the claims that bear on it.
-fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
+/// The disagreements: of each the sides with the claims that state them, their verdicts as a bar, and
+/// whether a claim of a side is refuted.
+fn disputes(claims: &[ClaimText]) -> Vec<Value> {
     let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
     for claim in claims {
         if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
@@ -369,15 +340,16 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
     let card = |(name, claims): (&str, Vec<ClaimText>)| {
         let counts = claims::counts(&claims);
         let has_refuted = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted);
-        let mut sides: Vec<(String, Vec<ClaimRow>)> = Vec::new();
+        let mut sides: Vec<(String, Vec<ClaimText>)> = Vec::new();
         for claim in claims {
             let side = claim.stated.side.clone().unwrap_or_else(|| claim.stated.statement.clone());
             match sides.iter_mut().find(|(other, _)| *other == side) {
-                Some((_, rows)) => rows.push(ClaimRow::new(claim)),
-                None => sides.push((side, vec![ClaimRow::new(claim)])),
+                Some((_, rows)) => rows.push(claim),
+                None => sides.push((side, vec![claim])),
             }
         }
-        DisputeCard { sides, bar: Bar::new(name.into(), "", counts, longest), has_refuted }
+        let bar = Bar::new(name.into(), "", counts, longest);
+        json!({ "sides": sides, "bar": bar, "has_refuted": has_refuted })
     };
     all.into_iter().map(card).collect()
 }

@@ -41,8 +41,7 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
 /// Dots that no line joins, since a gap follows each.
 fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     let dot = |(i, y): (usize, f64)| {
-        let point = |y: f64| Point { x: (i + 1) as f64, y, low: f64::NAN, high: f64::NAN, n: 1 };
-        [point(y), point(f64::NAN)]
+        [y, f64::NAN].map(|y| Point { n: 1, ..Point::bare((i + 1) as f64, y) })
     };
     values.enumerate().flat_map(dot).collect()
 }

@@ -165,9 +165,8 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
 fn more_replicates_are_paired_with_those_that_were() {
     let more = cell_with("b", sample(1, 20, 1.3), &[("replicates", "20")]);
     let record = |id: &str, cell: SideCell| {
-        let mut side = side(Vec::new());
-        side.experiments.get_mut("e").unwrap().cells.insert(id_of(id), cell);
-        side
+        let cells = [(id_of(id), cell)].into();
+        side_of(SideExperiment { seed: 1, cells, ..SideExperiment::default() })
     };
     let old = record("a", cell("a", sample(1, 10, 1.0)));
     let found = compare(&old, &record("b", more), &Options::default());

@@ -5,8 +5,8 @@ use crate::evidence::family::FAMILIES;
 use crate::evidence::{self, Color, Dash, SHADES, Style};
 use plotters::style::RGBColor;
 
-/// The palette on white paper: a row for each family, its colour and then its shades from strong to light.
-/// The colours of families are four of Okabe and Ito's (blue, vermilion, green, pink) and four (violet,
+/// The palette on white paper: a row for each family, its colour and then its shades from strong to
+/// light. The colours of families are four of Okabe and Ito's (blue, vermilion, green, pink) and four (violet,
 /// ochre, crimson, teal) that a search found to be far from them and from one another for
 /// colour-blind readers, with the same hue on either paper, so that a family is named alike in both;
 /// the shades have the hue of their family at five lightnesses, each at least 3 to 1 against the

@@ -42,8 +42,13 @@ fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Valu
 fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
     let ranked = frontier.ranked(frontier.lead, clients, target);
     let Some((first, least, value)) = ranked.all.first().copied() else {
-        let (label, value) = ("none", "not reached");
-        return json!({ "label": label, "family": null, "value": value, "settings": "", "ahead": false });
+        return json!({
+            "label": "none",
+            "family": null,
+            "value": "not reached",
+            "settings": "",
+            "ahead": false,
+        });
     };
     let ahead = ranked.is_ahead();
     let names: Vec<&str> = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label()).collect();

@@ -167,7 +167,10 @@ pub fn guide(entries: &[IndexEntry]) -> Option<Value> {
     let mut answering: Vec<&IndexEntry> =
         shown.iter().copied().filter(|entry| !entry.guide.is_empty()).collect();
     answering.sort_by_key(|entry| entry.map.is_none());
-    let finding = |IndexEntry { card, map, .. }: &IndexEntry| json!({ "name": card.name, "headline": card.headline, "map": map });
+    let finding = |entry: &IndexEntry| {
+        let IndexEntry { card, map, .. } = entry;
+        json!({ "name": card.name, "headline": card.headline, "map": map })
+    };
     (!problems.is_empty()).then(|| {
         json!({
             // What the pages of its problems find, maps first.
@@ -330,19 +333,19 @@ impl Bar {
 /// The disagreements: of each the sides with the claims that state them, their verdicts as a bar, and
 /// whether a claim of a side is refuted.
 fn disputes(claims: &[ClaimText]) -> Vec<Value> {
-    let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
+    let mut all: BTreeMap<&str, Vec<&ClaimText>> = BTreeMap::new();
     for claim in claims {
         if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
-            all.entry(dispute).or_default().push(claim.clone());
+            all.entry(dispute).or_default().push(claim);
         }
     }
     let longest = all.values().map(Vec::len).max().unwrap_or(1);
-    let card = |(name, claims): (&str, Vec<ClaimText>)| {
-        let counts = claims::counts(&claims);
+    let card = |(name, claims): (&str, Vec<&ClaimText>)| {
+        let counts = claims::counts(claims.iter().copied());
         let has_refuted = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted);
-        let mut sides: Vec<(String, Vec<ClaimText>)> = Vec::new();
+        let mut sides: Vec<(&str, Vec<&ClaimText>)> = Vec::new();
         for claim in claims {
-            let side = claim.stated.side.clone().unwrap_or_else(|| claim.stated.statement.clone());
+            let side = claim.stated.side.as_deref().unwrap_or(&claim.stated.statement);
             match sides.iter_mut().find(|(other, _)| *other == side) {
                 Some((_, rows)) => rows.push(claim),
                 None => sides.push((side, vec![claim])),

@@ -127,8 +127,11 @@ fn csv(found: &TuningResult) -> String {
         [_] => heads.push("selected".into()),
         several => heads.extend(several.iter().map(|setting| format!("selected_{}", setting.key))),
     }
-    let further = "at_edge tuning_value value low high replicates candidates diverged gain gain_low gain_high";
-    heads.extend(further.split(' ').map(str::to_owned));
+    let further = [
+        "at_edge tuning_value value low high replicates",
+        "candidates diverged gain gain_low gain_high",
+    ];
+    heads.extend(further.iter().flat_map(|names| names.split(' ')).map(str::to_owned));
     let mut out = line(&heads);
     for row in &found.rows {
         let mut cells = vec![row.label.clone()];

@@ -95,6 +95,11 @@ impl Axis {
         }
     }
 
+    /// The distance of a position from the upper end, as a share of the axis.
+    pub fn below_top(&self, at: f64) -> f64 {
+        (self.high - at) / (self.high - self.low)
+    }
+
     /// The axis as plotters reads it, with about so many ticks, on a stretch of so many pixels.
     /// Ticks whose texts would overlap are left out, powers of ten last; `extent` is the length of
     /// a text along the axis.
@@ -245,20 +250,19 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        let names = |axis: Axis| axis.ticks(5).into_iter().map(|t| t.1).collect::<Vec<_>>();
-        let linear = Axis::over(Scale::Linear, [0.0, 100_000.0].into_iter(), 0.0);
-        assert_eq!(names(linear), ["0", "20k", "40k", "60k", "80k", "100k"]);
-        let log = Axis::over(Scale::Log, [1e-3, 100.0].into_iter(), 0.0);
-        assert_eq!(names(log), ["10⁻³", "10⁻²", "10⁻¹", "1", "10", "10²"]);
-        let decade = Axis::over(Scale::Log, [10.0, 100.0].into_iter(), 0.0);
-        assert_eq!(names(decade), ["10", "20", "50", "100"]);
-        let narrow = Axis::over(Scale::Log, [0.015, 0.06].into_iter(), 0.0);
-        assert_eq!(names(narrow), ["0.02", "0.05"]);
-        let few_per_cent = Axis::over(Scale::Log, [0.64, 0.735].into_iter(), 0.0);
-        assert_eq!(names(few_per_cent), ["0.64", "0.66", "0.68", "0.7", "0.72"]);
-        let small = Axis::over(Scale::Log, [1.5e-5, 6e-5].into_iter(), 0.0);
-        assert_eq!(names(small), ["2·10⁻⁵", "5·10⁻⁵"]);
-        assert!(!Axis::over(Scale::Linear, [3.0].into_iter(), 0.0).ticks(4).is_empty());
-        assert!(!Axis::over(Scale::Log, [3.0].into_iter(), 0.0).ticks(4).is_empty());
+        for (scale, ends, expected) in [
+            (Scale::Linear, [0.0, 100_000.0], "0 20k 40k 60k 80k 100k"),
+            (Scale::Log, [1e-3, 100.0], "10⁻³ 10⁻² 10⁻¹ 1 10 10²"),
+            (Scale::Log, [10.0, 100.0], "10 20 50 100"),
+            (Scale::Log, [0.015, 0.06], "0.02 0.05"),
+            (Scale::Log, [0.64, 0.735], "0.64 0.66 0.68 0.7 0.72"),
+            (Scale::Log, [1.5e-5, 6e-5], "2·10⁻⁵ 5·10⁻⁵"),
+        ] {
+            let ticks = Axis::over(scale, ends.into_iter(), 0.0).ticks(5);
+            assert_eq!(ticks.into_iter().map(|t| t.1).collect::<Vec<_>>().join(" "), expected);
+        }
+        for scale in [Scale::Linear, Scale::Log] {
+            assert!(!Axis::over(scale, [3.0].into_iter(), 0.0).ticks(4).is_empty(), "{scale:?}");
+        }
     }
 }

@@ -17,7 +17,7 @@ pub const VALUE: u32 = 11;
 pub const SAMPLE: u32 = 22;
 
 /// Space between the end of the axis and a label, and behind it.
-const BEFORE: u32 = 12;
+pub const BEFORE: u32 = 12;
 const BEHIND: u32 = 4;
 
 /// Curves whose values differ by at most this are drawn on top of one another.
@@ -55,23 +55,10 @@ struct PredictionEnd<'a> {
     with: Vec<String>,
 }
 
-/// How much labels say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Detail {
-    /// The name and, below it, the last value and its ratio to the lowest.
-    Value,
-    /// The name.
-    Name,
-}
-
-impl Detail {
-    /// The height of a label.
-    fn gap(self) -> f64 {
-        match self {
-            Self::Value => 31.0,
-            Self::Name => 15.0,
-        }
-    }
+/// The height of a label: of a name, with or without the last value and its ratio to the lowest
+/// below it.
+fn gap(has_value: bool) -> f64 {
+    if has_value { 31.0 } else { 15.0 }
 }
 
 /// A label: its line is that of the curve.
@@ -124,14 +111,14 @@ impl CurveLabels {
             y.clip(p.y) / (y.high - y.low) * f64::from(high)
         });
         let groups = groups(&ends);
-        let details =
-            if place.is_large { &[Detail::Value, Detail::Name][..] } else { &[Detail::Name] };
+        let have_values = if place.is_large { &[true, false][..] } else { &[false] };
         let beside = if beside.is_empty() { vec![&[][..]] } else { vec![&beside[..], &[]] };
-        for (detail, beside) in details.iter().flat_map(|d| beside.iter().map(move |b| (d, b))) {
-            let fits = detail.gap() * (groups.len() + beside.len()) as f64 <= f64::from(high);
-            let labels = Self::of(plot, (&groups, &ends), beside, *detail, y);
+        let tried = have_values.iter().flat_map(|has| beside.iter().map(move |b| (*has, b)));
+        for (has_values, beside) in tried {
+            let fits = gap(has_values) * (groups.len() + beside.len()) as f64 <= f64::from(high);
+            let labels = Self::of(plot, (&groups, &ends), beside, has_values, y);
             if fits && labels.width <= place.wide * 9 / 20 {
-                return labels.placed(*detail, f64::from(high), y);
+                return labels.placed(gap(has_values), f64::from(high), y);
             }
         }
         Self { is_short: !ends.is_empty(), width: BEFORE, ..Self::default() }
@@ -141,35 +128,29 @@ impl CurveLabels {
         plot: &Plot,
         (groups, ends): (&[Vec<usize>], &[CurveEnd<'_>]),
         theory: &[PredictionEnd<'_>],
-        detail: Detail,
+        has_values: bool,
         y: Axis,
     ) -> Self {
-        let label = |group: &Vec<usize>| {
-            let CurveEnd { series, end, .. } = &ends[group[0]];
-            let value = match detail {
-                Detail::Value => value_text(plot, group, groups, ends),
-                Detail::Name => String::new(),
-            };
-            Label {
-                name: series.line.name(),
-                with: group[1..].iter().map(|i| ends[*i].series.line.name()).collect(),
-                text: names(group, ends),
-                value,
-                style: series.line.style(),
-                has_marks: true,
-                at: y.clip(end.y),
-                y: 0.0,
-            }
-        };
-        let prediction = |of: &PredictionEnd<'_>| Label {
-            name: of.series.line.name(),
-            with: of.with.clone(),
-            text: short_prediction(of, theory, ends),
+        let of = |series: &Series, end: &Point| Label {
+            name: series.line.name(),
+            with: Vec::new(),
+            text: String::new(),
             value: String::new(),
-            style: of.series.line.style(),
-            has_marks: !of.series.is_flat(),
-            at: y.clip(of.end.y),
+            style: series.line.style(),
+            has_marks: series.line.is_measured() || !series.is_flat(),
+            at: y.clip(end.y),
             y: 0.0,
+        };
+        let label = |group: &Vec<usize>| Label {
+            with: group[1..].iter().map(|i| ends[*i].series.line.name()).collect(),
+            text: names(group, ends),
+            value: if has_values { value_text(plot, group, groups, ends) } else { String::new() },
+            ..of(ends[group[0]].series, &ends[group[0]].end)
+        };
+        let prediction = |end: &PredictionEnd<'_>| Label {
+            with: end.with.clone(),
+            text: short_prediction(end, theory, ends),
+            ..of(end.series, &end.end)
         };
         let all = groups.iter().map(label).chain(theory.iter().map(prediction));
         let all: Vec<Label> = all.collect();
@@ -183,28 +164,21 @@ impl CurveLabels {
     }
 
     /// The labels as near to the ends of their curves as they can stand without overlap.
-    fn placed(mut self, detail: Detail, high: f64, y: Axis) -> Self {
-        let below_top = |at: f64| (y.high - at) / (y.high - y.low) * high;
+    fn placed(mut self, gap: f64, high: f64, y: Axis) -> Self {
         self.all.sort_by(|a, b| b.at.total_cmp(&a.at));
-        let gap = detail.gap();
         let mut last = f64::NEG_INFINITY;
         for label in &mut self.all {
-            label.y = below_top(label.at).max(last + gap).max(NAME.into());
+            label.y = (y.below_top(label.at) * high).max(last + gap).max(NAME.into());
             last = label.y;
         }
         // The last ones may be below the panel: they are pushed back.
-        let mut least = high - (gap - 15.0);
+        let mut least = high - (gap - self::gap(false));
         for label in self.all.iter_mut().rev() {
             label.y = label.y.min(least);
             least = label.y - gap;
         }
         self
     }
-}
-
-/// The distance of labels from the end of the axis.
-pub fn distance() -> u32 {
-    BEFORE
 }
 
 /// The point of a curve whose value its label says.
@@ -330,18 +304,13 @@ fn value_text(
         return format!("diverged in {}", count(series.diverged, "run"));
     }
     let Some(point) = labelled else { return "none selected".into() };
-    let value = number(point.y, if group.len() > 1 { 2 } else { 3 });
-    match plot.labels.at {
-        LabelledPoint::Best => format!("best on {} %", number(100.0 * point.y, 2)),
-        _ => {
-            let ratio = if plot.labels.is_ranked {
-                rank(plot.labels, group, groups, ends)
-            } else {
-                String::new()
-            };
-            format!("{value}{}{ratio}", where_text(plot, point.x))
-        }
+    if plot.labels.at == LabelledPoint::Best {
+        return format!("best on {} %", number(100.0 * point.y, 2));
     }
+    let value = number(point.y, if group.len() > 1 { 2 } else { 3 });
+    let is_ranked = plot.labels.is_ranked;
+    let ratio = if is_ranked { rank(plot.labels, group, groups, ends) } else { String::new() };
+    format!("{value}{}{ratio}", where_text(plot, point.x))
 }
 
 /// How many times larger the value of curves that coincide is than the lowest of those with which

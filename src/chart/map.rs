@@ -15,6 +15,8 @@ pub fn left(map: &Map) -> u32 {
     if map.dense.is_some() { 66 } else { 46 }
 }
 
+/// The colour of lines and texts over squares.
+const INK: RGBColor = RGBColor(20, 20, 20);
 /// The most names on an axis.
 const MOST_TICKS: usize = 16;
 /// The height of a line of text.
@@ -59,13 +61,11 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
                 draw_square(&mut chart, square, (each, tall))?;
             }
         }
-        for MapLine { from, to } in map.dense.iter().flat_map(|dense| &dense.lines) {
-            let ink = RGBColor(20, 20, 20).stroke_width(2 * FINE);
-            chart.draw_series([PathElement::new(vec![*from, *to], ink)])?;
-        }
-        for (from, to) in map.edges() {
-            let heavy = RGBColor(20, 20, 20).stroke_width(3 * FINE);
-            chart.draw_series([PathElement::new(vec![from, to], heavy)])?;
+        let lines = map.dense.iter().flat_map(|dense| &dense.lines);
+        let lines = lines.map(|MapLine { from, to }| ((*from, *to), 2 * FINE));
+        let edges = map.edges().into_iter().map(|edge| (edge, 3 * FINE));
+        for ((from, to), width) in lines.chain(edges) {
+            chart.draw_series([PathElement::new(vec![from, to], INK.stroke_width(width))])?;
         }
         root.present()?;
     }
@@ -94,12 +94,11 @@ fn draw_square(
     (wide, tall): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (x, y) = (square.x as f64, square.y as f64);
-    let ink = RGBColor(20, 20, 20);
     let fill = plotters_color(square.color()).mix(square.opacity());
     let corners = |inset: f64| [(x + inset, y + inset), (x + 1.0 - inset, y + 1.0 - inset)];
     chart.draw_series([Rectangle::new(corners(0.02), fill.filled())])?;
     if square.is_outlined() {
-        let outline = Rectangle::new(corners(0.06), ink.stroke_width(FINE));
+        let outline = Rectangle::new(corners(0.06), INK.stroke_width(FINE));
         chart.draw_series([outline])?;
     }
     let mut lines = square.lines();
@@ -117,7 +116,7 @@ fn draw_square(
     for (i, line) in lines.into_iter().enumerate() {
         let at = (x + 0.5, y + top - 0.22 * i as f64);
         let letters = (wide / font::width(&line, 1.0, false)).clamp(6.0, 11.0) as u32;
-        chart.draw_series([Text::new(line, at, centred(letters, ink))])?;
+        chart.draw_series([Text::new(line, at, centred(letters, INK))])?;
     }
     Ok(())
 }

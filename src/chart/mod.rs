@@ -157,12 +157,8 @@ fn curves_panel(plot: &Plot, panel: &Panel, frame: &Frame<'_>, place: &PanelArea
     }
     let y_title = if place.is_large || place.x == 0 { plot.y.as_str() } else { "" };
     Ok(format!(
-        "<g class=\"panel\" data-area=\"{left} {top} {wide} {high}\">\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n<g class=\"labels\">\n{labels}</g>\n</g>\n",
-        heading(&panel.title, y_title, place),
-        place.x,
-        place.y + TITLE,
-        1.0 / f64::from(FINE),
-        frame.draw()?
+        "<g class=\"panel\" data-area=\"{left} {top} {wide} {high}\">\n{}<g class=\"labels\">\n{labels}</g>\n</g>\n",
+        titled(&panel.title, y_title, place, &frame.draw()?)
     ))
 }
 
@@ -177,17 +173,13 @@ fn map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
         format!(" shape-rendering=\"crispEdges\" data-area=\"{x} {y} {wide} {high}\"")
     });
     Ok(format!(
-        "<g class=\"panel map\"{area}>\n{}<g transform=\"translate({},{}) scale({})\">\n{}\n</g>\n</g>\n",
-        heading(&map.title, "", place),
-        place.x,
-        place.y + TITLE,
-        1.0 / f64::from(FINE),
-        map::draw(map, &maps.x, &maps.y, (place.wide, place.high))?
+        "<g class=\"panel map\"{area}>\n{}</g>\n",
+        titled(&map.title, "", place, &map::draw(map, &maps.x, &maps.y, (place.wide, place.high))?)
     ))
 }
 
-/// The title of a panel and, behind it, that of its y axis if there is room.
-fn heading(title: &str, y_title: &str, place: &PanelArea) -> String {
+/// The title of a panel and, behind it, that of its y axis if there is room; below them the inside.
+fn titled(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> String {
     let (lines, size) = title_lines(title, f64::from(place.wide));
     let behind = font::width(title, size, true) + if title.is_empty() { 0.0 } else { 10.0 };
     let fits = behind + font::width(y_title, 11.0, false) < f64::from(place.wide);
@@ -213,6 +205,8 @@ fn heading(title: &str, y_title: &str, place: &PanelArea) -> String {
             escape(y_title)
         );
     }
+    let (top, scale) = (place.y + TITLE, 1.0 / f64::from(FINE));
+    let _ = writeln!(out, "<g transform=\"translate({x},{top}) scale({scale})\">\n{inside}\n</g>");
     out
 }
 
@@ -234,8 +228,8 @@ fn title_lines(title: &str, room: f64) -> (Vec<String>, f64) {
 fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let [left, top, wide, high] = frame.area();
     let (x, y) = (f64::from(left + wide), f64::from(top) + label.y - 4.0);
-    let from = f64::from(top) + frame.below_top(label.at) * f64::from(high);
-    let at = x + f64::from(labels::distance());
+    let from = f64::from(top) + frame.y.below_top(label.at) * f64::from(high);
+    let at = x + f64::from(labels::BEFORE);
     let ink = style::hex(style::ink(label.style.color)[0]);
     if (from - y).abs() > 3.0 {
         let _ = writeln!(
@@ -355,4 +349,4 @@ fn line_sample(style: Style, (x, middle): (f64, f64), long: u32, has_marks: bool
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -21,7 +21,7 @@ pub struct Frame<'a> {
     plot: &'a Plot,
     panel: &'a Panel,
     x: Axis,
-    y: Axis,
+    pub y: Axis,
     place: PanelArea,
     pub labels: CurveLabels,
 }
@@ -104,11 +104,6 @@ impl Frame<'_> {
         let (left, top, bottom, _) = MARGINS;
         let PanelArea { x, y, wide, high, .. } = self.place;
         [x + left, y + TITLE + top, wide - left - self.right(), high - top - bottom]
-    }
-
-    /// The distance of a position on the y axis from the top, as a share of the height.
-    pub fn below_top(&self, at: f64) -> f64 {
-        (self.y.high - at) / (self.y.high - self.y.low)
     }
 
     /// The right margin, in which labels stand.

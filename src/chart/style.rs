@@ -1,117 +1,50 @@
 //! The tables of colours, dash patterns and markers, so that no reader has to distinguish curves
 //! by colour alone. Pages read the same tables.
 
-use crate::evidence::{self, Color, Dash, Style};
+use crate::evidence::family::FAMILIES;
+use crate::evidence::{self, Color, Dash, SHADES, Style};
 use plotters::style::RGBColor;
 
-/// The palette on white paper: of each family its colour, then its shades from strong to light.
-/// The colours of families are four of Okabe and Ito's (blue, vermilion, green, pink) and four (violet,
+/// The palette on white paper: a row for each family, its colour and then its shades from strong to
+/// light. The colours of families are four of Okabe and Ito's (blue, vermilion, green, pink) and four (violet,
 /// ochre, crimson, teal) that a search found to be far from them and from one another for
 /// colour-blind readers, with the same hue on either paper, so that a family is named alike in both;
 /// the shades have the hue of their family at five lightnesses, each at least 3 to 1 against the
 /// paper.
-pub const PALETTE: [(u8, u8, u8); evidence::COLORS] = [
-    (0, 114, 178),
-    (0, 77, 123),
-    (0, 96, 152),
-    (6, 115, 179),
-    (50, 134, 200),
-    (74, 151, 218),
-    (213, 94, 0),
-    (126, 50, 0),
-    (155, 64, 0),
-    (184, 78, 0),
-    (212, 94, 0),
-    (233, 111, 25),
-    (0, 158, 115),
-    (0, 84, 59),
-    (0, 105, 75),
-    (0, 126, 91),
-    (0, 147, 107),
-    (23, 166, 122),
-    (204, 121, 167),
-    (121, 45, 90),
-    (142, 65, 110),
-    (163, 84, 129),
-    (184, 103, 148),
-    (202, 120, 166),
-    (122, 52, 255),
-    (87, 38, 179),
-    (109, 57, 200),
-    (131, 76, 222),
-    (153, 95, 243),
-    (171, 117, 249),
-    (138, 103, 47),
-    (98, 67, 5),
-    (121, 84, 8),
-    (145, 101, 11),
-    (169, 118, 15),
-    (189, 134, 31),
-    (141, 0, 40),
-    (147, 13, 44),
-    (179, 19, 56),
-    (213, 24, 68),
-    (248, 30, 80),
-    (250, 86, 104),
-    (44, 86, 97),
-    (11, 80, 94),
-    (16, 99, 116),
-    (21, 119, 139),
-    (27, 140, 163),
-    (32, 158, 184),
-];
+pub const PALETTE: [(u8, u8, u8); evidence::COLORS] = by_family([
+    [0x0072b2, 0x004d7b, 0x006098, 0x0673b3, 0x3286c8, 0x4a97da],
+    [0xd55e00, 0x7e3200, 0x9b4000, 0xb84e00, 0xd45e00, 0xe96f19],
+    [0x009e73, 0x00543b, 0x00694b, 0x007e5b, 0x00936b, 0x17a67a],
+    [0xcc79a7, 0x792d5a, 0x8e416e, 0xa35481, 0xb86794, 0xca78a6],
+    [0x7a34ff, 0x5726b3, 0x6d39c8, 0x834cde, 0x995ff3, 0xab75f9],
+    [0x8a672f, 0x624305, 0x795408, 0x91650b, 0xa9760f, 0xbd861f],
+    [0x8d0028, 0x930d2c, 0xb31338, 0xd51844, 0xf81e50, 0xfa5668],
+    [0x2c5661, 0x0b505e, 0x106374, 0x15778b, 0x1b8ca3, 0x209eb8],
+]);
 
 /// The palette on dark paper, in the same order.
-pub const DARK_PALETTE: [(u8, u8, u8); evidence::COLORS] = [
-    (61, 155, 224),
-    (165, 208, 255),
-    (120, 191, 255),
-    (84, 172, 243),
-    (55, 151, 220),
-    (4, 130, 197),
-    (242, 140, 60),
-    (255, 190, 147),
-    (255, 163, 95),
-    (242, 140, 60),
-    (217, 119, 39),
-    (192, 99, 15),
-    (63, 214, 160),
-    (81, 228, 173),
-    (55, 208, 154),
-    (16, 188, 136),
-    (0, 165, 118),
-    (0, 142, 101),
-    (235, 160, 204),
-    (255, 182, 225),
-    (237, 162, 206),
-    (217, 143, 187),
-    (194, 122, 165),
-    (172, 101, 144),
-    (166, 108, 255),
-    (218, 189, 252),
-    (204, 165, 251),
-    (188, 141, 250),
-    (171, 117, 249),
-    (151, 94, 242),
-    (143, 98, 0),
-    (253, 190, 88),
-    (231, 171, 70),
-    (210, 153, 51),
-    (189, 134, 31),
-    (168, 117, 15),
-    (255, 94, 111),
-    (253, 184, 184),
-    (252, 155, 157),
-    (251, 124, 131),
-    (250, 86, 104),
-    (246, 30, 80),
-    (30, 116, 134),
-    (62, 218, 252),
-    (42, 198, 230),
-    (37, 178, 207),
-    (32, 158, 184),
-    (26, 138, 161),
-];
+pub const DARK_PALETTE: [(u8, u8, u8); evidence::COLORS] = by_family([
+    [0x3d9be0, 0xa5d0ff, 0x78bfff, 0x54acf3, 0x3797dc, 0x0482c5],
+    [0xf28c3c, 0xffbe93, 0xffa35f, 0xf28c3c, 0xd97727, 0xc0630f],
+    [0x3fd6a0, 0x51e4ad, 0x37d09a, 0x10bc88, 0x00a576, 0x008e65],
+    [0xeba0cc, 0xffb6e1, 0xeda2ce, 0xd98fbb, 0xc27aa5, 0xac6590],
+    [0xa66cff, 0xdabdfc, 0xcca5fb, 0xbc8dfa, 0xab75f9, 0x975ef2],
+    [0x8f6200, 0xfdbe58, 0xe7ab46, 0xd29933, 0xbd861f, 0xa8750f],
+    [0xff5e6f, 0xfdb8b8, 0xfc9b9d, 0xfb7c83, 0xfa5668, 0xf61e50],
+    [0x1e7486, 0x3edafc, 0x2ac6e6, 0x25b2cf, 0x209eb8, 0x1a8aa1],
+]);
+
+/// The colours of families, a row each, one after the other.
+const fn by_family(rows: [[u32; 1 + SHADES]; FAMILIES]) -> [(u8, u8, u8); evidence::COLORS] {
+    let mut colors = [(0, 0, 0); evidence::COLORS];
+    let mut i = 0;
+    while i < colors.len() {
+        let [_, r, g, b] = rows[i / (1 + SHADES)][i % (1 + SHADES)].to_be_bytes();
+        colors[i] = (r, g, b);
+        i += 1;
+    }
+    colors
+}
 
 /// Dash patterns of measured curves; the first is solid.
 pub const DASHES: [&str; evidence::DASHES] = ["", "7 3", "2 2.5", "6 3 2 3"];
@@ -290,7 +223,6 @@ pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::SHADES;
 
     #[test]
     fn markers_are_drawn_around_their_point() {

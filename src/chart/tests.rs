@@ -14,9 +14,14 @@ fn at(x: f64, y: f64) -> Point {
     Point { x, y, low: y / 2.0, high: y * 2.0, n: 3 }
 }
 
-fn figure(points: Vec<Point>) -> Figure {
-    let curve = Curve::new("a < b", Style::solid(Color::Palette(0)));
-    let series = Series::new(Line::Measured(curve.clone()), points);
+fn measured(name: &str, style: Style, points: Vec<Point>) -> Series {
+    Series::new(Line::Measured(Curve::new(name, style)), points)
+}
+
+/// A figure of these panels, with the legend of the first.
+pub fn figure_of(panels: Vec<Panel>) -> Figure {
+    let lines = panels.first().into_iter().flat_map(|panel| &panel.series);
+    let legend = lines.map(|series| LegendEntry::Line(series.line.clone())).collect();
     Figure {
         id: "test".into(),
         title: "<script>".into(),
@@ -25,8 +30,8 @@ fn figure(points: Vec<Point>) -> Figure {
         large: None,
         exploration: None,
         body: Body::Plot(Plot {
-            panels: vec![Panel { title: "one".into(), series: vec![series] }],
-            legend: vec![LegendEntry::Line(Line::Measured(curve))],
+            panels,
+            legend,
             x: "x".into(),
             y: "y".into(),
             scale_x: Scale::Linear,
@@ -34,6 +39,20 @@ fn figure(points: Vec<Point>) -> Figure {
             labels: CurveValue::last(Scale::Log),
         }),
     }
+}
+
+fn one_panel(series: Vec<Series>) -> Figure {
+    figure_of(vec![Panel { title: "one".into(), series }])
+}
+
+/// A figure of one curve.
+fn figure(points: Vec<Point>) -> Figure {
+    one_panel(vec![measured("a < b", Style::solid(Color::Palette(0)), points)])
+}
+
+/// What stands between a mark and the next quotation mark.
+fn after<'s>(svg: &'s str, mark: &str) -> &'s str {
+    svg.split_once(mark).unwrap().1.split('"').next().unwrap()
 }
 
 #[test]
@@ -67,13 +86,12 @@ fn no_curve_touches_the_edge_of_the_panel() {
     let lines: Vec<&str> =
         svg.lines().filter(|l| l.contains("<polyline") && l.contains("#0072B2")).collect();
     assert_eq!(lines.len(), 5, "five stretches: {lines:?}");
-    let area = svg.split("data-area=\"").nth(1).and_then(|l| l.split('"').next()).unwrap();
-    let area: Vec<u32> = area.split(' ').map(|v| v.parse().unwrap()).collect();
+    let area: Vec<u32> =
+        after(&svg, "data-area=\"").split(' ').map(|v| v.parse().unwrap()).collect();
     let top = area[1] - TITLE;
     let edges = [top * FINE, (top + area[3]) * FINE];
     for line in lines {
-        let points = line.split("points=\"").nth(1).and_then(|l| l.split('"').next()).unwrap();
-        for point in points.split_whitespace() {
+        for point in after(line, "points=\"").split_whitespace() {
             let y: u32 = point.split(',').nth(1).unwrap().parse().unwrap();
             assert!(y > edges[0] && y < edges[1], "{point} is on the edge {edges:?}");
         }
@@ -107,20 +125,15 @@ fn a_small_figure_as_svg() {
 
 /// A figure of panels with a curve each, which end at these values.
 fn panels(count: usize, ends: &[f64]) -> Figure {
-    let one = figure(Vec::new());
     let series = |(i, end): (usize, &f64)| {
         let style = Style { marker: i, ..Style::solid(Color::of_family(i)) };
-        let curve = Curve::new(&format!("algorithm {i}"), style);
-        Series::new(Line::Measured(curve), vec![at(0.0, 1.0), at(1.0, *end)])
+        measured(&format!("algorithm {i}"), style, vec![at(0.0, 1.0), at(1.0, *end)])
     };
     let panel = |i: usize| Panel {
         title: format!("panel {i}"),
         series: ends.iter().enumerate().map(series).collect(),
     };
-    let panels: Vec<Panel> = (0..count).map(panel).collect();
-    let legend = panels[0].series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
-    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
-    Figure { columns: 4, body: Body::Plot(Plot { panels, legend, ..plot }), ..one }
+    Figure { columns: 4, ..figure_of((0..count).map(panel).collect()) }
 }
 
 /// The panels of a drawing do not overlap, and fill its width.
@@ -187,8 +200,7 @@ fn curves_that_coincide_are_named_together() {
     assert!(svg.contains(">both</text>"), "{svg}");
     let width = |i: usize| {
         let part = svg.split(&format!("data-label=\"algorithm {i}\"")).nth(1).unwrap();
-        let line = part.split("<polyline").nth(1).unwrap();
-        line.split("stroke-width=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+        after(part.split("<polyline").nth(1).unwrap(), "stroke-width=\"").to_owned()
     };
     assert_eq!([width(0), width(1)], ["16", "8"]);
 }
@@ -217,11 +229,7 @@ fn ending(algorithm: &str, steps: Option<f64>, marker: usize, end: f64) -> Serie
 
 /// The drawing of one panel of these.
 fn drawn(series: Vec<Series>) -> String {
-    let legend = series.iter().map(|s| LegendEntry::Line(s.line.clone())).collect();
-    let one = figure(Vec::new());
-    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
-    let panels = vec![Panel { title: "one".into(), series }];
-    svg(&Figure { body: Body::Plot(Plot { panels, legend, ..plot }), ..one }).unwrap()
+    svg(&one_panel(series)).unwrap()
 }
 
 /// The second lines of the labels.
@@ -255,18 +263,16 @@ fn there_is_no_lowest_of_one_curve_and_no_ratio_to_rounding_errors() {
 
 /// The drawing of one panel of these, whose labels say the values at these points.
 fn labelled(series: Vec<Series>, x: &str, labels: CurveValue) -> String {
-    let one = figure(Vec::new());
-    let Body::Plot(plot) = one.body.clone() else { unreachable!("a figure of curves") };
-    let (panels, x) = (vec![Panel { title: String::new(), series }], x.to_owned());
-    let plot = Plot { panels, x, legend: Vec::new(), scale_x: Scale::Log, labels, ..plot };
-    svg(&Figure { body: Body::Plot(plot), ..one }).unwrap()
+    let mut figure = one_panel(series);
+    let Body::Plot(plot) = &mut figure.body else { unreachable!("a figure of curves") };
+    (plot.x, plot.scale_x, plot.labels) = (x.to_owned(), Scale::Log, labels);
+    svg(&figure).unwrap()
 }
 
 /// A curve through these points.
 fn through(algorithm: &str, family: usize, points: &[(f64, f64)]) -> Series {
-    let curve = Curve::new(algorithm, Style::solid(Color::of_family(family)));
     let points = points.iter().map(|(x, y)| at(*x, *y)).collect();
-    Series::new(Line::Measured(curve), points)
+    measured(algorithm, Style::solid(Color::of_family(family)), points)
 }
 
 /// The order at the largest step size is not that of the selected ones.
@@ -328,15 +334,13 @@ fn a_profile_is_labelled_with_the_share_on_which_an_algorithm_is_best() {
 #[test]
 fn a_label_has_the_colour_of_its_curve() {
     let tones = [1, 2, 3].map(|tone| {
-        let curve = Curve::new(&format!("SGD {tone}"), Style::solid(Color::tone(6, tone)));
-        Series::new(Line::Measured(curve), vec![at(0.0, 1.0), at(1.0, tone as f64)])
+        let style = Style::solid(Color::tone(6, tone));
+        measured(&format!("SGD {tone}"), style, vec![at(0.0, 1.0), at(1.0, tone as f64)])
     });
     let svg = drawn(tones.to_vec());
     for label in svg.split("<g class=\"key\"").skip(1) {
-        let attribute = |name: &str| label.split(name).nth(1).unwrap().split('"').next().unwrap();
-        let index = attribute("data-color=\"").parse().unwrap();
-        let name = label.split("class=\"name\"").nth(1).unwrap();
-        let fill = name.split("fill=\"").nth(1).unwrap().split('"').next().unwrap();
+        let index = after(label, "data-color=\"").parse().unwrap();
+        let fill = after(label.split("class=\"name\"").nth(1).unwrap(), "fill=\"");
         assert_eq!(fill, style::hex(style::ink(Color::Palette(index))[0]));
         assert_eq!(fill, style::hex(style::PALETTE[index]), "{label}");
     }

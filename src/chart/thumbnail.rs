@@ -213,10 +213,9 @@ fn squares(map: &Map) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::figure_of;
     use super::*;
-    use crate::evidence::{
-        Curve, CurveValue, Lead, Maps, Point, Ranking, Scale, SquareValue, Style, unique,
-    };
+    use crate::evidence::{Curve, Lead, Maps, Point, Ranking, SquareValue, Style, unique};
     use exactfed_runner::manifest::Prediction;
 
     #[test]
@@ -240,11 +239,6 @@ mod tests {
         assert_eq!(simplified(&wave[..1], 1.0), wave[..1]);
     }
 
-    fn figure(body: Body, large: Option<usize>) -> Figure {
-        let (id, title, caption) = (String::new(), String::new(), String::new());
-        Figure { id, title, caption, columns: 1, large, exploration: None, body }
-    }
-
     /// A panel of noisy curves of two families, each with a prediction.
     fn panel(curves: usize) -> Panel {
         let mut series = Vec::new();
@@ -259,17 +253,10 @@ mod tests {
         Panel { title: String::new(), series }
     }
 
-    fn plot(panels: Vec<Panel>) -> Body {
-        let (x, y) = (String::new(), String::new());
-        let (scale_x, scale_y) = (Scale::Linear, Scale::Log);
-        let labels = CurveValue::last(scale_y);
-        Body::Plot(Plot { panels, legend: Vec::new(), x, y, scale_x, scale_y, labels })
-    }
-
     /// 44 of them are then at most 48 kB, if each was of a hundred curves.
     #[test]
     fn miniatures_are_small_and_keep_every_family() {
-        let most = thumbnail(&figure(plot(vec![panel(100)]), None)).unwrap().svg;
+        let most = thumbnail(&figure_of(vec![panel(100)])).unwrap().svg;
         assert!(most.len() < 1100, "{} bytes: {most}", most.len());
         let families = |svg: &str| -> Vec<usize> {
             let colors = svg.split("data-color=\"").skip(1);
@@ -279,8 +266,8 @@ mod tests {
         };
         assert_eq!(families(&most), [0, 1]);
         assert!(!most.contains("theory") && !most.contains("<text") && !most.contains("NaN"));
-        let two = thumbnail(&figure(plot(vec![panel(100), panel(1)]), Some(1))).unwrap().svg;
-        assert_eq!(families(&two), [0], "the large panel is drawn");
+        let two = Figure { large: Some(1), ..figure_of(vec![panel(100), panel(1)]) };
+        assert_eq!(families(&thumbnail(&two).unwrap().svg), [0], "the large panel is drawn");
     }
 
     #[test]
@@ -289,12 +276,12 @@ mod tests {
         let series = |points| vec![Series::new(Line::Measured(curve.clone()), points)];
         let of = |points| {
             let panel = Panel { title: String::new(), series: series(points) };
-            thumbnail(&figure(plot(vec![panel]), None)).unwrap().svg
+            thumbnail(&figure_of(vec![panel])).unwrap().svg
         };
         assert!(!of(Vec::new()).contains("<path") && !of(Vec::new()).contains("NaN"));
         let gaps = of([1.0, f64::NAN, 2.0, -1.0, 3.0].map(|y| Point::bare(y, y)).to_vec());
         assert_eq!(gaps.matches(DOT).count(), 3, "{gaps}");
-        assert!(thumbnail(&figure(plot(Vec::new()), Some(3))).is_none());
+        assert!(thumbnail(&Figure { large: Some(3), ..figure_of(Vec::new()) }).is_none());
     }
 
     #[test]
@@ -309,7 +296,8 @@ mod tests {
         let squares = places.map(square).to_vec();
         let map = Map { title: String::new(), x, y, squares, dense: None };
         let maps = Maps { maps: vec![map], legend: Vec::new(), x: String::new(), y: String::new() };
-        let svg = thumbnail(&figure(Body::Maps(maps), None)).unwrap().svg;
+        let figure = Figure { body: Body::Maps(maps), ..figure_of(Vec::new()) };
+        let svg = thumbnail(&figure).unwrap().svg;
         assert!(svg.contains("viewBox=\"0 0 3 2\""), "{svg}");
         assert!(svg.contains("d=\"M0 1h2v1h-2zM0 0h1v1h-1zM2 0h1v1h-1z\""), "{svg}");
         assert_eq!((svg.matches("<path").count(), svg.matches("data-color=\"6\"").count()), (2, 1));

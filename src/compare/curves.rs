@@ -22,10 +22,7 @@ const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), ma
 /// Both curves over rounds, and the ratio of paired replicates below.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
-    [
-        both_sides(change, "round", caption, [curve(before), curve(after)]),
-        ratio_figure(change, "round", caption, ratios(before, after)),
-    ]
+    figures(change, "round", caption, [curve(before), curve(after)], ratios(before, after))
 }
 
 /// One dot per replicate, where curves are not available.
@@ -38,17 +35,13 @@ pub fn of_finals(change: &Change) -> [Figure; 2] {
     };
     let ratios = self::dots(before.iter().zip(after).map(quotient));
     let caption = "One dot per run: reports store final errors and no curves.";
-    [
-        both_sides(change, "run", caption, [dots(before), dots(after)]),
-        ratio_figure(change, "run", caption, ratios),
-    ]
+    figures(change, "run", caption, [dots(before), dots(after)], ratios)
 }
 
 /// Dots that no line joins, since a gap follows each.
 fn dots(values: impl Iterator<Item = f64>) -> Vec<Point> {
     let dot = |(i, y): (usize, f64)| {
-        let point = |y: f64| Point { x: (i + 1) as f64, y, low: f64::NAN, high: f64::NAN, n: 1 };
-        [point(y), point(f64::NAN)]
+        [y, f64::NAN].map(|y| Point { n: 1, ..Point::bare((i + 1) as f64, y) })
     };
     values.enumerate().flat_map(dot).collect()
 }
@@ -94,30 +87,32 @@ fn solid(change: &Change, marker: usize) -> Style {
     Style { marker, ..Style::solid(Color::of_family(change.family)) }
 }
 
-/// The upper chart: both sides.
-fn both_sides(change: &Change, x: &str, caption: &str, [before, after]: [Vec<Point>; 2]) -> Figure {
+/// The upper chart has both sides, the lower one ratios and the line of no change.
+fn figures(
+    change: &Change,
+    x: &str,
+    caption: &str,
+    [before, after]: [Vec<Point>; 2],
+    ratios: Vec<Point>,
+) -> [Figure; 2] {
     let y = Quantity::SqError.formula();
     let title = format!("{}: {y} before and after", change.name);
     let diverged = change.diverged();
     let before = series("before", BEFORE, before, diverged.0);
     let after = series("after", solid(change, 1), after, diverged.1);
-    figure(title, caption, (x, y), Scale::Log, vec![before, after])
-}
-
-/// The lower chart: ratios, and the line of no change.
-fn ratio_figure(change: &Change, x: &str, caption: &str, points: Vec<Point>) -> Figure {
-    let finite = || points.iter().filter(|p| p.y.is_finite());
+    let both = figure(title, caption, (x, y), Scale::Log, vec![before, after]);
+    let finite = || ratios.iter().filter(|p| p.y.is_finite());
     let ends = finite().fold((1.0_f64, 1.0_f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
     let scale = if ends.1 / ends.0 > 4.0 { Scale::Log } else { Scale::Linear };
     let across = finite()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.x), high.max(p.x)));
-    let mut all = vec![series("ratio", solid(change, 3), points, 0)];
+    let mut all = vec![series("ratio", solid(change, 3), ratios, 0)];
     if across.0 <= across.1 {
         let ends = [across.0, across.1].map(|x| Point::bare(x, 1.0));
         all.push(Series::new(Line::Reference(Reference::NoChange), ends.to_vec()));
     }
     let title = format!("{}: after over before", change.name);
-    figure(title, caption, (x, "ratio"), scale, all)
+    [both, figure(title, caption, (x, "ratio"), scale, all)]
 }
 
 fn figure(

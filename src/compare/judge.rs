@@ -101,9 +101,7 @@ impl ChangeVerdict {
 pub struct Change {
     /// Its experiment.
     pub experiment: String,
-    /// Label of the algorithm.
-    pub label: String,
-    /// The label, with the settings that distinguish the cell.
+    /// Label of the algorithm, with the settings that distinguish the cell.
     pub name: String,
     /// The family of the algorithm.
     pub family: usize,
@@ -157,7 +155,6 @@ impl Change {
     ) -> Self {
         let mut change = Self {
             experiment: experiment.into(),
-            label: is.label.to_string(),
             name,
             family: is.family(),
             pair,

@@ -270,7 +270,7 @@ fn experiment(
             (Some(a), Some(b)) if a == b => out.identical += 1,
             // No result on either side is no change.
             (None, None) => {}
-            _ => pairs.push(Pair::same(*id)),
+            _ => pairs.push(Pair { before: *id, after: *id, other: Vec::new() }),
         }
     }
     let change = |pair: Pair| {

@@ -43,13 +43,6 @@ pub struct Pair {
     pub other: Vec<OtherSetting>,
 }
 
-impl Pair {
-    /// A cell and itself.
-    pub fn same(id: CellId) -> Self {
-        Self { before: id, after: id, other: Vec::new() }
-    }
-}
-
 /// The settings in which counterparts must agree, beside their label, seed, and kinds of
 /// algorithm and problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,13 +21,18 @@ fn cell_with(digest: &str, finals: Vec<Option<f64>>, more: &[(&str, &str)]) -> S
 
 fn side(cells: Vec<SideCell>) -> Side {
     let named = |(i, cell)| (CellId::read(&format!("{i:016x}")).unwrap(), cell);
-    let record = SideExperiment {
-        schema: SCHEMA,
+    let cells = cells.into_iter().enumerate().map(named).collect();
+    side_of(SideExperiment {
         seed: 1,
-        cells: cells.into_iter().enumerate().map(named).collect(),
+        cells,
         claims: Some(Vec::new()),
         ..SideExperiment::default()
-    };
+    })
+}
+
+/// A side with one experiment.
+fn side_of(record: SideExperiment) -> Side {
+    let record = SideExperiment { schema: SCHEMA, ..record };
     Side { name: "s".into(), experiments: [("e".to_owned(), record)].into(), foreign: None }
 }
 
@@ -160,9 +165,8 @@ fn without_noise_the_margin_decides_and_one_noisy_run_decides_nothing() {
 fn more_replicates_are_paired_with_those_that_were() {
     let more = cell_with("b", sample(1, 20, 1.3), &[("replicates", "20")]);
     let record = |id: &str, cell: SideCell| {
-        let mut side = side(Vec::new());
-        side.experiments.get_mut("e").unwrap().cells.insert(id_of(id), cell);
-        side
+        let cells = [(id_of(id), cell)].into();
+        side_of(SideExperiment { seed: 1, cells, ..SideExperiment::default() })
     };
     let old = record("a", cell("a", sample(1, 10, 1.0)));
     let found = compare(&old, &record("b", more), &Options::default());
@@ -240,9 +244,7 @@ fn simulated(mutation: Mutation) -> Side {
         let runs = SideRuns::Done { digest: trace::digest(&traces), finals };
         (planned.id, SideCell { label: planned.label.as_str().into(), runs, ..SideCell::default() })
     });
-    let cells = cells.collect();
-    let record = SideExperiment { schema: SCHEMA, seed: 5, cells, ..SideExperiment::default() };
-    Side { name: "s".into(), experiments: [("e".to_owned(), record)].into(), foreign: None }
+    side_of(SideExperiment { seed: 5, cells: cells.collect(), ..SideExperiment::default() })
 }
 
 /// A flipped sign of the control variates: those who have them are worse, all

@@ -3,14 +3,15 @@
 use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
+use crate::compare::SideClaim;
 use crate::evidence::bounds::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
+use exactfed_core::sources;
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A claim with its verdict.
 #[derive(Clone, Serialize)]
@@ -19,13 +20,25 @@ pub struct ClaimText {
     pub stated: ClaimKeys,
     /// Name of the experiment.
     pub page: String,
+    /// Its source with authors and year, and the keys of the publications that it names.
+    pub cited: String,
+    pub keys: Vec<&'static str>,
     pub verdict: Verdict,
     /// The verdict, and whether it was expected.
     pub verdict_text: String,
     /// Whether it, or a setting of its experiment, was changed after verdicts had been seen.
     pub amended: bool,
-    #[serde(flatten)]
-    pub tested: TestText,
+    /// What was tested.
+    pub formula: String,
+    pub estimate: String,
+    pub p: String,
+    /// The confidence of an interval that agrees with the verdict.
+    pub confidence: String,
+    pub n: usize,
+    /// Whether nothing that was tested has a sampling error.
+    pub exact: bool,
+    /// Of a supported claim, what would have been refuted; empty of others.
+    pub resolution: String,
     /// What was tested, and what could not be.
     pub remarks: Vec<String>,
     /// The statements that it is about, each with whether the cells meet its conditions: its name, in a few
@@ -38,31 +51,11 @@ pub struct ClaimText {
     pub chart: String,
 }
 
-/// What was tested, and what the test says.
-#[derive(Clone, Serialize)]
-pub struct TestText {
-    pub formula: String,
-    pub estimate: String,
-    pub p: String,
-    /// The confidence of an interval that agrees with the verdict.
-    pub confidence: String,
-    pub n: usize,
-    /// Whether nothing that was tested has a sampling error.
-    pub exact: bool,
-    /// Of a supported claim, what would have been refuted; empty of others.
-    pub resolution: String,
-}
-
-/// The sides of a disagreement.
-#[derive(Serialize)]
-pub struct Dispute {
-    pub name: String,
-    pub claims: Vec<ClaimText>,
-}
-
-/// An estimate with its interval, if it has one.
-pub fn interval(estimate: Estimate) -> String {
-    number_text::interval(estimate.value, estimate.interval)
+/// The estimate of a claim on a side of a comparison, with its interval if it has one; `None` where
+/// there is none.
+pub fn side_estimate(claim: Option<&SideClaim>) -> Option<String> {
+    let SideClaim { estimate, low, high, .. } = claim.filter(|claim| claim.estimate.is_finite())?;
+    Some(number_text::interval(*estimate, (*low, *high)))
 }
 
 /// How the numbers of a claim are written.
@@ -80,14 +73,22 @@ pub fn estimate_head(exact: bool) -> &'static str {
     if exact { "value" } else { "estimate, 95 % interval" }
 }
 
+/// The keys of the publications that a source names.
+pub fn keys(source: &str) -> Vec<&'static str> {
+    sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
+}
+
 /// A claim of a page.
-pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> ClaimText {
+pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let (common, decision) = (claim.common, &claim.decision);
+    let source = common.source.as_deref().unwrap_or_default();
     let verdict = decision.verdict.name();
     let is_surprising = common.expected == Expected::Supported || expected(claim) != verdict;
     ClaimText {
         stated: common.clone(),
         page: page.to_owned(),
+        cited: sources::cited(source),
+        keys: keys(source),
         verdict: decision.verdict,
         verdict_text: match (is_surprising, claim.slack(), common.refutes) {
             (true, Some(ratio), _) => {
@@ -98,17 +99,15 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) ->
             (false, _, None) => format!("{verdict}, as expected"),
         },
         amended: false,
-        tested: TestText {
-            formula: claim.formula.clone(),
-            estimate: estimate(claim, claim.estimate()),
-            p: probability(claim.p().unwrap_or(f64::NAN)),
-            confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
-            n: claim.n,
-            exact: claim.is_exact(),
-            resolution: (decision.resolution)
-                .map(|found| resolution(found, number_of(claim)))
-                .unwrap_or_default(),
-        },
+        formula: claim.formula.clone(),
+        estimate: estimate(claim, claim.estimate()),
+        p: probability(claim.p().unwrap_or(f64::NAN)),
+        confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(decision.level)),
+        n: claim.n,
+        exact: claim.is_exact(),
+        resolution: (decision.resolution)
+            .map(|found| resolution(found, number_of(claim)))
+            .unwrap_or_default(),
         remarks: remarks(claim),
         conditions: (claim.conditions.iter())
             .map(|found| (found.statement.name.as_str(), found.summary(), found.sentence()))
@@ -219,7 +218,7 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
     claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
 }
 
-fn parts(claim: &JudgedClaim<'_>, files: &mut dyn TableFiles) -> TextTable {
+fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
     let differ = regions_differ(claim);
     let row = |p: &ClaimPart| {
@@ -258,7 +257,7 @@ pub fn probability(p: f64) -> String {
 }
 
 /// The published bounds of an experiment's cells.
-pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
+pub fn bounds(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads = ["cell", "bound", "at the last round", "measured", "conditions that fail"];
     let row = |BoundRow { cell, bound, measured }: &BoundRow<'_>| {
         let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
@@ -278,7 +277,7 @@ pub fn bounds(rows: &[BoundRow<'_>], files: &mut dyn TableFiles) -> TextTable {
 }
 
 /// Where the first order of the bias holds.
-pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut dyn TableFiles) -> TextTable {
+pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     let heads =
         ["cell", "γ(H − 1)Nλ", "‖E θ − θ*‖", "first order", "and the term after it", "closure"];
     let percent = |x: &Option<f64>| match x {
@@ -293,20 +292,10 @@ pub fn first_order(rows: &[FirstOrderRow<'_>], files: &mut dyn TableFiles) -> Te
     TextTable::first(&heads, rows.iter().map(row), (MOST_ROWS, "orders"), files)
 }
 
-/// The disagreements, each with the claims that bear on it.
-pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
-    let mut all: BTreeMap<&str, Vec<ClaimText>> = BTreeMap::new();
-    for claim in claims {
-        if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
-            all.entry(dispute).or_default().push(claim.clone());
-        }
-    }
-    all.into_iter().map(|(name, claims)| Dispute { name: name.into(), claims }).collect()
-}
-
 /// How many claims have each verdict.
-pub fn counts(claims: &[ClaimText]) -> Vec<(Verdict, usize)> {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdict, usize)> {
+    let verdicts: Vec<Verdict> = claims.into_iter().map(|claim| claim.verdict).collect();
+    let count = |verdict| verdicts.iter().filter(|own| **own == verdict).count();
     let counts = Verdict::ALL.into_iter().map(|(verdict, _)| (verdict, count(verdict)));
     counts.filter(|(_, count)| *count > 0).collect()
 }

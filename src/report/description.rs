@@ -133,13 +133,6 @@ struct Known {
     fails: AtomicBool,
 }
 
-impl Known {
-    /// Whether samples are over instances of a problem.
-    fn over_instances(&self) -> bool {
-        self.cells.iter().any(|facts| facts.cell.identity.instances > 1)
-    }
-}
-
 /// Renders a text; `None` if a claim has another verdict than the text says.
 ///
 /// # Errors
@@ -327,11 +320,12 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
             let quantity = quantity(&options, usual)?;
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
-                    let ratio = match known.over_instances() {
-                        true => Ratio::over_instances(a, b),
-                        false => Ratio::of_means(a, b),
-                    };
-                    let Ratio { estimate, low, high, .. } = ratio;
+                    let has_instances = |facts: &CellFacts| facts.cell.identity.instances > 1;
+                    let Ratio { estimate, low, high, .. } =
+                        match known.cells.iter().any(has_instances) {
+                            true => Ratio::over_instances(a, b),
+                            false => Ratio::of_means(a, b),
+                        };
                     Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),

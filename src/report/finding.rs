@@ -4,7 +4,7 @@
 //! claims that it names hold; otherwise the headline is made from the ranking.
 
 use super::description;
-use super::number_text::interval;
+use super::number_text::ratio_text;
 use super::tuning::at_the_edge;
 use crate::evidence::family::{family, family_of, named_families};
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, unique, when_text};
@@ -122,9 +122,7 @@ fn of_one_setting(row: &Standing, standings: &Standings) -> (String, String) {
         ),
         false => String::new(),
     };
-    let ratio = |(name, rival): &(&str, &Rival)| {
-        format!("{name} {}", interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high)))
-    };
+    let ratio = |(name, rival): &(&str, &Rival)| format!("{name} {}", ratio_text(&rival.ratio));
     let ratios: Vec<String> = rivals.iter().map(ratio).collect();
     let pairs = count(row.n, &format!("paired {}", row.unit));
     let line = match ratios.is_empty() {
@@ -185,11 +183,11 @@ fn of_several_settings(rows: &[Standing], standings: &Standings) -> (String, Str
         [] => String::new(),
         others => format!(" Alone lowest are also {}.", others.join(", ")),
     };
-    let ratio = interval(rival.ratio.estimate, (rival.ratio.low, rival.ratio.high));
     let pairs = count(row.n, &format!("paired {}", row.unit));
     let line = format!(
-        "{compared} At {} the ratio is {ratio} over {pairs}.{rest}",
-        row.settings.join(", ")
+        "{compared} At {} the ratio is {} over {pairs}.{rest}",
+        row.settings.join(", "),
+        ratio_text(&rival.ratio)
     );
     (headline, line)
 }

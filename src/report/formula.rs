@@ -6,26 +6,12 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Cell;
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// A name with its formulas.
-#[derive(Serialize)]
-pub struct Formula {
-    pub name: String,
-    pub words: String,
-    pub tex: Vec<String>,
-    pub mathml: Vec<String>,
-}
-
-impl Formula {
-    fn new(name: &str, words: &str, tex: &[&str]) -> Self {
-        Self {
-            name: name.to_owned(),
-            words: words.to_owned(),
-            tex: tex.iter().map(|t| (*t).to_owned()).collect(),
-            mathml: tex.iter().map(|t| mathml(t)).collect(),
-        }
-    }
+fn formula(name: &str, words: &str, tex: &[&str]) -> Value {
+    let mathml: Vec<String> = tex.iter().map(|tex| mathml(tex)).collect();
+    json!({ "name": name, "words": words, "tex": tex, "mathml": mathml })
 }
 
 /// TeX as MathML; the TeX itself if it cannot be converted.
@@ -40,24 +26,24 @@ fn mathml(tex: &str) -> String {
 }
 
 /// The algorithms of an experiment.
-pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Formula> {
+pub fn algorithms(experiment: &Experiment<'_>) -> Vec<Value> {
     let cells = &experiment.plan.cells;
     fn kind_of(cell: &Cell) -> (&str, bool) {
         let coin = cell.settings.get("communication-probability").is_some();
         (cell.identity.algorithm.kind(), coin)
     }
-    let formula = |(kind, coin)| {
+    let of_kind = |(kind, coin)| {
         let own: Vec<&Cell> = cells.iter().filter(|cell| kind_of(cell) == (kind, coin)).collect();
         let labels = unique(own.iter().map(|cell| cell.label.as_str()));
         let round = own[0].identity.algorithm.round()?;
         let vectors = if coin { "" } else { vectors_sent(own.into_iter()) };
-        Some(Formula::new(&labels.join("; "), &format!("{}{vectors}", round.words), round.tex))
+        Some(formula(&labels.join("; "), &format!("{}{vectors}", round.words), round.tex))
     };
-    unique(cells.iter().map(kind_of)).into_iter().filter_map(formula).collect()
+    unique(cells.iter().map(kind_of)).into_iter().filter_map(of_kind).collect()
 }
 
 /// The quantities that an experiment's figures show or that it records.
-pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
+pub fn quantities(experiment: &Experiment<'_>) -> Vec<Value> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let recorded = experiment.plan.manifest.record.metrics.iter().map(|m| m.quantity());
     let all = std::iter::once(Quantity::SqError).chain(shown).chain(recorded);
@@ -65,15 +51,15 @@ pub fn quantities(experiment: &Experiment<'_>) -> Vec<Formula> {
 }
 
 /// A quantity of these cells: twice where only some have it around the mean.
-fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<Formula> {
+fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<Value> {
     let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
     let optimum = quantity.formula_around_optimum();
     let is_moment = optimum != quantity.formula() && around.contains(&Centre::Optimum);
     let around_mean =
         quantity.info().meaning.filter(|_| !is_moment || around.contains(&Centre::Mean));
-    let own = around_mean.map(|(words, tex)| Formula::new(quantity.formula(), words, &[tex]));
+    let own = around_mean.map(|(words, tex)| formula(quantity.formula(), words, &[tex]));
     let (words, tex) = AROUND_OPTIMUM;
-    let moment = is_moment.then(|| Formula::new(optimum, words, &[tex]));
+    let moment = is_moment.then(|| formula(optimum, words, &[tex]));
     own.into_iter().chain(moment).collect()
 }
 

@@ -3,108 +3,52 @@
 //! steps that may be best at some price or within some budget, so that its script looks up others;
 //! without the script it shows the maps at the manifests' middle prices.
 
-use super::claims::ClaimText;
-use super::finding::ColoredText;
 use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
-use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The page.
-#[derive(Serialize)]
-pub struct Guide {
-    /// What the pages of its problems find, maps first.
-    pub findings: Vec<GuideFinding>,
-    /// The claims that answer its question.
-    pub answers: Vec<ClaimText>,
-    /// The problems that it looks up.
-    pub problems: Vec<GuideProblem>,
-}
-
-/// What a page finds.
-#[derive(Serialize)]
-pub struct GuideFinding {
-    /// The experiment.
-    pub name: String,
-    /// Its headline.
-    pub headline: Vec<ColoredText>,
-    /// Its first map of the best algorithm, as SVG.
-    pub map: Option<String>,
-}
-
-/// A problem with a frontier.
-#[derive(Clone, Serialize)]
-pub struct GuideProblem {
-    /// The name of the experiment.
-    experiment: String,
-    title: String,
-    /// d, the start and the heterogeneity, in a sentence.
-    facts: String,
-    /// What is least in the map, in words.
-    least: String,
-    /// The numbers of clients.
-    clients: Vec<String>,
-    /// The map: for each target a square for each number of clients.
-    rows: Vec<GuideRow>,
-    /// What the script looks up.
-    data: Value,
-}
-
-/// The squares of a target.
-#[derive(Clone, Serialize)]
-struct GuideRow {
-    target: String,
-    squares: Vec<GuideSquare>,
-}
-
-/// What is best at N and ε.
-#[derive(Clone, Serialize)]
-struct GuideSquare {
-    /// The algorithm; several are equally good.
-    label: String,
-    /// Its family, if it is one.
-    family: Option<usize>,
-    /// What it costs.
-    value: String,
-    /// Its settings.
-    settings: String,
-    /// Whether the first is ahead by more than a round.
-    ahead: bool,
-}
-
 /// The problems of an experiment that the page shows.
-pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
+pub fn problems(experiment: &Experiment<'_>) -> Vec<Value> {
     let shown = experiment.frontiers.iter().filter(|frontier| frontier.is_on_guide);
     shown.map(|frontier| problem(experiment, frontier)).collect()
 }
 
-fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> GuideProblem {
-    let row = |target: &f64| GuideRow {
-        target: readable(*target, 2),
-        squares: frontier.clients.iter().map(|n| square(frontier, *n, *target)).collect(),
+/// A problem with a frontier.
+fn problem(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
+    let row = |target: &f64| {
+        let squares = frontier.clients.iter().map(|n| square(frontier, *n, *target));
+        json!({ "target": readable(*target, 2), "squares": squares.collect::<Vec<_>>() })
     };
-    GuideProblem {
-        experiment: experiment.plan.experiment.clone(),
-        title: experiment.plan.manifest.title.clone(),
-        facts: frontier.facts(),
-        least: frontier.lead.words(),
-        clients: frontier.clients.iter().map(|n| thousands(*n as usize)).collect(),
-        rows: frontier.targets.iter().rev().map(row).collect(),
-        data: data(experiment, frontier),
-    }
+    let clients = frontier.clients.iter().map(|n| thousands(*n as usize));
+    json!({
+        "experiment": experiment.plan.experiment,
+        "title": experiment.plan.manifest.title,
+        // d, the start and the heterogeneity, in a sentence.
+        "facts": frontier.facts(),
+        // What is least in the map, in words.
+        "least": frontier.lead.words(),
+        "clients": clients.collect::<Vec<_>>(),
+        // The map: for each target a square for each number of clients.
+        "rows": frontier.targets.iter().rev().map(row).collect::<Vec<_>>(),
+        "data": data(experiment, frontier),
+    })
 }
 
 /// The best at N and ε, by the lead objective of the frontier.
-fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSquare {
+fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
     let ranked = frontier.ranked(frontier.lead, clients, target);
     let Some((first, least, value)) = ranked.all.first().copied() else {
-        let (label, value) = ("none".to_owned(), "not reached".to_owned());
-        let (settings, ahead) = (String::new(), false);
-        return GuideSquare { label, family: None, value, settings, ahead };
+        return json!({
+            "label": "none",
+            "family": null,
+            "value": "not reached",
+            "settings": "",
+            "ahead": false,
+        });
     };
     let ahead = ranked.is_ahead();
     let names: Vec<&str> = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label()).collect();
@@ -114,34 +58,35 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> GuideSq
     } else {
         format!(", server step {}", short(least.server_step))
     };
-    let settings = format!(
-        "{of}{}{}, γ = {}{step}",
-        steps_prefix(first),
-        thousands(least.local_steps as usize),
-        short(least.step_size)
-    );
-    GuideSquare {
-        label: names.join(" or "),
-        family: ahead.then(|| family(first.name())),
-        value: number(value, 3),
-        settings,
-        ahead,
-    }
+    json!({
+        // The algorithm; several are equally good.
+        "label": names.join(" or "),
+        // Its family, if it is one.
+        "family": ahead.then(|| family(first.name())),
+        "value": number(value, 3),
+        "settings": format!(
+            "{of}{}{}, γ = {}{step}",
+            steps_prefix(first),
+            thousands(least.local_steps as usize),
+            short(least.step_size)
+        ),
+        // Whether the first is ahead by more than a round.
+        "ahead": ahead,
+    })
 }
 
 /// What the script of the page looks up.
 fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
     let targets: Vec<f64> = frontier.targets.iter().rev().copied().collect();
     let algorithm = |algorithm: &FrontierAlgorithm| {
-        let method = *algorithm;
-        let price = method.round_price(1);
+        let price = algorithm.round_price(1);
         let costs = frontier.clients.iter().map(|n| {
             let at = |target: &f64| useful(frontier.costs(*algorithm, *n, *target));
             targets.iter().map(at).collect::<Vec<_>>()
         });
         json!({
             "label": algorithm.label(),
-            "family": family(method.name()),
+            "family": family(algorithm.name()),
             // What stands before a number of local steps or a batch.
             "steps": steps_prefix(*algorithm),
             // Of a round: communications, oracle calls of a client for each local step, and vectors of a client.
@@ -171,17 +116,9 @@ fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
-            useful.push((
-                cost.local_steps,
-                three_digits(cost.step_size),
-                cost.rounds,
-                cost.server_step,
-            ));
+            let three_digits = format!("{:.2e}", cost.step_size).parse().unwrap_or(cost.step_size);
+            useful.push((cost.local_steps, three_digits, cost.rounds, cost.server_step));
         }
     }
     useful
-}
-
-fn three_digits(x: f64) -> f64 {
-    format!("{x:.2e}").parse().unwrap_or(x)
 }

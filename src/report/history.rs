@@ -1,7 +1,7 @@
 //! The history of reports as text, Markdown or a page.
 
 use super::Pages;
-use super::claims::interval;
+use super::claims::side_estimate;
 use super::diff::clean;
 use super::interval_chart;
 use crate::compare::SideClaim;
@@ -65,8 +65,7 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
 
 /// A state of a claim, as templates see it.
 fn row(((number, claim), drawing): (&(usize, Option<SideClaim>), String)) -> Value {
-    let estimated = claim.as_ref().filter(|claim| claim.estimate.is_finite());
-    let estimate = estimated.map(|claim| interval(claim.estimate()));
+    let estimate = side_estimate(claim.as_ref());
     context! { number, estimate, drawing, verdict => claim.as_ref().map(|claim| claim.verdict.name()) }
 }
 

@@ -5,36 +5,37 @@
 //! program and have a page of their own, with counts of their own, unless there are no others.
 
 use super::claims::{self, ClaimText};
-use super::coverage::{Coverage, Errata};
+use super::coverage::{coverage, errata};
 use super::finding::ColoredText;
-use super::guide::{self, Guide, GuideFinding, GuideProblem};
+use super::guide;
 use super::topics::topics;
 use super::view::{Page, planned_cells};
 use crate::chart::thumbnail::{Thumbnail, thumbnail};
 use crate::evidence::claims::JudgedClaim;
 use crate::evidence::family::{family, family_name};
-use crate::evidence::{Experiment, Figure, unique};
+use crate::evidence::{Experiment, Figure};
 use crate::stats::verdict::{LEVEL, Verdict};
 use exactfed_core::sources::{self, Publication};
 use exactfed_runner::manifest::claim::Expected;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the index needs of an experiment.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct IndexEntry {
     card: Card,
     claims: Vec<ClaimText>,
     /// The p-values of its claims, adjusted on its page; none of exact numbers.
     p: Vec<f64>,
-    /// The problems with a frontier.
-    guide: Vec<GuideProblem>,
+    /// The problems with a frontier, as the page *Which algorithm, when?* shows them.
+    guide: Vec<Value>,
     /// Its first map of the best algorithm, as SVG.
     map: Option<String>,
 }
 
 /// An experiment on a card.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Default, Serialize)]
 struct Card {
     name: String,
     title: String,
@@ -63,9 +64,12 @@ impl IndexEntry {
         let (plan, manifest) = (&experiment.plan, &experiment.plan.manifest);
         let source = manifest.source.as_deref().unwrap_or_default();
         let kinds = || plan.all_cells().map(|cell| &cell.identity);
-        let problem = plan.frontier_problem.iter().map(|problem| problem.kind().to_owned());
+        let problem = plan.frontier_problem.iter().map(|problem| problem.kind());
+        let problems = kinds().map(|identity| identity.problem.kind()).chain(problem);
         let frontiers = manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);
-        let of_frontiers = frontiers.map(|algorithm| algorithm.name().to_owned());
+        let of_frontiers = frontiers.map(|algorithm| algorithm.name());
+        let algorithms = kinds().map(|identity| identity.algorithm.kind()).chain(of_frontiers);
+        let owned = |kinds: BTreeSet<&str>| kinds.into_iter().map(str::to_owned).collect();
         let drawn = experiment.figures.iter().find(|figure: &&Figure| figure.has_content());
         let question = manifest.question.as_deref().unwrap_or_default().trim();
         let (topics, words) = topics(plan);
@@ -75,19 +79,11 @@ impl IndexEntry {
             question: (!question.is_empty()).then(|| question.to_owned()),
             headline: page.finding.headline,
             source: sources::cited(source),
-            keys: keys(source),
+            keys: claims::keys(source),
             thumbnail: drawn.and_then(thumbnail),
             counts: page.claims.counts,
-            problems: unique(kinds().map(|identity| identity.problem.kind()))
-                .into_iter()
-                .map(str::to_owned)
-                .chain(problem)
-                .collect(),
-            algorithms: unique(kinds().map(|identity| identity.algorithm.kind()))
-                .into_iter()
-                .map(str::to_owned)
-                .chain(of_frontiers)
-                .collect(),
+            problems: owned(problems.collect()),
+            algorithms: owned(algorithms.collect()),
             topics,
             words,
             cells: (planned_cells(plan), experiment.missing.len()),
@@ -127,9 +123,9 @@ pub struct Gallery {
     /// Experiments with p-values, how many of these are at most the level, and at most the level over all.
     levels: (usize, usize, usize),
     author_groups: usize,
-    claims: Vec<ClaimRow>,
+    claims: Vec<ClaimText>,
     bars: Vec<Bar>,
-    disputes: Vec<DisputeCard>,
+    disputes: Vec<Value>,
     /// Numbers and names of the families whose algorithms occur.
     families: Vec<(usize, String)>,
     /// What the experiments can be chosen by: key of the publication and its short citation.
@@ -149,15 +145,6 @@ struct QuestionGroup {
     cards: Vec<Card>,
 }
 
-/// A claim in a list of all.
-#[derive(Clone, Serialize)]
-struct ClaimRow {
-    #[serde(flatten)]
-    claim: ClaimText,
-    cited: String,
-    keys: Vec<&'static str>,
-}
-
 /// The verdicts of some claims, drawn as a bar.
 #[derive(Serialize)]
 struct Bar {
@@ -169,51 +156,46 @@ struct Bar {
     segments: Vec<(Verdict, f64, f64)>,
 }
 
-/// A disagreement: each side with the claims that state it.
-#[derive(Serialize)]
-struct DisputeCard {
-    sides: Vec<(String, Vec<ClaimRow>)>,
-    bar: Bar,
-    /// Whether a claim of a side is refuted.
-    has_refuted: bool,
-}
-
 /// The page *Which algorithm, when?* of the experiments of the index; that of smoke experiments only
 /// where there are no others. `None` where no experiment has a frontier.
-pub fn guide(entries: &[IndexEntry]) -> Option<Guide> {
+pub fn guide(entries: &[IndexEntry]) -> Option<Value> {
     let others = entries.iter().filter(|entry| !entry.is_smoke());
     let shown: Vec<&IndexEntry> = others.collect();
     let shown = if shown.is_empty() { entries.iter().collect() } else { shown };
-    let problems: Vec<_> = shown.iter().flat_map(|entry| entry.guide.iter().cloned()).collect();
+    let problems: Vec<&Value> = shown.iter().flat_map(|entry| &entry.guide).collect();
     let claims = shown.iter().flat_map(|entry| &entry.claims);
-    let answers = claims.filter(|claim| claim.stated.answer).cloned().collect();
-    let answering = shown.iter().filter(|entry| !entry.guide.is_empty());
-    let mut findings: Vec<GuideFinding> = answering
-        .map(|entry| GuideFinding {
-            name: entry.card.name.clone(),
-            headline: entry.card.headline.clone(),
-            map: entry.map.clone(),
+    let mut answering: Vec<&IndexEntry> =
+        shown.iter().copied().filter(|entry| !entry.guide.is_empty()).collect();
+    answering.sort_by_key(|entry| entry.map.is_none());
+    let finding = |entry: &IndexEntry| {
+        let IndexEntry { card, map, .. } = entry;
+        json!({ "name": card.name, "headline": card.headline, "map": map })
+    };
+    (!problems.is_empty()).then(|| {
+        json!({
+            // What the pages of its problems find, maps first.
+            "findings": answering.into_iter().map(finding).collect::<Vec<_>>(),
+            // The claims that answer its question.
+            "answers": claims.filter(|claim| claim.stated.answer).collect::<Vec<_>>(),
+            "problems": problems,
         })
-        .collect();
-    findings.sort_by_key(|finding| finding.map.is_none());
-    (!problems.is_empty()).then_some(Guide { findings, answers, problems })
+    })
 }
 
 /// Which statements of the sources claims measure, and the errors in the sources.
-pub fn sources(entries: &[IndexEntry]) -> (Option<Coverage>, Option<Errata>) {
-    let claims: Vec<ClaimText> = entries.iter().flat_map(|e| e.claims.iter().cloned()).collect();
-    (Coverage::new(&claims), Errata::new(&claims))
+pub fn sources(entries: &[IndexEntry]) -> (Option<Value>, Option<Value>) {
+    let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
+    (coverage(&claims), errata(&claims))
 }
 
 /// The gallery of the experiments of the index, and that of smoke experiments where they have a
 /// page of their own.
 pub fn galleries(entries: Vec<IndexEntry>) -> (Gallery, Option<Gallery>) {
     let (smoke, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(IndexEntry::is_smoke);
-    match (others.is_empty(), smoke.is_empty()) {
-        (false, false) => (Gallery::new(others), Some(Gallery::new(smoke))),
-        (true, _) => (Gallery::new(smoke), None),
-        (false, true) => (Gallery::new(others), None),
+    if others.is_empty() {
+        return (Gallery::new(smoke), None);
     }
+    (Gallery::new(others), (!smoke.is_empty()).then(|| Gallery::new(smoke)))
 }
 
 impl Gallery {
@@ -235,35 +217,30 @@ impl Gallery {
             cards.iter().flat_map(|card| card.keys.iter().copied()).collect();
         let publications =
             sources::sources().iter().filter(|source| named.contains(source.key.as_str()));
+        let choice = |source: &'static Publication| (&*source.key, source.authors_and_year());
         let algorithms: BTreeSet<String> =
             cards.iter().flat_map(|card| card.algorithms.iter().cloned()).collect();
         let families: BTreeSet<usize> = algorithms.iter().map(|kind| family(kind)).collect();
         let stated: Vec<&str> = all.iter().filter_map(|c| c.stated.source.as_deref()).collect();
         let cited = sources::named_in(&stated.join(";"));
-        let is_control = |claim: &ClaimText| claim.stated.expected == Expected::Refuted;
-        let (controls, tested): (Vec<ClaimText>, Vec<_>) =
-            all.iter().cloned().partition(is_control);
+        let (controls, tested): (Vec<&ClaimText>, Vec<_>) =
+            all.iter().partition(|claim| claim.stated.expected == Expected::Refuted);
         Self {
             cards: cards.len(),
             levels: (sampled, decided(LEVEL), decided(LEVEL / sampled as f64)),
             counts: claims::counts(&all),
-            tested: claims::counts(&tested),
-            controls: claims::counts(&controls),
+            tested: claims::counts(tested),
+            controls: claims::counts(controls),
             author_groups: author_groups(&cited),
             bars: bars(&all),
             disputes: disputes(&all),
             families: families.into_iter().map(|f| (f, family_name(f))).collect(),
-            publications: publications
-                .map(|source| (source.key.as_str(), source.authors_and_year()))
-                .collect(),
+            publications: publications.map(choice).collect(),
             topics: cards.iter().flat_map(|card| card.topics.iter().copied()).collect(),
             algorithms,
-            stated: cited
-                .iter()
-                .map(|source| (source.key.as_str(), source.authors_and_year()))
-                .collect(),
+            stated: cited.iter().copied().map(choice).collect(),
             cited,
-            claims: all.into_iter().map(ClaimRow::new).collect(),
+            claims: all,
             groups: groups(cards),
         }
     }
@@ -315,18 +292,6 @@ fn groups(cards: Vec<Card>) -> Vec<QuestionGroup> {
     groups
 }
 
-impl ClaimRow {
-    fn new(claim: ClaimText) -> Self {
-        let source = claim.stated.source.clone().unwrap_or_default();
-        Self { cited: sources::cited(&source), keys: keys(&source), claim }
-    }
-}
-
-/// The keys of the publications that a source names.
-fn keys(source: &str) -> Vec<&'static str> {
-    sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
-}
-
 /// The verdicts for each publication; a claim counts for the one that its source names first.
 fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     let first = |claim: &ClaimText| {
@@ -336,56 +301,58 @@ fn bars(claims: &[ClaimText]) -> Vec<Bar> {
     };
     let of = |source: Option<&'static Publication>| {
         let key = source.map(|source| source.key.as_str());
-        let own: Vec<ClaimText> = claims.iter().filter(|c| first(c) == key).cloned().collect();
         let name = source
             .map_or("other sources".into(), |s| format!("{} ({})", s.authors_and_year(), s.key));
-        Bar {
-            name,
-            key: key.unwrap_or_default(),
-            counts: claims::counts(&own),
-            segments: Vec::new(),
-        }
+        let own = claims.iter().filter(|claim| first(claim) == key);
+        (name, key.unwrap_or_default(), claims::counts(own))
     };
     let sources = sources::sources().iter().map(Some).chain([None]);
-    let mut bars: Vec<Bar> = sources.map(of).filter(|bar| !bar.counts.is_empty()).collect();
-    let longest = bars.iter().map(Bar::total).max().unwrap_or(1);
-    bars.iter_mut().for_each(|bar| bar.lay_out(longest));
-    bars
+    let bars: Vec<_> = sources.map(of).filter(|(.., counts)| !counts.is_empty()).collect();
+    let longest = bars.iter().map(|(.., counts)| total(counts)).max().unwrap_or(1);
+    bars.into_iter().map(|(name, key, counts)| Bar::new(name, key, counts, longest)).collect()
+}
+
+fn total(counts: &[(Verdict, usize)]) -> usize {
+    counts.iter().map(|(_, count)| count).sum()
 }
 
 impl Bar {
-    fn total(&self) -> usize {
-        self.counts.iter().map(|(_, count)| count).sum()
-    }
-
-    /// Gives the segments their places, where so many claims fill the width.
-    fn lay_out(&mut self, longest: usize) {
+    /// A bar where so many claims fill the width.
+    fn new(name: String, key: &'static str, counts: Vec<(Verdict, usize)>, longest: usize) -> Self {
         let (unit, mut left) = (100.0 / longest as f64, 0.0);
-        for (verdict, count) in &self.counts {
-            let width = *count as f64 * unit;
-            self.segments.push((*verdict, left, width));
+        let segment = |(verdict, count): &(Verdict, usize)| {
+            let (begin, width) = (left, *count as f64 * unit);
             left += width;
-        }
+            (*verdict, begin, width)
+        };
+        let segments = counts.iter().map(segment).collect();
+        Self { name, key, counts, segments }
     }
 }
 
-fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
-    let all = claims::disputes(claims);
-    let longest = all.iter().map(|dispute| dispute.claims.len()).max().unwrap_or(1);
-    let card = |dispute: claims::Dispute| {
-        let counts = claims::counts(&dispute.claims);
+/// The disagreements: of each the sides with the claims that state them, their verdicts as a bar, and
+/// whether a claim of a side is refuted.
+fn disputes(claims: &[ClaimText]) -> Vec<Value> {
+    let mut all: BTreeMap<&str, Vec<&ClaimText>> = BTreeMap::new();
+    for claim in claims {
+        if let Some(dispute) = claim.stated.dispute.as_ref().filter(|name| !name.is_empty()) {
+            all.entry(dispute).or_default().push(claim);
+        }
+    }
+    let longest = all.values().map(Vec::len).max().unwrap_or(1);
+    let card = |(name, claims): (&str, Vec<&ClaimText>)| {
+        let counts = claims::counts(claims.iter().copied());
         let has_refuted = counts.iter().any(|(verdict, _)| *verdict == Verdict::Refuted);
-        let mut bar = Bar { name: dispute.name, key: "", counts, segments: Vec::new() };
-        bar.lay_out(longest);
-        let mut sides: Vec<(String, Vec<ClaimRow>)> = Vec::new();
-        for claim in dispute.claims {
-            let side = claim.stated.side.clone().unwrap_or_else(|| claim.stated.statement.clone());
+        let mut sides: Vec<(&str, Vec<&ClaimText>)> = Vec::new();
+        for claim in claims {
+            let side = claim.stated.side.as_deref().unwrap_or(&claim.stated.statement);
             match sides.iter_mut().find(|(other, _)| *other == side) {
-                Some((_, rows)) => rows.push(ClaimRow::new(claim)),
-                None => sides.push((side, vec![ClaimRow::new(claim)])),
+                Some((_, rows)) => rows.push(claim),
+                None => sides.push((side, vec![claim])),
             }
         }
-        DisputeCard { sides, bar, has_refuted }
+        let bar = Bar::new(name.into(), "", counts, longest);
+        json!({ "sides": sides, "bar": bar, "has_refuted": has_refuted })
     };
     all.into_iter().map(card).collect()
 }
@@ -394,38 +361,16 @@ fn disputes(claims: &[ClaimText]) -> Vec<DisputeCard> {
 mod tests {
     use super::*;
 
-    fn card(name: &str, question: Option<&str>) -> Card {
-        Card {
-            name: name.into(),
-            title: String::new(),
-            question: question.map(str::to_owned),
-            headline: Vec::new(),
-            source: String::new(),
-            keys: Vec::new(),
-            thumbnail: None,
-            counts: Vec::new(),
-            problems: BTreeSet::new(),
-            algorithms: BTreeSet::new(),
-            topics: Vec::new(),
-            words: String::new(),
-            cells: (0, 0),
-        }
-    }
-
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
-        let (card, claims, p, guide) = (card(name, question), Vec::new(), Vec::new(), Vec::new());
-        IndexEntry { card, claims, p, guide, map: None }
+        let (name, question) = (name.into(), question.map(str::to_owned));
+        let card = Card { name, question, ..Card::default() };
+        IndexEntry { card, ..IndexEntry::default() }
     }
 
     /// The names of the cards of a gallery, by group.
     fn names(gallery: &Gallery) -> Vec<Vec<&str>> {
-        let names =
-            |group: &QuestionGroup| group.cards.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-        let all = gallery.groups.iter().map(|group| {
-            assert_eq!(names(group).len(), group.cards.len());
-            group.cards.iter().map(|card| card.name.as_str()).collect()
-        });
-        all.collect()
+        let cards = gallery.groups.iter().map(|group| group.cards.iter());
+        cards.map(|cards| cards.map(|card| card.name.as_str()).collect()).collect()
     }
 
     #[test]
@@ -469,9 +414,8 @@ mod tests {
     #[test]
     fn segments_of_a_bar_fill_its_share_of_the_width() {
         let counts = vec![(Verdict::Supported, 3), (Verdict::Refuted, 1)];
-        let mut bar = Bar { name: String::new(), key: "", counts, segments: Vec::new() };
-        bar.lay_out(8);
+        assert_eq!(total(&counts), 4);
         let expected = [(Verdict::Supported, 0.0, 37.5), (Verdict::Refuted, 37.5, 12.5)];
-        assert_eq!((bar.total(), bar.segments), (4, expected.to_vec()));
+        assert_eq!(Bar::new(String::new(), "", counts, 8).segments, expected);
     }
 }

@@ -58,18 +58,15 @@ fn place(is_log: bool, value: f64) -> f64 {
 pub fn svg(estimate: Estimate, region: Region, scale: EstimateScale, text: NumberText) -> String {
     let is_ratio = matches!(scale, EstimateScale::Logarithm(_));
     let Estimate { value, interval: ends } = estimate;
-    let limits = [region.0, region.1].map(|end| end.is_finite() && !(is_ratio && end <= 0.0));
-    let known: Vec<f64> = [region.0, region.1]
-        .into_iter()
-        .zip(limits)
-        .filter_map(|(end, is_limit)| is_limit.then_some(end))
-        .collect();
+    let limits = [region.0, region.1];
+    let is_known = |limit: &f64| limit.is_finite() && !(is_ratio && *limit <= 0.0);
+    let known: Vec<f64> = limits.into_iter().filter(is_known).collect();
     let scale =
         IntervalScale::new(is_ratio, &[&[value, ends.0, ends.1], known.as_slice()].concat());
     let Some(scale) = scale.filter(|_| !value.is_nan() && !known.is_empty()) else {
         return String::new();
     };
-    let holds = numbers(&match limits {
+    let holds = numbers(&match limits.each_ref().map(is_known) {
         [true, true] => format!("{} to {}", text(region.0), text(region.1)),
         [true, false] => format!("≥ {}", text(region.0)),
         _ => format!("≤ {}", text(region.1)),

@@ -26,10 +26,8 @@ pub fn sentence(looks: &TakenLooks) -> String {
     let each = |text: fn(&Look) -> String| listed(&taken.iter().map(text).collect::<Vec<_>>());
     let at = each(|look| look.replicates.to_string());
     let levels = each(|look| percent(look.level));
-    let judged = match taken.len() {
-        1 => format!("They were judged at {at} replicates, at the family-wise level {levels}"),
-        _ => format!("They were judged at {at} replicates, at the family-wise levels {levels}"),
-    };
+    let noun = if taken.len() == 1 { "level" } else { "levels" };
+    let judged = format!("They were judged at {at} replicates, at the family-wise {noun} {levels}");
     let plan = match all.len() {
         1 => "This look was planned as the only one".to_owned(),
         looks => format!(

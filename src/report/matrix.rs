@@ -3,8 +3,8 @@
 //!
 //! *Invariant*: a grid point that is ranked is in the matrix once.
 
-use super::number_text::{interval, short};
-use crate::evidence::{Rival, Separation, Standing, Standings, unique, when_text};
+use super::number_text::{ratio_text, short};
+use crate::evidence::{Separation, Standing, Standings, unique, when_text};
 use exactfed_core::words::{count, joined, readable, thousands};
 use exactfed_runner::plan::Setting;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub struct MatrixRow {
 }
 
 /// The ranking at a grid point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MatrixCell {
     /// The algorithm that ends lowest, those that are not separated, or why there is none.
     pub text: String,
@@ -110,8 +110,8 @@ impl RankingMatrix {
             }
             rows[place].cells[at[text.as_str()]] = Some(cell(standing));
         }
-        let open: Vec<String> =
-            rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
+        let is_open = |row: &mut MatrixRow| row.cells.iter().flatten().all(|c| c.text == OPEN);
+        let open: Vec<String> = rows.extract_if(.., is_open).map(|row| row.settings).collect();
         if rows.len() > MOST_SHOWN {
             let is_separated = |row: &MatrixRow| row.cells.iter().flatten().any(|c| c.bar > 0);
             rows.sort_by_key(|row| !is_separated(row));
@@ -125,12 +125,6 @@ impl RankingMatrix {
 
 /// The text of a grid point at which no algorithm is separated from another.
 const OPEN: &str = "not separated";
-
-impl MatrixRow {
-    fn is_open(&self) -> bool {
-        self.cells.iter().flatten().all(|cell| cell.text == OPEN)
-    }
-}
 
 /// The settings of rows in which nothing is separated.
 fn open_text(open: &[String]) -> String {
@@ -187,33 +181,22 @@ fn cell(standing: &Standing) -> MatrixCell {
     let words = words(standing);
     let plain = |text: &str| MatrixCell {
         text: text.to_owned(),
-        family: None,
-        times: String::new(),
-        bar: 0,
         words: words.clone(),
+        ..MatrixCell::default()
     };
     match (standing.leaders.as_slice(), standing.next()) {
         ([], _) if standing.error.is_nan() => plain(standing.nothing_ranked()),
         ([], _) => plain("all end above the start"),
-        ([one], Some((_, rival))) => {
-            let ratio = rival.ratio.estimate;
-            let lead = libm::log10(ratio.max(1.0)) / libm::log10(LONGEST_LEAD);
-            MatrixCell {
-                text: one.to_string(),
-                family: standing.family,
-                times: format!("×{}", readable(ratio, if ratio < 1.005 { 4 } else { 3 })),
+        ([one], next) => {
+            let (times, bar) = next.map_or(("alone".to_owned(), 100), |(_, rival)| {
+                let ratio = rival.ratio.estimate;
+                let lead = libm::log10(ratio.max(1.0)) / libm::log10(LONGEST_LEAD);
+                let times = format!("×{}", readable(ratio, if ratio < 1.005 { 4 } else { 3 }));
                 // A lead is never without a bar.
-                bar: (100.0 * lead.min(1.0)).max(4.0) as u32,
-                ..plain("")
-            }
+                (times, (100.0 * lead.min(1.0)).max(4.0) as u32)
+            });
+            MatrixCell { family: standing.family, times, bar, ..plain(one) }
         }
-        ([one], None) => MatrixCell {
-            text: one.to_string(),
-            family: standing.family,
-            times: "alone".into(),
-            bar: 100,
-            ..plain("")
-        },
         (all, _) if all.len() == 1 + standing.rivals().len() => plain(OPEN),
         ([one, other], _) => plain(&format!("{one} or {other}")),
         (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals().len())),
@@ -237,12 +220,13 @@ fn words(standing: &Standing) -> String {
             "{one} ends lowest, at {}; {next}’s {} is {} times as large",
             short(standing.error),
             standing.mean(),
-            times(rival)
+            ratio_text(&rival.ratio)
         ),
         (several, next) => {
             let ratio = next.as_ref().filter(|(_, rival)| rival.separation != Separation::Equal);
-            let ratio =
-                ratio.map(|(name, rival)| format!("; {name}’s is {} times that", times(rival)));
+            let ratio = ratio.map(|(name, rival)| {
+                format!("; {name}’s is {} times that", ratio_text(&rival.ratio))
+            });
             let best = match standing.unit {
                 "instance" => format!("{}’s mean", several[0]),
                 _ => "the smallest mean".to_owned(),
@@ -274,15 +258,10 @@ pub fn not_compared(standing: &Standing) -> String {
         .collect()
 }
 
-fn times(rival: &Rival) -> String {
-    let ratio = &rival.ratio;
-    interval(ratio.estimate, (ratio.low, ratio.high))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::RankedAlgorithm;
+    use crate::evidence::{RankedAlgorithm, Rival};
     use crate::stats::Ratio;
     use exactfed_runner::plan::CellId;
 

@@ -61,14 +61,13 @@ use minijinja::{AutoEscape, Environment, State, context};
 use navigation::{PLACES, PageLink, with_navigation};
 use number_text::nine_digits;
 use owned::{FIGURE_ENDS, FRONTIER, Owned, PAGES, PAPER, is_figure, is_table};
-use series::quoted;
+use series::line;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
-use truncation::FolderTables;
 
 /// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
 /// only a few experiments are in memory at the same time.
@@ -145,11 +144,17 @@ impl Writer {
         let figures = folder.join("figures");
         create_below(&self.out, &figures)?;
         let manifest = Path::new(&experiment.plan.source.name);
-        let mut tables =
-            FolderTables { owned: &self.owned, folder: &folder, written: Ok(BTreeSet::new()) };
-        let page =
-            view::page(experiment, &mut tables).map_err(|message| error(manifest, message))?;
-        let mut tables = tables.written?;
+        // The names of the files with whole tables, or the first error.
+        let mut tables = Ok(BTreeSet::new());
+        let page = view::page(experiment, &mut |name, write| {
+            let Ok(names) = &mut tables else { return };
+            names.insert(name.to_owned());
+            if let Err(fault) = self.owned.stream(&folder.join(name), write) {
+                tables = Err(fault);
+            }
+        });
+        let page = page.map_err(|message| error(manifest, message))?;
+        let mut tables = tables?;
         for figure in &page.figures {
             let file = figures.join(format!("{}.svg", figure.id));
             self.owned.write(&file, figure.svg.as_bytes())?;
@@ -226,10 +231,9 @@ impl Writer {
         failed: &[(String, String)],
     ) -> Result<(), Error> {
         let names: Vec<String> = entries.iter().map(|entry| entry.name().to_owned()).collect();
-        let guide = index::guide(&entries).map(|guide| Value::from(Serde(guide)));
         let (coverage, errata) = index::sources(&entries);
-        let coverage = coverage.map(|coverage| Value::from(Serde(coverage)));
-        let errata = errata.map(|errata| Value::from(Serde(errata)));
+        let [guide, coverage, errata] = [index::guide(&entries), coverage, errata]
+            .map(|page| page.map(|page| Value::from(Serde(page))));
         let (all, smoke) = index::galleries(entries);
         let (has_claims, has_disputes) = all.has();
         let all = Some(Value::from(Serde(all)));
@@ -284,7 +288,8 @@ impl Writer {
 /// If a figure cannot be drawn, or the analysis text cannot be filled.
 pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
     let manifest = Path::new(&experiment.plan.source.name);
-    let page = view::page(experiment, &mut ()).map_err(|message| error(manifest, message))?;
+    let page =
+        view::page(experiment, &mut |_, _| {}).map_err(|message| error(manifest, message))?;
     Pages::new().render("notebook.html", context! { page => Value::from(Serde(&page)) })
 }
 
@@ -440,30 +445,25 @@ impl Pages {
 /// Writes one line per cell, for programs and for later diffs.
 fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns = FinalsColumns::new(experiment);
-    write!(out, "cell,label")?;
-    for name in &columns.settings {
-        write!(out, ",{}", quoted(name))?;
-    }
-    write!(out, ",n,diverged,sq_error_mean,sq_error_sd,sq_error_ci95_low,sq_error_ci95_high")?;
-    for quantity in &columns.further {
-        write!(out, ",{}_mean", quantity.column())?;
-    }
-    writeln!(out, ",digest")?;
+    let mut heads = vec!["cell".to_owned(), "label".to_owned()];
+    heads.extend(columns.settings.iter().cloned());
+    let error = "n diverged sq_error_mean sq_error_sd sq_error_ci95_low sq_error_ci95_high";
+    heads.extend(error.split(' ').map(str::to_owned));
+    heads.extend(columns.further.iter().map(|quantity| format!("{}_mean", quantity.column())));
+    heads.push("digest".to_owned());
+    out.write_all(line(&heads).as_bytes())?;
     for result in &experiment.cells {
         let (cell, runs) = (result.cell, &result.runs);
-        write!(out, "{},{}", cell.id, quoted(&cell.label))?;
-        for value in columns.values(cell) {
-            write!(out, ",{}", quoted(&value))?;
-        }
-        write!(out, ",{},{}", runs.count, runs.diverged)?;
+        let mut fields = vec![cell.id.to_string(), cell.label.clone()];
+        fields.extend(columns.values(cell));
+        fields.extend([runs.count.to_string(), runs.diverged.to_string()]);
         let summary = result.summary(Quantity::SqError);
         let four = summary.map_or([f64::NAN; 4], |s| [s.mean, s.sd, s.interval.0, s.interval.1]);
         let further =
             columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
-        for value in four.into_iter().chain(further) {
-            write!(out, ",{}", nine_digits(value))?;
-        }
-        writeln!(out, ",{}", result.digest)?;
+        fields.extend(four.into_iter().chain(further).map(nine_digits));
+        fields.push(result.digest.to_string());
+        out.write_all(line(&fields).as_bytes())?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Numbers and intervals as texts on pages.
 
+use crate::stats::Ratio;
 use exactfed_core::words::{plain, whole};
 
 /// A number with three digits: `1.23e-4`.
@@ -25,11 +26,7 @@ pub type NumberText = fn(f64) -> String;
 const MOST_APART: f64 = 1e6;
 
 /// The interval of an estimate; `None` where there is none, as of a single run.
-pub fn bracket(estimate: f64, interval: (f64, f64)) -> Option<String> {
-    bracket_by(short, estimate, interval)
-}
-
-fn bracket_by(
+pub fn bracket(
     text: impl Fn(f64) -> String,
     estimate: f64,
     (low, high): (f64, f64),
@@ -51,9 +48,13 @@ pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
 /// The same of numbers that are written in another way.
 pub fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)) -> String {
     let value = text(estimate);
-    let limits =
-        bracket_by(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
+    let limits = bracket(text, estimate, interval).filter(|l| *l != format!("[{value}, {value}]"));
     limits.map_or_else(|| value.clone(), |limits| format!("{value} {limits}"))
+}
+
+/// A ratio with its interval.
+pub fn ratio_text(ratio: &Ratio) -> String {
+    interval(ratio.estimate, (ratio.low, ratio.high))
 }
 
 #[cfg(test)]

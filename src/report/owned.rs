@@ -9,11 +9,12 @@ use exactfed_runner::files::{
     Error, error, open_regular, read_regular, read_regular_text, remove_leftovers,
     stream_atomically, write_atomically,
 };
+use exactfed_runner::panics::lock;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The name of the list.
 const LIST: &str = ".exactfed-reports";
@@ -41,9 +42,8 @@ impl Owned {
                 return Err(error(&list, format!("{e}; it lists what reports may overwrite")));
             }
         };
-        let owned = Self { out: out.to_owned(), known: Mutex::new(known) };
         remove_leftovers(out);
-        Ok(owned)
+        Ok(Self { out: out.to_owned(), known: Mutex::new(known) })
     }
 
     fn name(&self, path: &Path) -> String {
@@ -54,8 +54,7 @@ impl Owned {
 
     /// Whether a file may be removed.
     pub fn has(&self, path: &Path) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.contains(&self.name(path))
+        lock(&self.known).contains(&self.name(path))
     }
 
     /// Checks that a file may be written, and lists it.
@@ -64,7 +63,7 @@ impl Owned {
     /// If it exists and is not listed, or the list cannot be written.
     pub fn claim(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let name = self.name(path);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         if known.contains(&name) {
             return Ok(());
         }
@@ -122,7 +121,7 @@ impl Owned {
     /// # Errors
     /// If it cannot be written.
     pub fn settle(&self) -> Result<(), Error> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         let list = self.out.join(LIST);
         // Another report may have added to the list.
         let text = read_regular_text(&list).unwrap_or_default();

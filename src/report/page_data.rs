@@ -16,7 +16,6 @@ use crate::stats::{mean, quantile, standard_deviation, student_95};
 use exactfed_core::sources;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::short;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -25,48 +24,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// drawings no page exceeds 1.2 MB.
 const MOST_WITH_REPLICATES: usize = 450_000;
 
-/// A cell of a figure.
-#[derive(Serialize)]
-struct CellData {
-    id: String,
-    /// Its name in addresses: its label with every setting that varies.
-    name: String,
-    n: usize,
-    diverged: usize,
-    /// Half a 95 % interval of the mean, in standard deviations.
-    half: f64,
-    x: BTreeMap<String, Slice>,
-    mean: Slice,
-    sd: Slice,
-    low: Slice,
-    high: Slice,
-    /// Each replicate by itself, until it diverged.
-    runs: Replicates,
-}
-
-/// The replicates of a cell.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Replicates {
-    /// A sequence each.
-    Each(Vec<Slice>),
-    /// The first sequence, and how many of its length follow one another: a cell may have a
-    /// thousand.
-    Alike(Slice, usize),
-}
-
-impl Replicates {
-    fn new(slices: Vec<Slice>) -> Self {
-        let follow = |pair: &[Slice]| {
-            let (Slice(block, first, length), next) = (pair[0], pair[1]);
-            next == Slice(block, first + length, length)
-        };
-        match slices.first() {
-            Some(first) if slices.len() > 2 && slices.windows(2).all(follow) => {
-                Self::Alike(*first, slices.len())
-            }
-            _ => Self::Each(slices),
-        }
+/// The sequences of replicates: each by itself, or where they follow one another with one length, of
+/// which a cell may have a thousand, the first and their number.
+fn replicates(slices: &[Slice]) -> Value {
+    let follow = |pair: &[Slice]| {
+        let (Slice(block, first, length), next) = (pair[0], pair[1]);
+        next == Slice(block, first + length, length)
+    };
+    match slices {
+        [first, _, _, ..] if slices.windows(2).all(follow) => json!((first, slices.len())),
+        _ => json!(slices),
     }
 }
 
@@ -95,7 +62,7 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         Body::Maps(_) => None,
     });
     let mut figures = Vec::new();
-    let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>, Vec<CellData>)> = Vec::new();
+    let mut shown: Vec<(&Exploration, Vec<&CellResult<'_>>, Vec<Value>)> = Vec::new();
     for (figure, plot, exploration) in plots {
         let drawn = exploration.cells.iter().filter_map(|id| results.get(id.as_str()).copied());
         let drawn: Vec<&CellResult<'_>> = drawn.collect();
@@ -110,8 +77,8 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
         }
         for (result, cell) in drawn.iter().zip(cells) {
             let runs = runs(result, exploration).into_iter();
-            let slices = runs.map(|run| numbers.add(run.iter().copied())).collect();
-            cell.runs = Replicates::new(slices);
+            let slices: Vec<_> = runs.map(|run| numbers.add(run.iter().copied())).collect();
+            cell["runs"] = replicates(&slices);
         }
     }
     for (figure, (_, _, cells)) in figures.iter_mut().zip(shown) {
@@ -122,20 +89,16 @@ pub fn page_data(experiment: &Experiment<'_>) -> Value {
             figures.push(plot_data(figure, plot, fixed_figure(plot, &mut numbers)));
         }
     }
-    let maps: Vec<Value> = experiment
-        .figures
-        .iter()
-        .filter_map(|figure| match &figure.body {
-            Body::Maps(maps) => Some(maps_data(figure, maps)),
-            Body::Plot(_) => None,
-        })
-        .collect();
+    let maps = experiment.figures.iter().filter_map(|figure| match &figure.body {
+        Body::Maps(maps) => Some(maps_data(figure, maps)),
+        Body::Plot(_) => None,
+    });
     let manifest = &experiment.plan.manifest;
     json!({
         "numbers": numbers.blocks(),
         "styles": styles(),
         "figures": figures,
-        "maps": maps,
+        "maps": maps.collect::<Vec<_>>(),
         // What a saved drawing says of itself.
         "experiment": experiment.plan.experiment,
         "question": manifest.question,
@@ -326,12 +289,13 @@ fn x_choices(
     all.map(|q| (q.name().to_owned(), q.formula().to_owned())).collect()
 }
 
+/// A cell of a figure.
 fn cell_data(
     result: &CellResult<'_>,
     exploration: &Exploration,
     xs: &[(String, String)],
     numbers: &mut Numbers,
-) -> CellData {
+) -> Value {
     let samples = match exploration.x {
         XAxis::Rounds(_) => result.samples(exploration.y),
         XAxis::Cells(_) => result.runs.finals(exploration.y).into_iter().collect(),
@@ -350,20 +314,23 @@ fn cell_data(
         };
         (x.to_owned(), numbers.add(values))
     };
-    let x = xs.iter().map(|(x, _)| across(x)).collect();
-    CellData {
-        id: result.cell.id.to_string(),
-        name: name(result.cell),
-        n,
-        diverged: result.runs.diverged,
-        half: if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
-        x,
-        mean: means,
-        sd,
-        low,
-        high,
-        runs: Replicates::Each(Vec::new()),
-    }
+    let x: BTreeMap<String, Slice> = xs.iter().map(|(x, _)| across(x)).collect();
+    json!({
+        "id": result.cell.id.as_str(),
+        // Its name in addresses: its label with every setting that varies.
+        "name": name(result.cell),
+        "n": n,
+        "diverged": result.runs.diverged,
+        // Half a 95 % interval of the mean, in standard deviations.
+        "half": if n > 1 { student_95(n) / (n as f64).sqrt() } else { 0.0 },
+        "x": x,
+        "mean": means,
+        "sd": sd,
+        "low": low,
+        "high": high,
+        // Each replicate by itself, until it diverged.
+        "runs": [],
+    })
 }
 
 /// The predictions of a figure, each of a cell once, although a cell may be in several panels.

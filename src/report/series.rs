@@ -71,6 +71,11 @@ fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 
+/// A line of a CSV file.
+pub fn line(fields: &[String]) -> String {
+    fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n"
+}
+
 /// A field after RFC 4180, that no spreadsheet takes for a formula.
 pub fn quoted(text: &str) -> String {
     let text = inert(text);
@@ -81,16 +86,11 @@ pub fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::tests::figure_of;
     use crate::evidence::{
-        Color, Curve, CurveValue, Lead, Line, Maps, Plot, Point, Ranking, Scale, Series, Square,
-        StabilityValue, Style,
+        Color, Curve, Lead, Line, Maps, Point, Ranking, Series, Square, StabilityValue, Style,
     };
     use crate::stats::Ratio;
-
-    fn figure(body: Body) -> Figure {
-        let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
-        Figure { id, title, caption, columns: 1, large: None, exploration: None, body }
-    }
 
     #[test]
     fn points_come_back_bit_for_bit_and_fields_are_quoted() {
@@ -99,15 +99,8 @@ mod tests {
         let curve = Curve::new("a \"b\", c", Style::solid(Color::Palette(0)));
         let points = values.map(point).to_vec();
         let series = Series { diverged: 1, ..Series::new(Line::Measured(curve), points) };
-        let text = csv(&figure(Body::Plot(Plot {
-            panels: vec![Panel { title: "H = 1\n".into(), series: vec![series] }],
-            legend: vec![],
-            x: "x".into(),
-            y: "y".into(),
-            scale_x: Scale::Linear,
-            scale_y: Scale::Log,
-            labels: CurveValue::last(Scale::Log),
-        })));
+        let panel = Panel { title: "H = 1\n".into(), series: vec![series] };
+        let text = csv(&figure_of(vec![panel]));
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();
         assert_eq!(rows.len(), values.len());
@@ -126,7 +119,8 @@ mod tests {
             let squares = vec![Square { x: 0, y: 1, value }];
             let maps = vec![Map { title: "FedAvg".into(), x, y, squares, dense: None }];
             let (x, y) = ("γ".into(), "H".into());
-            csv(&figure(Body::Maps(Maps { maps, legend: vec![], x, y })))
+            let body = Body::Maps(Maps { maps, legend: vec![], x, y });
+            csv(&Figure { body, ..figure_of(Vec::new()) })
         };
         let stability = StabilityValue { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
         let lines = map(SquareValue::Stability(stability));

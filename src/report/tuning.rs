@@ -1,30 +1,21 @@
 //! What tuning found, as the table of a page and as `tuned.csv`.
 
-use super::number_text::{bracket, interval, nine_digits, short};
-use super::series::quoted;
+use super::number_text::{bracket, nine_digits, ratio_text, short};
+use super::series::line;
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::evidence::{Experiment, TunedRow, TuningResult};
 use exactfed_core::words::count;
 use exactfed_runner::plan::Setting;
-use serde::Serialize;
-
-/// The section on tuning.
-#[derive(Serialize)]
-pub struct PageTuning {
-    /// How candidates were made and compared.
-    pub sentences: Vec<String>,
-    /// What was selected.
-    pub table: TextTable,
-}
+use serde_json::{Value, json};
 
 fn setting_or_empty(value: &Option<Setting>) -> String {
     value.as_ref().map(Setting::to_string).unwrap_or_default()
 }
 
-/// The section on tuning; `None` where nothing is tuned.
-pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Option<PageTuning> {
+/// The section on tuning: how candidates were made and compared, and what was selected; `None` where
+/// nothing is tuned.
+pub fn section(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Option<Value> {
     let found = experiment.tuning.as_ref()?;
-    let several = experiment.plan.manifest.instances.is_some_and(|n| n > 1);
     let metric = found.metric.formula();
     let mut heads = vec!["algorithm".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -40,10 +31,10 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
     let row = |row: &TunedRow| {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().map(setting_or_empty));
-        cells.extend(values(row.selected.as_deref(), found.settings.len()));
+        cells.extend(values(row.selected.as_deref(), found.settings.len(), "–"));
         cells.push(row.fresh.map_or_else(
             || "–".to_owned(),
-            |s| match bracket(s.mean, s.interval) {
+            |s| match bracket(short, s.mean, s.interval) {
                 Some(bracket) => format!("{} {bracket}", short(s.mean)),
                 None => short(s.mean),
             },
@@ -53,8 +44,8 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
                 cells.extend(["the same".to_owned(), "1".to_owned()]);
             }
             Some((shared, ratio)) => {
-                cells.push(values(Some(shared), found.settings.len()).join(", "));
-                cells.push(interval(ratio.estimate, (ratio.low, ratio.high)));
+                cells.push(values(Some(shared), found.settings.len(), "–").join(", "));
+                cells.push(ratio_text(ratio));
             }
             None if shares => cells.extend(["–".to_owned(), "–".to_owned()]),
             None => {}
@@ -67,19 +58,16 @@ pub fn section(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Optio
         cells.extend(bordered.then(|| row.edges.join("; ")));
         cells
     };
-    files.add("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
+    files("tuned.csv", &mut |out| out.write_all(csv(found).as_bytes()));
     let table = TextTable::new(&heads, found.rows.iter().take(MOST_ROWS).map(row))
         .of_rows(found.rows.len(), "tuned.csv");
-    Some(PageTuning { sentences: sentences(experiment, found, several), table })
+    Some(json!({ "sentences": sentences(experiment, found), "table": table }))
 }
 
-/// The selected values; a dash for a setting that the algorithm lacks or where none is selected.
-fn values(selected: Option<&[Option<f64>]>, settings: usize) -> Vec<String> {
-    let one = |i: usize| match selected.and_then(|all| all[i]) {
-        Some(value) => value.to_string(),
-        None => "–".to_owned(),
-    };
-    (0..settings).map(one).collect()
+/// The selected values; `none` for a setting that the algorithm lacks or where none is selected.
+fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<String> {
+    let one = |i: usize| selected.and_then(|all| all[i]);
+    (0..settings).map(|i| one(i).map_or(none.to_owned(), |value| value.to_string())).collect()
 }
 
 /// How many selected candidates are at the edge of what was tried, so that the ranking may change.
@@ -92,20 +80,18 @@ pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     })
 }
 
-fn sentences(experiment: &Experiment<'_>, found: &TuningResult, several: bool) -> Vec<String> {
+fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     let manifest = &experiment.plan.manifest;
     let Some(tune) = &manifest.tune else { return Vec::new() };
     let runs = tune.replicates.unwrap_or(manifest.replicates);
-    let on = if several {
-        format!(" on each of {}", count(manifest.instances.unwrap_or(1) as usize, "instance"))
-    } else {
-        String::new()
+    let (on, fresh) = match manifest.instances {
+        Some(several) if several > 1 => {
+            let on = format!(" on each of {}", count(several as usize, "instance"));
+            (on, "on fresh instances and with fresh noise")
+        }
+        _ => (String::new(), "with fresh noise"),
     };
     let best = if found.metric.is_fraction() { "largest" } else { "smallest" };
-    let fresh = match several {
-        true => "on fresh instances and with fresh noise",
-        false => "with fresh noise",
-    };
     let mut all = vec![format!(
         "For each algorithm, and at each point of the grid, the candidate with the {best} mean of {} over {}{on} was selected. All algorithms begin with the same values and have the same noise; where the best is at the edge of a range, further candidates are added to that algorithm alone, and the table has the numbers. No setting but the {} is tuned. What this page shows are runs of the selected candidates {fresh}: on average the mean by which a candidate was selected is too small, since it is the smallest of several.",
         found.metric.formula(),
@@ -142,27 +128,15 @@ fn csv(found: &TuningResult) -> String {
         several => heads.extend(several.iter().map(|setting| format!("selected_{}", setting.key))),
     }
     let further = [
-        "at_edge",
-        "tuning_value",
-        "value",
-        "low",
-        "high",
-        "replicates",
-        "candidates",
-        "diverged",
-        "gain",
-        "gain_low",
-        "gain_high",
+        "at_edge tuning_value value low high replicates",
+        "candidates diverged gain gain_low gain_high",
     ];
-    heads.extend(further.map(str::to_owned));
-    let mut out = heads.iter().map(|head| quoted(head)).collect::<Vec<_>>().join(",") + "\n";
+    heads.extend(further.iter().flat_map(|names| names.split(' ')).map(str::to_owned));
+    let mut out = line(&heads);
     for row in &found.rows {
         let mut cells = vec![row.label.clone()];
         cells.extend(row.values.iter().map(setting_or_empty));
-        for i in 0..found.settings.len() {
-            let value = row.selected.as_ref().and_then(|all| all[i]);
-            cells.push(value.map_or(String::new(), |value| value.to_string()));
-        }
+        cells.extend(values(row.selected.as_deref(), found.settings.len(), ""));
         cells.push(row.edges.join("; "));
         cells.push(nine_digits(row.tuning_value));
         let fresh = row.fresh.map_or([f64::NAN; 3], |s| [s.mean, s.interval.0, s.interval.1]);
@@ -171,8 +145,7 @@ fn csv(found: &TuningResult) -> String {
         cells.push(row.candidates.1.to_string());
         let gain = row.shared.as_ref().map(|(_, ratio)| [ratio.estimate, ratio.low, ratio.high]);
         cells.extend(gain.unwrap_or([f64::NAN; 3]).map(nine_digits));
-        out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
-        out.push('\n');
+        out.push_str(&line(&cells));
     }
     out
 }

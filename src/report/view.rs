@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::formula;
 use super::looks;
 use super::matrix::{RankingMatrix, not_compared};
-use super::number_text::{bracket, interval, short};
+use super::number_text::{bracket, ratio_text, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use super::tuning;
 use super::{finding, frontier, page_data};
@@ -111,7 +111,7 @@ pub struct Problems {
 ///
 /// # Errors
 /// If a figure cannot be drawn, or the analysis text cannot be filled.
-pub fn page(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Result<Page, String> {
+pub fn page(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Result<Page, String> {
     let plan = &experiment.plan;
     let manifest = &plan.manifest;
     let source = manifest.source.as_deref().unwrap_or_default();
@@ -171,7 +171,7 @@ pub fn page(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Result<P
 }
 
 /// The claims of a page.
-fn page_claims(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> PageClaims {
+fn page_claims(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> PageClaims {
     let name = &experiment.plan.experiment;
     let all = experiment.claims.iter();
     let mut list: Vec<ClaimText> = all.map(|claim| claims::claim(name, claim, files)).collect();
@@ -180,7 +180,7 @@ fn page_claims(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> PageC
     amendments::mark(&experiment.plan.manifest.amendment, &mut list);
     let sentence = looks.map(looks::sentence).unwrap_or_default();
     let mut tested = list.iter().filter(|claim| claim.verdict != Verdict::NotTested).peekable();
-    let exact = tested.peek().is_some() && tested.all(|claim| claim.tested.exact);
+    let exact = tested.peek().is_some() && tested.all(|claim| claim.exact);
     PageClaims {
         counts: claims::counts(&list),
         looks: sentence,
@@ -257,7 +257,7 @@ const SAME_RECORDS: &str = ". Instances are random divisions of the same records
 
 /// The ranking: when the algorithms are compared, by which error and at what cost; its table and
 /// its matrix.
-fn ranking(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Value {
+fn ranking(experiment: &Experiment<'_>, files: &mut TableFiles<'_>) -> Value {
     let standings = &experiment.standings;
     json!({
         "tuning": tuning::section(experiment, files),
@@ -285,7 +285,7 @@ fn ranking(experiment: &Experiment<'_>, files: &mut dyn TableFiles) -> Value {
 }
 
 /// Which algorithm ranks first at each grid point with several algorithms.
-fn ranking_table(standings: &Standings, files: &mut dyn TableFiles) -> TextTable {
+fn ranking_table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     let mut heads = standings.axes.clone();
     let error = mean_error(standings);
     let further = ["smallest mean error", error, "next", "times larger"];
@@ -306,9 +306,7 @@ fn ranking_table(standings: &Standings, files: &mut dyn TableFiles) -> TextTable
             Some((next, Rival { separation: Separation::Equal, .. })) => {
                 [next.to_owned(), "1".into()]
             }
-            Some((next, Rival { ratio, .. })) => {
-                [next.to_owned(), interval(ratio.estimate, (ratio.low, ratio.high))]
-            }
+            Some((next, Rival { ratio, .. })) => [next.to_owned(), ratio_text(ratio)],
             None if standing.leaders.is_empty() => ["–".into(), "–".into()],
             None => [standing.no_others().into(), "–".into()],
         });
@@ -344,7 +342,7 @@ fn finals(experiment: &Experiment<'_>) -> TextTable {
                 let is_rounding = summary.sd <= 1e-13 * summary.mean.abs();
                 cells.push(short(summary.mean));
                 cells.push(short(if is_rounding { 0.0 } else { summary.sd }));
-                cells.push(bracket(summary.mean, summary.interval).unwrap_or_else(dash));
+                cells.push(bracket(short, summary.mean, summary.interval).unwrap_or_else(dash));
             }
             None => cells.extend(["diverged".into(), dash(), dash()]),
         }

@@ -8,7 +8,7 @@
 mod headline;
 
 use super::Pages;
-use super::claims::{interval, probability};
+use super::claims::{probability, side_estimate};
 use crate::chart;
 use crate::compare::{
     Change, ChangeVerdict, ClaimChange, Class, Comparison, Lone, OtherProblem, OtherSetting,
@@ -352,8 +352,7 @@ fn row(change: &Change) -> Value {
 
 fn claim(change: &ClaimChange) -> Value {
     let side = |claim: &Option<SideClaim>| {
-        let estimated = claim.as_ref().filter(|claim| claim.estimate.is_finite());
-        let estimate = estimated.map(|claim| interval(claim.estimate())).unwrap_or_default();
+        let estimate = side_estimate(claim.as_ref()).unwrap_or_default();
         context! { verdict => claim.as_ref().map_or("absent", |c| c.verdict.name()), estimate }
     };
     context! {

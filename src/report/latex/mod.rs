@@ -78,7 +78,7 @@ fn claims(out: &mut String, claims: &[ClaimText], label: &str) {
             let source = claim.stated.source.as_ref().filter(|source| !source.is_empty());
             let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
             let statement = format!("{}{source}", claim.stated.statement);
-            vec![statement, claim.verdict_text.clone(), claim.tested.estimate.clone()]
+            vec![statement, claim.verdict_text.clone(), claim.estimate.clone()]
         };
         let rows: Vec<Vec<String>> = some.iter().map(row).collect();
         tabular(out, columns, "claim & verdict & estimate", &rows);

@@ -369,10 +369,8 @@ fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
-        let target = claim.cells().map(|ClaimedCells { of, right }| {
-            let over = claim.over();
-            Target { of, right, over }
-        });
+        let target =
+            claim.cells().map(|ClaimedCells { of, right, over, .. }| Target { of, right, over });
         let under = |wrong: WrongResult| {
             let verdicts = match &target {
                 Some(target) => {

@@ -4,7 +4,7 @@
 use crate::cells::CellResult;
 use crate::cells::costs::STATED;
 use crate::cells::runs::TraceNeeds;
-use crate::claims::{Claim, claims};
+use crate::claims::{Claim, ClaimedCells, claims};
 use crate::figures::kind::{DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
 use exactfed_runner::manifest::{Prediction, TimeAverage};
@@ -49,16 +49,15 @@ impl<'a> Needs<'a> {
         needs
     }
 
-    /// The claims of which the cell is one of those of which they are claimed.
-    fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = &'c dyn Claim<'a>> {
-        let is_on =
-            |claim: &&dyn Claim<'_>| claim.cells().is_some_and(|cells| selected(cell, cells.of));
-        self.claims.iter().map(|claim| &**claim).filter(is_on)
+    /// What claims state of their cells, of which the cell is one.
+    fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = ClaimedCells<'a>> {
+        let claimed = self.claims.iter().filter_map(|claim| claim.cells());
+        claimed.filter(|claimed| selected(cell, claimed.of))
     }
 
     /// The predictions for a cell that claims are tested on.
     pub fn claimed_predictions<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = Prediction> {
-        self.claims_on(cell).filter_map(|claim| claim.prediction())
+        self.claims_on(cell).filter_map(|claimed| claimed.prediction)
     }
 
     /// Whether a claim needs theory of a cell.
@@ -68,7 +67,7 @@ impl<'a> Needs<'a> {
 
     /// Whether a claim needs a cell's exact moments round by round.
     pub fn claims_need_moments(&self, cell: &Cell) -> bool {
-        self.claims_on(cell).any(|claim| claim.needs_moments())
+        self.claims_on(cell).any(|claimed| claimed.needs_moments)
     }
 
     /// The cells for which a figure or a claim needs theory.
@@ -121,7 +120,7 @@ pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
 /// Whether a figure draws published bounds or a claim is tested on one.
 pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = claims(plan);
-    let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
+    let mut claimed = claims.iter().filter_map(|claim| claim.cells()?.prediction);
     draws(plan, TheoryKind::is_of_bounds) || claimed.any(Prediction::is_bound)
 }
 

@@ -4,7 +4,7 @@
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
 use super::keys::{ClaimOf, When, check_right_side, check_time};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::means::{MeanComparison, against};
+use super::means::MeanComparison;
 use super::text::selection_text;
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
@@ -101,22 +101,21 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
 
 /// The comparison of means that a claim makes, unless it compares vectors.
 fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
-    let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-    let metric = claim.metric.unwrap_or_default();
-    MeanComparison { metric, left: &claim.of, against, at: claim.at }
+    MeanComparison {
+        metric: claim.metric.unwrap_or_default(),
+        left: &claim.of,
+        right: claim.right.as_ref(),
+        prediction: claim.prediction,
+        value: claim.value,
+        at: claim.at,
+    }
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { of: &self.of, right: self.right.as_ref() })
-    }
-
-    fn prediction(&self) -> Option<Prediction> {
-        self.prediction
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.average.is_none() && comparison(self).needs_moments()
+        let cells = comparison(self).cells();
+        let needs_moments = cells.needs_moments && self.average.is_none();
+        Some(ClaimedCells { needs_moments, over: self.over.as_deref(), ..cells })
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
@@ -165,10 +164,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             let log = libm::log1p(margin(cell));
             (-log, log)
         })
-    }
-
-    fn over(&self) -> Option<&'a str> {
-        self.over.as_deref()
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -19,70 +19,46 @@ use exactfed_runner::plan::Cell;
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
 
-/// What a mean is compared with.
-#[derive(Clone, Copy)]
-pub enum ComparedWith<'a> {
-    /// The mean of the same metric over other cells.
-    Cells(&'a Selection),
-    /// What theory predicts for the same cells.
-    Prediction(Prediction),
-    /// A number.
-    Value(f64),
-}
-
-/// A claim that compares the mean of a metric with something.
+/// A claim that compares the mean of a metric with one of three: that over other cells, a
+/// prediction of theory for the same cells, or a number.
 #[derive(Clone, Copy)]
 pub struct MeanComparison<'a> {
     /// The metric.
     pub metric: Quantity,
     /// The cells of which it is claimed.
     pub left: &'a Selection,
-    /// What they are compared with.
-    pub against: ComparedWith<'a>,
+    /// The cells that they are compared with.
+    pub right: Option<&'a Selection>,
+    /// The prediction that they are compared with.
+    pub prediction: Option<Prediction>,
+    /// The number that they are compared with.
+    pub value: Option<f64>,
     /// The rounds at which they are compared.
     pub at: When,
-}
-
-/// What a mean is compared with: of these three the one that is given.
-pub fn against(
-    right: Option<&Selection>,
-    prediction: Option<Prediction>,
-    value: Option<f64>,
-) -> ComparedWith<'_> {
-    let cells = right.map(ComparedWith::Cells).or(prediction.map(ComparedWith::Prediction));
-    cells.unwrap_or(ComparedWith::Value(value.unwrap_or(f64::NAN)))
 }
 
 impl<'a> MeanComparison<'a> {
     /// Adds what must be read of a cell's traces.
     pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        follow(needs, cell, self.left, self.at, &[self.metric]);
-        if let ComparedWith::Cells(right) = self.against {
-            follow(needs, cell, right, self.at, &[self.metric]);
+        for side in self.cells().selections() {
+            follow(needs, cell, side, self.at, &[self.metric]);
         }
-    }
-
-    /// Whether the exact moments of its cells are needed round by round.
-    pub fn needs_moments(&self) -> bool {
-        let is_moment = matches!(self.against, ComparedWith::Prediction(Prediction::ExactMoments));
-        is_moment && self.metric.average().is_none()
     }
 
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
-        let right = match self.against {
-            ComparedWith::Cells(right) => Some(right),
-            ComparedWith::Prediction(_) | ComparedWith::Value(_) => None,
-        };
-        ClaimedCells { of: self.left, right }
+        let Self { metric, left, right, prediction, .. } = *self;
+        let of_moments = prediction == Some(Prediction::ExactMoments);
+        let needs_moments = of_moments && metric.average().is_none();
+        ClaimedCells { right, prediction, needs_moments, ..ClaimedCells::new(left) }
     }
 
     /// The comparison as a formula, with this symbol of the metric.
     pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
-        let right = match self.against {
-            ComparedWith::Cells(right) => format!("that of {}", selection_text(right)),
-            ComparedWith::Prediction(by) => by.words().to_owned(),
-            ComparedWith::Value(value) => number_text(value),
+        let right = match (self.right, self.prediction) {
+            (Some(right), _) => format!("that of {}", selection_text(right)),
+            (None, Some(by)) => by.words().to_owned(),
+            (None, None) => self.value.map_or_else(String::new, number_text),
         };
         let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
         // A bias is the norm of a mean already.
@@ -101,17 +77,14 @@ impl Judge<'_> {
         formula: impl Fn(&MeanComparison<'_>, &str) -> String,
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Tested {
-        let (parts, unit) = match comparison.against {
-            ComparedWith::Cells(right) => (self.compare_pairs(comparison, right, region), 1.0),
-            ComparedWith::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
-            ComparedWith::Value(value) => (self.compare_cells(comparison, region), value),
+        let parts = match comparison.right {
+            Some(right) => self.compare_pairs(comparison, right, region),
+            None => self.compare_cells(comparison, region),
         };
-        let mut cells = self.chosen(comparison.left);
-        if let ComparedWith::Cells(right) = comparison.against {
-            cells.extend(self.chosen(right));
-        }
-        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells.into_iter()));
-        Tested { parts, formula, scale: EstimateScale::Logarithm(unit), conditions: Vec::new() }
+        let cells = comparison.cells().selections().flat_map(|side| self.chosen(side));
+        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells));
+        let scale = EstimateScale::Logarithm(comparison.value.unwrap_or(1.0));
+        Tested { parts, formula, scale, conditions: Vec::new() }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.
@@ -156,23 +129,20 @@ impl Judge<'_> {
         comparison: &MeanComparison<'_>,
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Parts {
-        let MeanComparison { metric, left, against, at } = *comparison;
+        let MeanComparison { metric, left, prediction, value, at, .. } = *comparison;
         let mut parts = Parts::default();
         for cell in self.chosen(left) {
             let name = self.name(cell, left, &[]);
             // The expected mean at each recorded round; a number is the same at all of them.
-            let expected = match against {
-                ComparedWith::Prediction(by) => {
-                    match self.theory.curve(&cell.cell.id, metric, by) {
-                        Some(curve) => curve,
-                        None => {
-                            self.add_unpredicted(cell, by, &name, &mut parts);
-                            continue;
-                        }
+            let expected = match prediction {
+                Some(by) => match self.theory.curve(&cell.cell.id, metric, by) {
+                    Some(curve) => curve,
+                    None => {
+                        self.add_unpredicted(cell, by, &name, &mut parts);
+                        continue;
                     }
-                }
-                ComparedWith::Value(value) => vec![value],
-                ComparedWith::Cells(_) => continue,
+                },
+                None => vec![value.unwrap_or(f64::NAN)],
             };
             let last = expected.len() - 1;
             let samples = match samples(cell, metric, at) {

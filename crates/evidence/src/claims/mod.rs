@@ -75,7 +75,8 @@ pub fn judge_look<'a>(
     let judged = stated.map(|(((stated, claim), tested), evidence)| {
         let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
         let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
-        judged.is_on_bound = claim.prediction().is_some_and(|by| by.is_bound());
+        let prediction = claim.cells().and_then(|cells| cells.prediction);
+        judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
         Some(judged)
     });
     let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();

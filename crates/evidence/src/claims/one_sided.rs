@@ -3,7 +3,7 @@
 use super::judge::{Judge, Tested};
 use super::keys::{ClaimOf, When, check_right_side, check_time, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::means::{MeanComparison, against};
+use super::means::MeanComparison;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
@@ -72,22 +72,20 @@ impl<'a> OneSided<'a> {
 
     fn comparison(&self) -> MeanComparison<'a> {
         let claim = self.claim;
-        let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-        MeanComparison { metric: claim.metric, left: &claim.left, against, at: claim.at }
+        MeanComparison {
+            metric: claim.metric,
+            left: &claim.left,
+            right: claim.right.as_ref(),
+            prediction: claim.prediction,
+            value: claim.value,
+            at: claim.at,
+        }
     }
 }
 
 impl<'a> Claim<'a> for OneSided<'a> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(self.comparison().cells())
-    }
-
-    fn prediction(&self) -> Option<Prediction> {
-        self.claim.prediction
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.comparison().needs_moments()
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {

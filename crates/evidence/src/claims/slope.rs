@@ -68,7 +68,7 @@ type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
 
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { of: &self.of, right: None })
+        Some(ClaimedCells { over: Some(&self.over), ..ClaimedCells::new(&self.of) })
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
@@ -116,10 +116,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             off_line.unwrap_or_default(),
         );
         Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
-    }
-
-    fn over(&self) -> Option<&'a str> {
-        Some(&self.over)
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

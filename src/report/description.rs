@@ -327,11 +327,8 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
             let quantity = quantity(&options, usual)?;
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
-                    let ratio = match known.over_instances() {
-                        true => Ratio::over_instances(a, b),
-                        false => Ratio::of_means(a, b),
-                    };
-                    let Ratio { estimate, low, high, .. } = ratio;
+                    let Ratio { estimate, low, high, .. } =
+                        Ratio::paired(a, b, known.over_instances());
                     Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),

@@ -176,10 +176,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let ratio = match cells[*best].cell.identity.instances {
-            1 => Ratio::of_means(other, sample),
-            _ => Ratio::over_instances(other, sample),
-        };
+        let ratio = Ratio::paired(other, sample, cells[*best].cell.identity.instances != 1);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };

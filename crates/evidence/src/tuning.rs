@@ -106,10 +106,7 @@ impl TuningResult {
             let ratio = |cell: &Cell| {
                 let fresh = fresh.as_ref()?;
                 let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
-                let ratio = match cell.identity.instances {
-                    1 => Ratio::of_means(&known, fresh),
-                    _ => Ratio::over_instances(&known, fresh),
-                };
+                let ratio = Ratio::paired(&known, fresh, cell.identity.instances != 1);
                 let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
                 Some((tuning.settings.iter().map(value).collect(), ratio))
             };

@@ -164,11 +164,10 @@ fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
 }
 
 /// What a claim is about, as text.
-pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>) -> String {
-    let clients: Vec<String> = of.clients.iter().map(u64::to_string).collect();
-    let clients = match clients.is_empty() {
-        true => String::new(),
-        false => format!("N = {}", clients.join(" or ")),
+pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> String {
+    let clients = match of.clients.as_slice() {
+        [] => String::new(),
+        all => format!("N = {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")),
     };
     let targets = match (of.smallest_target, of.largest_target) {
         (None, None) => String::new(),
@@ -177,8 +176,8 @@ pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>)
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
     let texts = |all: &[f64]| all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ");
-    let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.map(|f| f.lead)) {
-        (true, Some(FrontierObjective::Price(price))) => vec![price],
+    let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.lead) {
+        (true, FrontierObjective::Price(price)) => vec![price],
         _ => of.prices.clone(),
     };
     let price = format!("at the price {}", texts(&prices));
@@ -207,9 +206,11 @@ pub fn rivals(than: Option<FrontierAlgorithm>) -> &'static str {
 }
 
 impl<'a> Judge<'a> {
-    /// The frontier of a claim.
-    pub fn frontier(&self, id: &Option<String>) -> Option<&'a ComputedFrontier<'a>> {
-        self.frontiers.iter().find(|f| id.as_ref().is_none_or(|id| f.id == id))
+    /// The frontier of a claim, which [`check_points`] found in the manifest.
+    pub fn frontier(&self, id: &Option<String>) -> &'a ComputedFrontier<'a> {
+        let mut all = self.frontiers.iter();
+        let own = all.find(|f| id.as_ref().is_none_or(|id| f.id == id));
+        own.expect("every frontier of a manifest is computed")
     }
 
     /// The points of a claim that may be used, with their costs. The others are untested.

@@ -132,11 +132,8 @@ impl<'a> Judge<'a> {
     pub fn name(&self, cell: &CellResult<'_>, selection: &Selection, known: &[&str]) -> String {
         let known: Vec<&str> = fixed_keys(selection).chain(known.iter().copied()).collect();
         let details = setting_text::details(cell.cell, &known);
-        let is_of_one_label = known.contains(&"label");
-        match is_of_one_label {
-            true => details,
-            false => joined(&[&cell.cell.label, &details]),
-        }
+        let label: &str = if known.contains(&"label") { "" } else { &cell.cell.label };
+        joined(&[label, &details])
     }
 
     /// The settings that are zipped with this one.

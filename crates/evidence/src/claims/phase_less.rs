@@ -77,19 +77,20 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
         let mut parts = Parts::default();
         let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
         let phase = phases.find(|one| one.phase.id == self.phase);
-        match phase.and_then(|phase| Some((phase, self.worst(phase)?))) {
+        let phase = phase.expect("every map of a manifest is computed");
+        match self.worst(phase) {
             None => parts.untested.push("the map has no squares there".into()),
-            Some((_, (place, ratio))) if ratio.is_finite() => {
+            Some((place, ratio)) if ratio.is_finite() => {
                 let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
                 parts.tested.push((place, exact(libm::log(ratio), region)));
             }
-            Some((_, (place, _))) => {
+            Some((place, _)) => {
                 let label = self.algorithm.label();
                 parts.untested.push(format!("{place}: {label} does not reach ε"));
             }
         }
-        let formula = phase.map_or_else(String::new, |phase| self.formula(phase));
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+        let (formula, scale) = (self.formula(phase), EstimateScale::Logarithm(1.0));
+        Tested { parts, formula, scale, conditions: Vec::new() }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

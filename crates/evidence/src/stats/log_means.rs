@@ -331,12 +331,9 @@ struct Quantile {
     variance: f64,
 }
 
-/// Quantiles over levels, for one number of replicates.
+/// Quantiles over levels, from 0.5 down, for one number of replicates.
 #[derive(Debug)]
-struct Quantiles {
-    /// From level 0.5 down.
-    table: Vec<Quantile>,
-}
+struct Quantiles(Vec<Quantile>);
 
 /// Levels of the table from 0.5 to 0.025, and how far the table goes beyond.
 const KNOTS: usize = 8;
@@ -374,15 +371,15 @@ impl Quantiles {
             // Near the median the variance's limit is below its estimate.
             Quantile { level, t, variance: variance.max(t) }
         };
-        Self { table: levels.take_while(|level| *level > LEAST).map(one).collect() }
+        Self(levels.take_while(|level| *level > LEAST).map(one).collect())
     }
 
     /// The quantiles at a level, between two of the table's by the level's logarithm.
     fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
-        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.table.len() - 1) as f64);
+        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);
         let (low, share) = (place as usize, place - libm::floor(place));
-        let (a, b) = (self.table[low], self.table[(low + 1).min(self.table.len() - 1)]);
+        let (a, b) = (self.0[low], self.0[(low + 1).min(self.0.len() - 1)]);
         let between = |a: f64, b: f64| a + share * (b - a);
         Quantile { level, t: between(a.t, b.t), variance: between(a.variance, b.variance) }
     }
@@ -392,8 +389,8 @@ impl Quantiles {
         if distance <= 0.0 {
             return 1.0;
         }
-        let first = self.table.partition_point(|q| reach(q) <= distance);
-        match (first.checked_sub(1).map(|i| &self.table[i]), self.table.get(first)) {
+        let first = self.0.partition_point(|q| reach(q) <= distance);
+        match (first.checked_sub(1).map(|i| &self.0[i]), self.0.get(first)) {
             (None, _) => 1.0,
             (Some(last), None) => last.level,
             (Some(a), Some(b)) => {

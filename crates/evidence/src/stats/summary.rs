@@ -60,8 +60,12 @@ impl Ratio {
         Self::new(mean(a) / mean(b), LogMeans::new(&[(1.0, a), (-1.0, b)]))
     }
 
-    /// The geometric mean of a/b over instances of a problem, paired by index.
-    pub fn over_instances(a: &[f64], b: &[f64]) -> Self {
+    /// The same, or where each value is of an instance of a problem (`over_instances`) the
+    /// geometric mean of a/b.
+    pub fn paired(a: &[f64], b: &[f64], over_instances: bool) -> Self {
+        if !over_instances {
+            return Self::of_means(a, b);
+        }
         let known = LogMeans::over_instances(&[(1.0, a), (-1.0, b)]);
         let estimate = known.as_ref().map(|known| libm::exp(known.estimate));
         Self::new(estimate.unwrap_or_else(|| mean(a) / mean(b)), known)

@@ -3,7 +3,7 @@
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, centred, font, font_size, inner};
-use crate::evidence::{Map, MapLine, Square};
+use crate::evidence::{Map, Square};
 use plotters::prelude::*;
 
 /// What is around the squares: at all sides, at the right, and the names of the axes.
@@ -59,7 +59,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
                 draw_square(&mut chart, square, (each, tall))?;
             }
         }
-        for MapLine { from, to } in map.dense.iter().flat_map(|dense| &dense.lines) {
+        for (from, to) in map.dense.iter().flat_map(|dense| &dense.lines) {
             let ink = RGBColor(20, 20, 20).stroke_width(2 * FINE);
             chart.draw_series([PathElement::new(vec![*from, *to], ink)])?;
         }

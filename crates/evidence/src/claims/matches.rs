@@ -2,7 +2,7 @@
 //! relative margin.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
-use super::keys::{ClaimOf, When, check_right_side, check_time};
+use super::keys::{ClaimOf, When};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
 use super::text::selection_text;
@@ -76,18 +76,10 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
                 table.require(against, "", "a vector is compared with a `prediction`");
             }
         }
-        let (metric, right) = (claim.metric.unwrap_or_default(), claim.right.as_ref());
-        match (claim.at.cost(), claim.average) {
-            (Some(_), Some(_)) => {
-                table.fault("at", "an average over all rounds has no value at a cost");
-            }
-            _ => check_time(table, claim.at, metric, &claim.of),
-        }
-        if let Some(right) = right {
-            check_time(table, claim.at, metric, right);
-        }
-        let is_one = claim.average.is_none();
-        check_right_side(table, &claim.of, right, claim.prediction, claim.value, is_one);
+        let is_on_vectors = claim.average.is_some();
+        let message = "an average over all rounds has no value at a cost";
+        table.require(!is_on_vectors || claim.at.cost().is_none(), "at", message);
+        comparison(claim).check(table, is_on_vectors);
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 table.number("over", over, &claim.of);

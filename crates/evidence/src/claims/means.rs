@@ -2,7 +2,7 @@
 //! is compared with.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
-use super::keys::When;
+use super::keys::{When, check_time};
 use super::kind::{ClaimedCells, follow};
 use super::sample::{MetricSample, log_ratio, samples, second_half};
 use super::text::{number_text, selection_text, time_text};
@@ -14,7 +14,7 @@ use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::Cell;
+use exactfed_runner::plan::{Cell, TableChecker, selected};
 
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
@@ -38,6 +38,34 @@ pub struct MeanComparison<'a> {
 }
 
 impl<'a> MeanComparison<'a> {
+    /// Checks what the cells are compared with, that no cell is compared with itself, and at which
+    /// cost; a claim that `is_on_vectors` compares them with a prediction, at no cost.
+    pub fn check(&self, table: &mut TableChecker<'_, '_>, is_on_vectors: bool) {
+        let Self { metric, left, right, prediction, value, at } = *self;
+        if let Some(right) = right {
+            table.selection("right", right);
+            let both = |cell: &&Cell| selected(cell, left) && selected(cell, right);
+            if let Some(cell) = table.cells().iter().find(both) {
+                let message = format!(
+                    "a cell of `{}` would be compared with itself: both sides select it",
+                    cell.label
+                );
+                table.fault("", message);
+            }
+            check_time(table, at, metric, right);
+        }
+        if let Some(value) = value {
+            table.above("value", value, 0.0);
+        }
+        if !is_on_vectors {
+            let written = [right.is_some(), prediction.is_some(), value.is_some()];
+            let count = written.into_iter().filter(|is_written| *is_written).count();
+            let message = format!("write one of `right`, `prediction` and `value`, not {count}");
+            table.require(count == 1, "", message);
+            check_time(table, at, metric, left);
+        }
+    }
+
     /// Adds what must be read of a cell's traces.
     pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
         for side in self.cells().selections() {

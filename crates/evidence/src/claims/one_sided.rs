@@ -1,7 +1,7 @@
 //! `[[claim.less]]` and `[[claim.at-least]]`: a mean is at most, or at least, a multiple of another.
 
 use super::judge::{Judge, Tested};
-use super::keys::{ClaimOf, When, check_right_side, check_time, one};
+use super::keys::{ClaimOf, When, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
 use super::means::MeanComparison;
 use crate::cells::runs::TraceNeeds;
@@ -44,12 +44,8 @@ impl KindKeys<ClaimKeys> for ComparisonKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut TableChecker<'_, '_>) {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);
-        let right = claim.right.as_ref();
-        check_right_side(table, &claim.left, right, claim.prediction, claim.value, true);
         table.above("factor", claim.factor, 0.0);
-        for side in [Some(&claim.left), right].into_iter().flatten() {
-            check_time(table, claim.at, claim.metric, side);
-        }
+        comparison(claim).check(table, false);
     }
 }
 
@@ -69,27 +65,27 @@ impl<'a> OneSided<'a> {
     pub fn least(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
         Self { claim, is_upper: false }
     }
+}
 
-    fn comparison(&self) -> MeanComparison<'a> {
-        let claim = self.claim;
-        MeanComparison {
-            metric: claim.metric,
-            left: &claim.left,
-            right: claim.right.as_ref(),
-            prediction: claim.prediction,
-            value: claim.value,
-            at: claim.at,
-        }
+/// The comparison of means that a claim makes.
+fn comparison(claim: &ClaimOf<ComparisonKeys>) -> MeanComparison<'_> {
+    MeanComparison {
+        metric: claim.metric,
+        left: &claim.left,
+        right: claim.right.as_ref(),
+        prediction: claim.prediction,
+        value: claim.value,
+        at: claim.at,
     }
 }
 
 impl<'a> Claim<'a> for OneSided<'a> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(self.comparison().cells())
+        Some(comparison(self.claim).cells())
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        self.comparison().add_needs(cell, needs);
+        comparison(self.claim).add_needs(cell, needs);
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
@@ -99,7 +95,7 @@ impl<'a> Claim<'a> for OneSided<'a> {
             false => ("≥", (limit, f64::INFINITY)),
         };
         let formula = |c: &MeanComparison<'_>, metric: &str| c.formula(metric, sign, factor);
-        judge.compared(&self.comparison(), formula, |_| region)
+        judge.compared(&comparison(self.claim), formula, |_| region)
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -292,10 +292,7 @@ impl ComputedFrontier<'_> {
         let maps: Vec<Map> = self.clients.iter().map(map).collect();
         let squares = || maps.iter().flat_map(|map| &map.squares);
         let wins = |curve: &&Curve| squares().any(|square| square.color() == curve.style.color);
-        let patch = |curve: &Curve| LegendEntry::Patch {
-            name: curve.algorithm.clone(),
-            color: curve.style.color,
-        };
+        let patch = |curve: &Curve| LegendEntry::patch(&curve.algorithm, curve.style.color);
         let legend = curves.iter().filter(wins).map(patch).collect();
         let x = "price of a communication, in gradients".into();
         Body::Maps(Maps { maps, legend, x, y: "ε".into() })

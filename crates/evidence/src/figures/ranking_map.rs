@@ -93,28 +93,21 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
             let squares = grid_points(self, &sides, &group).into_iter().map(|((x, y), cells)| {
                 let outcome = rankings.outcome(&cells, self.metric, self.at);
                 let outcome = outcome.unwrap_or(&PointRanking::Diverged);
-                Square {
-                    x,
-                    y,
-                    value: SquareValue::Ranking(ranking(self, outcome, &cells, &labels)),
-                }
+                let value = SquareValue::Ranking(ranking(self, outcome, &cells, &labels));
+                Square { x, y, value }
             });
             let squares = squares.collect();
             Map::new(group.title, &sides, squares)
         };
         let maps: Vec<Map> = panels(&self.common.panels, cells).into_iter().map(map).collect();
-        let patch = |(name, color): &(String, Color)| LegendEntry::Patch {
-            name: name.clone(),
-            color: *color,
-        };
+        let patch = |(name, color): &(String, Color)| LegendEntry::patch(name, *color);
         let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
         let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
         let undecided = |r: &Ranking| {
             r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
         };
         if rankings_of(&maps).any(undecided) {
-            let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
-            legend.push(LegendEntry::Patch { name, color });
+            legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
         let caption = caption(self, cells, &maps, rankings.compared);
         let body = Body::Maps(Maps { maps, legend, x: symbol(&self.x), y: symbol(&self.y) });

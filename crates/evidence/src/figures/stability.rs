@@ -93,10 +93,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
                 maps.push(Map::new(title, &sides, squares));
             }
         }
-        let patch = |name: &str, color| {
-            let (name, color) = (name.to_owned(), Color::of_family(color));
-            LegendEntry::Patch { name, color }
-        };
+        let patch = |name, family| LegendEntry::patch(name, Color::of_family(family));
         let squares = || maps.iter().flat_map(|map| &map.squares);
         let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
         let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];

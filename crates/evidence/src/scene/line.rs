@@ -237,6 +237,11 @@ pub enum LegendEntry {
 }
 
 impl LegendEntry {
+    /// The colour of squares that have this in common.
+    pub fn patch(name: &str, color: Color) -> Self {
+        Self::Patch { name: name.to_owned(), color }
+    }
+
     /// Its text.
     pub fn name(&self) -> String {
         match self {

@@ -49,13 +49,7 @@ pub struct DenseMap {
 }
 
 /// A line over a map, between two points in units of squares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MapLine {
-    /// One end.
-    pub from: (f64, f64),
-    /// The other.
-    pub to: (f64, f64),
-}
+pub type MapLine = ((f64, f64), (f64, f64));
 
 /// A square of a map.
 #[derive(Clone, Debug)]
@@ -293,9 +287,6 @@ impl Square {
     }
 }
 
-/// A line between two points, in units of squares.
-pub type Edge = ((f64, f64), (f64, f64));
-
 impl Map {
     /// A map over the values of its two sides.
     pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
@@ -305,7 +296,7 @@ impl Map {
 
     /// The sides between squares where second moments stay bounded and squares where they do
     /// not.
-    pub fn edges(&self) -> Vec<Edge> {
+    pub fn edges(&self) -> Vec<MapLine> {
         let mut squares: HashMap<(usize, usize), &Square> = HashMap::new();
         for square in &self.squares {
             squares.entry((square.x, square.y)).or_insert(square);

@@ -6,7 +6,7 @@
 //! without it, those of the small experiments, which are run here.
 
 use crate::evidence::claims::{
-    Claim, ClaimedCells, Judge, JudgedClaim, WrongResult, claims, judge_look, number,
+    Claim, ClaimedCells, Judge, WrongResult, claims, number,
 };
 use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost};
 use crate::evidence::needs::Needs;
@@ -24,15 +24,6 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-fn judge<'a>(
-    plan: &'a Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-) -> Vec<JudgedClaim<'a>> {
-    judge_look(plan, plan, cells, theory, frontiers, LEVEL)
-}
 
 /// Local steps of all clients of an experiment up to which it is run here.
 const SMALL: u64 = 4_000_000;
@@ -65,7 +56,8 @@ impl<'a> Subject<'a> {
 
     fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
         let cells = self.cells(replaced);
-        let judged = judge(self.plan, &cells, self.theory, frontiers);
+        let judge = Judge { plan: self.plan, cells: &cells, theory: self.theory, frontiers };
+        let judged = judge.look(self.plan, LEVEL);
         judged.iter().map(|claim| claim.decision.verdict).collect()
     }
 }
@@ -366,7 +358,8 @@ fn wrong_frontiers<'a>(
 fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
-    let judged = judge(plan, &cells, subject.theory, &subject.frontiers);
+    let frontiers = &subject.frontiers;
+    let judged = Judge { plan, cells: &cells, theory: subject.theory, frontiers }.look(plan, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
         let target =

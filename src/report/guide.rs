@@ -78,7 +78,7 @@ struct GuideSquare {
 
 /// The problems of an experiment that the page shows.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<GuideProblem> {
-    let shown = experiment.frontiers.iter().filter(|frontier| frontier.is_on_guide);
+    let shown = experiment.frontiers.iter().filter(|frontier| frontier.frontier.guide);
     shown.map(|frontier| problem(experiment, frontier)).collect()
 }
 
@@ -150,10 +150,10 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
         })
     };
     json!({
-        "name": format!("{}#{}", experiment.plan.experiment, frontier.id),
+        "name": format!("{}#{}", experiment.plan.experiment, frontier.frontier.id),
         "dimension": frontier.problem.dimension,
         "price": frontier.lead.price(),
-        "budget": frontier.middle_budget.budget(),
+        "budget": frontier.frontier.middle_budget().budget(),
         "prices": frontier.prices.map(|p| (p.latency, p.bandwidth, p.call)),
         "clients": frontier.clients,
         "targets": targets,

@@ -34,7 +34,6 @@ pub mod unplanned;
 #[cfg(test)]
 mod wrong;
 
-pub use bound_rows as bounds;
 pub use cells::averages::Centre;
 pub use cells::cost_sample::NoSample;
 pub use cells::costs::{vectors_sent, when_text};

@@ -4,7 +4,7 @@ use crate::bound_rows;
 use crate::cells::read::one_version;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
-use crate::claims::{self, JudgedClaims};
+use crate::claims::{Judge, JudgedClaims};
 use crate::figures::{Figures, profile};
 use crate::frontier::{self, ComputedFrontier};
 use crate::looks::{LooksOfPlan, cell_results};
@@ -114,7 +114,8 @@ pub fn analyse_with<'a>(
     let tuning = TuningResult::new(plan, &cells, &candidates);
     let problems = problems::instances(plan, &prepared, results)?;
     let looks = LooksOfPlan::new(plan, results)?;
-    let claims = claims::judge_look(plan, plan, &cells, &theory, &frontiers, looks.level());
+    let judge = Judge { plan, cells: &cells, theory: &theory, frontiers: &frontiers };
+    let claims = judge.look(plan, looks.level());
     let bounds = bound_rows::rows(plan, &cells, &theory);
     let first_order = first_order::rows(&cells, &theory);
     let not_computed = not_computed(&theory, &problems);

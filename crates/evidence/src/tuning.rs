@@ -207,18 +207,13 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
             ),
             _ => figure.caption + &caption(tuning, number),
         };
-        figure.id = free_id(&setting.key, taken);
+        figure.id = format!("tuning-{}", setting.key);
+        while taken.contains(&figure.id) {
+            figure.id.push_str("-candidates");
+        }
         figures.push(figure);
     }
     figures
-}
-
-fn free_id(key: &str, taken: &[String]) -> String {
-    let mut id = format!("tuning-{key}");
-    while taken.contains(&id) {
-        id.push_str("-candidates");
-    }
-    id
 }
 
 fn caption(tuning: &Tuning, number: usize) -> String {

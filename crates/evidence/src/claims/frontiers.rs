@@ -209,7 +209,7 @@ impl<'a> Judge<'a> {
     /// The frontier of a claim, which [`check_points`] found in the manifest.
     pub fn frontier(&self, id: &Option<String>) -> &'a ComputedFrontier<'a> {
         let mut all = self.frontiers.iter();
-        let own = all.find(|f| id.as_ref().is_none_or(|id| f.id == id));
+        let own = all.find(|f| id.as_ref().is_none_or(|id| f.frontier.id == *id));
         own.expect("every frontier of a manifest is computed")
     }
 

@@ -27,10 +27,7 @@ mod slope;
 mod tests;
 mod text;
 
-use crate::cells::CellResult;
-use crate::frontier::ComputedFrontier;
 use crate::kinds::kinds;
-use crate::predictions::Theory;
 use crate::stats::verdict::{Evidence, verdicts};
 pub use conditions::StatementConditions;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
@@ -53,36 +50,6 @@ use slope::SlopeKeys;
 use std::collections::BTreeSet;
 use std::convert::identity;
 
-/// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
-/// `stated` has the same manifest as the plan of the cells, which may have other replicates.
-pub fn judge_look<'a>(
-    stated: &'a Plan,
-    plan: &Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-    level: f64,
-) -> Vec<JudgedClaim<'a>> {
-    let judge = Judge { plan, cells, theory, frontiers };
-    let table = claims(plan);
-    let tested = plan.claim_tables.iter().zip(&table);
-    let tested = tested.map(|(table, claim)| judge.tested(table.common(), &**claim));
-    let tested: Vec<Tested> = tested.collect();
-    let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
-    let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
-    let mut found = verdicts(&family, level).into_iter();
-    let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
-    let judged = stated.map(|(((stated, claim), tested), evidence)| {
-        let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
-        let prediction = claim.cells().and_then(|cells| cells.prediction);
-        judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
-        Some(judged)
-    });
-    let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
-    plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
-}
-
 kinds! {
     claims of ClaimKeys, each by claim as dyn Claim<'_> + '_;
     "less", "A metric is at most another.", ComparisonKeys, OneSided::most;
@@ -102,6 +69,28 @@ pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
 }
 
 impl Judge<'_> {
+    /// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
+    /// `stated` has the same manifest as the plan of the cells, which may have other replicates.
+    pub fn look<'s>(&self, stated: &'s Plan, level: f64) -> Vec<JudgedClaim<'s>> {
+        let table = claims(self.plan);
+        let tested = self.plan.claim_tables.iter().zip(&table);
+        let tested = tested.map(|(table, claim)| self.tested(table.common(), &**claim));
+        let tested: Vec<Tested> = tested.collect();
+        let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
+        let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
+        let mut found = verdicts(&family, level).into_iter();
+        let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
+        let judged = stated.map(|(((stated, claim), tested), evidence)| {
+            let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
+            let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
+            let prediction = claim.cells().and_then(|cells| cells.prediction);
+            judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
+            Some(judged)
+        });
+        let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
+        self.plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
+    }
+
     /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
     /// some of the cells that are meant have no results yet.
     fn tested(&self, keys: &ClaimKeys, claim: &dyn Claim<'_>) -> Tested {

@@ -1,9 +1,10 @@
 //! Claims on engines that are right and on engines that are deliberately wrong.
 
 use super::*;
+use crate::cells::CellResult;
 use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
-use crate::predictions::MomentsCache;
+use crate::predictions::{MomentsCache, Theory};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
@@ -47,7 +48,7 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Off);
-    judge_look(plan, plan, &results, &theory, &[], LEVEL)
+    Judge { plan, cells: &results, theory: &theory, frontiers: &[] }.look(plan, LEVEL)
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {

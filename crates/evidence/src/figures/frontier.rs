@@ -31,7 +31,11 @@ fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let (title, caption, body) = match kind {
         FrontierFigure::Map => {
             let plain = "Which algorithm costs least, by the price of a communication";
-            (frontier.title.unwrap_or(plain), frontier.map_caption(), frontier.map())
+            (
+                frontier.frontier.title.as_deref().unwrap_or(plain),
+                frontier.map_caption(),
+                frontier.map(),
+            )
         }
         FrontierFigure::Cost => ("The least cost to reach ε", of_lead(), frontier.cost()),
         FrontierFigure::Budget => {
@@ -53,7 +57,7 @@ fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let is_map = matches!(body, Body::Maps(_));
     // The differences are largest where clients are few.
     let large = (!is_map && body.panels() > 2).then_some(0);
-    let figure = Figure::plain(kind.id(frontier.id), title.to_owned(), caption, 3, body);
+    let figure = Figure::plain(kind.id(&frontier.frontier.id), title.to_owned(), caption, 3, body);
     Figure { columns: if is_map { 2 } else { figure.columns }, large, ..figure }
 }
 
@@ -144,7 +148,7 @@ impl ComputedFrontier<'_> {
     }
 
     fn budget_caption(&self) -> String {
-        let mut caption = self.caption(self.middle_budget);
+        let mut caption = self.caption(self.frontier.middle_budget());
         if self.algorithms.iter().any(|a| published_power(a.label()).is_some()) {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
@@ -218,8 +222,9 @@ impl ComputedFrontier<'_> {
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
-        let points =
-            |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
+        let points = |a, n| {
+            self.over_targets(self.frontier.middle_budget(), (a, n), |cost| cost.communications)
+        };
         let (mut panels, mut legend) = self.panels(points);
         for panel in &mut panels {
             let curves = std::mem::take(&mut panel.series).into_iter();

@@ -20,7 +20,9 @@ use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{
+    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
+};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
 pub use flag::FrontierFlag;
@@ -34,10 +36,8 @@ use std::path::Path;
 /// A frontier of a manifest with its numbers.
 #[derive(Clone, Debug)]
 pub struct ComputedFrontier<'a> {
-    /// The id of the frontier.
-    pub id: &'a str,
-    /// Heading of its first figure, if the manifest has one.
-    pub title: Option<&'a str>,
+    /// What the manifest asks for.
+    pub frontier: &'a Frontier,
     /// The algorithms.
     pub algorithms: &'a [FrontierAlgorithm],
     /// The numbers of clients.
@@ -48,10 +48,6 @@ pub struct ComputedFrontier<'a> {
     pub objectives: Vec<FrontierObjective>,
     /// What figures and claims that name no other are about.
     pub lead: FrontierObjective,
-    /// The middle budget.
-    pub middle_budget: FrontierObjective,
-    /// Whether the page *Which algorithm, when?* shows it.
-    pub is_on_guide: bool,
     /// The problem.
     pub problem: FrontierProblem,
     /// Prices of the simulated wall clock, if the manifest has them.
@@ -250,7 +246,7 @@ pub fn frontiers<'a>(
             true => Ok(frontier),
             false => Err(failed(format!(
                 "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`",
-                frontier.id
+                prepared.frontier.id
             ))),
         }
     });
@@ -307,15 +303,12 @@ impl<'a> ComputedFrontier<'a> {
         reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
-            id: &manifest.id,
-            title: manifest.title.as_deref(),
+            frontier: manifest,
             algorithms: &manifest.algorithms,
             clients: search.clients.clone(),
             targets: search.targets.clone(),
             objectives: manifest.objectives(prices.is_some()),
             lead: manifest.lead(prices.is_some()),
-            middle_budget: manifest.middle_budget(),
-            is_on_guide: manifest.guide,
             problem: FrontierProblem {
                 dimension,
                 radius: prepared.radius(),

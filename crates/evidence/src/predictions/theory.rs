@@ -361,17 +361,19 @@ impl<'a> Theory<'a> {
                 return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
             }
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
-            if markov::are_closed(facts, &scheme) {
-                let cost = || markov::stationary_effort(facts, &scheme);
-                self.refused.permit(prepared, Computation::Stationary, cost)?;
-                return Some(one_phase(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
-            }
-            if !moments::are_closed(facts, &scheme) {
+            let permit = |cost: &dyn Fn() -> Effort| {
+                self.refused.permit(prepared, Computation::Stationary, cost)
+            };
+            let (moments, blocks) = if markov::are_closed(facts, &scheme) {
+                permit(&|| markov::stationary_effort(facts, &scheme))?;
+                TrajectoryMoments::new(facts, &scheme)?.stationary()?
+            } else if moments::are_closed(facts, &scheme) {
+                permit(&|| moments::stationary_effort(facts, &scheme))?;
+                ExactMoments::new(facts, &scheme)?.stationary()?
+            } else {
                 return None;
-            }
-            let cost = || moments::stationary_effort(facts, &scheme);
-            self.refused.permit(prepared, Computation::Stationary, cost)?;
-            Some(one_phase(ExactMoments::new(facts, &scheme)?.stationary()?))
+            };
+            Some(Rc::new((vec![moments], blocks)))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
@@ -413,11 +415,6 @@ impl<'a> Theory<'a> {
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
     }
-}
-
-/// The moments of rounds that are all the same.
-fn one_phase((moments, blocks): (Moments, CovarianceBlocks)) -> AtRest {
-    Rc::new((vec![moments], blocks))
 }
 
 /// The instance of a cell, if its replicates share one.

@@ -51,7 +51,8 @@ fn squares(maps: &[Map]) -> String {
             let _ = match &square.value {
                 SquareValue::Stability(found) => {
                     let [mean, square] =
-                        [found.mean, found.square].map(|r| number(r.unwrap_or(f64::NAN)));
+                        [found.radii.and_then(|r| r.mean), found.radii.map(|r| r.square)]
+                            .map(|r| number(r.unwrap_or(f64::NAN)));
                     let (runs, diverged, differs) = (found.runs, found.diverged, found.differs());
                     writeln!(out, "{place},{runs},{diverged},{mean},{square},{differs}")
                 }
@@ -86,6 +87,7 @@ mod tests {
         StabilityValue, Style,
     };
     use crate::stats::Ratio;
+    use exactfed_core::theory::moments::SpectralRadii;
 
     fn figure(body: Body) -> Figure {
         let [id, title, caption] = ["f", "t", "c"].map(str::to_owned);
@@ -128,7 +130,8 @@ mod tests {
             let (x, y) = ("γ".into(), "H".into());
             csv(&figure(Body::Maps(Maps { maps, legend: vec![], x, y })))
         };
-        let stability = StabilityValue { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
+        let radii = SpectralRadii { mean: None, square: 1.5 };
+        let stability = StabilityValue { runs: 4, diverged: 0, radii: Some(radii) };
         let lines = map(SquareValue::Stability(stability));
         assert!(lines.ends_with("\nFedAvg,0.1,10,4,0,,1.5,true\n"), "{lines}");
         let ranking = Ranking {

@@ -56,15 +56,12 @@ pub fn slope_of_cost(
     let support = level(&|l| l.0 > low).max(level(&|l| l.1 < high));
     let beyond = level(&|l| l.1 < low).min(level(&|l| l.0 > high));
     Some(Evidence {
-        estimate,
-        error: f64::NAN,
         interval: limits(0.025),
         support,
         refute: (2.0 * beyond).min(1.0),
         region,
-        n,
-        dimensions: 1,
         doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
+        ..Evidence::undecided(estimate, n)
     })
 }
 
@@ -182,15 +179,13 @@ impl CostCurve {
         }
         let estimate = self.cost_reached().unwrap_or(f64::INFINITY);
         Evidence {
-            estimate,
             error: if self.fixed { 0.0 } else { f64::NAN },
             interval: self.limits(0.025),
             support: support.min(1.0),
             refute: refute.min(1.0),
             region: (f64::NEG_INFINITY, limit),
-            n: self.n,
-            dimensions: 1,
             doubt: self.doubt,
+            ..Evidence::undecided(estimate, self.n)
         }
     }
 }

@@ -14,7 +14,7 @@ use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.
-const FEWEST: usize = 10;
+const FEWEST: u64 = 10;
 /// Panels of a figure at most.
 const MOST_PANELS: usize = 12;
 /// The factor up to which the x axis is linear.
@@ -26,7 +26,8 @@ const TIE: f64 = 2.0;
 /// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
 /// than ten instances or no two algorithms.
 pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
-    if cells.iter().any(|c| instances_of(c) < FEWEST) {
+    let instances = || cells.iter().map(|c| c.cell.identity.instances);
+    if instances().any(|instances| instances < FEWEST) {
         return None;
     }
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
@@ -65,20 +66,14 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         scale_y: Scale::Linear,
         labels: CurveValue { at: LabelledPoint::Best, is_ranked: false },
     };
-    let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
     let caption = format!(
         "On which share of {} the error {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
-        count(instances, "instance"),
+        count(instances().max().unwrap_or(0) as usize, "instance"),
         by.formula(),
         when_text(at),
     );
     let title = "How often and by how much each algorithm is behind".into();
     Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
-}
-
-/// The number of instances of a cell.
-fn instances_of(cell: &CellResult<'_>) -> usize {
-    cell.cell.identity.instances as usize
 }
 
 /// The ratio of each cell's error to the smallest, by instance; 1 where they are equal within two

@@ -12,11 +12,12 @@ use crate::figures::kind::{DrawnFigure, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
 use crate::predictions::Theory;
-use crate::predictions::radii::{Radii, radii};
+use crate::predictions::radii::radii;
 use crate::ranking::Rankings;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
+use exactfed_core::theory::moments::SpectralRadii;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{KindKeys, SettingKey, TableChecker};
@@ -80,7 +81,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
     ) -> Figure {
         let known: Vec<&Prepared<'_>> =
             cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
-        let radii: HashMap<&str, Radii> =
+        let radii: HashMap<&str, SpectralRadii> =
             known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p).ok()?))).collect();
         let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
         let mut maps = Vec::new();
@@ -110,7 +111,7 @@ fn squares(
     spec: &FigureOf<StabilityKeys>,
     (xs, ys): &Sides<'_>,
     group: &Group<'_>,
-    radii: &HashMap<&str, Radii>,
+    radii: &HashMap<&str, SpectralRadii>,
 ) -> Vec<Square> {
     let (at_x, at_y) = (placed(xs), placed(ys));
     let square = |cell: &&CellResult<'_>| {
@@ -119,9 +120,8 @@ fn squares(
         };
         let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
         let (runs, diverged) = (cell.runs.count, cell.runs.diverged);
-        let radii = radii.get(cell.cell.id.as_str());
-        let (mean, square) = (radii.and_then(|r| r.0), radii.map(|r| r.1));
-        let value = SquareValue::Stability(StabilityValue { runs, diverged, mean, square });
+        let radii = radii.get(cell.cell.id.as_str()).copied();
+        let value = SquareValue::Stability(StabilityValue { runs, diverged, radii });
         Some(Square { x, y, value })
     };
     group.cells.iter().filter_map(square).collect()

@@ -1,12 +1,9 @@
 //! Spectral radii of the exact recursions of moments.
 
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::moments::{self, ExactMoments};
+use exactfed_core::theory::moments::{self, ExactMoments, SpectralRadii};
 use exactfed_runner::runner::predict::{self, NoMoments};
 use exactfed_runner::runner::{Prepared, Scenario};
-
-/// Spectral radii of a cell: of the mean, where it is known, and of second moments.
-pub type Radii = (Option<f64>, f64);
 
 /// Rounds that finding a radius takes, about; and the products that it may cost.
 const ROUNDS: u64 = 1024;
@@ -16,13 +13,12 @@ const MOST_PRODUCTS: f64 = 4e9;
 ///
 /// # Errors
 /// Why they are not known: moments do not close, cost too much, or do not settle.
-pub fn radii(prepared: &Prepared<'_>) -> Result<Radii, NoMoments> {
+pub fn radii(prepared: &Prepared<'_>) -> Result<SpectralRadii, NoMoments> {
     let unsettled = || NoMoments::Unknown("the growth of second moments does not settle".into());
-    let of_instance = |scenario: &Scenario| -> Result<Radii, NoMoments> {
+    let of_instance = |scenario: &Scenario| -> Result<SpectralRadii, NoMoments> {
         let facts: &dyn Facts = &*scenario.instance;
         if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
-            let found = cycle?.radii().ok_or_else(unsettled)?;
-            return Ok((found.mean, found.square));
+            return cycle?.radii().ok_or_else(unsettled);
         }
         let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients());
         let scheme = scheme.ok_or(NoMoments::Open)?;
@@ -31,11 +27,13 @@ pub fn radii(prepared: &Prepared<'_>) -> Result<Radii, NoMoments> {
             return Err(NoMoments::Costly(cost));
         }
         let exact = ExactMoments::new(facts, &scheme).ok_or(NoMoments::Open)?;
-        let found = exact.stability().ok_or_else(unsettled)?;
-        Ok((found.mean, found.square))
+        exact.stability().ok_or_else(unsettled)
     };
-    let largest = |(a, b): Radii, (c, d): Radii| (a.zip(c).map(|(a, c)| a.max(c)), b.max(d));
-    let all: Result<Vec<Radii>, NoMoments> =
+    let largest = |a: SpectralRadii, b: SpectralRadii| SpectralRadii {
+        mean: a.mean.zip(b.mean).map(|(a, b)| a.max(b)),
+        square: a.square.max(b.square),
+    };
+    let all: Result<Vec<SpectralRadii>, NoMoments> =
         prepared.scenarios.iter().map(|scenario| of_instance(scenario)).collect();
     all?.into_iter().reduce(largest).ok_or(NoMoments::Open)
 }

@@ -3,6 +3,7 @@
 use crate::cells::panels::Sides;
 use crate::scene::line::{Color, LegendEntry};
 use crate::stats::Ratio;
+use exactfed_core::theory::moments::SpectralRadii;
 use exactfed_core::words::readable;
 use exactfed_runner::plan::Setting;
 use std::collections::HashMap;
@@ -170,16 +171,14 @@ pub struct StabilityValue {
     pub runs: usize,
     /// Replicates that diverged.
     pub diverged: usize,
-    /// Spectral radius of a round's map of the mean, where it is known.
-    pub mean: Option<f64>,
-    /// Spectral radius of a round's map of second moments, where it is known.
-    pub square: Option<f64>,
+    /// Spectral radii of a round, where they are known.
+    pub radii: Option<SpectralRadii>,
 }
 
 impl StabilityValue {
     /// Whether second moments stay bounded, where theory knows.
     pub fn bounded(&self) -> Option<bool> {
-        self.square.map(|radius| radius < 1.0)
+        self.radii.map(|radii| radii.square < 1.0)
     }
 
     /// Whether runs diverged where moments stay bounded, or none where they do not.
@@ -189,9 +188,15 @@ impl StabilityValue {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.count()];
-        lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
-        lines.extend(self.mean.map(|mean| format!("ρ of the mean {}", radius_text(mean))));
+        lines.extend(self.texts().into_iter().flatten());
         lines
+    }
+
+    /// The radii of second moments and of the mean, where they are known.
+    fn texts(&self) -> [Option<String>; 2] {
+        let text = |name, radius: f64| format!("{name} {}", radius_text(radius));
+        let mean = self.radii.and_then(|radii| radii.mean);
+        [self.radii.map(|r| text("ρ", r.square)), mean.map(|mean| text("ρ of the mean", mean))]
     }
 
     /// How many runs diverged, and a mark where theory differs.
@@ -238,15 +243,8 @@ impl Square {
                 }
             }
             SquareValue::Stability(stability) => {
-                let radius = |name: &str, radius: Option<f64>| match radius {
-                    Some(radius) => format!("{name} {}", radius_text(radius)),
-                    None => "–".to_owned(),
-                };
-                vec![
-                    stability.count(),
-                    radius("ρ", stability.square),
-                    radius("ρ of the mean", stability.mean),
-                ]
+                let radii = stability.texts().map(|text| text.unwrap_or_else(|| "–".to_owned()));
+                std::iter::once(stability.count()).chain(radii).collect()
             }
         }
     }

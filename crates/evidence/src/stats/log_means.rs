@@ -81,6 +81,13 @@ struct Lognormal {
 }
 
 impl LogMeans {
+    /// An estimate whose limits are Student's, unless samples add to them.
+    fn student(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
+        let (unlimited, heavy, few, lognormal) = (false, (false, false), false, None);
+        let quantiles = Quantiles::cached(n);
+        Self { n, estimate, unlimited, heavy, few, error, skewness, lognormal, quantiles }
+    }
+
     /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
     /// signed with a mean above 0 (then the third limit is left out). `None` for less
     /// than two replicates or a mean that is not above 0.
@@ -97,18 +104,7 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
-        let quantiles = Quantiles::cached(n);
-        let mut found = Self {
-            n,
-            estimate,
-            unlimited: false,
-            heavy: (false, false),
-            few: false,
-            error: sd / (n as f64).sqrt(),
-            skewness: skewness(&terms),
-            lognormal: None,
-            quantiles,
-        };
+        let mut found = Self::student(n, estimate, sd / (n as f64).sqrt(), skewness(&terms));
         if sd <= ROUNDING * size.fold(0.0, f64::max) {
             found.error = 0.0;
             return Some(found);
@@ -137,17 +133,8 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let sd = standard_deviation(&terms);
         let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
-        Some(Self {
-            n,
-            estimate: mean(&terms),
-            unlimited: false,
-            heavy: (false, false),
-            few: false,
-            error: if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() },
-            skewness: 0.0,
-            lognormal: None,
-            quantiles: Quantiles::cached(n),
-        })
+        let error = if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() };
+        Some(Self::student(n, mean(&terms), error, 0.0))
     }
 
     /// Adds the limits of lognormal samples, unless the samples contradict them.

@@ -9,6 +9,7 @@
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.
 
 use super::basics::{mean, standard_deviation, student_95, student_tail};
+use super::log_means::ROUNDING;
 use super::verdict::Evidence;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -17,8 +18,6 @@ const RESAMPLES: usize = 1999;
 /// Pairs below which resamples give no 95 % interval: with three, one resample in nine has no
 /// spread.
 const FEW: usize = 5;
-/// Spread of logarithms that is rounding.
-const ROUNDING: f64 = 1e-12;
 
 /// The mean of paired differences, with its interval and p-values.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -197,9 +197,9 @@ pub static KINDS: &[ValueKind] = &[
         .meaning("lim E Σ π_c ‖θ_c − θ*‖², exact moments"),
     value("stationary_lyapunov", STABLE, AtRest(Quantity::Lyapunov))
         .meaning("lim E ψ_t (SCAFFLSA (51), under a coin (45)), exact moments"),
-    value("mean_radius", STABLE, Found(&[], |k| k.radius(|r| r.0)))
+    value("mean_radius", STABLE, Found(&[], |k| k.radius(|r| r.mean)))
         .meaning("spectral radius of a round's map of the mean"),
-    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| Some(r.1))))
+    value("square_radius", STABLE, Found(&[], |k| k.radius(|r| Some(r.square))))
         .meaning("spectral radius of a round's map of second moments: they diverge from 1 on"),
     value("reach", EXPANDED, Found(&[], |k| Some(vec![k.theory.reach(k.id())?]))).meaning(
         "γ(H − 1)Nλ, λ the largest diagonal entry of A: the first order holds where it \

@@ -1,12 +1,12 @@
 //! What the values of a cell are made of, each part computed once.
 
-use crate::predictions::radii::{Radii, radii};
+use crate::predictions::radii::radii;
 use crate::predictions::{MomentsCache, Theory};
 use exactfed_core::federated::Schedule;
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::deterministic::{drift, drift_effort};
 use exactfed_core::theory::heterogeneity::Measures;
-use exactfed_core::theory::moments::Moments;
+use exactfed_core::theory::moments::{Moments, SpectralRadii};
 use exactfed_runner::runner::{Prepared, Scenario, predict};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ pub struct KnownCell<'a> {
     /// The exact moments at the recorded rounds.
     pub moments: Result<Vec<Moments>, predict::NoMoments>,
     measures: OnceCell<Option<Measures>>,
-    radii: OnceCell<Result<Radii, predict::NoMoments>>,
+    radii: OnceCell<Result<SpectralRadii, predict::NoMoments>>,
 }
 
 impl<'a> KnownCell<'a> {
@@ -60,12 +60,12 @@ impl<'a> KnownCell<'a> {
     }
 
     /// A spectral radius of a round.
-    pub fn radius(&self, one: fn(&Radii) -> Option<f64>) -> Option<Vec<f64>> {
+    pub fn radius(&self, one: fn(&SpectralRadii) -> Option<f64>) -> Option<Vec<f64>> {
         Some(vec![one(self.radii().as_ref().ok()?)?])
     }
 
     /// The spectral radii, or why they are not known.
-    pub fn radii(&self) -> &Result<Radii, predict::NoMoments> {
+    pub fn radii(&self) -> &Result<SpectralRadii, predict::NoMoments> {
         self.radii.get_or_init(|| radii(self.prepared))
     }
 

@@ -143,7 +143,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             let parts = judge.vectors(&self.of, average, by, &margin);
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
-                what = average_symbol(average, cells.iter().copied()),
+                what = average_symbol(average, &cells),
                 by = by.words(),
                 of = selection_text(&self.of)
             );

@@ -110,7 +110,8 @@ impl Judge<'_> {
             None => self.compare_cells(comparison, region),
         };
         let cells = comparison.cells().selections().flat_map(|side| self.chosen(side));
-        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells));
+        let metric = quantity_symbol(comparison.metric, &cells.collect::<Vec<_>>());
+        let formula = formula(comparison, &metric);
         let scale = EstimateScale::Logarithm(comparison.value.unwrap_or(1.0));
         Tested { parts, formula, scale, conditions: Vec::new() }
     }

@@ -52,8 +52,8 @@ use std::convert::identity;
 
 kinds! {
     claims of ClaimKeys, each by claim as dyn Claim<'_> + '_;
-    "less", "A metric is at most another.", ComparisonKeys, OneSided::most;
-    "at-least", "A metric is at least another.", ComparisonKeys, OneSided::least;
+    "less", "A metric is at most another.", ComparisonKeys, |claim| OneSided { claim, is_upper: true };
+    "at-least", "A metric is at least another.", ComparisonKeys, |claim| OneSided { claim, is_upper: false };
     "slope", "The slope of a metric over a setting.", SlopeKeys, identity;
     "matches", "A metric or a vector against a prediction.", MatchesKeys, identity;
     "reaches", "The cost to reach a target.", ReachesKeys, identity;

@@ -49,22 +49,12 @@ impl KindKeys<ClaimKeys> for ComparisonKeys {
     }
 }
 
-/// A claim on an upper or a lower bound.
+/// A claim on an upper bound (`less`) or a lower one (`at-least`).
 pub struct OneSided<'a> {
-    claim: &'a ClaimOf<ComparisonKeys>,
-    is_upper: bool,
-}
-
-impl<'a> OneSided<'a> {
-    /// `[[claim.less]]`
-    pub fn most(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
-        Self { claim, is_upper: true }
-    }
-
-    /// `[[claim.at-least]]`
-    pub fn least(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
-        Self { claim, is_upper: false }
-    }
+    /// The claim.
+    pub claim: &'a ClaimOf<ComparisonKeys>,
+    /// Whether it is on an upper bound.
+    pub is_upper: bool,
 }
 
 /// The comparison of means that a claim makes.

@@ -63,9 +63,6 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
     }
 }
 
-/// The cells of one slope, each with its value of the setting.
-type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
-
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
         Some(ClaimedCells { over: Some(&self.over), ..ClaimedCells::new(&self.of) })
@@ -99,7 +96,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             };
             parts.add(name, found, otherwise);
         }
-        let metric = quantity_symbol(self.metric, judge.chosen(&self.of).into_iter());
+        let metric = quantity_symbol(self.metric, &judge.chosen(&self.of));
         let what = match &self.reaching {
             None => metric,
             Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
@@ -129,9 +126,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a claim by what distinguishes them beside the setting of the slope, in their
-    /// order.
-    fn slope_groups(&self, claim: &ClaimOf<SlopeKeys>) -> Vec<(String, SlopeCells<'a>)> {
+    /// The cells of a claim, each with its value of the setting of the slope, by what distinguishes
+    /// them beside it.
+    fn slope_groups(
+        &self,
+        claim: &ClaimOf<SlopeKeys>,
+    ) -> Vec<(String, Vec<(f64, &'a CellResult<'a>)>)> {
         // γH follows from the settings that it is made of, and zipped axes move together.
         let mut known = vec![claim.over.as_str(), "path-length"];
         known.extend(self.zipped_with(&claim.over));

@@ -235,7 +235,7 @@ mod tests {
         for figure in lines {
             let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
-            let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
+            let unnamed = figure.settings_outside_names(&cells).into_iter();
             let on_x_axis: Vec<String> = unnamed.map(str::to_owned).collect();
             let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =

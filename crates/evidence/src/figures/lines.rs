@@ -91,7 +91,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-    let known = [known, figure.settings_outside_names(plain.iter().copied())].concat();
+    let known = [known, figure.settings_outside_names(&plain)].concat();
     let (names, curve_of_cell) = curves(&plain, &known, &[]);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));

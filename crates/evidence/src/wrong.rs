@@ -70,7 +70,6 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     (0..cell.replicates).map(one).collect()
 }
 
-/// Starts wrong runs on whatever problem it visits.
 struct WrongRuns(Mutation);
 
 impl Visitor for WrongRuns {

@@ -49,7 +49,6 @@ fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
 /// The smallest and the largest of each of the stated costs.
 type Range = [(f64, f64); 2];
 
-/// The range of both.
 fn wider(one: Range, other: Range) -> Range {
     [0, 1].map(|i| (one[i].0.min(other[i].0), one[i].1.max(other[i].1)))
 }

@@ -154,7 +154,6 @@ pub fn meant<'a>(
     points.filter(|best| is_meant(best, of))
 }
 
-/// Whether a point is of a claim.
 fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
     // Targets of equal ratio are not written as manifests write numbers.
     let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);

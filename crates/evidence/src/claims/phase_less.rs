@@ -100,7 +100,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
 }
 
 impl PhaseLessKeys {
-    /// Whether a square is in the region.
     fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> bool {
         let within = |of, range: Option<[f64; 2]>| {
             let value = square.numbers.get(of);

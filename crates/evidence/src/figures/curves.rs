@@ -11,7 +11,7 @@ use crate::cells::setting_text::{distinguishing_settings, pretty};
 use crate::cells::{CellResult, panels};
 use crate::scene::family::family_of;
 use crate::scene::figure::View;
-use crate::scene::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
+use crate::scene::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style, shade};
 use exactfed_runner::plan::{Cell, Setting, short};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -105,10 +105,7 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
             Some(variant) if count > 1 => (variant, count),
             _ => (among_kin, kin.len()),
         };
-        let own = match all {
-            1 => 0,
-            all => 1 + rank * (SHADES - 1) / (all - 1),
-        };
+        let own = shade(rank, all);
         let first = algorithm + 3 * variant.unwrap_or(0);
         // The next marker, then another shade, and of more than a hundred curves another dash.
         let look = |n: usize| {

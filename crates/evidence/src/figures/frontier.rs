@@ -83,7 +83,6 @@ impl ComputedFrontier<'_> {
         if self.has_batch() { "H or batch" } else { "H" }
     }
 
-    /// A curve for each algorithm.
     fn curves(&self) -> Vec<Curve> {
         let curve = |algorithm: &FrontierAlgorithm| {
             let family = family(algorithm.name());
@@ -94,7 +93,6 @@ impl ComputedFrontier<'_> {
         curves
     }
 
-    /// The colour of an algorithm.
     fn color(&self, algorithm: FrontierAlgorithm) -> Color {
         let curves = self.curves();
         let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());

@@ -14,7 +14,7 @@ use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, PointRanking, Rankings};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
-use crate::scene::line::{Color, LegendEntry, SHADES};
+use crate::scene::line::{Color, LegendEntry, shade};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::figure::FigureKeys;
@@ -123,11 +123,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
     let color = |(label, family): &(String, usize)| {
         let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
         let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
-        let color = match kin.len() {
-            1 => Color::of_family(*family),
-            count => Color::tone(*family, 1 + rank * (SHADES - 1) / (count - 1)),
-        };
-        (label.clone(), color)
+        (label.clone(), Color::tone(*family, shade(rank, kin.len())))
     };
     all.iter().map(color).collect()
 }

@@ -42,8 +42,8 @@ pub struct Theory<'a> {
 /// have a period, the limit is the mean over it.
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     let squares = prepared.scenarios.iter().map(|scenario| {
-        let facts: &dyn Facts = &*scenario.instance;
-        Some(squared_distance(predict::limit(prepared.cell, scenario)?, facts.optimum()))
+        let limit = predict::limit(prepared.cell, scenario)?;
+        Some(squared_distance(limit, scenario.instance.optimum()))
     });
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
@@ -162,11 +162,7 @@ impl<'a> Theory<'a> {
                 exact_biases(prepared).filter(|_| quantity == Quantity::SqError)
             }
             _ => match quantity {
-                Quantity::SqErrorLimit => {
-                    let vector =
-                        self.vector(id, TimeAverage::Covariance, by, AveragedOver::Rounds)?;
-                    Some(constant(trace(&vector, prepared.scenarios[0].instance.dim())))
-                }
+                Quantity::SqErrorLimit => self.curve(id, Quantity::Variance, by),
                 Quantity::SqError => {
                     let vector = self.vector(id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
                     Some(constant(dot(&vector, &vector)))
@@ -341,7 +337,6 @@ impl<'a> Theory<'a> {
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
 
-    /// Moments and blocks at stationarity.
     fn stationary(&self, id: &str) -> Option<AtRest> {
         if let Some(known) = self.stationary.borrow().get(id) {
             return known.clone();

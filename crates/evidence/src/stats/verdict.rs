@@ -341,12 +341,8 @@ pub fn slope_weights(x: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::stats::distance::is_resolved;
-    use crate::stats::standard_deviation;
+    use crate::stats::{share, standard_deviation};
     use exactfed_core::rng::Stream;
-
-    fn share(trials: u32, mut hit: impl FnMut() -> bool) -> f64 {
-        f64::from((0..trials).map(|_| u32::from(hit())).sum::<u32>()) / f64::from(trials)
-    }
 
     fn sample(rng: &mut Stream, n: usize, mean: f64) -> Vec<f64> {
         (0..n).map(|_| mean + rng.gaussian()).collect()

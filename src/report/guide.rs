@@ -151,7 +151,7 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
     };
     json!({
         "name": format!("{}#{}", experiment.plan.experiment, frontier.frontier.id),
-        "dimension": frontier.problem.dimension,
+        "dimension": frontier.dimension,
         "price": frontier.lead.price(),
         "budget": frontier.frontier.middle_budget().budget(),
         "prices": frontier.prices.map(|p| (p.latency, p.bandwidth, p.call)),

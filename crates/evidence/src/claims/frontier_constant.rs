@@ -60,7 +60,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
         let (mut parts, mut range) = (Parts::default(), String::new());
         let frontier = judge.frontier(&self.frontier);
         let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
-            let logarithm = libm::log(frontier.problem.radius / best.target);
+            let logarithm = libm::log(frontier.radius / best.target);
             let powers = libm::pow(best.clients as f64, self.clients_power)
                 * libm::pow(best.target, self.target_power)
                 * libm::pow(logarithm, self.logarithm_power);

@@ -2,9 +2,7 @@
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
 use crate::figures::curves::assign_styles;
-use crate::frontier::{
-    ComputedFrontier, FrontierCost, FrontierPoint, FrontierProblem, RankedCosts,
-};
+use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, RankedCosts};
 use crate::scene::family::family;
 use crate::scene::figure::{
     Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
@@ -121,11 +119,10 @@ impl ComputedFrontier<'_> {
 
     /// What a reader must know of the problem, in words.
     pub fn facts(&self) -> String {
-        let FrontierProblem { dimension, radius, heterogeneity } = self.problem;
-        let start = readable(radius, 3);
+        let (dimension, start) = (self.dimension, readable(self.radius, 3));
         let facts =
             format!("d = {dimension}, the start at a root mean square distance of {start} from θ*");
-        let Some((zeta1, zeta2)) = heterogeneity else { return facts };
+        let Some((zeta1, zeta2)) = self.heterogeneity else { return facts };
         let [zeta1, zeta2] = [zeta1, zeta2].map(|zeta| readable(zeta, 3));
         format!("{facts}, heterogeneity ζ₁ = {zeta1} and ζ₂ = {zeta2}")
     }

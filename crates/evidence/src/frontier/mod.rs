@@ -48,8 +48,12 @@ pub struct ComputedFrontier<'a> {
     pub objectives: Vec<FrontierObjective>,
     /// What figures and claims that name no other are about.
     pub lead: FrontierObjective,
-    /// The problem.
-    pub problem: FrontierProblem,
+    /// d.
+    pub dimension: usize,
+    /// The root mean square of ‖θ_0 − θ*‖.
+    pub radius: f64,
+    /// ζ₁ and ζ₂, the heterogeneity of the clients (RR A2); `None` if they cannot be computed.
+    pub heterogeneity: Option<(f64, f64)>,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
@@ -82,17 +86,6 @@ pub struct Sensitivity {
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
     pub times: [Option<f64>; 4],
-}
-
-/// What a reader must know of the problem of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrontierProblem {
-    /// d.
-    pub dimension: usize,
-    /// The root mean square of ‖θ_0 − θ*‖.
-    pub radius: f64,
-    /// ζ₁ and ζ₂, the heterogeneity of the clients (RR A2); `None` if they cannot be computed.
-    pub heterogeneity: Option<(f64, f64)>,
 }
 
 /// What it costs to reach a target with a number of local steps, at the best step size.
@@ -309,11 +302,9 @@ impl<'a> ComputedFrontier<'a> {
             targets: search.targets.clone(),
             objectives: manifest.objectives(prices.is_some()),
             lead: manifest.lead(prices.is_some()),
-            problem: FrontierProblem {
-                dimension,
-                radius: prepared.radius(),
-                heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
-            },
+            dimension,
+            radius: prepared.radius(),
+            heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
             prices,
             reached,
             passing,
@@ -440,7 +431,7 @@ impl<'a> ComputedFrontier<'a> {
                 let from = (&search.start, search.own.as_ref());
                 let rounds = rounds_to(instance, &run, from, &[target]).ok()?[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
-                let cost = FrontierCost::of(search, &reached, self.problem.dimension);
+                let cost = FrontierCost::of(search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];

@@ -83,7 +83,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
             points_text(&self.of, frontier),
             self.factor
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -81,7 +81,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
             points_text(&self.of, frontier),
             rivals(self.than)
         );
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0) }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -77,7 +77,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
             self.value,
             self.margin
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

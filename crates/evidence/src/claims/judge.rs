@@ -1,7 +1,6 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
-use super::conditions::StatementConditions;
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
@@ -59,8 +58,6 @@ pub struct Tested {
     pub formula: String,
     /// What its estimates are.
     pub scale: EstimateScale,
-    /// Whether its cells meet the conditions of the statements that it is about.
-    pub conditions: Vec<StatementConditions>,
 }
 
 /// The keys of a selection that have one value.

@@ -153,15 +153,15 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
+/// A claim with the conditions on its cells, the evidence for it, its verdict and adjusted p-value; without any if nothing
 /// could be tested.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
-    tested: Tested,
+    (tested, conditions): (Tested, Vec<StatementConditions>),
     evidence: Option<(Evidence, Judgement)>,
     (together, level): (usize, f64),
 ) -> JudgedClaim<'a> {
-    let Tested { parts, formula, scale, conditions } = tested;
+    let Tested { parts, formula, scale } = tested;
     let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
     let part = |(name, e): &(String, Evidence)| ClaimPart {
         name: name.clone(),

@@ -147,15 +147,13 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
                 by = by.words(),
                 of = selection_text(&self.of)
             );
-            return Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() };
+            return Tested { parts, formula, scale: EstimateScale::Plain };
         }
-        let formula = |c: &MeanComparison<'_>, metric: &str| {
-            format!("{}, {margin_text}", c.formula(metric, "equals", 1.0))
-        };
-        judge.compared(&comparison(self), formula, |cell| {
+        let tested = judge.compared(&comparison(self), ("equals", 1.0), |cell| {
             let log = libm::log1p(margin(cell));
             (-log, log)
-        })
+        });
+        Tested { formula: format!("{}, {margin_text}", tested.formula), ..tested }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

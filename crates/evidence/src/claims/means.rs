@@ -80,40 +80,35 @@ impl<'a> MeanComparison<'a> {
         let needs_moments = of_moments && metric.average().is_none();
         ClaimedCells { right, prediction, needs_moments, ..ClaimedCells::new(left) }
     }
-
-    /// The comparison as a formula, with this symbol of the metric.
-    pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
-        let right = match (self.right, self.prediction) {
-            (Some(right), _) => format!("that of {}", selection_text(right)),
-            (None, Some(by)) => by.words().to_owned(),
-            (None, None) => self.value.map_or_else(String::new, number_text),
-        };
-        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
-        // A bias is the norm of a mean already.
-        let mean = if self.metric.average().is_some() { "" } else { "mean " };
-        let left = selection_text(self.left);
-        format!("{mean}{metric} of {left}{} {sign} {factor}{right}", time_text(self.at))
-    }
 }
 
 impl Judge<'_> {
     /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
-    /// every cell or pair.
+    /// every cell or pair. The sign and the factor are those of the formula.
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
-        formula: impl Fn(&MeanComparison<'_>, &str) -> String,
+        (sign, factor): (&str, f64),
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Tested {
-        let parts = match comparison.right {
+        let MeanComparison { metric, left, right, prediction, value, at } = *comparison;
+        let parts = match right {
             Some(right) => self.compare_pairs(comparison, right, region),
             None => self.compare_cells(comparison, region),
         };
         let cells = comparison.cells().selections().flat_map(|side| self.chosen(side));
-        let metric = quantity_symbol(comparison.metric, &cells.collect::<Vec<_>>());
-        let formula = formula(comparison, &metric);
-        let scale = EstimateScale::Logarithm(comparison.value.unwrap_or(1.0));
-        Tested { parts, formula, scale, conditions: Vec::new() }
+        let symbol = quantity_symbol(metric, &cells.collect::<Vec<_>>());
+        let against = match (right, prediction) {
+            (Some(right), _) => format!("that of {}", selection_text(right)),
+            (None, Some(by)) => by.words().to_owned(),
+            (None, None) => value.map_or_else(String::new, number_text),
+        };
+        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
+        // A bias is the norm of a mean already.
+        let mean = if metric.average().is_some() { "" } else { "mean " };
+        let (left, time) = (selection_text(left), time_text(at));
+        let formula = format!("{mean}{symbol} of {left}{time} {sign} {factor}{against}");
+        Tested { parts, formula, scale: EstimateScale::Logarithm(value.unwrap_or(1.0)) }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.

@@ -76,8 +76,9 @@ impl Judge<'_> {
         let table = claims(self.plan);
         let tested = self.plan.claim_tables.iter().zip(&table);
         let tested = tested.map(|(table, claim)| self.tested(table.common(), &**claim));
-        let tested: Vec<Tested> = tested.collect();
-        let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
+        let tested: Vec<(Tested, Vec<StatementConditions>)> = tested.collect();
+        let evidence = tested.iter().map(|(tested, _)| tested.parts.evidence());
+        let evidence: Vec<Option<Evidence>> = evidence.collect();
         let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
         let mut found = verdicts(&family, level).into_iter();
         let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
@@ -94,22 +95,25 @@ impl Judge<'_> {
 
     /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
     /// some of the cells that are meant have no results yet.
-    fn tested(&self, keys: &ClaimKeys, claim: &dyn Claim<'_>) -> Tested {
+    fn tested(
+        &self,
+        keys: &ClaimKeys,
+        claim: &dyn Claim<'_>,
+    ) -> (Tested, Vec<StatementConditions>) {
         let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
         let selections: Vec<&Selection> = selections.collect();
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
         let stated = keys.statements.iter().filter_map(|name| statement(name));
         let conditions = stated.map(|stated| conditions::of_cells(self.theory, stated, &cells));
-        let tested = Tested { conditions: conditions.collect(), ..claim.test(self) };
+        let (mut tested, conditions) = (claim.test(self), conditions.collect());
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
         let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
-        match missing.filter(is_meant).count() {
-            0 => tested,
-            missing => {
-                let untested = vec![format!("{missing} of its cells have no results yet")];
-                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
-            }
+        let missing = missing.filter(is_meant).count();
+        if missing > 0 {
+            let untested = vec![format!("{missing} of its cells have no results yet")];
+            tested.parts = Parts { untested, ..Parts::default() };
         }
+        (tested, conditions)
     }
 }

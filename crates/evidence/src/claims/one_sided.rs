@@ -84,8 +84,7 @@ impl<'a> Claim<'a> for OneSided<'a> {
             true => ("≤", (f64::NEG_INFINITY, limit)),
             false => ("≥", (limit, f64::INFINITY)),
         };
-        let formula = |c: &MeanComparison<'_>, metric: &str| c.formula(metric, sign, factor);
-        judge.compared(&comparison(self.claim), formula, |_| region)
+        judge.compared(&comparison(self.claim), (sign, factor), |_| region)
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

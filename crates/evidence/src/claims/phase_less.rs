@@ -89,8 +89,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
                 parts.untested.push(format!("{place}: {label} does not reach ε"));
             }
         }
-        let (formula, scale) = (self.formula(phase), EstimateScale::Logarithm(1.0));
-        Tested { parts, formula, scale, conditions: Vec::new() }
+        Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

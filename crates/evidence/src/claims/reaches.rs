@@ -94,7 +94,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             target_text(&self.reaching)
         );
         let scale = EstimateScale::of_cost(self.reaching.cost);
-        Tested { parts, formula, scale, conditions: Vec::new() }
+        Tested { parts, formula, scale }
     }
 }
 

@@ -112,7 +112,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             self.margin,
             off_line.unwrap_or_default(),
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

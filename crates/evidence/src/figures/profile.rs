@@ -36,12 +36,10 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let ratios_of = |places: &Vec<usize>| {
-        let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
-        ratios(&group, by, at)
+    let ratios_of = |(_, places): &(String, Vec<usize>)| {
+        ratios(&places.iter().map(|place| all[*place]).collect::<Vec<_>>(), by, at)
     };
-    let ratios: Vec<Vec<Vec<f64>>> =
-        view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
+    let ratios: Vec<Vec<Vec<f64>>> = view.groups.iter().map(ratios_of).collect();
     // All curves go on to the same factor.
     let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
     let farthest = finite.fold(1.0, f64::max);

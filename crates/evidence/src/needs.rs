@@ -39,11 +39,9 @@ impl<'a> Needs<'a> {
             figure.add_needs(&mut needs);
         }
         let manifest = &self.plan.manifest;
-        if let Some(at) = manifest.ranked_at() {
-            needs.add_at(at, STATED.into_iter().chain([manifest.ranked_by()]));
-        }
+        needs.add_at(manifest.ranked_at(), STATED.into_iter().chain([manifest.ranked_by()]));
         if let Some(tune) = &manifest.tune {
-            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+            needs.add_at(tune.at, [tune.metric]);
         }
         self.claims.iter().for_each(|claim| claim.add_needs(cell, &mut needs));
         needs

@@ -78,7 +78,7 @@ impl<'a> TuningCells<'a> {
         let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
-            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+            needs.add_at(tune.at, [tune.metric]);
         }
         let read = |cells: &[&'a Cell]| read_cells(plan, cells, results, &|_| needs.clone());
         let (candidates, mut missing) = read(&candidates)?;

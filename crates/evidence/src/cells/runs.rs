@@ -28,8 +28,9 @@ pub struct TraceNeeds {
 }
 
 impl TraceNeeds {
-    /// Adds some quantities at a cost.
-    pub fn add_at(&mut self, at: AtCost, quantities: impl IntoIterator<Item = Quantity>) {
+    /// Adds some quantities at a cost, if there is one.
+    pub fn add_at(&mut self, at: Option<AtCost>, quantities: impl IntoIterator<Item = Quantity>) {
+        let Some(at) = at else { return };
         for quantity in quantities {
             if !self.at.contains(&(at, quantity)) {
                 self.at.push((at, quantity));
@@ -438,7 +439,7 @@ mod tests {
         let at = |most| AtCost { unit: Quantity::Communications, most };
         let sample = |outcomes: [Outcome; 2], most: f64| {
             let mut needs = TraceNeeds::default();
-            needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);
+            needs.add_at(Some(at(most)), [Quantity::SqError, Quantity::Lyapunov]);
             let runs = runs(outcomes.map(trace), &needs);
             assert!(runs.along().is_empty(), "memory does not grow with the rounds");
             assert_eq!(runs.sample_at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));

@@ -5,7 +5,7 @@ use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
 use super::text::number_text;
-use crate::frontier::{FrontierCost, FrontierPoint};
+use crate::frontier::FrontierPoint;
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
@@ -59,13 +59,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
         let frontier = judge.frontier(&self.frontier);
-        let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
+        let scaled = |best: &&FrontierPoint| {
             let logarithm = libm::log(frontier.radius / best.target);
             let powers = libm::pow(best.clients as f64, self.clients_power)
                 * libm::pow(best.target, self.target_power)
                 * libm::pow(logarithm, self.logarithm_power);
-            let prices = frontier.prices.as_ref();
-            Some(powers * cost.quantity(self.quantity, best.minimises, prices)?)
+            Some(powers * frontier.quantity(self.quantity, best)?)
         };
         let points = Judge::usable(frontier, &self.of, &mut parts);
         let values: Vec<f64> = points.iter().filter_map(scaled).collect();

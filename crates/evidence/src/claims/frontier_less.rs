@@ -6,7 +6,7 @@ use super::frontiers::{
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
-use crate::frontier::{FrontierCost, FrontierPoint};
+use crate::frontier::FrontierPoint;
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
@@ -53,14 +53,12 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         let frontier = judge.frontier(&self.frontier);
-        for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
-            let (least, prices) = (best.minimises, frontier.prices.as_ref());
-            let value = |cost: &FrontierCost| cost.quantity(self.quantity, least, prices);
+        for best in Judge::usable(frontier, &self.of, &mut parts) {
+            let value = |point| frontier.quantity(self.quantity, point);
             let of_other = |algorithm: &FrontierAlgorithm| {
                 let is_same =
                     |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                let other = frontier.points(best.minimises, *algorithm).find(is_same)?;
-                value(&other.cost?)
+                value(frontier.points(best.minimises, *algorithm).find(is_same)?)
             };
             let others = frontier.algorithms.iter();
             let others = others.filter(|a| is_rival(self.of.algorithm, self.than, **a));
@@ -70,7 +68,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
                 parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
                 continue;
             };
-            let found = value(&cost).map(|own| exact(libm::log(own / other), region));
+            let found = value(best).map(|own| exact(libm::log(own / other), region));
             parts.add(name, found, "there are no prices");
         }
         let factor =

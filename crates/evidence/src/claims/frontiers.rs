@@ -3,7 +3,7 @@
 use super::judge::{Judge, Parts};
 use super::kind::WrongResult;
 use super::text::number_text;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
+use crate::frontier::{ComputedFrontier, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
@@ -212,12 +212,12 @@ impl<'a> Judge<'a> {
         own.expect("every frontier of a manifest is computed")
     }
 
-    /// The points of a claim that may be used, with their costs. The others are untested.
+    /// The points of a claim that may be used. The others are untested.
     pub fn usable(
         frontier: &'a ComputedFrontier<'a>,
         of: &FrontierPoints,
         parts: &mut Parts,
-    ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
+    ) -> Vec<&'a FrontierPoint> {
         let mut usable = Vec::new();
         let mut points = meant(frontier, of).peekable();
         if points.peek().is_none() {
@@ -229,7 +229,7 @@ impl<'a> Judge<'a> {
                 Some(_) if best.flags.iter().any(|flag| flag.is_edge()) => {
                     parts.untested.push(format!("{}: {AT_AN_EDGE}", place(best)));
                 }
-                Some(cost) => usable.push((best, cost)),
+                Some(_) => usable.push(best),
             }
         }
         usable

@@ -66,8 +66,8 @@ pub fn follow(
     let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
     match at.cost() {
         _ if at == When::End || !selected(cell, cells) => {}
-        Some(at) => needs.add_at(at, quantities),
         None => needs.along.extend(quantities),
+        cost => needs.add_at(cost, quantities),
     }
 }
 

@@ -71,9 +71,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     }
 
     fn add_needs(&self, needs: &mut TraceNeeds) {
-        if let Some(at) = self.at {
-            needs.add_at(at, STATED.into_iter().chain([self.metric]));
-        }
+        needs.add_at(self.at, STATED.into_iter().chain([self.metric]));
     }
 
     fn compared<'c>(&self, cells: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {

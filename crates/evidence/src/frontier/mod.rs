@@ -352,6 +352,11 @@ impl<'a> ComputedFrontier<'a> {
         cost.value(objective, self.prices.as_ref())
     }
 
+    /// A quantity of the least cost of a point, if there is one ([`FrontierCost::quantity`]).
+    pub fn quantity(&self, quantity: FrontierQuantity, point: &FrontierPoint) -> Option<f64> {
+        point.cost?.quantity(quantity, point.minimises, self.prices.as_ref())
+    }
+
     /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
     /// target, there is nothing that a budget is a multiple of.
     pub fn allowed(&self, objective: FrontierObjective, clients: u64) -> f64 {

@@ -5,7 +5,7 @@ use crate::cells::CellResult;
 use crate::cells::costs::STATED;
 use crate::cells::runs::TraceNeeds;
 use crate::claims::{Claim, ClaimedCells, claims};
-use crate::figures::kind::{DrawnFigure, TheoryKind};
+use crate::figures::kind::{DrawnCells, DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
 use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
@@ -35,7 +35,7 @@ impl<'a> Needs<'a> {
     /// What is needed of a cell's traces when they are read first.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
-        for figure in self.complete.iter().filter(|figure| shows(figure.keys(), cell)) {
+        for figure in self.complete.iter().filter(|figure| shows(figure.cells().common, cell)) {
             figure.add_needs(&mut needs);
         }
         let manifest = &self.plan.manifest;
@@ -84,8 +84,8 @@ impl<'a> Needs<'a> {
         TheoryNeeds {
             every_cell: shows_bounds(self.plan)
                 || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
-            any: ids(|figure| figure.needs_theory(), Self::claims_need_theory),
-            moments: ids(|figure| figure.needs_moments(), Self::claims_need_moments),
+            any: ids(|figure| figure.cells().needs_theory, Self::claims_need_theory),
+            moments: ids(|figure| figure.cells().needs_moments, Self::claims_need_moments),
         }
     }
 }
@@ -102,16 +102,17 @@ pub struct TheoryNeeds<'c> {
 
 /// Whether a figure draws every cell that it may show, as far as its traces are followed.
 pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
-    figure.most_followed().is_none_or(|most| {
-        let cells = plan.cells.iter().filter(|cell| shows(figure.keys(), cell));
+    let DrawnCells { common, most_followed, .. } = figure.cells();
+    most_followed.is_none_or(|most| {
+        let cells = plan.cells.iter().filter(|cell| shows(common, cell));
         cells.take(most + 1).count() <= most
     })
 }
 
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    let figures = drawn_figures(plan);
-    figures.iter().any(|figure| figure.needs_moments() && shows(figure.keys(), cell))
+    let mut figures = drawn_figures(plan).into_iter().map(|figure| figure.cells());
+    figures.any(|drawn| drawn.needs_moments && shows(drawn.common, cell))
         || Needs::of_claims(plan).claims_need_moments(cell)
 }
 
@@ -129,5 +130,5 @@ pub fn draws_exact_bias(plan: &Plan) -> bool {
 
 fn draws(plan: &Plan, is_meant: fn(TheoryKind) -> bool) -> bool {
     let figures = drawn_figures(plan);
-    figures.iter().any(|figure| figure.predictions().iter().any(|kind| is_meant(*kind)))
+    figures.iter().any(|figure| figure.cells().predictions.iter().any(|kind| is_meant(*kind)))
 }

@@ -5,6 +5,7 @@ use crate::cells::read::one_version;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::cells::{CellResult, Missing};
 use crate::claims::{Judge, JudgedClaims};
+use crate::figures::kind::DrawnFrom;
 use crate::figures::{Figures, profile};
 use crate::frontier::{self, ComputedFrontier};
 use crate::looks::{LooksOfPlan, cell_results};
@@ -104,7 +105,8 @@ pub fn analyse_with<'a>(
     let rankings = Rankings::new(places.chain(shown.compared(&cells)));
     let standings = Standings::new(axes, &rows, (by, at, margin), &rankings);
     drop(rows);
-    let mut figures = shown.draw(plan, &cells, &theory, &rankings, &frontiers);
+    let from = DrawnFrom { theory: &theory, rankings: &rankings, frontiers: &frontiers };
+    let mut figures = shown.draw(plan, &cells, &from);
     drop(rankings);
     let mut candidates = TuningCells::read(plan, results)?;
     one_version(plan, &candidates.candidates)?;

@@ -7,11 +7,10 @@ use crate::cells::costs::{STATED, compared_costs, is_short, when_text};
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::figures::kind::{DrawnFigure, FigureOf};
+use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
-use crate::predictions::Theory;
-use crate::ranking::{ComparedPoint, PointRanking, Rankings};
+use crate::ranking::{ComparedPoint, PointRanking};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry, shade};
@@ -62,8 +61,8 @@ impl KindKeys<FigureKeys> for WinnersKeys {
 }
 
 impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
-    fn keys(&self) -> &'a FigureKeys {
-        &self.common
+    fn cells(&self) -> DrawnCells<'a> {
+        DrawnCells::new(&self.common)
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
@@ -79,12 +78,8 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         places.map(|cells| (cells, self.metric, self.at)).collect()
     }
 
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        _: &Theory<'_>,
-        rankings: &Rankings<'c>,
-    ) -> Figure {
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
+        let rankings = from.rankings;
         let labels = label_colors(cells);
         let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
         let map = |group: Group<'c>| {

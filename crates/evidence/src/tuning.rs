@@ -10,7 +10,7 @@ use crate::figures::line_figure::{point, through, x_value};
 use crate::ranking;
 use crate::results::Results;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series, View,
+    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series,
 };
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{Ratio, Summary};
@@ -255,40 +255,6 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|(_, id)| id).collect()
 }
 
-/// The curves of a panel: the losses of the candidates at these places, and rings around those that
-/// are selected.
-fn loss_curves(
-    view: &View,
-    places: &[usize],
-    key: &str,
-    tune: &Tune,
-    cells: &[&CellResult<'_>],
-    winners: &HashSet<&str>,
-) -> Vec<Series> {
-    let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
-    for place in places {
-        of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
-    }
-    let (mut series, mut rings) = (Vec::new(), Vec::new());
-    for (curve, cells) in of_curve {
-        let curve = &view.curves[curve];
-        let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
-            let sample = cell.sample(tune.metric, tune.at).ok()?;
-            Some(point(x_value(cell, key)?, &sample, Band::Ci95))
-        });
-        let points = losses.cells.iter().zip(&losses.points);
-        let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
-        rings.extend(ringed.map(|(id, point)| Series {
-            cells: vec![id.clone()],
-            ..Series::new(Line::Selected(curve.clone()), vec![*point])
-        }));
-        let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
-        series.push(Series { diverged, ..losses });
-    }
-    series.extend(rings);
-    series
-}
-
 /// The losses of these candidates over a setting, with a ring around those that are selected.
 fn losses(
     axes: &[String],
@@ -301,9 +267,29 @@ fn losses(
     let mut known = vec![setting.key.as_str()];
     known.extend(keys.iter().filter(|key| **key != setting.key));
     let view = views(axes, &known, cells).remove(0);
-    let panel = |(title, places): &(String, Vec<usize>)| Panel {
-        title: title.clone(),
-        series: loss_curves(&view, places, &setting.key, tune, cells, winners),
+    let panel = |(title, places): &(String, Vec<usize>)| {
+        let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+        for place in places {
+            of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
+        }
+        let (mut series, mut rings) = (Vec::new(), Vec::new());
+        for (curve, cells) in of_curve {
+            let curve = &view.curves[curve];
+            let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
+                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
+            });
+            let points = losses.cells.iter().zip(&losses.points);
+            let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
+            rings.extend(ringed.map(|(id, point)| Series {
+                cells: vec![id.clone()],
+                ..Series::new(Line::Selected(curve.clone()), vec![*point])
+            }));
+            let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
+            series.push(Series { diverged, ..losses });
+        }
+        series.extend(rings);
+        Panel { title: title.clone(), series }
     };
     let panels = view.groups.iter().map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));

@@ -55,6 +55,10 @@ fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
     claims.iter().map(|claim| (claim.common.id.as_str(), claim.decision.verdict)).collect()
 }
 
+fn claim<'c, 'a>(claims: &'c [JudgedClaim<'a>], id: &str) -> &'c JudgedClaim<'a> {
+    claims.iter().find(|claim| claim.common.id == id).unwrap()
+}
+
 #[test]
 fn a_right_engine_is_supported() {
     let plan = plan("0.1");
@@ -102,7 +106,7 @@ fn wrong_engines_are_refuted() {
 fn infinite_means_enter_as_what_they_are() {
     let plan = plan("40.0");
     let claims = judged(&plan, Mutation::None);
-    let claim = |id: &str| claims.iter().find(|c| c.common.id == id).unwrap();
+    let claim = |id| claim(&claims, id);
     assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");
     assert!(claim("below").untested[0].contains("both means are infinite"), "{:?}", claim("below"));
     assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
@@ -140,8 +144,7 @@ fn noise_is_no_evidence_of_a_bias() {
     for seed in 1..=30 {
         let plan = plan_of(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
         let claims = judged(&plan, Mutation::None);
-        let verdict =
-            |id: &str| claims.iter().find(|c| c.common.id == id).unwrap().decision.verdict;
+        let verdict = |id| claim(&claims, id).decision.verdict;
         assert_ne!(verdict("small"), Verdict::Refuted, "seed {seed}");
         assert_ne!(verdict("large"), Verdict::Supported, "seed {seed}");
         assert_eq!(verdict("far"), Verdict::Supported, "seed {seed}");

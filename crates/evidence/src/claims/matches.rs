@@ -10,6 +10,7 @@ use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::average_symbol;
+use crate::stats::distance::norm;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
@@ -191,7 +192,10 @@ impl Judge<'_> {
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
-                    return Evidence::from_exact_vector(sample[0], &target, margin);
+                    let apart: Vec<f64> =
+                        sample[0].iter().zip(&target).map(|(x, t)| x - t).collect();
+                    let region = (f64::NEG_INFINITY, margin);
+                    return Evidence::exact(norm(&apart) / norm(&target), region);
                 }
                 let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();
                 Evidence::from_vectors(&sample, &target, margin)

@@ -138,12 +138,6 @@ impl Evidence {
         Self { error, interval, support, refute, n, ..Self::certain(estimate, false) }
     }
 
-    /// Evidence for ‖x − target‖/‖target‖ ≤ margin, of a vector that is not random.
-    pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
-        let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
-        Self::exact(norm(&apart) / norm(target), (f64::NEG_INFINITY, margin))
-    }
-
     /// Evidence for ‖E x − target‖/‖target‖ ≤ margin from n vectors x: Scheffé's region around the mean
     /// (F with D and n − D degrees of freedom, the largest variance in all directions), so that
     /// the limits hold whatever the direction of the difference is. For few vectors, or vectors

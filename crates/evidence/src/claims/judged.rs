@@ -163,14 +163,12 @@ pub fn judged<'a>(
 ) -> JudgedClaim<'a> {
     let Tested { parts, formula, scale } = tested;
     let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
+    let shown = |(low, high): (f64, f64)| (scale.shown(low), scale.shown(high));
     let part = |(name, e): &(String, Evidence)| ClaimPart {
         name: name.clone(),
-        estimate: Estimate {
-            value: scale.shown(e.estimate),
-            interval: (scale.shown(e.interval.0), scale.shown(e.interval.1)),
-        },
+        estimate: Estimate { value: scale.shown(e.estimate), interval: shown(e.interval) },
         is_exact: e.error == 0.0,
-        region: (scale.shown(e.region.0), scale.shown(e.region.1)),
+        region: shown(e.region),
         verdict: e.alone(),
     };
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };

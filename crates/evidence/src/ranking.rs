@@ -300,14 +300,12 @@ impl Standings {
         let name = |c: &CellResult<'_>| -> Arc<str> {
             let text = joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
             let mut names = names.borrow_mut();
-            match names.get(&*text) {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let name: Arc<str> = text.into();
-                    names.insert(name.clone());
-                    name
-                }
+            if let Some(known) = names.get(&*text) {
+                return Arc::clone(known);
             }
+            let name: Arc<str> = text.into();
+            names.insert(name.clone());
+            name
         };
         let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
             let outcome = rankings.outcome(cells, by, at)?;

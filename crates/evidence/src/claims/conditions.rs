@@ -144,8 +144,7 @@ impl Found {
             ConditionAnswer::Unmet => self.failing += 1,
             ConditionAnswer::Exceeded { have, need } => {
                 self.failing += 1;
-                let further = self.most.is_none_or(|(most, least)| have / need > most / least);
-                if further {
+                if self.most.is_none_or(|(most, least)| have / need > most / least) {
                     self.most = Some((have, need));
                 }
             }

@@ -201,23 +201,23 @@ mod tests {
     /// The plans of all published experiments and of those for tests.
     fn plans() -> Vec<Plan> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        let (mut open, mut files): (Vec<PathBuf>, Vec<PathBuf>) = (vec![root], Vec::new());
+        let plan = |file: PathBuf| {
+            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
+            let source = Source { name: name.clone(), text, ..Source::default() };
+            crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
+        };
+        let (mut open, mut plans) = (vec![root], Vec::new());
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     open.push(path);
                 } else if path.extension().is_some_and(|end| end == "toml") {
-                    files.push(path);
+                    plans.push(plan(path));
                 }
             }
         }
-        let plan = |file: &PathBuf| {
-            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
-            let source = Source { name: name.clone(), text, ..Source::default() };
-            crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
-        };
-        files.iter().map(plan).collect()
+        plans
     }
 
     /// The settings that the panels and the x axis of each figure of curves show, in the

@@ -5,9 +5,7 @@
 //! The results are those of the folder that `EXACTFED_RESULTS` names, as `make mutations` sets it;
 //! without it, those of the small experiments, which are run here.
 
-use crate::evidence::claims::{
-    Claim, ClaimedCells, Judge, WrongResult, claims, number,
-};
+use crate::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, number};
 use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost};
 use crate::evidence::needs::Needs;
 use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};

@@ -6,9 +6,7 @@
 //! without it, those of the small experiments, which are run here.
 
 use crate::cli::manifests_below;
-use crate::evidence::claims::{
-    Claim, ClaimedCells, Judge, WrongResult, claims, judge_look, number,
-};
+use crate::evidence::claims::{Claim, ClaimedCells, Judge, WrongResult, claims, number};
 use crate::evidence::frontier::{self, ComputedFrontier, FrontierCost, FrontierPoint};
 use crate::evidence::needs::Needs;
 use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
@@ -62,7 +60,8 @@ impl<'a> Subject<'a> {
 
     fn verdicts(&self, replaced: &Traces, frontiers: &[ComputedFrontier<'a>]) -> Vec<Verdict> {
         let cells = self.cells(replaced);
-        let judged = judge_look(self.plan, self.plan, &cells, self.theory, frontiers, LEVEL);
+        let judge = Judge { plan: self.plan, cells: &cells, theory: self.theory, frontiers };
+        let judged = judge.look(self.plan, LEVEL);
         judged.iter().map(|claim| claim.decision.verdict).collect()
     }
 }
@@ -337,13 +336,12 @@ fn wrong_frontiers<'a>(
 fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let plan = subject.plan;
     let cells = subject.cells(&Traces::new());
-    let judged = judge_look(plan, plan, &cells, subject.theory, &subject.frontiers, LEVEL);
+    let frontiers = &subject.frontiers;
+    let judged = Judge { plan, cells: &cells, theory: subject.theory, frontiers }.look(plan, LEVEL);
     let row = |id: &str, claim: &dyn Claim<'_>| {
         let place = judged.iter().position(|judged| judged.common.id == id).unwrap();
-        let target = claim.cells().map(|ClaimedCells { of, right }| {
-            let over = claim.over();
-            Target { of, right, over }
-        });
+        let target =
+            claim.cells().map(|ClaimedCells { of, right, over, .. }| Target { of, right, over });
         let under = |wrong: WrongResult| {
             let verdicts = match &target {
                 Some(target) => {

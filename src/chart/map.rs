@@ -3,7 +3,7 @@
 use super::axis::{Chart, Ruler};
 use super::style::plotters_color;
 use super::{Drawing, FINE, centred, font, font_size, inner};
-use crate::evidence::{Map, MapLine, Square};
+use crate::evidence::{Map, Square};
 use plotters::prelude::*;
 
 /// What is around the squares: at all sides, at the right, and the names of the axes.
@@ -62,7 +62,7 @@ pub fn draw(map: &Map, x: &str, y: &str, (wide, high): (u32, u32)) -> Drawing {
             }
         }
         let lines = map.dense.iter().flat_map(|dense| &dense.lines);
-        let lines = lines.map(|MapLine { from, to }| ((*from, *to), 2 * FINE));
+        let lines = lines.map(|line| (*line, 2 * FINE));
         let edges = map.edges().into_iter().map(|edge| (edge, 3 * FINE));
         for ((from, to), width) in lines.chain(edges) {
             chart.draw_series([PathElement::new(vec![from, to], INK.stroke_width(width))])?;

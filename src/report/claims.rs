@@ -4,7 +4,7 @@ use super::interval_chart;
 use super::number_text::{self, NumberText, counted, short};
 use super::truncation::{MOST_ROWS, TableFiles, TextTable};
 use crate::compare::SideClaim;
-use crate::evidence::bounds::BoundRow;
+use crate::evidence::bound_rows::BoundRow;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
 use crate::evidence::first_order::FirstOrderRow;
 use crate::evidence::name;

@@ -321,11 +321,8 @@ fn add_values(env: &mut Environment<'_>, all: &Arc<Known>) {
             match (finals(&known.cells, &a, quantity)?, finals(&known.cells, &b, quantity)?) {
                 (Ok(a), Ok(b)) => {
                     let has_instances = |facts: &CellFacts| facts.cell.identity.instances > 1;
-                    let Ratio { estimate, low, high, .. } =
-                        match known.cells.iter().any(has_instances) {
-                            true => Ratio::over_instances(a, b),
-                            false => Ratio::of_means(a, b),
-                        };
+                    let several = known.cells.iter().any(has_instances);
+                    let Ratio { estimate, low, high, .. } = Ratio::paired(a, b, several);
                     Ok(shown(readable, Estimate { value: estimate, interval: (low, high) }))
                 }
                 (Err(why), _) | (_, Err(why)) => Ok(why.into()),

@@ -102,7 +102,7 @@ fn of_each(
         heads.insert(0, "frontier");
     }
     let named = |frontier: &ComputedFrontier<'_>| {
-        let name = is_named.then(|| frontier.id.to_owned());
+        let name = is_named.then(|| frontier.frontier.id.clone());
         let with_name = move |row: Vec<String>| name.clone().into_iter().chain(row).collect();
         rows(frontier).into_iter().map(with_name).collect::<Vec<Vec<String>>>()
     };

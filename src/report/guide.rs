@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// The problems of an experiment that the page shows.
 pub fn problems(experiment: &Experiment<'_>) -> Vec<Value> {
-    let shown = experiment.frontiers.iter().filter(|frontier| frontier.is_on_guide);
+    let shown = experiment.frontiers.iter().filter(|frontier| frontier.frontier.guide);
     shown.map(|frontier| problem(experiment, frontier)).collect()
 }
 
@@ -95,10 +95,10 @@ fn data(experiment: &Experiment<'_>, frontier: &ComputedFrontier<'_>) -> Value {
         })
     };
     json!({
-        "name": format!("{}#{}", experiment.plan.experiment, frontier.id),
-        "dimension": frontier.problem.dimension,
+        "name": format!("{}#{}", experiment.plan.experiment, frontier.frontier.id),
+        "dimension": frontier.dimension,
         "price": frontier.lead.price(),
-        "budget": frontier.middle_budget.budget(),
+        "budget": frontier.frontier.middle_budget().budget(),
         "prices": frontier.prices.map(|p| (p.latency, p.bandwidth, p.call)),
         "clients": frontier.clients,
         "targets": targets,

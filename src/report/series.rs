@@ -51,7 +51,7 @@ fn squares(maps: &[Map]) -> String {
             let _ = match &square.value {
                 SquareValue::Stability(found) => {
                     let [mean, square] =
-                        [found.mean, found.square].map(|r| number(r.unwrap_or(f64::NAN)));
+                        found.radii.map_or([f64::NAN; 2], |r| [r.mean, r.square]).map(number);
                     let (runs, diverged, differs) = (found.runs, found.diverged, found.differs());
                     writeln!(out, "{place},{runs},{diverged},{mean},{square},{differs}")
                 }
@@ -91,6 +91,7 @@ mod tests {
         Color, Curve, Lead, Line, Maps, Point, Ranking, Series, Square, StabilityValue, Style,
     };
     use crate::stats::Ratio;
+    use exactfed_core::theory::moments::SpectralRadii;
 
     #[test]
     fn points_come_back_bit_for_bit_and_fields_are_quoted() {
@@ -122,9 +123,10 @@ mod tests {
             let body = Body::Maps(Maps { maps, legend: vec![], x, y });
             csv(&Figure { body, ..figure_of(Vec::new()) })
         };
-        let stability = StabilityValue { runs: 4, diverged: 0, mean: None, square: Some(1.5) };
+        let radii = SpectralRadii { mean: 0.5, square: 1.5 };
+        let stability = StabilityValue { runs: 4, diverged: 0, radii: Some(radii) };
         let lines = map(SquareValue::Stability(stability));
-        assert!(lines.ends_with("\nFedAvg,0.1,10,4,0,,1.5,true\n"), "{lines}");
+        assert!(lines.ends_with("\nFedAvg,0.1,10,4,0,0.5,1.5,true\n"), "{lines}");
         let ranking = Ranking {
             leaders: vec!["FedAvg".into(), "Scaffold".into()],
             color: Color::Neutral,

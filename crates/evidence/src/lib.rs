@@ -6,10 +6,6 @@
 //! no final mean.
 //!
 //! Results are read through the trait [`results::Results`]: nothing here knows files or their formats.
-//!
-//! The modules, each of which imports only from those before it: [`stats`]; [`results`]; [`cells`];
-//! [`predictions`], what is predicted for a cell; [`scene`], what a figure consists of; [`ranking`];
-//! [`figures`]; [`frontier`]; [`claims`]; [`needs`]; [`looks`]; [`tuning`]; [`study`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -34,7 +30,6 @@ pub mod unplanned;
 #[cfg(test)]
 mod wrong;
 
-pub use bound_rows as bounds;
 pub use cells::averages::Centre;
 pub use cells::cost_sample::NoSample;
 pub use cells::costs::{vectors_sent, when_text};

@@ -4,7 +4,7 @@
 
 use crate::cells::read::read_cells;
 use crate::cells::{CellResult, Missing};
-use crate::claims::{self, JudgedClaim, JudgedClaims};
+use crate::claims::{Judge, JudgedClaim, JudgedClaims};
 use crate::frontier;
 use crate::needs::Needs;
 use crate::predictions::{MomentsCache, Theory, instances};
@@ -127,5 +127,6 @@ pub fn judged_once<'a>(
     let moments: HashSet<&str> = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Read(results));
     let frontiers = frontier::frontiers(plan, results, &|_| ())?;
-    Ok(claims::judge_look(stated, plan, &cells, &theory, &frontiers, level))
+    let judge = Judge { plan, cells: &cells, theory: &theory, frontiers: &frontiers };
+    Ok(judge.look(stated, level))
 }

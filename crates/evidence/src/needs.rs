@@ -4,8 +4,8 @@
 use crate::cells::CellResult;
 use crate::cells::costs::STATED;
 use crate::cells::runs::TraceNeeds;
-use crate::claims::{Claim, claims};
-use crate::figures::kind::{DrawnFigure, TheoryKind};
+use crate::claims::{Claim, ClaimedCells, claims};
+use crate::figures::kind::{DrawnCells, DrawnFigure, TheoryKind};
 use crate::figures::{Figures, drawn_figures};
 use exactfed_runner::manifest::{Prediction, TimeAverage};
 use exactfed_runner::plan::{Cell, Plan, selected, shows};
@@ -35,30 +35,27 @@ impl<'a> Needs<'a> {
     /// What is needed of a cell's traces when they are read first.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
-        for figure in self.complete.iter().filter(|figure| shows(figure.keys(), cell)) {
+        for figure in self.complete.iter().filter(|figure| shows(figure.cells().common, cell)) {
             figure.add_needs(&mut needs);
         }
         let manifest = &self.plan.manifest;
-        if let Some(at) = manifest.ranked_at() {
-            needs.add_at(at, STATED.into_iter().chain([manifest.ranked_by()]));
-        }
+        needs.add_at(manifest.ranked_at(), STATED.into_iter().chain([manifest.ranked_by()]));
         if let Some(tune) = &manifest.tune {
-            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+            needs.add_at(tune.at, [tune.metric]);
         }
         self.claims.iter().for_each(|claim| claim.add_needs(cell, &mut needs));
         needs
     }
 
-    /// The claims of which the cell is one of those of which they are claimed.
-    fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = &'c dyn Claim<'a>> {
-        let is_on =
-            |claim: &&dyn Claim<'_>| claim.cells().is_some_and(|cells| selected(cell, cells.of));
-        self.claims.iter().map(|claim| &**claim).filter(is_on)
+    /// What claims state of their cells, of which the cell is one.
+    fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = ClaimedCells<'a>> {
+        let claimed = self.claims.iter().filter_map(|claim| claim.cells());
+        claimed.filter(|claimed| selected(cell, claimed.of))
     }
 
     /// The predictions for a cell that claims are tested on.
     pub fn claimed_predictions<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = Prediction> {
-        self.claims_on(cell).filter_map(|claim| claim.prediction())
+        self.claims_on(cell).filter_map(|claimed| claimed.prediction)
     }
 
     /// Whether a claim needs theory of a cell.
@@ -68,7 +65,7 @@ impl<'a> Needs<'a> {
 
     /// Whether a claim needs a cell's exact moments round by round.
     pub fn claims_need_moments(&self, cell: &Cell) -> bool {
-        self.claims_on(cell).any(|claim| claim.needs_moments())
+        self.claims_on(cell).any(|claimed| claimed.needs_moments)
     }
 
     /// The cells for which a figure or a claim needs theory.
@@ -87,8 +84,8 @@ impl<'a> Needs<'a> {
         TheoryNeeds {
             every_cell: shows_bounds(self.plan)
                 || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
-            any: ids(|figure| figure.needs_theory(), Self::claims_need_theory),
-            moments: ids(|figure| figure.needs_moments(), Self::claims_need_moments),
+            any: ids(|figure| figure.cells().needs_theory, Self::claims_need_theory),
+            moments: ids(|figure| figure.cells().needs_moments, Self::claims_need_moments),
         }
     }
 }
@@ -105,23 +102,24 @@ pub struct TheoryNeeds<'c> {
 
 /// Whether a figure draws every cell that it may show, as far as its traces are followed.
 pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
-    figure.most_followed().is_none_or(|most| {
-        let cells = plan.cells.iter().filter(|cell| shows(figure.keys(), cell));
+    let DrawnCells { common, most_followed, .. } = figure.cells();
+    most_followed.is_none_or(|most| {
+        let cells = plan.cells.iter().filter(|cell| shows(common, cell));
         cells.take(most + 1).count() <= most
     })
 }
 
 /// Whether a figure or a claim needs a cell's exact moments round by round.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
-    let figures = drawn_figures(plan);
-    figures.iter().any(|figure| figure.needs_moments() && shows(figure.keys(), cell))
+    let mut figures = drawn_figures(plan).into_iter().map(|figure| figure.cells());
+    figures.any(|drawn| drawn.needs_moments && shows(drawn.common, cell))
         || Needs::of_claims(plan).claims_need_moments(cell)
 }
 
 /// Whether a figure draws published bounds or a claim is tested on one.
 pub fn shows_bounds(plan: &Plan) -> bool {
     let claims = claims(plan);
-    let mut claimed = claims.iter().filter_map(|claim| claim.prediction());
+    let mut claimed = claims.iter().filter_map(|claim| claim.cells()?.prediction);
     draws(plan, TheoryKind::is_of_bounds) || claimed.any(Prediction::is_bound)
 }
 
@@ -132,5 +130,5 @@ pub fn draws_exact_bias(plan: &Plan) -> bool {
 
 fn draws(plan: &Plan, is_meant: fn(TheoryKind) -> bool) -> bool {
     let figures = drawn_figures(plan);
-    figures.iter().any(|figure| figure.predictions().iter().any(|kind| is_meant(*kind)))
+    figures.iter().any(|figure| figure.cells().predictions.iter().any(|kind| is_meant(*kind)))
 }

@@ -176,10 +176,7 @@ fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> Po
         return PointRanking::AboveStart { error };
     }
     let rival = |(cell, other): &(usize, Vec<f64>)| {
-        let ratio = match cells[*best].cell.identity.instances {
-            1 => Ratio::of_means(other, sample),
-            _ => Ratio::over_instances(other, sample),
-        };
+        let ratio = Ratio::paired(other, sample, cells[*best].cell.identity.instances != 1);
         let exact = cells[*cell].is_deterministic() && cells[*best].is_deterministic();
         Rival { cell: *cell as u32, ratio, separation: untested_separation(other, sample, exact) }
     };
@@ -305,14 +302,12 @@ impl Standings {
         let name = |c: &CellResult<'_>| -> Arc<str> {
             let text = joined(&[&c.cell.label, &setting_text::details(c.cell, &known)]);
             let mut names = names.borrow_mut();
-            match names.get(&*text) {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let name: Arc<str> = text.into();
-                    names.insert(name.clone());
-                    name
-                }
+            if let Some(known) = names.get(&*text) {
+                return Arc::clone(known);
             }
+            let name: Arc<str> = text.into();
+            names.insert(name.clone());
+            name
         };
         let standing = |Group { values, settings, cells, .. }: &Group<'a>| {
             let outcome = rankings.outcome(cells, by, at)?;

@@ -10,7 +10,7 @@ use crate::figures::line_figure::{point, through, x_value};
 use crate::ranking;
 use crate::results::Results;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series, View,
+    Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series,
 };
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{Ratio, Summary};
@@ -78,7 +78,7 @@ impl<'a> TuningCells<'a> {
         let shared: Vec<&'a Cell> = groups().filter_map(|group| group.shared.as_ref()).collect();
         let mut needs = TraceNeeds::default();
         if let Some(tune) = &plan.manifest.tune {
-            tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+            needs.add_at(tune.at, [tune.metric]);
         }
         let read = |cells: &[&'a Cell]| read_cells(plan, cells, results, &|_| needs.clone());
         let (candidates, mut missing) = read(&candidates)?;
@@ -106,10 +106,7 @@ impl TuningResult {
             let ratio = |cell: &Cell| {
                 let fresh = fresh.as_ref()?;
                 let known = of(&read.shared, &cell.id).or_else(|| of(cells, &cell.id))?;
-                let ratio = match cell.identity.instances {
-                    1 => Ratio::of_means(&known, fresh),
-                    _ => Ratio::over_instances(&known, fresh),
-                };
+                let ratio = Ratio::paired(&known, fresh, cell.identity.instances != 1);
                 let value = |setting: &TunedSetting| cell.settings.get(&setting.key)?.number();
                 Some((tuning.settings.iter().map(value).collect(), ratio))
             };
@@ -210,18 +207,13 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
             ),
             _ => figure.caption + &caption(tuning, number),
         };
-        figure.id = free_id(&setting.key, taken);
+        figure.id = format!("tuning-{}", setting.key);
+        while taken.contains(&figure.id) {
+            figure.id.push_str("-candidates");
+        }
         figures.push(figure);
     }
     figures
-}
-
-fn free_id(key: &str, taken: &[String]) -> String {
-    let mut id = format!("tuning-{key}");
-    while taken.contains(&id) {
-        id.push_str("-candidates");
-    }
-    id
 }
 
 fn caption(tuning: &Tuning, number: usize) -> String {
@@ -263,40 +255,6 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|(_, id)| id).collect()
 }
 
-/// The curves of a panel: the losses of the candidates at these places, and rings around those that
-/// are selected.
-fn loss_curves(
-    view: &View,
-    places: &[usize],
-    key: &str,
-    tune: &Tune,
-    cells: &[&CellResult<'_>],
-    winners: &HashSet<&str>,
-) -> Vec<Series> {
-    let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
-    for place in places {
-        of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
-    }
-    let (mut series, mut rings) = (Vec::new(), Vec::new());
-    for (curve, cells) in of_curve {
-        let curve = &view.curves[curve];
-        let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
-            let sample = cell.sample(tune.metric, tune.at).ok()?;
-            Some(point(x_value(cell, key)?, &sample, Band::Ci95))
-        });
-        let points = losses.cells.iter().zip(&losses.points);
-        let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
-        rings.extend(ringed.map(|(id, point)| Series {
-            cells: vec![id.clone()],
-            ..Series::new(Line::Selected(curve.clone()), vec![*point])
-        }));
-        let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
-        series.push(Series { diverged, ..losses });
-    }
-    series.extend(rings);
-    series
-}
-
 /// The losses of these candidates over a setting, with a ring around those that are selected.
 fn losses(
     axes: &[String],
@@ -309,9 +267,29 @@ fn losses(
     let mut known = vec![setting.key.as_str()];
     known.extend(keys.iter().filter(|key| **key != setting.key));
     let view = views(axes, &known, cells).remove(0);
-    let panel = |(title, places): &(String, Vec<usize>)| Panel {
-        title: title.clone(),
-        series: loss_curves(&view, places, &setting.key, tune, cells, winners),
+    let panel = |(title, places): &(String, Vec<usize>)| {
+        let mut of_curve: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+        for place in places {
+            of_curve.entry(view.curve_of_cell[*place]).or_default().push(cells[*place]);
+        }
+        let (mut series, mut rings) = (Vec::new(), Vec::new());
+        for (curve, cells) in of_curve {
+            let curve = &view.curves[curve];
+            let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
+                let sample = cell.sample(tune.metric, tune.at).ok()?;
+                Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
+            });
+            let points = losses.cells.iter().zip(&losses.points);
+            let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
+            rings.extend(ringed.map(|(id, point)| Series {
+                cells: vec![id.clone()],
+                ..Series::new(Line::Selected(curve.clone()), vec![*point])
+            }));
+            let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
+            series.push(Series { diverged, ..losses });
+        }
+        series.extend(rings);
+        Panel { title: title.clone(), series }
     };
     let panels = view.groups.iter().map(panel).collect();
     let legend = view.curves.iter().cloned().map(|c| LegendEntry::Line(Line::Measured(c)));

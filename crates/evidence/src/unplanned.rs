@@ -124,7 +124,7 @@ impl UnplannedCells {
     /// The warning about added replicates.
     fn added(&self) -> String {
         let Some(last) = self.seen.last() else { return String::new() };
-        let seen = listed(self.seen.iter().map(u64::to_string));
+        let seen = listed(&self.seen);
         format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
@@ -133,16 +133,18 @@ impl UnplannedCells {
 
     /// The warning about other numbers of replicates and other seeds.
     fn other_sets(&self) -> String {
-        let replicates = self.replicates.iter().map(u64::to_string);
-        let seeds = self.seeds.iter().map(i64::to_string);
         let sets = [
-            (replicates.len(), "other numbers of replicates:", listed(replicates)),
-            (seeds.len(), if seeds.len() == 1 { "seed" } else { "seeds" }, listed(seeds)),
+            (self.replicates.len(), "other numbers of replicates:", listed(&self.replicates)),
+            (
+                self.seeds.len(),
+                if self.seeds.len() == 1 { "seed" } else { "seeds" },
+                listed(&self.seeds),
+            ),
         ];
-        let sets =
-            sets.into_iter().filter(|(number, ..)| *number > 0).map(|(number, what, each)| {
-                format!("{} of these cells with {what} {each}", count(number, "further set"))
-            });
+        let sets = sets.into_iter().filter(|(number, ..)| *number > 0);
+        let sets = sets.map(|(number, what, each)| {
+            format!("{} of these cells with {what} {each}", count(number, "further set"))
+        });
         let sets: Vec<String> = sets.collect();
         if sets.is_empty() {
             return String::new();
@@ -157,21 +159,21 @@ impl UnplannedCells {
     pub fn other_settings(&self) -> String {
         let cells = match self.others {
             0 => return String::new(),
-            1 => "1 cell".to_owned(),
-            several => format!("{} cells", thousands(several)),
+            1 => "cell",
+            _ => "cells",
         };
-        format!("The results also contain {cells} of other settings, which this page leaves out.")
+        format!(
+            "The results also contain {} {cells} of other settings, which this page leaves out.",
+            thousands(self.others)
+        )
     }
 }
 
 /// Values that a sentence lists.
 const LISTED: usize = 40;
 
-fn listed(values: impl ExactSizeIterator<Item = String>) -> String {
-    let more = values.len() > LISTED;
-    let mut all: Vec<String> = values.take(LISTED).collect();
-    if more {
-        all.push("…".into());
-    }
-    all.join(", ")
+fn listed<T: ToString>(values: &BTreeSet<T>) -> String {
+    let more = (values.len() > LISTED).then(|| "…".to_owned());
+    let listed = values.iter().take(LISTED).map(ToString::to_string);
+    listed.chain(more).collect::<Vec<_>>().join(", ")
 }

@@ -70,7 +70,6 @@ pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     (0..cell.replicates).map(one).collect()
 }
 
-/// Starts wrong runs on whatever problem it visits.
 struct WrongRuns(Mutation);
 
 impl Visitor for WrongRuns {
@@ -88,7 +87,8 @@ struct WrongRun<P: Problem + 'static> {
     mutation: Mutation,
     step_size: f64,
     local_steps: u64,
-    corrected: bool,
+    /// The value of γH that the control variates use, if there are any.
+    learning_length: Option<f64>,
     theta: Vec<f64>,
     /// The clients' mean of the previous round.
     stale: Vec<f64>,
@@ -107,12 +107,18 @@ impl<P: Problem> WrongRun<P> {
         let stream = |c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c);
         let mut streams: Vec<Stream> = (0..n as u64).map(stream).collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        let factor = match mutation {
+            Mutation::FlippedSign => -1.0,
+            Mutation::HalfLearnt => 2.0,
+            Mutation::None | Mutation::StaleAverage => 1.0,
+        };
+        let length = factor * (step_size * local_steps as f64);
         Self {
             problem,
             mutation,
             step_size,
             local_steps,
-            corrected: matches!(algorithm, Spec::Scafflsa(_)),
+            learning_length: matches!(algorithm, Spec::Scafflsa(_)).then_some(length),
             theta: from.start.to_vec(),
             stale: from.start.to_vec(),
             ends: from.start.repeat(n),
@@ -120,16 +126,6 @@ impl<P: Problem> WrongRun<P> {
             streams,
             states,
             cost: Cost::default(),
-        }
-    }
-
-    /// The value of γH that the control variates use.
-    fn learning_length(&self) -> f64 {
-        let length = self.step_size * self.local_steps as f64;
-        match self.mutation {
-            Mutation::FlippedSign => -length,
-            Mutation::HalfLearnt => 2.0 * length,
-            Mutation::None | Mutation::StaleAverage => length,
         }
     }
 }
@@ -154,9 +150,8 @@ impl<P: Problem> Run for WrongRun<P> {
         if self.mutation == Mutation::StaleAverage {
             std::mem::swap(&mut self.stale, &mut self.theta);
         }
-        if self.corrected {
-            let lengths = vec![self.learning_length(); n];
-            self.variates.learn(&everyone, &before, &self.ends, &lengths);
+        if let Some(length) = self.learning_length {
+            self.variates.learn(&everyone, &before, &self.ends, &vec![length; n]);
         }
         self.cost.communications += 1;
         self.cost.local_steps += self.local_steps;
@@ -174,7 +169,7 @@ impl<P: Problem> Run for WrongRun<P> {
         Some(Clients {
             ends: &self.ends,
             apart: false,
-            corrections: if self.corrected { self.variates.corrections() } else { &[] },
+            corrections: self.learning_length.map_or(&[], |_| self.variates.corrections()),
             lengths: vec![self.step_size * self.local_steps as f64; self.streams.len()],
         })
     }

@@ -130,6 +130,7 @@ pub fn mean_averages(runs: &[Averages]) -> Averages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::{mean, standard_deviation};
     use exactfed_core::rng::{Purpose, Stream};
 
     const D: usize = 2;
@@ -175,7 +176,7 @@ mod tests {
         let biases = [[1.0, 2.0], [3.0, -1.0], [2.0, 4.0]];
         let runs = biases.map(|bias| run(Some(bias), SQUARE, false));
         let mean = |found: &[Vec<f64>], at: usize| {
-            found.iter().map(|x| x[at]).sum::<f64>() / found.len() as f64
+            mean(&found.iter().map(|x| x[at]).collect::<Vec<f64>>())
         };
         let (found, centres) = covariances(&runs, usize::MAX);
         assert_eq!(centres, Centres { estimates: Centre::Mean, variates: Centre::Optimum });
@@ -200,8 +201,8 @@ mod tests {
     fn the_variance_is_estimated_without_bias() {
         const ROUNDS: usize = 10;
         let (samples, n, bias) = (4000, 6, [3.0, 0.0]);
-        let mut means = Vec::new();
-        let mut errors = 0.0;
+        let variance = |sample: &[f64]| standard_deviation(sample) * standard_deviation(sample);
+        let (mut means, mut errors) = (Vec::new(), 0.0);
         for sample in 0..samples {
             let one = |replicate: usize| {
                 let mut stream = Stream::new(7, Purpose::Client, 0, sample, replicate as u64);
@@ -218,14 +219,10 @@ mod tests {
             let runs: Vec<Trace> = (0..n).map(one).collect();
             let traces: Vec<f64> =
                 covariances(&runs, usize::MAX).0.iter().map(|x| x[0] + x[D + 1]).collect();
-            let mean = traces.iter().sum::<f64>() / n as f64;
-            means.push(mean);
-            let squares = traces.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
-            errors += squares / (n * (n - 1)) as f64 / samples as f64;
+            means.push(mean(&traces));
+            errors += variance(&traces) / n as f64 / samples as f64;
         }
-        let mean = means.iter().sum::<f64>() / samples as f64;
-        let variance =
-            means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (samples - 1) as f64;
+        let (mean, variance) = (mean(&means), variance(&means));
         // tr Cov = 2; the square of a run's own mean would leave 2 − 2/10, and all of it 2 + 9.
         assert!((mean - 2.0).abs() < 4.0 * (variance / samples as f64).sqrt(), "{mean}");
         // The runs' own spread tells the error of their mean.

@@ -38,10 +38,8 @@ impl CostSample {
         (at, quantity): (AtCost, Quantity),
         prices: &Prices,
     ) -> Result<Self, NoSample> {
-        let mut rows = Vec::with_capacity(traces.len());
-        for trace in traces {
-            rows.push(row_at(trace, at, prices)?);
-        }
+        let rows = traces.iter().map(|trace| row_at(trace, at, prices));
+        let rows = rows.collect::<Result<Vec<Option<usize>>, NoSample>>()?;
         let value = |(trace, row): (&Trace, &Option<usize>)| match row {
             Some(row) => column(trace, quantity, prices).get(*row).copied(),
             None => Some(f64::INFINITY),

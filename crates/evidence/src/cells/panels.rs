@@ -96,6 +96,19 @@ pub fn unique<T: Clone + Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<T> {
     all.filter(|value| seen.insert(value.clone())).collect()
 }
 
+/// Values by their keys, both in their order.
+pub fn grouped<K: Clone + Eq + Hash, V>(all: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let (mut groups, mut places) = (Vec::<(K, Vec<V>)>::new(), HashMap::new());
+    for (key, value) in all {
+        let place: usize = *places.entry(key.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push((key, Vec::new()));
+        }
+        groups[place].1.push(value);
+    }
+    groups
+}
+
 /// The paths of the settings that the grid varies, in the order of the cells.
 pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
     // Neighbours share the list.

@@ -28,8 +28,9 @@ pub struct TraceNeeds {
 }
 
 impl TraceNeeds {
-    /// Adds some quantities at a cost.
-    pub fn add_at(&mut self, at: AtCost, quantities: impl IntoIterator<Item = Quantity>) {
+    /// Adds some quantities at a cost, if there is one.
+    pub fn add_at(&mut self, at: Option<AtCost>, quantities: impl IntoIterator<Item = Quantity>) {
+        let Some(at) = at else { return };
         for quantity in quantities {
             if !self.at.contains(&(at, quantity)) {
                 self.at.push((at, quantity));
@@ -365,12 +366,16 @@ mod tests {
         }
     }
 
+    fn runs(traces: impl IntoIterator<Item = Trace>, needs: &TraceNeeds) -> Runs {
+        let traces = traces.into_iter().collect();
+        Runs::new(traces, Grouping::ONE_INSTANCE, needs, &Prices::default())
+    }
+
     #[test]
     fn ends_are_those_of_the_traces() {
         let traces = vec![trace(Outcome::Finished), trace(Outcome::Finished)];
         let prices = Prices::default();
-        let runs =
-            Runs::new(traces.clone(), Grouping::ONE_INSTANCE, &TraceNeeds::default(), &prices);
+        let runs = runs(traces.clone(), &TraceNeeds::default());
         assert!(runs.along().is_empty());
         assert_eq!((runs.count, runs.diverged, runs.start), (2, 0, 4.0));
         for quantity in Quantity::ALL.iter().filter(|q| q.average().is_none()) {
@@ -385,12 +390,11 @@ mod tests {
 
     #[test]
     fn what_cells_share_is_what_each_had() {
-        let (prices, needs) = (Prices::default(), TraceNeeds::default());
         let of = |ends: &[f64]| {
-            let traces = ends
-                .iter()
-                .map(|end| Trace { sq_error: vec![4.0, 2.0, *end], ..trace(Outcome::Finished) });
-            Runs::new(traces.collect(), Grouping::ONE_INSTANCE, &needs, &prices)
+            let ending = |end: &f64| vec![4.0, 2.0, *end];
+            let traces = ends.iter().map(ending);
+            let traces = traces.map(|sq_error| Trace { sq_error, ..trace(Outcome::Finished) });
+            runs(traces, &TraceNeeds::default())
         };
         let mut all = [of(&[1.0, 2.0]), of(&[5.0, 5.0]), of(&[]), of(&[3.0, 4.0])];
         let finals = |runs: &[Runs]| -> Vec<Option<Vec<f64>>> {
@@ -414,12 +418,7 @@ mod tests {
             averages: [TimeAverage::CrossCovariance].into(),
             at: Vec::new(),
         };
-        let runs = Runs::new(
-            vec![trace(Outcome::Finished)],
-            Grouping::ONE_INSTANCE,
-            &needs,
-            &Prices::default(),
-        );
+        let runs = runs([trace(Outcome::Finished)], &needs);
         let [trace] = runs.along() else { panic!("one run") };
         assert_eq!((trace.rows(), trace.sq_error.len(), trace.cost.len()), (3, 0, 0));
         assert_eq!(trace.further, [(Metric::Lyapunov, vec![9.0, 8.0, 7.0])]);
@@ -428,9 +427,8 @@ mod tests {
 
     #[test]
     fn a_run_that_diverged_leaves_no_mean_and_keeps_the_others() {
-        let traces = vec![trace(Outcome::Finished), trace(Outcome::Diverged)];
-        let runs =
-            Runs::new(traces, Grouping::ONE_INSTANCE, &TraceNeeds::default(), &Prices::default());
+        let traces = [trace(Outcome::Finished), trace(Outcome::Diverged)];
+        let runs = runs(traces, &TraceNeeds::default());
         assert_eq!(runs.finals(Quantity::SqError), None);
         assert_eq!(runs.errors(), [Some(0.1 + 0.2), None]);
     }
@@ -441,13 +439,8 @@ mod tests {
         let at = |most| AtCost { unit: Quantity::Communications, most };
         let sample = |outcomes: [Outcome; 2], most: f64| {
             let mut needs = TraceNeeds::default();
-            needs.add_at(at(most), [Quantity::SqError, Quantity::Lyapunov]);
-            let runs = Runs::new(
-                outcomes.map(trace).to_vec(),
-                Grouping::ONE_INSTANCE,
-                &needs,
-                &Prices::default(),
-            );
+            needs.add_at(Some(at(most)), [Quantity::SqError, Quantity::Lyapunov]);
+            let runs = runs(outcomes.map(trace), &needs);
             assert!(runs.along().is_empty(), "memory does not grow with the rounds");
             assert_eq!(runs.sample_at(Quantity::Bytes, at(most)), Err(NoSample::Unrecorded));
             runs.sample_at(Quantity::SqError, at(most)).cloned()
@@ -465,10 +458,7 @@ mod tests {
             let diverged = sample([Finished, Diverged], most);
             assert_eq!(diverged, row([0.1 + 0.2, f64::INFINITY], None), "{most}");
         }
-        assert_eq!(
-            sample([Finished; 2], 8.0),
-            Err(NoSample::Ended),
-            "another round was affordable"
-        );
+        let beyond = sample([Finished; 2], 8.0);
+        assert_eq!(beyond, Err(NoSample::Ended), "another round was affordable");
     }
 }

@@ -6,20 +6,14 @@ use crate::cells::averages::Centre;
 use exactfed_runner::manifest::{Quantity, TimeAverage};
 
 /// How pages write a quantity of these cells.
-pub fn quantity_symbol<'c>(
-    quantity: Quantity,
-    cells: impl Iterator<Item = &'c CellResult<'c>>,
-) -> String {
+pub fn quantity_symbol(quantity: Quantity, cells: &[&CellResult<'_>]) -> String {
     let average = quantity.average().unwrap_or(TimeAverage::Bias);
-    joined(centres(average, cells), quantity.formula(), quantity.formula_around_optimum())
+    symbol(average, cells, quantity.formula(), quantity.formula_around_optimum())
 }
 
 /// How pages write an average of these cells.
-pub fn average_symbol<'c>(
-    average: TimeAverage,
-    cells: impl Iterator<Item = &'c CellResult<'c>>,
-) -> String {
-    joined(centres(average, cells), average.formula(), average.formula_around_optimum())
+pub fn average_symbol(average: TimeAverage, cells: &[&CellResult<'_>]) -> String {
+    symbol(average, cells, average.formula(), average.formula_around_optimum())
 }
 
 /// The points around which an average of these cells is, each once.
@@ -33,8 +27,8 @@ pub fn centres<'c>(
     all
 }
 
-fn joined(centres: Vec<Centre>, mean: &str, optimum: &str) -> String {
-    match centres.as_slice() {
+fn symbol(average: TimeAverage, cells: &[&CellResult<'_>], mean: &str, optimum: &str) -> String {
+    match centres(average, cells.iter().copied()).as_slice() {
         _ if mean == optimum => mean.to_owned(),
         [Centre::Optimum] => optimum.to_owned(),
         [_, Centre::Optimum] => format!("{mean}, or {optimum} where no limit is known"),

@@ -31,7 +31,7 @@ pub fn follow(plan: Plan, results: &dyn Results) -> Result<Plan, Error> {
     let loss = |cell: &Cell| {
         let Some(stored) = results.read(&experiment, &cell.id)? else { return Ok(None) };
         let mut needs = TraceNeeds::default();
-        tune.at.iter().for_each(|at| needs.add_at(*at, [tune.metric]));
+        needs.add_at(tune.at, [tune.metric]);
         let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &prices);
         let sample = match tune.at {
             None => runs.finals(tune.metric).ok_or(NoSample::Diverged),

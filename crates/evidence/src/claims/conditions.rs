@@ -3,11 +3,10 @@
 use crate::cells::CellResult;
 use crate::predictions::Theory;
 use exactfed_core::algorithm::{Average, Spec};
-use exactfed_core::sources::{Condition, StatedAlgorithm, Statement, statement};
+use exactfed_core::sources::{Condition, StatedAlgorithm, Statement};
 use exactfed_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
 use exactfed_core::words::{count, readable};
 use exactfed_runner::manifest::Oracle;
-use std::collections::BTreeMap;
 
 /// How many cells of a claim meet the conditions of a statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,24 +66,15 @@ struct Found {
     why: &'static str,
 }
 
-/// The conditions of these statements, over cells.
+/// The conditions of a statement, over cells.
 pub fn of_cells(
-    theory: &Theory<'_>,
-    names: &[String],
-    cells: &[&CellResult<'_>],
-) -> Vec<StatementConditions> {
-    let known = names.iter().filter_map(|name| statement(name));
-    known.map(|statement| of_statement(theory, statement, cells)).collect()
-}
-
-fn of_statement(
     theory: &Theory<'_>,
     statement: &'static Statement,
     cells: &[&CellResult<'_>],
 ) -> StatementConditions {
-    let mut found: BTreeMap<usize, Found> = BTreeMap::new();
     let (mut inside, mut outside, mut unknown) = (0, 0, 0);
     let conditions = statement.all_conditions();
+    let mut found: Vec<Found> = conditions.iter().map(|_| Found::default()).collect();
     let algorithm = |cell: &&CellResult<'_>| cell.cell.identity.algorithm.stated();
     let compared: Vec<StatedAlgorithm> = cells.iter().map(algorithm).collect();
     for cell in cells {
@@ -98,11 +88,9 @@ fn of_statement(
             (false, true) => &mut unknown,
             (false, false) => &mut inside,
         }) += 1;
-        for (place, answer) in answers.into_iter().enumerate() {
-            found.entry(place).or_default().add(answer);
-        }
+        found.iter_mut().zip(answers).for_each(|(found, answer)| found.add(answer));
     }
-    let details = found.iter().filter_map(|(place, found)| found.text(&conditions[*place]));
+    let details = found.iter().zip(&conditions).filter_map(|(found, of)| found.text(of));
     StatementConditions { statement, inside, outside, unknown, details: details.collect() }
 }
 
@@ -156,8 +144,7 @@ impl Found {
             ConditionAnswer::Unmet => self.failing += 1,
             ConditionAnswer::Exceeded { have, need } => {
                 self.failing += 1;
-                let further = self.most.is_none_or(|(most, least)| have / need > most / least);
-                if further {
+                if self.most.is_none_or(|(most, least)| have / need > most / least) {
                     self.most = Some((have, need));
                 }
             }

@@ -56,15 +56,12 @@ pub fn slope_of_cost(
     let support = level(&|l| l.0 > low).max(level(&|l| l.1 < high));
     let beyond = level(&|l| l.1 < low).min(level(&|l| l.0 > high));
     Some(Evidence {
-        estimate,
-        error: f64::NAN,
         interval: limits(0.025),
         support,
         refute: (2.0 * beyond).min(1.0),
         region,
-        n,
-        dimensions: 1,
         doubt: curves.iter().map(|curve| curve.doubt).max().unwrap_or_default(),
+        ..Evidence::undecided(estimate, n)
     })
 }
 
@@ -182,15 +179,13 @@ impl CostCurve {
         }
         let estimate = self.cost_reached().unwrap_or(f64::INFINITY);
         Evidence {
-            estimate,
             error: if self.fixed { 0.0 } else { f64::NAN },
             interval: self.limits(0.025),
             support: support.min(1.0),
             refute: refute.min(1.0),
             region: (f64::NEG_INFINITY, limit),
-            n: self.n,
-            dimensions: 1,
             doubt: self.doubt,
+            ..Evidence::undecided(estimate, self.n)
         }
     }
 }
@@ -206,7 +201,8 @@ pub fn target_of(cell: &CellResult<'_>, reaching: &Reaching) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::verdict::{LEVEL, Verdict, verdicts};
+    use crate::stats::share;
+    use crate::stats::verdict::Verdict;
     use exactfed_core::rng::Stream;
 
     /// Runs whose mean falls by a tenth in each round, from 1, times a skewed factor of each run
@@ -236,11 +232,7 @@ mod tests {
         let most = 0.05 + 4.0 * (0.05_f64 * 0.95 / f64::from(trials)).sqrt();
         for n in [2, 3, 5, 10, 30, 100] {
             let mut rate = |target: f64, wrong: Verdict| {
-                let hits = (0..trials).filter(|_| {
-                    let evidence = curve(&mut rng, n, target).within(15.0);
-                    verdicts(&[evidence], LEVEL)[0].verdict == wrong
-                });
-                hits.count() as f64 / f64::from(trials)
+                share(trials, || curve(&mut rng, n, target).within(15.0).alone() == wrong)
             };
             let supported = rate(meets * (1.0 - 1e-9), Verdict::Supported);
             let refuted = rate(meets * (1.0 + 1e-9), Verdict::Refuted);
@@ -251,20 +243,19 @@ mod tests {
 
     #[test]
     fn limits_of_the_first_round_hold_it() {
-        let (mut rng, trials, n) = (Stream::shared_instance(2), 400, 10);
+        let mut rng = Stream::shared_instance(2);
         let meets = libm::pow(0.9, 15.0) * (1.0 + 1e-9);
-        let covered = (0..trials).filter(|_| {
-            let (low, high) = curve(&mut rng, n, meets).limits(0.025);
+        let covered = share(400, || {
+            let (low, high) = curve(&mut rng, 10, meets).limits(0.025);
             low <= 15.0 && 15.0 <= high
         });
-        assert!(covered.count() >= trials * 9 / 10);
+        assert!(covered >= 0.9);
     }
 
     #[test]
     fn clear_cases_are_decided() {
         let mut rng = Stream::shared_instance(3);
-        let easy = verdicts(&[curve(&mut rng, 40, 0.5).within(25.0)], LEVEL);
-        let hard = verdicts(&[curve(&mut rng, 40, 0.1).within(10.0)], LEVEL);
-        assert_eq!((easy[0].verdict, hard[0].verdict), (Verdict::Supported, Verdict::Refuted));
+        assert_eq!(curve(&mut rng, 40, 0.5).within(25.0).alone(), Verdict::Supported);
+        assert_eq!(curve(&mut rng, 40, 0.1).within(10.0).alone(), Verdict::Refuted);
     }
 }

@@ -5,7 +5,7 @@ use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
 use super::text::number_text;
-use crate::frontier::{FrontierCost, FrontierPoint};
+use crate::frontier::FrontierPoint;
 use exactfed_core::words::readable;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
@@ -58,34 +58,31 @@ impl KindKeys<ClaimKeys> for FrontierConstantKeys {
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierConstantKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let (mut parts, mut range) = (Parts::default(), String::new());
-        if let Some(frontier) = judge.frontier(&self.frontier) {
-            let scaled = |(best, cost): &(&FrontierPoint, FrontierCost)| {
-                let logarithm = libm::log(frontier.problem.radius / best.target);
-                let powers = libm::pow(best.clients as f64, self.clients_power)
-                    * libm::pow(best.target, self.target_power)
-                    * libm::pow(logarithm, self.logarithm_power);
-                let prices = frontier.prices.as_ref();
-                Some(powers * cost.quantity(self.quantity, best.minimises, prices)?)
-            };
-            let points = Judge::usable(frontier, &self.of, &mut parts);
-            let values: Vec<f64> = points.iter().filter_map(scaled).collect();
-            let ends =
-                values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
-            let ratio = (values.len() > 1)
-                .then(|| exact(ends.1 / ends.0, (f64::NEG_INFINITY, self.factor)));
-            parts.add(String::new(), ratio, "there are not two points");
-            if values.len() > 1 {
-                range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
-            }
+        let frontier = judge.frontier(&self.frontier);
+        let scaled = |best: &&FrontierPoint| {
+            let logarithm = libm::log(frontier.radius / best.target);
+            let powers = libm::pow(best.clients as f64, self.clients_power)
+                * libm::pow(best.target, self.target_power)
+                * libm::pow(logarithm, self.logarithm_power);
+            Some(powers * frontier.quantity(self.quantity, best)?)
+        };
+        let points = Judge::usable(frontier, &self.of, &mut parts);
+        let values: Vec<f64> = points.iter().filter_map(scaled).collect();
+        let ends = values.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+        let ratio =
+            (values.len() > 1).then(|| exact(ends.1 / ends.0, (f64::NEG_INFINITY, self.factor)));
+        parts.add(String::new(), ratio, "there are not two points");
+        if values.len() > 1 {
+            range = format!(" (from {} to {})", readable(ends.0, 3), readable(ends.1, 3));
         }
         let formula = format!(
             "{}{} of {}{range}: the largest is at most {} times the smallest",
             self.quantity.words(),
             powers_text(self),
-            points_text(&self.of, judge.frontier(&self.frontier)),
+            points_text(&self.of, frontier),
             self.factor
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

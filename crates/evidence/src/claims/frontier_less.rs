@@ -6,7 +6,7 @@ use super::frontiers::{
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
-use crate::frontier::{FrontierCost, FrontierPoint};
+use crate::frontier::FrontierPoint;
 use crate::stats::verdict::widened;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierQuantity};
@@ -52,37 +52,34 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
-        if let Some(frontier) = judge.frontier(&self.frontier) {
-            for (best, cost) in Judge::usable(frontier, &self.of, &mut parts) {
-                let (least, prices) = (best.minimises, frontier.prices.as_ref());
-                let value = |cost: &FrontierCost| cost.quantity(self.quantity, least, prices);
-                let of_other = |algorithm: &FrontierAlgorithm| {
-                    let is_same =
-                        |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
-                    let other = frontier.points(best.minimises, *algorithm).find(is_same)?;
-                    value(&other.cost?)
-                };
-                let others = frontier.algorithms.iter();
-                let others = others.filter(|a| is_rival(self.of.algorithm, self.than, **a));
-                let others = others.filter_map(of_other);
-                let name = place(best);
-                let Some(other) = others.min_by(f64::total_cmp) else {
-                    parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
-                    continue;
-                };
-                let found = value(&cost).map(|own| exact(libm::log(own / other), region));
-                parts.add(name, found, "there are no prices");
-            }
+        let frontier = judge.frontier(&self.frontier);
+        for best in Judge::usable(frontier, &self.of, &mut parts) {
+            let value = |point| frontier.quantity(self.quantity, point);
+            let of_other = |algorithm: &FrontierAlgorithm| {
+                let is_same =
+                    |b: &&FrontierPoint| b.clients == best.clients && b.target == best.target;
+                value(frontier.points(best.minimises, *algorithm).find(is_same)?)
+            };
+            let others = frontier.algorithms.iter();
+            let others = others.filter(|a| is_rival(self.of.algorithm, self.than, **a));
+            let others = others.filter_map(of_other);
+            let name = place(best);
+            let Some(other) = others.min_by(f64::total_cmp) else {
+                parts.outside.push(format!("{name}: {} does not reach it", rivals(self.than)));
+                continue;
+            };
+            let found = value(best).map(|own| exact(libm::log(own / other), region));
+            parts.add(name, found, "there are no prices");
         }
         let factor =
             if self.factor == 1.0 { String::new() } else { format!("{} × ", self.factor) };
         let formula = format!(
             "{} of {} ≤ {factor}that of {}",
             self.quantity.words(),
-            points_text(&self.of, judge.frontier(&self.frontier)),
+            points_text(&self.of, frontier),
             rivals(self.than)
         );
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0) }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -6,7 +6,6 @@ use super::frontiers::{
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::ClaimOf;
 use super::kind::{Claim, WrongResult};
-use crate::frontier::{FrontierCost, FrontierPoint};
 use crate::stats::verdict::slope_weights;
 use exactfed_runner::manifest::claim::ClaimKeys;
 use exactfed_runner::manifest::frontier::FrontierQuantity;
@@ -48,37 +47,33 @@ impl KindKeys<ClaimKeys> for FrontierSlopeKeys {
 impl<'a> Claim<'a> for &'a ClaimOf<FrontierSlopeKeys> {
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
-        if let Some(frontier) = judge.frontier(&self.frontier) {
-            let points = Judge::usable(frontier, &self.of, &mut parts);
-            let region = (self.value - self.margin, self.value + self.margin);
-            for clients in &frontier.clients {
-                let own: Vec<_> = points.iter().filter(|(b, _)| b.clients == *clients).collect();
-                // Without some of its targets a slope is another.
-                let all = meant(frontier, &self.of).filter(|best| best.clients == *clients);
-                if own.is_empty() || own.len() < all.count() {
-                    continue;
-                }
-                let targets: Vec<f64> = own.iter().map(|(best, _)| best.target).collect();
-                let prices = frontier.prices.as_ref();
-                let value = |(best, cost): &&(&FrontierPoint, FrontierCost)| {
-                    cost.quantity(self.quantity, best.minimises, prices).map(libm::log)
-                };
-                let values: Option<Vec<f64>> = own.iter().map(value).collect();
-                let slope = values.filter(|values| values.len() > 1).map(|values| {
-                    let weights = slope_weights(&targets);
-                    exact(weights.iter().zip(&values).map(|(w, y)| w * y).sum(), region)
-                });
-                parts.add(clients_text(*clients), slope, "a slope needs two targets");
+        let frontier = judge.frontier(&self.frontier);
+        let points = Judge::usable(frontier, &self.of, &mut parts);
+        let region = (self.value - self.margin, self.value + self.margin);
+        for clients in &frontier.clients {
+            let own: Vec<_> = points.iter().filter(|best| best.clients == *clients).collect();
+            // Without some of its targets a slope is another.
+            let all = meant(frontier, &self.of).filter(|best| best.clients == *clients);
+            if own.is_empty() || own.len() < all.count() {
+                continue;
             }
+            let targets: Vec<f64> = own.iter().map(|best| best.target).collect();
+            let values = own.iter().map(|best| frontier.quantity(self.quantity, best));
+            let values: Option<Vec<f64>> = values.map(|value| value.map(libm::log)).collect();
+            let slope = values.filter(|values| values.len() > 1).map(|values| {
+                let weights = slope_weights(&targets);
+                exact(weights.iter().zip(&values).map(|(w, y)| w * y).sum(), region)
+            });
+            parts.add(clients_text(*clients), slope, "a slope needs two targets");
         }
         let formula = format!(
             "slope of log({}) over log(ε) of {} is {} ± {}",
             self.quantity.words(),
-            points_text(&self.of, judge.frontier(&self.frontier)),
+            points_text(&self.of, frontier),
             self.value,
             self.margin
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

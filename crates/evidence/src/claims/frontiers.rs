@@ -3,7 +3,7 @@
 use super::judge::{Judge, Parts};
 use super::kind::WrongResult;
 use super::text::number_text;
-use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint};
+use crate::frontier::{ComputedFrontier, FrontierPoint};
 use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::{joined, number, readable, thousands};
 use exactfed_runner::manifest::frontier::{
@@ -154,7 +154,6 @@ pub fn meant<'a>(
     points.filter(|best| is_meant(best, of))
 }
 
-/// Whether a point is of a claim.
 fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
     // Targets of equal ratio are not written as manifests write numbers.
     let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);
@@ -164,11 +163,10 @@ fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
 }
 
 /// What a claim is about, as text.
-pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>) -> String {
-    let clients: Vec<String> = of.clients.iter().map(u64::to_string).collect();
-    let clients = match clients.is_empty() {
-        true => String::new(),
-        false => format!("N = {}", clients.join(" or ")),
+pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> String {
+    let clients = match of.clients.as_slice() {
+        [] => String::new(),
+        all => format!("N = {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")),
     };
     let targets = match (of.smallest_target, of.largest_target) {
         (None, None) => String::new(),
@@ -177,8 +175,8 @@ pub fn points_text(of: &FrontierPoints, frontier: Option<&ComputedFrontier<'_>>)
         (Some(low), Some(high)) => format!("{} ≤ ε ≤ {}", number_text(low), number_text(high)),
     };
     let texts = |all: &[f64]| all.iter().copied().map(number_text).collect::<Vec<_>>().join(" or ");
-    let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.map(|f| f.lead)) {
-        (true, Some(FrontierObjective::Price(price))) => vec![price],
+    let prices = match (of.prices.is_empty() && of.budgets.is_empty(), frontier.lead) {
+        (true, FrontierObjective::Price(price)) => vec![price],
         _ => of.prices.clone(),
     };
     let price = format!("at the price {}", texts(&prices));
@@ -207,17 +205,19 @@ pub fn rivals(than: Option<FrontierAlgorithm>) -> &'static str {
 }
 
 impl<'a> Judge<'a> {
-    /// The frontier of a claim.
-    pub fn frontier(&self, id: &Option<String>) -> Option<&'a ComputedFrontier<'a>> {
-        self.frontiers.iter().find(|f| id.as_ref().is_none_or(|id| f.id == id))
+    /// The frontier of a claim, which [`check_points`] found in the manifest.
+    pub fn frontier(&self, id: &Option<String>) -> &'a ComputedFrontier<'a> {
+        let mut all = self.frontiers.iter();
+        let own = all.find(|f| id.as_ref().is_none_or(|id| f.frontier.id == *id));
+        own.expect("every frontier of a manifest is computed")
     }
 
-    /// The points of a claim that may be used, with their costs. The others are untested.
+    /// The points of a claim that may be used. The others are untested.
     pub fn usable(
         frontier: &'a ComputedFrontier<'a>,
         of: &FrontierPoints,
         parts: &mut Parts,
-    ) -> Vec<(&'a FrontierPoint, FrontierCost)> {
+    ) -> Vec<&'a FrontierPoint> {
         let mut usable = Vec::new();
         let mut points = meant(frontier, of).peekable();
         if points.peek().is_none() {
@@ -229,7 +229,7 @@ impl<'a> Judge<'a> {
                 Some(_) if best.flags.iter().any(|flag| flag.is_edge()) => {
                     parts.untested.push(format!("{}: {AT_AN_EDGE}", place(best)));
                 }
-                Some(cost) => usable.push((best, cost)),
+                Some(_) => usable.push(best),
             }
         }
         usable

@@ -1,7 +1,6 @@
 //! What every kind of claim needs: the cells that it is about, their names, and a list of what
 //! was tested.
 
-use super::conditions::StatementConditions;
 use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
@@ -59,8 +58,6 @@ pub struct Tested {
     pub formula: String,
     /// What its estimates are.
     pub scale: EstimateScale,
-    /// Whether its cells meet the conditions of the statements that it is about.
-    pub conditions: Vec<StatementConditions>,
 }
 
 /// The keys of a selection that have one value.
@@ -132,11 +129,8 @@ impl<'a> Judge<'a> {
     pub fn name(&self, cell: &CellResult<'_>, selection: &Selection, known: &[&str]) -> String {
         let known: Vec<&str> = fixed_keys(selection).chain(known.iter().copied()).collect();
         let details = setting_text::details(cell.cell, &known);
-        let is_of_one_label = known.contains(&"label");
-        match is_of_one_label {
-            true => details,
-            false => joined(&[&cell.cell.label, &details]),
-        }
+        let label: &str = if known.contains(&"label") { "" } else { &cell.cell.label };
+        joined(&[label, &details])
     }
 
     /// The settings that are zipped with this one.

@@ -153,33 +153,29 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// A claim with the evidence for it, its verdict and adjusted p-value; without any if nothing
+/// A claim with the conditions on its cells, the evidence for it, its verdict and adjusted p-value; without any if nothing
 /// could be tested.
 pub fn judged<'a>(
     common: &'a ClaimKeys,
-    tested: Tested,
+    (tested, conditions): (Tested, Vec<StatementConditions>),
     evidence: Option<(Evidence, Judgement)>,
     (together, level): (usize, f64),
 ) -> JudgedClaim<'a> {
-    let Tested { parts, formula, scale, conditions } = tested;
+    let Tested { parts, formula, scale } = tested;
     let shown_end = |x: f64| if x.is_finite() { scale.shown(x) } else { x };
+    let shown = |(low, high): (f64, f64)| (scale.shown(low), scale.shown(high));
     let part = |(name, e): &(String, Evidence)| ClaimPart {
         name: name.clone(),
-        estimate: Estimate {
-            value: scale.shown(e.estimate),
-            interval: (scale.shown(e.interval.0), scale.shown(e.interval.1)),
-        },
+        estimate: Estimate { value: scale.shown(e.estimate), interval: shown(e.interval) },
         is_exact: e.error == 0.0,
-        region: (scale.shown(e.region.0), scale.shown(e.region.1)),
+        region: shown(e.region),
         verdict: e.alone(),
     };
     let nothing = Judgement { verdict: Verdict::NotTested, p: f64::NAN, level: f64::NAN };
     let Judgement { verdict, p, level: own_level } = evidence.map_or(nothing, |(_, found)| found);
     let is_open = |_: &_| verdict == Verdict::Inconclusive;
-    let of_supported = || match verdict {
-        Verdict::Supported => widest(&parts, together, level),
-        _ => None,
-    };
+    let is_supported = verdict == Verdict::Supported;
+    let resolution = is_supported.then(|| widest(&parts, together, level)).flatten();
     JudgedClaim {
         common,
         formula,
@@ -189,7 +185,7 @@ pub fn judged<'a>(
             level: own_level,
             together,
             needed: evidence.filter(is_open).and_then(|(e, _)| needed(&e, together)),
-            resolution: of_supported().map(|(low, high)| (shown_end(low), shown_end(high))),
+            resolution: resolution.map(|(low, high)| (shown_end(low), shown_end(high))),
             doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         },
         scale,
@@ -216,11 +212,8 @@ fn extremes(
     let rooms = parts.iter().enumerate();
     let rooms = rooms.filter_map(|(i, (_, evidence))| Some((i, scale.room(evidence)?)));
     // Of several that are as near, that with the least support if it is among them.
-    let order = |(i, room): &(usize, f64)| (*room, *i != weakest);
-    let nearest = rooms.min_by(|a, b| {
-        let ((a, is_other_a), (b, is_other_b)) = (order(a), order(b));
-        a.total_cmp(&b).then(is_other_a.cmp(&is_other_b))
-    });
+    let is_other = |i: usize| i != weakest;
+    let nearest = rooms.min_by(|a, b| a.1.total_cmp(&b.1).then(is_other(a.0).cmp(&is_other(b.0))));
     Some((nearest.map_or(weakest, |(i, _)| i), weakest))
 }
 

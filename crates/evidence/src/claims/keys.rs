@@ -2,8 +2,8 @@
 
 use exactfed_core::flattened::Flattened;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::manifest::{AtCost, Prediction, Quantity};
-use exactfed_runner::plan::{Cell, Checker, selected};
+use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::plan::{Checker, selected};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,33 +88,4 @@ pub fn check_reaching(table: &mut Checker<'_>, reaching: &Reaching, of: &Selecti
     if let Some(per) = &reaching.per {
         table.number("reaching.per", per, of);
     }
-}
-
-/// Checks what a claim compares its cells with, and that no cell is compared with itself.
-pub fn check_right_side(
-    table: &mut Checker<'_>,
-    of: &Selection,
-    right: Option<&Selection>,
-    prediction: Option<Prediction>,
-    value: Option<f64>,
-    is_one: bool,
-) {
-    if let Some(right) = right {
-        table.selection("right", right);
-        let both = |cell: &&Cell| selected(cell, of) && selected(cell, right);
-        if let Some(cell) = table.cells.iter().find(both) {
-            let message = format!(
-                "a cell of `{}` would be compared with itself: both sides select it",
-                cell.label
-            );
-            table.fault("", message);
-        }
-    }
-    if let Some(value) = value {
-        table.above("value", value, 0.0);
-    }
-    let written = [right.is_some(), prediction.is_some(), value.is_some()];
-    let count = written.into_iter().filter(|is_written| *is_written).count();
-    let message = format!("write one of `right`, `prediction` and `value`, not {count}");
-    table.require(!is_one || count == 1, "", message);
 }

@@ -16,29 +16,16 @@ pub trait Claim<'a>: Sync {
         None
     }
 
-    /// The prediction of theory for its cells that it is tested on, if it is tested on one.
-    fn prediction(&self) -> Option<Prediction> {
-        None
-    }
-
-    /// Whether it needs the exact moments of its cells round by round.
-    fn needs_moments(&self) -> bool {
-        false
-    }
-
     /// Adds what must be read of a cell's traces, beyond their last rounds.
     fn add_needs(&self, _: &Cell, _: &mut TraceNeeds) {}
 
     /// Tests it.
     fn test(&self, judge: &Judge<'_>) -> Tested;
 
-    /// The setting along which its cells are compared, if they are compared along one.
-    fn over(&self) -> Option<&'a str> {
-        None
-    }
-
     /// What may be wrong with results that makes it false, apart from what is wrong with any cells.
-    fn wrong(&self) -> Vec<WrongResult>;
+    fn wrong(&self) -> Vec<WrongResult> {
+        Vec::new()
+    }
 }
 
 /// The cells that a claim is about.
@@ -48,9 +35,20 @@ pub struct ClaimedCells<'a> {
     pub of: &'a Selection,
     /// The cells that they are compared with.
     pub right: Option<&'a Selection>,
+    /// The prediction of theory for the cells that the claim is tested on, if it is tested on one.
+    pub prediction: Option<Prediction>,
+    /// Whether the exact moments of the cells are needed round by round.
+    pub needs_moments: bool,
+    /// The setting along which the cells are compared, if they are compared along one.
+    pub over: Option<&'a str>,
 }
 
 impl<'a> ClaimedCells<'a> {
+    /// Cells that are compared with nothing.
+    pub fn new(of: &'a Selection) -> Self {
+        Self { of, right: None, prediction: None, needs_moments: false, over: None }
+    }
+
     /// One selection, or both.
     pub fn selections(self) -> impl Iterator<Item = &'a Selection> {
         [Some(self.of), self.right].into_iter().flatten()
@@ -68,8 +66,8 @@ pub fn follow(
     let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
     match at.cost() {
         _ if at == When::End || !selected(cell, cells) => {}
-        Some(at) => needs.add_at(at, quantities),
         None => needs.along.extend(quantities),
+        cost => needs.add_at(cost, quantities),
     }
 }
 

@@ -2,14 +2,15 @@
 //! relative margin.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested, number};
-use super::keys::{ClaimOf, When, check_right_side, check_time};
+use super::keys::{ClaimOf, When};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::means::{MeanComparison, against};
+use super::means::MeanComparison;
 use super::text::selection_text;
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::average_symbol;
+use crate::stats::distance::norm;
 use crate::stats::verdict::Evidence;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
@@ -76,18 +77,10 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
                 table.require(against, "", "a vector is compared with a `prediction`");
             }
         }
-        let (metric, right) = (claim.metric.unwrap_or_default(), claim.right.as_ref());
-        match (claim.at.cost(), claim.average) {
-            (Some(_), Some(_)) => {
-                table.fault("at", "an average over all rounds has no value at a cost");
-            }
-            _ => check_time(table, claim.at, metric, &claim.of),
-        }
-        if let Some(right) = right {
-            check_time(table, claim.at, metric, right);
-        }
-        let is_one = claim.average.is_none();
-        check_right_side(table, &claim.of, right, claim.prediction, claim.value, is_one);
+        let is_on_vectors = claim.average.is_some();
+        let message = "an average over all rounds has no value at a cost";
+        table.require(!is_on_vectors || claim.at.cost().is_none(), "at", message);
+        comparison(claim).check(table, is_on_vectors);
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
                 table.number("over", over, &claim.of);
@@ -101,22 +94,21 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
 
 /// The comparison of means that a claim makes, unless it compares vectors.
 fn comparison(claim: &ClaimOf<MatchesKeys>) -> MeanComparison<'_> {
-    let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-    let metric = claim.metric.unwrap_or_default();
-    MeanComparison { metric, left: &claim.of, against, at: claim.at }
+    MeanComparison {
+        metric: claim.metric.unwrap_or_default(),
+        left: &claim.of,
+        right: claim.right.as_ref(),
+        prediction: claim.prediction,
+        value: claim.value,
+        at: claim.at,
+    }
 }
 
 impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { of: &self.of, right: self.right.as_ref() })
-    }
-
-    fn prediction(&self) -> Option<Prediction> {
-        self.prediction
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.average.is_none() && comparison(self).needs_moments()
+        let cells = comparison(self).cells();
+        let needs_moments = cells.needs_moments && self.average.is_none();
+        Some(ClaimedCells { needs_moments, over: self.over.as_deref(), ..cells })
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
@@ -152,23 +144,17 @@ impl<'a> Claim<'a> for &'a ClaimOf<MatchesKeys> {
             let parts = judge.vectors(&self.of, average, by, &margin);
             let formula = format!(
                 "‖{what} − {by}‖ ≤ margin · ‖{by}‖ for {of}, {margin_text}",
-                what = average_symbol(average, cells.iter().copied()),
+                what = average_symbol(average, &cells),
                 by = by.words(),
                 of = selection_text(&self.of)
             );
-            return Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() };
+            return Tested { parts, formula, scale: EstimateScale::Plain };
         }
-        let formula = |c: &MeanComparison<'_>, metric: &str| {
-            format!("{}, {margin_text}", c.formula(metric, "equals", 1.0))
-        };
-        judge.compared(&comparison(self), formula, |cell| {
+        let tested = judge.compared(&comparison(self), ("equals", 1.0), |cell| {
             let log = libm::log1p(margin(cell));
             (-log, log)
-        })
-    }
-
-    fn over(&self) -> Option<&'a str> {
-        self.over.as_deref()
+        });
+        Tested { formula: format!("{}, {margin_text}", tested.formula), ..tested }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
@@ -206,7 +192,10 @@ impl Judge<'_> {
             let found = sample.filter(|_| target.iter().any(|x| *x != 0.0)).map(|sample| {
                 let margin = margin(cell);
                 if cell.is_deterministic() {
-                    return Evidence::from_exact_vector(sample[0], &target, margin);
+                    let apart: Vec<f64> =
+                        sample[0].iter().zip(&target).map(|(x, t)| x - t).collect();
+                    let region = (f64::NEG_INFINITY, margin);
+                    return Evidence::exact(norm(&apart) / norm(&target), region);
                 }
                 let sample: Vec<Vec<f64>> = sample.into_iter().map(<[f64]>::to_vec).collect();
                 Evidence::from_vectors(&sample, &target, margin)

@@ -2,7 +2,7 @@
 //! is compared with.
 
 use super::judge::{EstimateScale, Judge, Parts, Tested};
-use super::keys::When;
+use super::keys::{When, check_time};
 use super::kind::{ClaimedCells, follow};
 use super::sample::{MetricSample, log_ratio, samples, second_half};
 use super::text::{number_text, selection_text, time_text};
@@ -14,104 +14,101 @@ use crate::stats::verdict::Region;
 use exactfed_core::words::joined;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::{Prediction, Quantity};
-use exactfed_runner::plan::Cell;
+use exactfed_runner::plan::{Cell, Checker, selected};
 
 /// Why two means have no ratio.
 const NO_RATIO: &str = "both means are infinite, or both may be 0 as far as the runs show";
 
-/// What a mean is compared with.
-#[derive(Clone, Copy)]
-pub enum ComparedWith<'a> {
-    /// The mean of the same metric over other cells.
-    Cells(&'a Selection),
-    /// What theory predicts for the same cells.
-    Prediction(Prediction),
-    /// A number.
-    Value(f64),
-}
-
-/// A claim that compares the mean of a metric with something.
+/// A claim that compares the mean of a metric with one of three: that over other cells, a
+/// prediction of theory for the same cells, or a number.
 #[derive(Clone, Copy)]
 pub struct MeanComparison<'a> {
     /// The metric.
     pub metric: Quantity,
     /// The cells of which it is claimed.
     pub left: &'a Selection,
-    /// What they are compared with.
-    pub against: ComparedWith<'a>,
+    /// The cells that they are compared with.
+    pub right: Option<&'a Selection>,
+    /// The prediction that they are compared with.
+    pub prediction: Option<Prediction>,
+    /// The number that they are compared with.
+    pub value: Option<f64>,
     /// The rounds at which they are compared.
     pub at: When,
 }
 
-/// What a mean is compared with: of these three the one that is given.
-pub fn against(
-    right: Option<&Selection>,
-    prediction: Option<Prediction>,
-    value: Option<f64>,
-) -> ComparedWith<'_> {
-    let cells = right.map(ComparedWith::Cells).or(prediction.map(ComparedWith::Prediction));
-    cells.unwrap_or(ComparedWith::Value(value.unwrap_or(f64::NAN)))
-}
-
 impl<'a> MeanComparison<'a> {
-    /// Adds what must be read of a cell's traces.
-    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        follow(needs, cell, self.left, self.at, &[self.metric]);
-        if let ComparedWith::Cells(right) = self.against {
-            follow(needs, cell, right, self.at, &[self.metric]);
+    /// Checks what the cells are compared with, that no cell is compared with itself, and at which
+    /// cost; a claim that `is_on_vectors` compares them with a prediction, at no cost.
+    pub fn check(&self, table: &mut Checker<'_>, is_on_vectors: bool) {
+        let Self { metric, left, right, prediction, value, at } = *self;
+        if let Some(right) = right {
+            table.selection("right", right);
+            let both = |cell: &&Cell| selected(cell, left) && selected(cell, right);
+            if let Some(cell) = table.cells.iter().find(both) {
+                let message = format!(
+                    "a cell of `{}` would be compared with itself: both sides select it",
+                    cell.label
+                );
+                table.fault("", message);
+            }
+            check_time(table, at, metric, right);
+        }
+        if let Some(value) = value {
+            table.above("value", value, 0.0);
+        }
+        if !is_on_vectors {
+            let written = [right.is_some(), prediction.is_some(), value.is_some()];
+            let count = written.into_iter().filter(|is_written| *is_written).count();
+            let message = format!("write one of `right`, `prediction` and `value`, not {count}");
+            table.require(count == 1, "", message);
+            check_time(table, at, metric, left);
         }
     }
 
-    /// Whether the exact moments of its cells are needed round by round.
-    pub fn needs_moments(&self) -> bool {
-        let is_moment = matches!(self.against, ComparedWith::Prediction(Prediction::ExactMoments));
-        is_moment && self.metric.average().is_none()
+    /// Adds what must be read of a cell's traces.
+    pub fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
+        for side in self.cells().selections() {
+            follow(needs, cell, side, self.at, &[self.metric]);
+        }
     }
 
     /// The cells that it is about.
     pub fn cells(&self) -> ClaimedCells<'a> {
-        let right = match self.against {
-            ComparedWith::Cells(right) => Some(right),
-            ComparedWith::Prediction(_) | ComparedWith::Value(_) => None,
-        };
-        ClaimedCells { of: self.left, right }
-    }
-
-    /// The comparison as a formula, with this symbol of the metric.
-    pub fn formula(&self, metric: &str, sign: &str, factor: f64) -> String {
-        let right = match self.against {
-            ComparedWith::Cells(right) => format!("that of {}", selection_text(right)),
-            ComparedWith::Prediction(by) => by.words().to_owned(),
-            ComparedWith::Value(value) => number_text(value),
-        };
-        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
-        // A bias is the norm of a mean already.
-        let mean = if self.metric.average().is_some() { "" } else { "mean " };
-        let left = selection_text(self.left);
-        format!("{mean}{metric} of {left}{} {sign} {factor}{right}", time_text(self.at))
+        let Self { metric, left, right, prediction, .. } = *self;
+        let of_moments = prediction == Some(Prediction::ExactMoments);
+        let needs_moments = of_moments && metric.average().is_none();
+        ClaimedCells { right, prediction, needs_moments, ..ClaimedCells::new(left) }
     }
 }
 
 impl Judge<'_> {
     /// Tests that log(mean of the metric / what it is compared with) lies in a region, for
-    /// every cell or pair.
+    /// every cell or pair. The sign and the factor are those of the formula.
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,
-        formula: impl Fn(&MeanComparison<'_>, &str) -> String,
+        (sign, factor): (&str, f64),
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Tested {
-        let (parts, unit) = match comparison.against {
-            ComparedWith::Cells(right) => (self.compare_pairs(comparison, right, region), 1.0),
-            ComparedWith::Prediction(_) => (self.compare_cells(comparison, region), 1.0),
-            ComparedWith::Value(value) => (self.compare_cells(comparison, region), value),
+        let MeanComparison { metric, left, right, prediction, value, at } = *comparison;
+        let parts = match right {
+            Some(right) => self.compare_pairs(comparison, right, region),
+            None => self.compare_cells(comparison, region),
         };
-        let mut cells = self.chosen(comparison.left);
-        if let ComparedWith::Cells(right) = comparison.against {
-            cells.extend(self.chosen(right));
-        }
-        let formula = formula(comparison, &quantity_symbol(comparison.metric, cells.into_iter()));
-        Tested { parts, formula, scale: EstimateScale::Logarithm(unit), conditions: Vec::new() }
+        let cells = comparison.cells().selections().flat_map(|side| self.chosen(side));
+        let symbol = quantity_symbol(metric, &cells.collect::<Vec<_>>());
+        let against = match (right, prediction) {
+            (Some(right), _) => format!("that of {}", selection_text(right)),
+            (None, Some(by)) => by.words().to_owned(),
+            (None, None) => value.map_or_else(String::new, number_text),
+        };
+        let factor = if factor == 1.0 { String::new() } else { format!("{factor} × ") };
+        // A bias is the norm of a mean already.
+        let mean = if metric.average().is_some() { "" } else { "mean " };
+        let (left, time) = (selection_text(left), time_text(at));
+        let formula = format!("{mean}{symbol} of {left}{time} {sign} {factor}{against}");
+        Tested { parts, formula, scale: EstimateScale::Logarithm(value.unwrap_or(1.0)) }
     }
 
     /// Each cell of a comparison against the cells of the other side with the same settings.
@@ -156,23 +153,20 @@ impl Judge<'_> {
         comparison: &MeanComparison<'_>,
         region: impl Fn(&CellResult<'_>) -> Region,
     ) -> Parts {
-        let MeanComparison { metric, left, against, at } = *comparison;
+        let MeanComparison { metric, left, prediction, value, at, .. } = *comparison;
         let mut parts = Parts::default();
         for cell in self.chosen(left) {
             let name = self.name(cell, left, &[]);
             // The expected mean at each recorded round; a number is the same at all of them.
-            let expected = match against {
-                ComparedWith::Prediction(by) => {
-                    match self.theory.curve(&cell.cell.id, metric, by) {
-                        Some(curve) => curve,
-                        None => {
-                            self.add_unpredicted(cell, by, &name, &mut parts);
-                            continue;
-                        }
+            let expected = match prediction {
+                Some(by) => match self.theory.curve(&cell.cell.id, metric, by) {
+                    Some(curve) => curve,
+                    None => {
+                        self.add_unpredicted(cell, by, &name, &mut parts);
+                        continue;
                     }
-                }
-                ComparedWith::Value(value) => vec![value],
-                ComparedWith::Cells(_) => continue,
+                },
+                None => vec![value.unwrap_or(f64::NAN)],
             };
             let last = expected.len() - 1;
             let samples = match samples(cell, metric, at) {

@@ -27,12 +27,10 @@ mod slope;
 mod tests;
 mod text;
 
-use crate::cells::CellResult;
-use crate::frontier::ComputedFrontier;
 use crate::kinds::kinds;
-use crate::predictions::Theory;
 use crate::stats::verdict::{Evidence, verdicts};
 pub use conditions::StatementConditions;
+use exactfed_core::sources::statement;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::plan::{Cell, KindTable, Plan, TableKind, selected};
 use frontier_constant::FrontierConstantKeys;
@@ -53,39 +51,10 @@ use slope::SlopeKeys;
 use std::collections::BTreeSet;
 use std::convert::identity;
 
-/// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
-/// `stated` has the same manifest as the plan of the cells, which may have other replicates.
-pub fn judge_look<'a>(
-    stated: &'a Plan,
-    plan: &Plan,
-    cells: &[CellResult<'_>],
-    theory: &Theory<'_>,
-    frontiers: &[ComputedFrontier<'_>],
-    level: f64,
-) -> Vec<JudgedClaim<'a>> {
-    let judge = Judge { plan, cells, theory, frontiers };
-    let table = claims(plan);
-    let tested = plan.claim_tables.iter().zip(&table);
-    let tested = tested.map(|(table, claim)| judge.tested(table.common(), &**claim));
-    let tested: Vec<Tested> = tested.collect();
-    let evidence: Vec<Option<Evidence>> = tested.iter().map(|t| t.parts.evidence()).collect();
-    let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
-    let mut found = verdicts(&family, level).into_iter();
-    let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
-    let judged = stated.map(|(((stated, claim), tested), evidence)| {
-        let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
-        let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
-        judged.is_on_bound = claim.prediction().is_some_and(|by| by.is_bound());
-        Some(judged)
-    });
-    let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
-    plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
-}
-
 kinds! {
     claims of ClaimKeys, each by claim as dyn Claim<'_> + '_;
-    "less", "A metric is at most another.", ComparisonKeys, OneSided::most;
-    "at-least", "A metric is at least another.", ComparisonKeys, OneSided::least;
+    "less", "A metric is at most another.", ComparisonKeys, |claim| OneSided { claim, is_upper: true };
+    "at-least", "A metric is at least another.", ComparisonKeys, |claim| OneSided { claim, is_upper: false };
     "slope", "The slope of a metric over a setting.", SlopeKeys, identity;
     "matches", "A metric or a vector against a prediction.", MatchesKeys, identity;
     "reaches", "The cost to reach a target.", ReachesKeys, identity;
@@ -101,23 +70,50 @@ pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
 }
 
 impl Judge<'_> {
+    /// The claims of a manifest, judged together at a family-wise level, in the order of the manifest.
+    /// `stated` has the same manifest as the plan of the cells, which may have other replicates.
+    pub fn look<'s>(&self, stated: &'s Plan, level: f64) -> Vec<JudgedClaim<'s>> {
+        let table = claims(self.plan);
+        let tested = self.plan.claim_tables.iter().zip(&table);
+        let tested = tested.map(|(table, claim)| self.tested(table.common(), &**claim));
+        let tested: Vec<(Tested, Vec<StatementConditions>)> = tested.collect();
+        let evidence = tested.iter().map(|(tested, _)| tested.parts.evidence());
+        let evidence: Vec<Option<Evidence>> = evidence.collect();
+        let family: Vec<Evidence> = evidence.iter().flatten().copied().collect();
+        let mut found = verdicts(&family, level).into_iter();
+        let stated = stated.claim_tables.iter().zip(&table).zip(tested).zip(evidence);
+        let judged = stated.map(|(((stated, claim), tested), evidence)| {
+            let evidence = evidence.and_then(|evidence| Some((evidence, found.next()?)));
+            let mut judged = judged(stated.common(), tested, evidence, (family.len(), level));
+            let prediction = claim.cells().and_then(|cells| cells.prediction);
+            judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
+            Some(judged)
+        });
+        let mut judged: Vec<Option<JudgedClaim<'_>>> = judged.collect();
+        self.plan.claims.iter().filter_map(|place| judged[*place].take()).collect()
+    }
+
     /// Tests a claim, with the conditions of the statements that it is about; nothing is tested if
     /// some of the cells that are meant have no results yet.
-    fn tested(&self, keys: &ClaimKeys, claim: &dyn Claim<'_>) -> Tested {
+    fn tested(
+        &self,
+        keys: &ClaimKeys,
+        claim: &dyn Claim<'_>,
+    ) -> (Tested, Vec<StatementConditions>) {
         let selections = claim.cells().into_iter().flat_map(ClaimedCells::selections);
         let selections: Vec<&Selection> = selections.collect();
         let cells: Vec<_> = selections.iter().flat_map(|cells| self.chosen(cells)).collect();
-        let conditions = conditions::of_cells(self.theory, &keys.statements, &cells);
-        let tested = Tested { conditions, ..claim.test(self) };
+        let stated = keys.statements.iter().filter_map(|name| statement(name));
+        let conditions = stated.map(|stated| conditions::of_cells(self.theory, stated, &cells));
+        let (mut tested, conditions) = (claim.test(self), conditions.collect());
         let there: BTreeSet<&str> = self.cells.iter().map(|c| c.cell.id.as_str()).collect();
         let missing = self.plan.cells.iter().filter(|cell| !there.contains(cell.id.as_str()));
         let is_meant = |cell: &&Cell| selections.iter().any(|cells| selected(cell, cells));
-        match missing.filter(is_meant).count() {
-            0 => tested,
-            missing => {
-                let untested = vec![format!("{missing} of its cells have no results yet")];
-                Tested { parts: Parts { untested, ..Parts::default() }, ..tested }
-            }
+        let missing = missing.filter(is_meant).count();
+        if missing > 0 {
+            let untested = vec![format!("{missing} of its cells have no results yet")];
+            tested.parts = Parts { untested, ..Parts::default() };
         }
+        (tested, conditions)
     }
 }

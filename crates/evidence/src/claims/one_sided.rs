@@ -1,9 +1,9 @@
 //! `[[claim.less]]` and `[[claim.at-least]]`: a mean is at most, or at least, a multiple of another.
 
 use super::judge::{Judge, Tested};
-use super::keys::{ClaimOf, When, check_right_side, check_time, one};
+use super::keys::{ClaimOf, When, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::means::{MeanComparison, against};
+use super::means::MeanComparison;
 use crate::cells::runs::TraceNeeds;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
@@ -44,54 +44,38 @@ impl KindKeys<ClaimKeys> for ComparisonKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("left", &claim.left);
-        let right = claim.right.as_ref();
-        check_right_side(table, &claim.left, right, claim.prediction, claim.value, true);
         table.above("factor", claim.factor, 0.0);
-        for side in [Some(&claim.left), right].into_iter().flatten() {
-            check_time(table, claim.at, claim.metric, side);
-        }
+        comparison(claim).check(table, false);
     }
 }
 
-/// A claim on an upper or a lower bound.
+/// A claim on an upper bound (`less`) or a lower one (`at-least`).
 pub struct OneSided<'a> {
-    claim: &'a ClaimOf<ComparisonKeys>,
-    is_upper: bool,
+    /// The claim.
+    pub claim: &'a ClaimOf<ComparisonKeys>,
+    /// Whether it is on an upper bound.
+    pub is_upper: bool,
 }
 
-impl<'a> OneSided<'a> {
-    /// `[[claim.less]]`
-    pub fn most(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
-        Self { claim, is_upper: true }
-    }
-
-    /// `[[claim.at-least]]`
-    pub fn least(claim: &'a ClaimOf<ComparisonKeys>) -> Self {
-        Self { claim, is_upper: false }
-    }
-
-    fn comparison(&self) -> MeanComparison<'a> {
-        let claim = self.claim;
-        let against = against(claim.right.as_ref(), claim.prediction, claim.value);
-        MeanComparison { metric: claim.metric, left: &claim.left, against, at: claim.at }
+/// The comparison of means that a claim makes.
+fn comparison(claim: &ClaimOf<ComparisonKeys>) -> MeanComparison<'_> {
+    MeanComparison {
+        metric: claim.metric,
+        left: &claim.left,
+        right: claim.right.as_ref(),
+        prediction: claim.prediction,
+        value: claim.value,
+        at: claim.at,
     }
 }
 
 impl<'a> Claim<'a> for OneSided<'a> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(self.comparison().cells())
-    }
-
-    fn prediction(&self) -> Option<Prediction> {
-        self.claim.prediction
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.comparison().needs_moments()
+        Some(comparison(self.claim).cells())
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
-        self.comparison().add_needs(cell, needs);
+        comparison(self.claim).add_needs(cell, needs);
     }
 
     fn test(&self, judge: &Judge<'_>) -> Tested {
@@ -100,8 +84,7 @@ impl<'a> Claim<'a> for OneSided<'a> {
             true => ("≤", (f64::NEG_INFINITY, limit)),
             false => ("≥", (limit, f64::INFINITY)),
         };
-        let formula = |c: &MeanComparison<'_>, metric: &str| c.formula(metric, sign, factor);
-        judge.compared(&self.comparison(), formula, |_| region)
+        judge.compared(&comparison(self.claim), (sign, factor), |_| region)
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

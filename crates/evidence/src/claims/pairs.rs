@@ -20,69 +20,50 @@ pub struct Pairs<'a> {
     pub right_alone: Vec<&'a CellResult<'a>>,
 }
 
-/// The right cells that a left cell of some axes may be paired with. They are found by the
-/// values of the settings that neither selection fixes, since trying each pair is too slow.
-struct Partners<'a>(Vec<SameAxes<'a>>);
-
-/// Right cells of the same axes.
+/// Right cells of the same axes, which a left cell of some axes may be paired with. They are found
+/// by the values of the settings that neither selection fixes, since trying each pair is too slow.
 struct SameAxes<'a> {
     /// Settings that have to agree where both cells have them.
     open: BTreeSet<&'a str>,
-    /// Places of the cells that have every setting, by their values.
-    by_values: HashMap<Vec<SettingKey<'a>>, Vec<usize>>,
-    /// All cells with their places.
-    all: Vec<(usize, &'a CellResult<'a>)>,
-    /// Cells that lack a setting.
-    lacking: Vec<(usize, &'a CellResult<'a>)>,
+    /// Places of the cells by their values of these; without any, of those that lack one.
+    by_values: HashMap<Option<Vec<SettingKey<'a>>>, Vec<usize>>,
 }
 
-impl<'a> Partners<'a> {
-    fn new(axes: VaryingPaths<'a>, right: &[&'a CellResult<'a>], fixed: &BTreeSet<&str>) -> Self {
+impl<'a> SameAxes<'a> {
+    /// All right cells for left cells of these axes.
+    fn all(
+        axes: VaryingPaths<'a>,
+        right: &[&'a CellResult<'a>],
+        fixed: &BTreeSet<&str>,
+    ) -> Vec<Self> {
         let mut groups: BTreeMap<VaryingPaths<'a>, SameAxes<'a>> = BTreeMap::new();
         for (place, cell) in right.iter().enumerate() {
             let own = groups.entry(&cell.cell.varied).or_insert_with(|| {
                 let names = axes.iter().chain(&*cell.cell.varied).map(|path| short(path));
-                SameAxes {
-                    open: names.filter(|name| !fixed.contains(*name)).collect(),
-                    by_values: HashMap::new(),
-                    all: Vec::new(),
-                    lacking: Vec::new(),
-                }
+                let open = names.filter(|name| !fixed.contains(*name)).collect();
+                Self { open, by_values: HashMap::new() }
             });
-            own.all.push((place, cell));
-            match own.values(cell) {
-                Some(values) => own.by_values.entry(values).or_default().push(place),
-                None => own.lacking.push((place, cell)),
-            }
+            own.by_values.entry(own.values(cell)).or_default().push(place);
         }
-        Self(groups.into_values().collect())
+        groups.into_values().collect()
     }
 
-    /// Places of the right cells of the same settings, in their order.
-    fn of_cell(&self, cell: &'a CellResult<'a>) -> Vec<usize> {
-        let mut places = Vec::new();
-        for same in &self.0 {
-            let agreeing = |(place, other): &(usize, &'a CellResult<'a>)| {
-                let agree = same.open.iter().all(|name| {
-                    let (x, y) = (cell.cell.settings.get(name), other.cell.settings.get(name));
-                    x.is_none() || y.is_none() || x == y
-                });
-                agree.then_some(*place)
-            };
-            match same.values(cell) {
-                Some(values) => {
-                    places.extend(same.by_values.get(&values).into_iter().flatten());
-                    places.extend(same.lacking.iter().filter_map(agreeing));
-                }
-                None => places.extend(same.all.iter().filter_map(agreeing)),
-            }
+    /// Places of the right cells of the same settings as a left one.
+    fn partners(&self, cell: &'a CellResult<'a>, right: &[&'a CellResult<'a>]) -> Vec<usize> {
+        let agrees = |place: &&usize| {
+            self.open.iter().all(|name| {
+                let other = right[**place].cell.settings.get(name);
+                let own = cell.cell.settings.get(name);
+                own.is_none() || other.is_none() || own == other
+            })
+        };
+        let with = |values| self.by_values.get(values).into_iter().flatten();
+        match self.values(cell) {
+            None => self.by_values.values().flatten().filter(agrees).copied().collect(),
+            values => with(&values).chain(with(&None).filter(agrees)).copied().collect(),
         }
-        places.sort_unstable();
-        places
     }
-}
 
-impl<'a> SameAxes<'a> {
     /// A cell's values of the open settings; `None` if it lacks any.
     fn values(&self, cell: &'a CellResult<'a>) -> Option<Vec<SettingKey<'a>>> {
         self.open.iter().map(|name| Some(cell.cell.settings.get(name)?.key())).collect()
@@ -98,12 +79,14 @@ impl<'a> Judge<'a> {
         let fixed: BTreeSet<&str> = fixed.into_iter().chain(zipped).collect();
         let right = self.chosen(right);
         let (mut found, mut paired) = (Pairs::default(), BTreeSet::new());
-        let mut partners: BTreeMap<VaryingPaths<'a>, Partners<'a>> = BTreeMap::new();
+        let mut partners: BTreeMap<VaryingPaths<'a>, Vec<SameAxes<'a>>> = BTreeMap::new();
         for a in self.chosen(left) {
             let known = partners
                 .entry(&a.cell.varied)
-                .or_insert_with(|| Partners::new(&a.cell.varied, &right, &fixed));
-            let mut places = known.of_cell(a);
+                .or_insert_with(|| SameAxes::all(&a.cell.varied, &right, &fixed));
+            let mut places: Vec<usize> =
+                known.iter().flat_map(|same| same.partners(a, &right)).collect();
+            places.sort_unstable();
             if !fixed.contains("label") {
                 places.retain(|place| right[*place].cell.label == a.cell.label);
             }

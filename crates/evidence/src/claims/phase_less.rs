@@ -77,19 +77,19 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
         let mut parts = Parts::default();
         let mut phases = judge.frontiers.iter().flat_map(|frontier| &frontier.phases);
         let phase = phases.find(|one| one.phase.id == self.phase);
-        match phase.and_then(|phase| Some((phase, self.worst(phase)?))) {
+        let phase = phase.expect("every map of a manifest is computed");
+        match self.worst(phase) {
             None => parts.untested.push("the map has no squares there".into()),
-            Some((_, (place, ratio))) if ratio.is_finite() => {
+            Some((place, ratio)) if ratio.is_finite() => {
                 let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
                 parts.tested.push((place, exact(libm::log(ratio), region)));
             }
-            Some((_, (place, _))) => {
+            Some((place, _)) => {
                 let label = self.algorithm.label();
                 parts.untested.push(format!("{place}: {label} does not reach ε"));
             }
         }
-        let formula = phase.map_or_else(String::new, |phase| self.formula(phase));
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0), conditions: Vec::new() }
+        Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
@@ -99,7 +99,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
 }
 
 impl PhaseLessKeys {
-    /// Whether a square is in the region.
     fn is_meant(&self, phase: &ComputedPhase<'_>, square: &ComputedSquare) -> bool {
         let within = |of, range: Option<[f64; 2]>| {
             let value = square.numbers.get(of);

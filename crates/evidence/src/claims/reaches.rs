@@ -4,7 +4,7 @@
 use super::costs::{CostCurve, target_of};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, Reaching, When, check_reaching};
-use super::kind::{Claim, ClaimedCells, WrongResult, follow};
+use super::kind::{Claim, ClaimedCells, follow};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
@@ -52,11 +52,7 @@ impl KindKeys<ClaimKeys> for ReachesKeys {
 
 impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { of: &self.of, right: None })
-    }
-
-    fn prediction(&self) -> Option<Prediction> {
-        self.prediction
+        Some(ClaimedCells { prediction: self.prediction, ..ClaimedCells::new(&self.of) })
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
@@ -98,11 +94,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             target_text(&self.reaching)
         );
         let scale = EstimateScale::of_cost(self.reaching.cost);
-        Tested { parts, formula, scale, conditions: Vec::new() }
-    }
-
-    fn wrong(&self) -> Vec<WrongResult> {
-        Vec::new()
+        Tested { parts, formula, scale }
     }
 }
 

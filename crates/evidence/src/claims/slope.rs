@@ -7,6 +7,7 @@ use super::kind::{Claim, ClaimedCells, WrongResult, follow};
 use super::sample::{MetricSample, log_combination, samples};
 use super::text::{selection_text, target_text, time_text};
 use crate::cells::CellResult;
+use crate::cells::panels::grouped;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
 use crate::cells::symbols::quantity_symbol;
@@ -18,7 +19,6 @@ use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::plan::{Cell, Checker, KindKeys};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::HashMap;
 
 /// The slope of the logarithm of a metric's mean over that of a setting is `value`, up to
 /// `margin`. Cells that differ in the label or in another setting have separate slopes, and the
@@ -63,12 +63,9 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
     }
 }
 
-/// The cells of one slope, each with its value of the setting.
-type SlopeCells<'a> = Vec<(f64, &'a CellResult<'a>)>;
-
 impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
     fn cells(&self) -> Option<ClaimedCells<'a>> {
-        Some(ClaimedCells { of: &self.of, right: None })
+        Some(ClaimedCells { over: Some(&self.over), ..ClaimedCells::new(&self.of) })
     }
 
     fn add_needs(&self, cell: &Cell, needs: &mut TraceNeeds) {
@@ -99,7 +96,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             };
             parts.add(name, found, otherwise);
         }
-        let metric = quantity_symbol(self.metric, judge.chosen(&self.of).into_iter());
+        let metric = quantity_symbol(self.metric, &judge.chosen(&self.of));
         let what = match &self.reaching {
             None => metric,
             Some(r) => format!("{} until {metric} ≤ {}", r.cost.formula(), target_text(r)),
@@ -115,11 +112,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
             self.margin,
             off_line.unwrap_or_default(),
         );
-        Tested { parts, formula, scale: EstimateScale::Plain, conditions: Vec::new() }
-    }
-
-    fn over(&self) -> Option<&'a str> {
-        Some(&self.over)
+        Tested { parts, formula, scale: EstimateScale::Plain }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
@@ -133,24 +126,19 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a claim by what distinguishes them beside the setting of the slope, in their
-    /// order.
-    fn slope_groups(&self, claim: &ClaimOf<SlopeKeys>) -> Vec<(String, SlopeCells<'a>)> {
-        let mut groups: Vec<(String, SlopeCells<'a>)> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+    /// The cells of a claim, each with its value of the setting of the slope, by what distinguishes
+    /// them beside it.
+    fn slope_groups(
+        &self,
+        claim: &ClaimOf<SlopeKeys>,
+    ) -> Vec<(String, Vec<(f64, &'a CellResult<'a>)>)> {
         // γH follows from the settings that it is made of, and zipped axes move together.
         let mut known = vec![claim.over.as_str(), "path-length"];
         known.extend(self.zipped_with(&claim.over));
-        for cell in self.chosen(&claim.of) {
-            let Some(x) = number(cell, &claim.over) else { continue };
-            let name = self.name(cell, &claim.of, &known);
-            let place = *places.entry(name.clone()).or_insert(groups.len());
-            if place == groups.len() {
-                groups.push((name, Vec::new()));
-            }
-            groups[place].1.push((x, cell));
-        }
-        groups
+        grouped(self.chosen(&claim.of).into_iter().filter_map(|cell| {
+            let x = number(cell, &claim.over)?;
+            Some((self.name(cell, &claim.of, &known), (x, cell)))
+        }))
     }
 }
 

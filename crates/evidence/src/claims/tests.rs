@@ -1,9 +1,10 @@
 //! Claims on engines that are right and on engines that are deliberately wrong.
 
 use super::*;
+use crate::cells::CellResult;
 use crate::cells::runs::{Grouping, Runs};
 use crate::needs::Needs;
-use crate::predictions::MomentsCache;
+use crate::predictions::{MomentsCache, Theory};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::{Prices, Source};
@@ -47,11 +48,15 @@ fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let moments = plan.cells.iter().filter(|cell| Needs::of_claims(plan).claims_need_moments(cell));
     let moments = moments.map(|cell| cell.id.as_str()).collect();
     let theory = Theory::new(&prepared, &moments, MomentsCache::Off);
-    judge_look(plan, plan, &results, &theory, &[], LEVEL)
+    Judge { plan, cells: &results, theory: &theory, frontiers: &[] }.look(plan, LEVEL)
 }
 
 fn verdicts_of<'c>(claims: &[JudgedClaim<'c>]) -> Vec<(&'c str, Verdict)> {
     claims.iter().map(|claim| (claim.common.id.as_str(), claim.decision.verdict)).collect()
+}
+
+fn claim<'c, 'a>(claims: &'c [JudgedClaim<'a>], id: &str) -> &'c JudgedClaim<'a> {
+    claims.iter().find(|claim| claim.common.id == id).unwrap()
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn wrong_engines_are_refuted() {
 fn infinite_means_enter_as_what_they_are() {
     let plan = plan("40.0");
     let claims = judged(&plan, Mutation::None);
-    let claim = |id: &str| claims.iter().find(|c| c.common.id == id).unwrap();
+    let claim = |id| claim(&claims, id);
     assert_eq!(claim("below").decision.verdict, Verdict::NotTested, "both are infinite");
     assert!(claim("below").untested[0].contains("both means are infinite"), "{:?}", claim("below"));
     assert_eq!(claim("reaches").decision.verdict, Verdict::Refuted);
@@ -139,8 +144,7 @@ fn noise_is_no_evidence_of_a_bias() {
     for seed in 1..=30 {
         let plan = plan_of(UNBIASED.replace("seed = 1", &format!("seed = {seed}")));
         let claims = judged(&plan, Mutation::None);
-        let verdict =
-            |id: &str| claims.iter().find(|c| c.common.id == id).unwrap().decision.verdict;
+        let verdict = |id| claim(&claims, id).decision.verdict;
         assert_ne!(verdict("small"), Verdict::Refuted, "seed {seed}");
         assert_ne!(verdict("large"), Verdict::Supported, "seed {seed}");
         assert_eq!(verdict("far"), Verdict::Supported, "seed {seed}");

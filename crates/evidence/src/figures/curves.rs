@@ -11,7 +11,7 @@ use crate::cells::setting_text::{distinguishing_settings, pretty};
 use crate::cells::{CellResult, panels};
 use crate::scene::family::family_of;
 use crate::scene::figure::View;
-use crate::scene::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style};
+use crate::scene::line::{Color, Curve, CurveSetting, DASHES, Dash, MARKERS, SHADES, Style, shade};
 use exactfed_runner::plan::{Cell, Setting, short};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -105,10 +105,7 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
             Some(variant) if count > 1 => (variant, count),
             _ => (among_kin, kin.len()),
         };
-        let own = match all {
-            1 => 0,
-            all => 1 + rank * (SHADES - 1) / (all - 1),
-        };
+        let own = shade(rank, all);
         let first = algorithm + 3 * variant.unwrap_or(0);
         // The next marker, then another shade, and of more than a hundred curves another dash.
         let look = |n: usize| {
@@ -204,23 +201,23 @@ mod tests {
     /// The plans of all published experiments and of those for tests.
     fn plans() -> Vec<Plan> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        let (mut open, mut files): (Vec<PathBuf>, Vec<PathBuf>) = (vec![root], Vec::new());
+        let plan = |file: PathBuf| {
+            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
+            let source = Source { name: name.clone(), text, ..Source::default() };
+            crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
+        };
+        let (mut open, mut plans) = (vec![root], Vec::new());
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     open.push(path);
                 } else if path.extension().is_some_and(|end| end == "toml") {
-                    files.push(path);
+                    plans.push(plan(path));
                 }
             }
         }
-        let plan = |file: &PathBuf| {
-            let (name, text) = (file.display().to_string(), std::fs::read_to_string(file).unwrap());
-            let source = Source { name: name.clone(), text, ..Source::default() };
-            crate::plan(name, source).unwrap_or_else(|rejected| panic!("{rejected}"))
-        };
-        files.iter().map(plan).collect()
+        plans
     }
 
     /// The settings that the panels and the x axis of each figure of curves show, in the
@@ -235,7 +232,7 @@ mod tests {
         for figure in lines {
             let shown = |cell: &&Cell| shows(figure.common, cell);
             let cells: Vec<&Cell> = plan.cells.iter().filter(shown).collect();
-            let unnamed = figure.settings_outside_names(cells.iter().copied()).into_iter();
+            let unnamed = figure.settings_outside_names(&cells).into_iter();
             let on_x_axis: Vec<String> = unnamed.map(str::to_owned).collect();
             let mut panels = vec![figure.common.panels.clone(), Vec::new()];
             let varied: HashSet<&str> =

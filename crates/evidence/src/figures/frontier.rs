@@ -2,9 +2,7 @@
 //! and local steps behind it, and what fewer communications cost in oracle calls.
 
 use crate::figures::curves::assign_styles;
-use crate::frontier::{
-    ComputedFrontier, FrontierCost, FrontierPoint, FrontierProblem, RankedCosts,
-};
+use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, RankedCosts};
 use crate::scene::family::family;
 use crate::scene::figure::{
     Body, CurveValue, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
@@ -31,7 +29,11 @@ fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let (title, caption, body) = match kind {
         FrontierFigure::Map => {
             let plain = "Which algorithm costs least, by the price of a communication";
-            (frontier.title.unwrap_or(plain), frontier.map_caption(), frontier.map())
+            (
+                frontier.frontier.title.as_deref().unwrap_or(plain),
+                frontier.map_caption(),
+                frontier.map(),
+            )
         }
         FrontierFigure::Cost => ("The least cost to reach ε", of_lead(), frontier.cost()),
         FrontierFigure::Budget => {
@@ -53,7 +55,7 @@ fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let is_map = matches!(body, Body::Maps(_));
     // The differences are largest where clients are few.
     let large = (!is_map && body.panels() > 2).then_some(0);
-    let figure = Figure::plain(kind.id(frontier.id), title.to_owned(), caption, 3, body);
+    let figure = Figure::plain(kind.id(&frontier.frontier.id), title.to_owned(), caption, 3, body);
     Figure { columns: if is_map { 2 } else { figure.columns }, large, ..figure }
 }
 
@@ -79,7 +81,6 @@ impl ComputedFrontier<'_> {
         if self.has_batch() { "H or batch" } else { "H" }
     }
 
-    /// A curve for each algorithm.
     fn curves(&self) -> Vec<Curve> {
         let curve = |algorithm: &FrontierAlgorithm| {
             let family = family(algorithm.name());
@@ -90,7 +91,6 @@ impl ComputedFrontier<'_> {
         curves
     }
 
-    /// The colour of an algorithm.
     fn color(&self, algorithm: FrontierAlgorithm) -> Color {
         let curves = self.curves();
         let own = curves.iter().find(|curve| curve.algorithm == algorithm.label());
@@ -119,11 +119,10 @@ impl ComputedFrontier<'_> {
 
     /// What a reader must know of the problem, in words.
     pub fn facts(&self) -> String {
-        let FrontierProblem { dimension, radius, heterogeneity } = self.problem;
-        let start = readable(radius, 3);
+        let (dimension, start) = (self.dimension, readable(self.radius, 3));
         let facts =
             format!("d = {dimension}, the start at a root mean square distance of {start} from θ*");
-        let Some((zeta1, zeta2)) = heterogeneity else { return facts };
+        let Some((zeta1, zeta2)) = self.heterogeneity else { return facts };
         let [zeta1, zeta2] = [zeta1, zeta2].map(|zeta| readable(zeta, 3));
         format!("{facts}, heterogeneity ζ₁ = {zeta1} and ζ₂ = {zeta2}")
     }
@@ -144,7 +143,7 @@ impl ComputedFrontier<'_> {
     }
 
     fn budget_caption(&self) -> String {
-        let mut caption = self.caption(self.middle_budget);
+        let mut caption = self.caption(self.frontier.middle_budget());
         if self.algorithms.iter().any(|a| published_power(a.label()).is_some()) {
             caption.push_str(" Thin dashes: the published powers of ε, without their logarithms, through the last point of a curve: −2 for SGD, −1 for FedAvg (SCAFFLSA, Corollary 4.5), −1/2 for Richardson-Romberg (RR, Theorem 5, corrected).");
         }
@@ -218,8 +217,9 @@ impl ComputedFrontier<'_> {
 
     /// The fewest communications over ε within the middle budget, with the published powers.
     fn within_budget(&self) -> Body {
-        let points =
-            |a, n| self.over_targets(self.middle_budget, (a, n), |cost| cost.communications);
+        let points = |a, n| {
+            self.over_targets(self.frontier.middle_budget(), (a, n), |cost| cost.communications)
+        };
         let (mut panels, mut legend) = self.panels(points);
         for panel in &mut panels {
             let curves = std::mem::take(&mut panel.series).into_iter();
@@ -292,10 +292,7 @@ impl ComputedFrontier<'_> {
         let maps: Vec<Map> = self.clients.iter().map(map).collect();
         let squares = || maps.iter().flat_map(|map| &map.squares);
         let wins = |curve: &&Curve| squares().any(|square| square.color() == curve.style.color);
-        let patch = |curve: &Curve| LegendEntry::Patch {
-            name: curve.algorithm.clone(),
-            color: curve.style.color,
-        };
+        let patch = |curve: &Curve| LegendEntry::patch(&curve.algorithm, curve.style.color);
         let legend = curves.iter().filter(wins).map(patch).collect();
         let x = "price of a communication, in gradients".into();
         Body::Maps(Maps { maps, legend, x, y: "ε".into() })

@@ -4,6 +4,7 @@
 use super::sample::Sample;
 use crate::cells::CellResult;
 use crate::cells::runs::TraceNeeds;
+use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
 use crate::ranking::{ComparedPoint, Rankings};
 use crate::scene::figure::Figure;
@@ -52,8 +53,8 @@ impl TheoryKind {
 
 /// A figure of cells that a manifest asks for.
 pub trait DrawnFigure<'a>: Sync {
-    /// The keys that every figure has.
-    fn keys(&self) -> &'a FigureKeys;
+    /// The cells that it may show, and what it needs of theory for those that it draws.
+    fn cells(&self) -> DrawnCells<'a>;
 
     /// Which of the cells that it may show it draws.
     fn sample(&self, all: &[CellResult<'_>]) -> Sample;
@@ -61,36 +62,44 @@ pub trait DrawnFigure<'a>: Sync {
     /// Adds what must be read of the traces of a cell that it draws.
     fn add_needs(&self, needs: &mut TraceNeeds);
 
-    /// The most cells of which it draws all, if it draws them along their traces.
-    fn most_followed(&self) -> Option<usize> {
-        None
-    }
-
-    /// The predictions that it draws with its curves.
-    fn predictions(&self) -> &'a [TheoryKind] {
-        &[]
-    }
-
-    /// Whether it needs theory of the cells that it draws.
-    fn needs_theory(&self) -> bool {
-        !self.predictions().is_empty()
-    }
-
-    /// Whether it needs the exact moments of its cells round by round.
-    fn needs_moments(&self) -> bool {
-        false
-    }
-
     /// The cells that it compares with one another.
     fn compared<'c>(&self, _: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
         Vec::new()
     }
 
     /// The figure of these cells.
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        theory: &Theory<'_>,
-        rankings: &Rankings<'c>,
-    ) -> Figure;
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure;
+}
+
+/// The cells of a figure.
+pub struct DrawnCells<'a> {
+    /// The keys that every figure has, which say what it may show.
+    pub common: &'a FigureKeys,
+    /// The most cells of which it draws all, if it draws them along their traces.
+    pub most_followed: Option<usize>,
+    /// The predictions that it draws with its curves.
+    pub predictions: &'a [TheoryKind],
+    /// Whether it needs theory of the cells.
+    pub needs_theory: bool,
+    /// Whether it needs the exact moments of the cells round by round.
+    pub needs_moments: bool,
+}
+
+impl<'a> DrawnCells<'a> {
+    /// The cells of a figure that needs no theory.
+    pub fn new(common: &'a FigureKeys) -> Self {
+        let (needs_theory, needs_moments) = (false, false);
+        Self { common, most_followed: None, predictions: &[], needs_theory, needs_moments }
+    }
+}
+
+/// What figures show beside cells.
+#[derive(Clone, Copy)]
+pub struct DrawnFrom<'d, 'c> {
+    /// Predictions for the cells.
+    pub theory: &'d Theory<'d>,
+    /// The rankings of algorithms.
+    pub rankings: &'d Rankings<'c>,
+    /// The frontiers of the manifest.
+    pub frontiers: &'d [ComputedFrontier<'d>],
 }

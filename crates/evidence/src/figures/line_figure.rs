@@ -41,10 +41,7 @@ pub struct LineFigure<'a> {
 impl<'a> LineFigure<'a> {
     /// The settings that the x axis shows, so that names of curves need not, itself first; and
     /// those by which the figure's cells are selected and that have one value in all of them.
-    pub fn settings_outside_names<'c>(
-        &self,
-        cells: impl Iterator<Item = &'c Cell> + Clone,
-    ) -> Vec<&str> {
+    pub fn settings_outside_names(&self, cells: &[&Cell]) -> Vec<&str> {
         let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),
             // γH changes with the step size as well.
@@ -52,7 +49,7 @@ impl<'a> LineFigure<'a> {
             XAxis::Cells(x) => vec![x],
         };
         let is_single = |key: &&String| {
-            let mut values = cells.clone().filter_map(|cell| cell.settings.get(key));
+            let mut values = cells.iter().filter_map(|cell| cell.settings.get(key));
             let first = values.next();
             values.all(|value| Some(value) == first)
         };
@@ -63,11 +60,8 @@ impl<'a> LineFigure<'a> {
 
     /// The figure.
     pub fn draw(&self, cells: &[&CellResult<'_>], theory: &Theory<'_>) -> Figure {
-        let views = views(
-            &self.common.panels,
-            &self.settings_outside_names(cells.iter().map(|c| c.cell)),
-            cells,
-        );
+        let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
+        let views = views(&self.common.panels, &self.settings_outside_names(&plain), cells);
         let own = &views[0];
         let mut panels = Vec::new();
         for (title, indices) in &own.groups {
@@ -94,7 +88,7 @@ impl<'a> LineFigure<'a> {
             panels.push(Panel { title: title.clone(), series });
         }
         let large = self.large(&own.groups, cells, &panels);
-        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells.iter().copied()));
+        let (x, y) = (self.title_of_x(cells), quantity_symbol(self.y, cells));
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
         let scale_y = if self.y.is_fraction() { Scale::Linear } else { Scale::Log };
         let labels = CurveValue::last(scale_y);
@@ -139,7 +133,7 @@ impl<'a> LineFigure<'a> {
         };
         let is_setting = cells.iter().any(|c| c.cell.settings.get(name).is_some());
         match Quantity::named(name).filter(|_| !is_setting) {
-            Some(quantity) => quantity_symbol(quantity, cells.iter().copied()),
+            Some(quantity) => quantity_symbol(quantity, cells),
             None => setting_text::symbol(name),
         }
     }

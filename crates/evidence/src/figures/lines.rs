@@ -4,22 +4,26 @@ use crate::cells::CellResult;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::figures::curves::curves;
-use crate::figures::kind::{DrawnFigure, TheoryKind};
+use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, TheoryKind};
 use crate::figures::line_figure::{LineFigure, x_value};
 use crate::figures::sample::{
     FEW_CURVES, MOST_CURVES, MOST_PANELS, MOST_POINTS, Sample, by_rank, few_panels, sentence, shown,
 };
-use crate::predictions::Theory;
-use crate::ranking::Rankings;
 use crate::scene::figure::{Figure, XAxis};
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::Quantity;
-use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::Cell;
 
 impl<'a> DrawnFigure<'a> for LineFigure<'a> {
-    fn keys(&self) -> &'a FigureKeys {
-        self.common
+    fn cells(&self) -> DrawnCells<'a> {
+        let has_moments = self.theory.contains(&TheoryKind::ExactMoments);
+        DrawnCells {
+            most_followed: matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES),
+            predictions: self.theory,
+            needs_theory: !self.theory.is_empty(),
+            needs_moments: self.y.average().is_none() && has_moments,
+            ..DrawnCells::new(self.common)
+        }
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
@@ -36,25 +40,8 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         }
     }
 
-    fn most_followed(&self) -> Option<usize> {
-        matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES)
-    }
-
-    fn predictions(&self) -> &'a [TheoryKind] {
-        self.theory
-    }
-
-    fn needs_moments(&self) -> bool {
-        self.y.average().is_none() && self.theory.contains(&TheoryKind::ExactMoments)
-    }
-
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        theory: &Theory<'_>,
-        _: &Rankings<'c>,
-    ) -> Figure {
-        LineFigure::draw(self, cells, theory)
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
+        LineFigure::draw(self, cells, from.theory)
     }
 }
 
@@ -91,7 +78,7 @@ fn curves_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>])
     }
     let known: Vec<&str> = figure.common.panels.iter().map(String::as_str).collect();
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
-    let known = [known, figure.settings_outside_names(plain.iter().copied())].concat();
+    let known = [known, figure.settings_outside_names(&plain)].concat();
     let (names, curve_of_cell) = curves(&plain, &known, &[]);
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));

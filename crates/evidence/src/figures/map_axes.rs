@@ -8,15 +8,13 @@ pub fn check_map(table: &mut Checker<'_>, panels: &[String], [x, y]: [&str; 2]) 
     table.setting("x", x, false);
     table.setting("y", y, false);
     if x == y {
-        table.fault("y", format!("`{x}` is on both axes"));
-    } else if table.is_sound() {
-        separate_squares(table, panels, [x, y]);
+        return table.fault("y", format!("`{x}` is on both axes"));
     }
-}
-
-/// A square must not pool cells of different settings.
-fn separate_squares(table: &mut Checker<'_>, panels: &[String], axes: [&str; 2]) {
-    let names = || panels.iter().map(String::as_str).chain(axes);
+    if !table.is_sound() {
+        return;
+    }
+    // A square must not pool cells of different settings.
+    let names = || panels.iter().map(String::as_str).chain([x, y]);
     let mut squares: HashMap<(&str, Vec<Option<SettingKey<'_>>>), &Cell> = HashMap::new();
     for cell in table.cells {
         let values = names().map(|name| cell.settings.get(name).map(Setting::key));

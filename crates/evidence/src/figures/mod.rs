@@ -16,15 +16,13 @@ mod scaling;
 pub mod stability;
 
 use crate::cells::CellResult;
-use crate::frontier::ComputedFrontier;
 use crate::kinds::kinds;
-use crate::predictions::Theory;
-use crate::ranking::{ComparedPoint, Rankings};
+use crate::ranking::ComparedPoint;
 use crate::scene::figure::Figure;
 use convergence::{ConvergenceKeys, over_costs};
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::plan::{KindTable, Plan, TableKind};
-use kind::DrawnFigure;
+use kind::{DrawnFigure, DrawnFrom};
 use ranking_map::WinnersKeys;
 use sample::Sample;
 use scaling::{ScalingKeys, over_setting};
@@ -64,15 +62,13 @@ impl<'a> Figures<'a> {
         &self,
         plan: &Plan,
         cells: &'c [CellResult<'c>],
-        theory: &Theory<'_>,
-        rankings: &Rankings<'c>,
-        frontiers: &[ComputedFrontier<'_>],
+        from: &DrawnFrom<'_, 'c>,
     ) -> Vec<Figure> {
         let drawn = self.0.iter().map(|(figure, sample)| {
-            let figure = figure.draw(&sample.among(cells), theory, rankings);
+            let figure = figure.draw(&sample.among(cells), from);
             Figure { caption: figure.caption.clone() + &sample.note, ..figure }
         });
-        let all = drawn.chain(frontiers.iter().flat_map(frontier::figures));
+        let all = drawn.chain(from.frontiers.iter().flat_map(frontier::figures));
         let mut all: HashMap<String, Figure> = all.map(|f| (f.id.clone(), f)).collect();
         let drawn = |id: &String| all.remove(id).expect("every figure of a plan has its id");
         plan.figures.iter().map(drawn).collect()

@@ -37,8 +37,7 @@ pub fn figure(
         }),
     };
     let wins = |a: &&FrontierAlgorithm| map.squares.iter().any(|s| s.color() == color(**a));
-    let patch =
-        |a: &FrontierAlgorithm| LegendEntry::Patch { name: a.label().to_owned(), color: color(*a) };
+    let patch = |a: &FrontierAlgorithm| LegendEntry::patch(a.label(), color(*a));
     let legend = phase.algorithms.iter().filter(wins).map(patch).collect();
     let axes = format!("{} and {}", phase.phase.x.over.symbol(), phase.phase.y.over.symbol());
     let title = format!("Which algorithm costs least, over {axes}");
@@ -183,5 +182,5 @@ fn line(phase: &ComputedPhase<'_>, boundary: &PhaseBoundary) -> Option<MapLine> 
     }
     let (from, to) = (at(left), at(right));
     let inside = (-1e-9..=high + 1e-9).contains(&from.1);
-    (left < right && inside).then_some(MapLine { from, to })
+    (left < right && inside).then_some((from, to))
 }

@@ -14,7 +14,7 @@ use exactfed_core::words::count;
 use exactfed_runner::manifest::{AtCost, Quantity};
 
 /// Instances below which a profile shows too few steps to be read.
-const FEWEST: usize = 10;
+const FEWEST: u64 = 10;
 /// Panels of a figure at most.
 const MOST_PANELS: usize = 12;
 /// The factor up to which the x axis is linear.
@@ -26,7 +26,8 @@ const TIE: f64 = 2.0;
 /// The profile of the algorithms at each grid point, a panel each; `None` where there are fewer
 /// than ten instances or no two algorithms.
 pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
-    if cells.iter().any(|c| instances_of(c) < FEWEST) {
+    let instances = || cells.iter().map(|c| c.cell.identity.instances);
+    if instances().any(|instances| instances < FEWEST) {
         return None;
     }
     let all: Vec<&CellResult<'_>> = cells.iter().collect();
@@ -35,12 +36,10 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         return None;
     }
     let view = views(&axes, &[], &all).into_iter().next()?;
-    let ratios_of = |places: &Vec<usize>| {
-        let group: Vec<&CellResult<'_>> = places.iter().map(|place| all[*place]).collect();
-        ratios(&group, by, at)
+    let ratios_of = |(_, places): &(String, Vec<usize>)| {
+        ratios(&places.iter().map(|place| all[*place]).collect::<Vec<_>>(), by, at)
     };
-    let ratios: Vec<Vec<Vec<f64>>> =
-        view.groups.iter().map(|(_, places)| ratios_of(places)).collect();
+    let ratios: Vec<Vec<Vec<f64>>> = view.groups.iter().map(ratios_of).collect();
     // All curves go on to the same factor.
     let finite = ratios.iter().flatten().flatten().copied().filter(|r| r.is_finite());
     let farthest = finite.fold(1.0, f64::max);
@@ -65,20 +64,14 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
         scale_y: Scale::Linear,
         labels: CurveValue { at: LabelledPoint::Best, is_ranked: false },
     };
-    let instances = cells.iter().map(|c| instances_of(c)).max().unwrap_or(0);
     let caption = format!(
         "The share of {} on which {} {} is within a factor of the smallest (performance profile, Dolan and Moré). The left end is the share on which an algorithm is best; errors within two standard errors of the smallest, from the runs on the instance, count as equal to it.",
-        count(instances, "instance"),
+        count(instances().max().unwrap_or(0) as usize, "instance"),
         by.formula(),
         when_text(at),
     );
     let title = "How often and by how much each algorithm is behind".into();
     Some(Figure::plain("profile".into(), title, caption, 4, Body::Plot(plot)))
-}
-
-/// The number of instances of a cell.
-fn instances_of(cell: &CellResult<'_>) -> usize {
-    cell.cell.identity.instances as usize
 }
 
 /// The ratio of each cell's error to the smallest, by instance; 1 where they are equal within two

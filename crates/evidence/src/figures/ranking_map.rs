@@ -7,14 +7,13 @@ use crate::cells::costs::{STATED, compared_costs, is_short, when_text};
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, places_of, unique};
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::figures::kind::{DrawnFigure, FigureOf};
+use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
-use crate::predictions::Theory;
-use crate::ranking::{ComparedPoint, PointRanking, Rankings};
+use crate::ranking::{ComparedPoint, PointRanking};
 use crate::scene::family::family_of;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
-use crate::scene::line::{Color, LegendEntry, SHADES};
+use crate::scene::line::{Color, LegendEntry, shade};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::figure::FigureKeys;
@@ -62,8 +61,8 @@ impl KindKeys<FigureKeys> for WinnersKeys {
 }
 
 impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
-    fn keys(&self) -> &'a FigureKeys {
-        &self.common
+    fn cells(&self) -> DrawnCells<'a> {
+        DrawnCells::new(&self.common)
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
@@ -71,9 +70,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
     }
 
     fn add_needs(&self, needs: &mut TraceNeeds) {
-        if let Some(at) = self.at {
-            needs.add_at(at, STATED.into_iter().chain([self.metric]));
-        }
+        needs.add_at(self.at, STATED.into_iter().chain([self.metric]));
     }
 
     fn compared<'c>(&self, cells: &[&'c CellResult<'c>]) -> Vec<ComparedPoint<'c>> {
@@ -81,40 +78,29 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
         places.map(|cells| (cells, self.metric, self.at)).collect()
     }
 
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        _: &Theory<'_>,
-        rankings: &Rankings<'c>,
-    ) -> Figure {
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
+        let rankings = from.rankings;
         let labels = label_colors(cells);
         let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
         let map = |group: Group<'c>| {
             let squares = grid_points(self, &sides, &group).into_iter().map(|((x, y), cells)| {
                 let outcome = rankings.outcome(&cells, self.metric, self.at);
                 let outcome = outcome.unwrap_or(&PointRanking::Diverged);
-                Square {
-                    x,
-                    y,
-                    value: SquareValue::Ranking(ranking(self, outcome, &cells, &labels)),
-                }
+                let value = SquareValue::Ranking(ranking(self, outcome, &cells, &labels));
+                Square { x, y, value }
             });
             let squares = squares.collect();
             Map::new(group.title, &sides, squares)
         };
         let maps: Vec<Map> = panels(&self.common.panels, cells).into_iter().map(map).collect();
-        let patch = |(name, color): &(String, Color)| LegendEntry::Patch {
-            name: name.clone(),
-            color: *color,
-        };
+        let patch = |(name, color): &(String, Color)| LegendEntry::patch(name, *color);
         let wins = |(_, color): &&(String, Color)| rankings_of(&maps).any(|r| r.color == *color);
         let mut legend: Vec<LegendEntry> = labels.iter().filter(wins).map(patch).collect();
         let undecided = |r: &Ranking| {
             r.color == Color::Neutral && ![Lead::AllDiverged, Lead::Ended].contains(&r.lead)
         };
         if rankings_of(&maps).any(undecided) {
-            let (name, color) = ("not separated, or none".to_owned(), Color::Neutral);
-            legend.push(LegendEntry::Patch { name, color });
+            legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
         let caption = caption(self, cells, &maps, rankings.compared);
         let body = Body::Maps(Maps { maps, legend, x: symbol(&self.x), y: symbol(&self.y) });
@@ -130,11 +116,7 @@ fn label_colors(cells: &[&CellResult<'_>]) -> Vec<(String, Color)> {
     let color = |(label, family): &(String, usize)| {
         let kin: Vec<&String> = all.iter().filter(|(_, f)| f == family).map(|(l, _)| l).collect();
         let rank = kin.iter().position(|l| *l == label).unwrap_or(0);
-        let color = match kin.len() {
-            1 => Color::of_family(*family),
-            count => Color::tone(*family, 1 + rank * (SHADES - 1) / (count - 1)),
-        };
-        (label.clone(), color)
+        (label.clone(), Color::tone(*family, shade(rank, kin.len())))
     };
     all.iter().map(color).collect()
 }

@@ -8,12 +8,10 @@ use crate::cells::CellResult;
 use crate::cells::panels::{Group, Sides, distinct, panels, placed, unique};
 use crate::cells::runs::TraceNeeds;
 use crate::cells::setting_text::symbol;
-use crate::figures::kind::{DrawnFigure, FigureOf};
+use crate::figures::kind::{DrawnCells, DrawnFigure, DrawnFrom, FigureOf};
 use crate::figures::map_axes::check_map;
 use crate::figures::sample::{Sample, maps};
-use crate::predictions::Theory;
 use crate::predictions::radii::radii;
-use crate::ranking::Rankings;
 use crate::scene::figure::{Body, Figure, NO_RESULTS};
 use crate::scene::line::{Color, LegendEntry};
 use crate::scene::map::{Map, Maps, Square, SquareValue, StabilityValue, blank_squares};
@@ -59,8 +57,8 @@ impl KindKeys<FigureKeys> for StabilityKeys {
 }
 
 impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
-    fn keys(&self) -> &'a FigureKeys {
-        &self.common
+    fn cells(&self) -> DrawnCells<'a> {
+        DrawnCells { needs_theory: true, ..DrawnCells::new(&self.common) }
     }
 
     fn sample(&self, all: &[CellResult<'_>]) -> Sample {
@@ -69,18 +67,9 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
 
     fn add_needs(&self, _: &mut TraceNeeds) {}
 
-    fn needs_theory(&self) -> bool {
-        true
-    }
-
-    fn draw<'c>(
-        &self,
-        cells: &[&'c CellResult<'c>],
-        theory: &Theory<'_>,
-        _: &Rankings<'c>,
-    ) -> Figure {
+    fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
         let known: Vec<&Prepared<'_>> =
-            cells.iter().filter_map(|c| theory.prepared(&c.cell.id)).collect();
+            cells.iter().filter_map(|c| from.theory.prepared(&c.cell.id)).collect();
         let radii: HashMap<&str, SpectralRadii> =
             known.par_iter().filter_map(|p| Some((p.cell.id.as_str(), radii(p).ok()?))).collect();
         let sides = (distinct(cells, &self.x), distinct(cells, &self.y));
@@ -94,10 +83,7 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<StabilityKeys> {
                 maps.push(Map::new(title, &sides, squares));
             }
         }
-        let patch = |name: &str, color| {
-            let (name, color) = (name.to_owned(), Color::of_family(color));
-            LegendEntry::Patch { name, color }
-        };
+        let patch = |name, family| LegendEntry::patch(name, Color::of_family(family));
         let squares = || maps.iter().flat_map(|map| &map.squares);
         let occurs = |entry: &LegendEntry| squares().any(|s| s.color() == entry.style().color);
         let mut legend = vec![patch("no run diverged", 0), patch("runs diverged", 1)];
@@ -123,9 +109,8 @@ fn squares(
         };
         let (x, y) = (place(&at_x, &spec.x)?, place(&at_y, &spec.y)?);
         let (runs, diverged) = (cell.runs.count, cell.runs.diverged);
-        let radii = radii.get(cell.cell.id.as_str());
-        let (mean, square) = (radii.map(|r| r.mean), radii.map(|r| r.square));
-        let value = SquareValue::Stability(StabilityValue { runs, diverged, mean, square });
+        let radii = radii.get(cell.cell.id.as_str()).copied();
+        let value = SquareValue::Stability(StabilityValue { runs, diverged, radii });
         Some(Square { x, y, value })
     };
     group.cells.iter().filter_map(square).collect()

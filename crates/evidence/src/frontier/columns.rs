@@ -20,7 +20,7 @@ pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
 
 /// The columns, with their names.
 pub const COLUMNS: [(&str, ReadPoint); 19] = [
-    ("frontier", |frontier, _| Text(frontier.id.to_owned())),
+    ("frontier", |frontier, _| Text(frontier.frontier.id.clone())),
     ("minimises", |_, point| Text(point.minimises.name().to_owned())),
     ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),
     ("budget", |_, point| Number(point.minimises.budget().unwrap_or(f64::NAN))),

@@ -3,18 +3,21 @@
 use crate::results::Columns;
 use exactfed_core::theory::frontier::{FrontierAlgorithm, MethodRun, RangeEnd, Reached};
 
+/// The ends of ranges as numbers.
+const EDGES: [(Option<RangeEnd>, f64); 4] = [
+    (None, 0.0),
+    (Some(RangeEnd::From), -1.0),
+    (Some(RangeEnd::To), 1.0),
+    (Some(RangeEnd::OfAnotherChoice), 2.0),
+];
+
 /// What each column holds of a point; whole numbers are exact below 2⁵³.
 pub fn to_columns(reached: &[Reached], methods: &[FrontierAlgorithm]) -> Columns {
     let column = |name: &str, value: &dyn Fn(&Reached) -> f64| {
         (name.to_owned(), reached.iter().map(value).collect::<Vec<f64>>())
     };
     let method = |r: &Reached| methods.iter().position(|m| *m == r.run.method).unwrap_or(0) as f64;
-    let edge = |r: &Reached| match r.edge {
-        None => 0.0,
-        Some(RangeEnd::From) => -1.0,
-        Some(RangeEnd::To) => 1.0,
-        Some(RangeEnd::OfAnotherChoice) => 2.0,
-    };
+    let edge = |r: &Reached| EDGES.iter().find(|known| known.0 == r.edge).map_or(0.0, |e| e.1);
     Columns::from([
         column("method", &method),
         column("clients", &|r| r.run.clients as f64),
@@ -47,12 +50,7 @@ pub fn from_columns(columns: &Columns, methods: &[FrontierAlgorithm]) -> Option<
             target: targets[i],
             rounds: rounds[i] as u64,
             held: held[i] > 0.0,
-            edge: match edges[i] {
-                e if e < 0.0 => Some(RangeEnd::From),
-                e if e > 1.0 => Some(RangeEnd::OfAnotherChoice),
-                e if e > 0.0 => Some(RangeEnd::To),
-                _ => None,
-            },
+            edge: EDGES.iter().find(|known| known.1 == edges[i])?.0,
         })
     };
     (0..numbers.len()).map(row).collect()
@@ -70,10 +68,10 @@ mod tests {
                 MethodRun { method, clients: 10_000, local_steps: 1 << 20, step_size, choice };
             Reached { run, target: 0.1 + 0.2, rounds: 244_137, held: edge.is_none(), edge }
         };
-        let edges =
-            [None, Some(RangeEnd::From), Some(RangeEnd::To), Some(RangeEnd::OfAnotherChoice)];
-        let all: Vec<Reached> =
-            FrontierAlgorithm::ALL.iter().flat_map(|m| edges.map(|edge| point(*m, edge))).collect();
+        let all: Vec<Reached> = FrontierAlgorithm::ALL
+            .iter()
+            .flat_map(|m| EDGES.map(|(edge, _)| point(*m, edge)))
+            .collect();
         let methods = FrontierAlgorithm::ALL;
         assert_eq!(from_columns(&to_columns(&all, &methods), &methods), Some(all));
         assert_eq!(from_columns(&to_columns(&[], &methods), &methods), Some(Vec::new()));

@@ -20,7 +20,9 @@ use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prices;
-use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective, FrontierQuantity};
+use exactfed_runner::manifest::frontier::{
+    Frontier, FrontierAlgorithm, FrontierObjective, FrontierQuantity,
+};
 use exactfed_runner::plan::Plan;
 use exactfed_runner::runner::{PreparedFrontier, PreparedPhase, prepare_frontiers};
 pub use flag::FrontierFlag;
@@ -34,10 +36,8 @@ use std::path::Path;
 /// A frontier of a manifest with its numbers.
 #[derive(Clone, Debug)]
 pub struct ComputedFrontier<'a> {
-    /// The id of the frontier.
-    pub id: &'a str,
-    /// Heading of its first figure, if the manifest has one.
-    pub title: Option<&'a str>,
+    /// What the manifest asks for.
+    pub frontier: &'a Frontier,
     /// The algorithms.
     pub algorithms: &'a [FrontierAlgorithm],
     /// The numbers of clients.
@@ -48,12 +48,12 @@ pub struct ComputedFrontier<'a> {
     pub objectives: Vec<FrontierObjective>,
     /// What figures and claims that name no other are about.
     pub lead: FrontierObjective,
-    /// The middle budget.
-    pub middle_budget: FrontierObjective,
-    /// Whether the page *Which algorithm, when?* shows it.
-    pub is_on_guide: bool,
-    /// The problem.
-    pub problem: FrontierProblem,
+    /// d.
+    pub dimension: usize,
+    /// The root mean square of ‖θ_0 − θ*‖.
+    pub radius: f64,
+    /// ζ₁ and ζ₂, the heterogeneity of the clients (RR A2); `None` if they cannot be computed.
+    pub heterogeneity: Option<(f64, f64)>,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
     /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
@@ -86,17 +86,6 @@ pub struct Sensitivity {
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
     pub times: [Option<f64>; 4],
-}
-
-/// What a reader must know of the problem of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrontierProblem {
-    /// d.
-    pub dimension: usize,
-    /// The root mean square of ‖θ_0 − θ*‖.
-    pub radius: f64,
-    /// ζ₁ and ζ₂, the heterogeneity of the clients (RR A2); `None` if they cannot be computed.
-    pub heterogeneity: Option<(f64, f64)>,
 }
 
 /// What it costs to reach a target with a number of local steps, at the best step size.
@@ -250,7 +239,7 @@ pub fn frontiers<'a>(
             true => Ok(frontier),
             false => Err(failed(format!(
                 "frontier \"{}\": no algorithm reaches any target: widen `step-size` or `local-steps`",
-                frontier.id
+                prepared.frontier.id
             ))),
         }
     });
@@ -307,20 +296,15 @@ impl<'a> ComputedFrontier<'a> {
         reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
-            id: &manifest.id,
-            title: manifest.title.as_deref(),
+            frontier: manifest,
             algorithms: &manifest.algorithms,
             clients: search.clients.clone(),
             targets: search.targets.clone(),
             objectives: manifest.objectives(prices.is_some()),
             lead: manifest.lead(prices.is_some()),
-            middle_budget: manifest.middle_budget(),
-            is_on_guide: manifest.guide,
-            problem: FrontierProblem {
-                dimension,
-                radius: prepared.radius(),
-                heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
-            },
+            dimension,
+            radius: prepared.radius(),
+            heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
             prices,
             reached,
             passing,
@@ -366,6 +350,11 @@ impl<'a> ComputedFrontier<'a> {
     /// The value of an objective.
     pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost) -> f64 {
         cost.value(objective, self.prices.as_ref())
+    }
+
+    /// A quantity of the least cost of a point, if there is one ([`FrontierCost::quantity`]).
+    pub fn quantity(&self, quantity: FrontierQuantity, point: &FrontierPoint) -> Option<f64> {
+        point.cost?.quantity(quantity, point.minimises, self.prices.as_ref())
     }
 
     /// The oracle calls of a client that an objective allows at N. Where SGD does not reach the smallest
@@ -447,7 +436,7 @@ impl<'a> ComputedFrontier<'a> {
                 let from = (&search.start, search.own.as_deref());
                 let rounds = rounds_to(instance, &run, from, &[target]).ok()?[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
-                let cost = FrontierCost::of(search, &reached, self.problem.dimension);
+                let cost = FrontierCost::of(search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];

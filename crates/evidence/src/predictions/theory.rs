@@ -42,8 +42,8 @@ pub struct Theory<'a> {
 /// have a period, the limit is the mean over it.
 pub fn exact_bias(prepared: &Prepared<'_>) -> Option<f64> {
     let squares = prepared.scenarios.iter().map(|scenario| {
-        let facts: &dyn Facts = &*scenario.instance;
-        Some(squared_distance(predict::limit(prepared.cell, scenario)?, facts.optimum()))
+        let limit = predict::limit(prepared.cell, scenario)?;
+        Some(squared_distance(limit, scenario.instance.optimum()))
     });
     Some(crate::stats::mean(&squares.collect::<Option<Vec<f64>>>()?))
 }
@@ -162,11 +162,7 @@ impl<'a> Theory<'a> {
                 exact_biases(prepared).filter(|_| quantity == Quantity::SqError)
             }
             _ => match quantity {
-                Quantity::SqErrorLimit => {
-                    let vector =
-                        self.vector(id, TimeAverage::Covariance, by, AveragedOver::Rounds)?;
-                    Some(constant(trace(&vector, prepared.scenarios[0].instance.dim())))
-                }
+                Quantity::SqErrorLimit => self.curve(id, Quantity::Variance, by),
                 Quantity::SqError => {
                     let vector = self.vector(id, TimeAverage::Bias, by, AveragedOver::Rounds)?;
                     Some(constant(dot(&vector, &vector)))
@@ -341,7 +337,6 @@ impl<'a> Theory<'a> {
         expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
     }
 
-    /// Moments and blocks at stationarity.
     fn stationary(&self, id: &str) -> Option<AtRest> {
         if let Some(known) = self.stationary.borrow().get(id) {
             return known.clone();
@@ -361,17 +356,19 @@ impl<'a> Theory<'a> {
                 return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
             }
             let scheme = predict::stationary_scheme(&prepared.cell.identity, facts.clients())?;
-            if markov::are_closed(facts, &scheme) {
-                let cost = || markov::stationary_effort(facts, &scheme);
-                self.refused.permit(prepared, Computation::Stationary, cost)?;
-                return Some(one_phase(TrajectoryMoments::new(facts, &scheme)?.stationary()?));
-            }
-            if !moments::are_closed(facts, &scheme) {
+            let permit = |cost: &dyn Fn() -> Effort| {
+                self.refused.permit(prepared, Computation::Stationary, cost)
+            };
+            let (moments, blocks) = if markov::are_closed(facts, &scheme) {
+                permit(&|| markov::stationary_effort(facts, &scheme))?;
+                TrajectoryMoments::new(facts, &scheme)?.stationary()?
+            } else if moments::are_closed(facts, &scheme) {
+                permit(&|| moments::stationary_effort(facts, &scheme))?;
+                ExactMoments::new(facts, &scheme)?.stationary()?
+            } else {
                 return None;
-            }
-            let cost = || moments::stationary_effort(facts, &scheme);
-            self.refused.permit(prepared, Computation::Stationary, cost)?;
-            Some(one_phase(ExactMoments::new(facts, &scheme)?.stationary()?))
+            };
+            Some(Rc::new((vec![moments], blocks)))
         };
         let found = find();
         let mut known = self.stationary.borrow_mut();
@@ -413,11 +410,6 @@ impl<'a> Theory<'a> {
         let (step, steps, _) = uniform_terms(&components[0].terms)?;
         Some(self.expansion(prepared, single_scenario(prepared)?)?.reach(step, steps))
     }
-}
-
-/// The moments of rounds that are all the same.
-fn one_phase((moments, blocks): (Moments, CovarianceBlocks)) -> AtRest {
-    Rc::new((vec![moments], blocks))
 }
 
 /// The instance of a cell, if its replicates share one.

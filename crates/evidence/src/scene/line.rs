@@ -7,6 +7,12 @@ use crate::scene::family::FAMILIES;
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
+/// The shade of one of several of a family, evenly from the strongest on; 0, the family's own colour,
+/// if it is alone.
+pub fn shade(rank: usize, count: usize) -> usize {
+    if count == 1 { 0 } else { 1 + rank * (SHADES - 1) / (count - 1) }
+}
+
 /// Shades of a family's colour for the settings of its curves, from strong to light.
 pub const SHADES: usize = 5;
 /// Colours of the palette: of each family its own colour, then its shades.
@@ -237,6 +243,11 @@ pub enum LegendEntry {
 }
 
 impl LegendEntry {
+    /// The colour of squares that have this in common.
+    pub fn patch(name: &str, color: Color) -> Self {
+        Self::Patch { name: name.to_owned(), color }
+    }
+
     /// Its text.
     pub fn name(&self) -> String {
         match self {
@@ -273,7 +284,6 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
-/// The dash pattern of a prediction.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
         Prediction::ExactBias => 0,

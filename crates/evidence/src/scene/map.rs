@@ -3,6 +3,7 @@
 use crate::cells::panels::Sides;
 use crate::scene::line::{Color, LegendEntry};
 use crate::stats::Ratio;
+use exactfed_core::theory::moments::SpectralRadii;
 use exactfed_core::words::readable;
 use exactfed_runner::plan::Setting;
 use std::collections::HashMap;
@@ -49,13 +50,7 @@ pub struct DenseMap {
 }
 
 /// A line over a map, between two points in units of squares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MapLine {
-    /// One end.
-    pub from: (f64, f64),
-    /// The other.
-    pub to: (f64, f64),
-}
+pub type MapLine = ((f64, f64), (f64, f64));
 
 /// A square of a map.
 #[derive(Clone, Debug)]
@@ -176,16 +171,14 @@ pub struct StabilityValue {
     pub runs: usize,
     /// Replicates that diverged.
     pub diverged: usize,
-    /// Spectral radius of a round's map of the mean, where it is known.
-    pub mean: Option<f64>,
-    /// Spectral radius of a round's map of second moments, where it is known.
-    pub square: Option<f64>,
+    /// Spectral radii of a round, where they are known.
+    pub radii: Option<SpectralRadii>,
 }
 
 impl StabilityValue {
     /// Whether second moments stay bounded, where theory knows.
     pub fn bounded(&self) -> Option<bool> {
-        self.square.map(|radius| radius < 1.0)
+        self.radii.map(|radii| radii.square < 1.0)
     }
 
     /// Whether runs diverged where moments stay bounded, or none where they do not.
@@ -195,9 +188,15 @@ impl StabilityValue {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.count()];
-        lines.extend(self.square.map(|square| format!("ρ {}", radius_text(square))));
-        lines.extend(self.mean.map(|mean| format!("ρ of the mean {}", radius_text(mean))));
+        lines.extend(self.texts().into_iter().flatten());
         lines
+    }
+
+    /// The radii of second moments and of the mean, where they are known.
+    fn texts(&self) -> [Option<String>; 2] {
+        let text = |name, radius: f64| format!("{name} {}", radius_text(radius));
+        let radii = self.radii;
+        [radii.map(|r| text("ρ", r.square)), radii.map(|r| text("ρ of the mean", r.mean))]
     }
 
     /// How many runs diverged, and a mark where theory differs.
@@ -244,15 +243,8 @@ impl Square {
                 }
             }
             SquareValue::Stability(stability) => {
-                let radius = |name: &str, radius: Option<f64>| match radius {
-                    Some(radius) => format!("{name} {}", radius_text(radius)),
-                    None => "–".to_owned(),
-                };
-                vec![
-                    stability.count(),
-                    radius("ρ", stability.square),
-                    radius("ρ of the mean", stability.mean),
-                ]
+                let radii = stability.texts().map(|text| text.unwrap_or_else(|| "–".to_owned()));
+                std::iter::once(stability.count()).chain(radii).collect()
             }
         }
     }
@@ -293,9 +285,6 @@ impl Square {
     }
 }
 
-/// A line between two points, in units of squares.
-pub type Edge = ((f64, f64), (f64, f64));
-
 impl Map {
     /// A map over the values of its two sides.
     pub fn new(title: String, (xs, ys): &Sides<'_>, squares: Vec<Square>) -> Self {
@@ -305,7 +294,7 @@ impl Map {
 
     /// The sides between squares where second moments stay bounded and squares where they do
     /// not.
-    pub fn edges(&self) -> Vec<Edge> {
+    pub fn edges(&self) -> Vec<MapLine> {
         let mut squares: HashMap<(usize, usize), &Square> = HashMap::new();
         for square in &self.squares {
             squares.entry((square.x, square.y)).or_insert(square);

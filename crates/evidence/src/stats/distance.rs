@@ -92,7 +92,6 @@ pub fn norm(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |sum, x| sum + x * x).sqrt()
 }
 
-/// The largest variance of a sample in any direction.
 fn largest_variance(sample: &[Vec<f64>], apart: &[f64], target: &[f64]) -> f64 {
     let d = target.len();
     let centred: Vec<Vec<f64>> =

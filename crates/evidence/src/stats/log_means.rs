@@ -81,6 +81,13 @@ struct Lognormal {
 }
 
 impl LogMeans {
+    /// An estimate whose limits are Student's, unless samples add to them.
+    fn student(n: usize, estimate: f64, error: f64, skewness: f64) -> Self {
+        let (unlimited, heavy, few, lognormal) = (false, (false, false), false, None);
+        let quantiles = Quantiles::cached(n);
+        Self { n, estimate, unlimited, heavy, few, error, skewness, lognormal, quantiles }
+    }
+
     /// From pairs of a weight and a sample, samples paired by index; values are at least 0, or
     /// signed with a mean above 0 (then the third limit is left out). `None` for less
     /// than two replicates or a mean that is not above 0.
@@ -97,18 +104,7 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let size = parts().map(|((w, x), m)| x.iter().fold(0.0, |s, x| (w * x / m).abs().max(s)));
         let sd = standard_deviation(&terms);
-        let quantiles = Quantiles::cached(n);
-        let mut found = Self {
-            n,
-            estimate,
-            unlimited: false,
-            heavy: (false, false),
-            few: false,
-            error: sd / (n as f64).sqrt(),
-            skewness: skewness(&terms),
-            lognormal: None,
-            quantiles,
-        };
+        let mut found = Self::student(n, estimate, sd / (n as f64).sqrt(), skewness(&terms));
         if sd <= ROUNDING * size.fold(0.0, f64::max) {
             found.error = 0.0;
             return Some(found);
@@ -137,17 +133,8 @@ impl LogMeans {
         let terms: Vec<f64> = (0..n).map(term).collect();
         let sd = standard_deviation(&terms);
         let size = terms.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
-        Some(Self {
-            n,
-            estimate: mean(&terms),
-            unlimited: false,
-            heavy: (false, false),
-            few: false,
-            error: if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() },
-            skewness: 0.0,
-            lognormal: None,
-            quantiles: Quantiles::cached(n),
-        })
+        let error = if sd <= ROUNDING * size { 0.0 } else { sd / (n as f64).sqrt() };
+        Some(Self::student(n, mean(&terms), error, 0.0))
     }
 
     /// Adds the limits of lognormal samples, unless the samples contradict them.
@@ -331,12 +318,9 @@ struct Quantile {
     variance: f64,
 }
 
-/// Quantiles over levels, for one number of replicates.
+/// Quantiles over levels, from 0.5 down, for one number of replicates.
 #[derive(Debug)]
-struct Quantiles {
-    /// From level 0.5 down.
-    table: Vec<Quantile>,
-}
+struct Quantiles(Vec<Quantile>);
 
 /// Levels of the table from 0.5 to 0.025, and how far the table goes beyond.
 const KNOTS: usize = 8;
@@ -374,15 +358,15 @@ impl Quantiles {
             // Near the median the variance's limit is below its estimate.
             Quantile { level, t, variance: variance.max(t) }
         };
-        Self { table: levels.take_while(|level| *level > LEAST).map(one).collect() }
+        Self(levels.take_while(|level| *level > LEAST).map(one).collect())
     }
 
     /// The quantiles at a level, between two of the table's by the level's logarithm.
     fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
-        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.table.len() - 1) as f64);
+        let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);
         let (low, share) = (place as usize, place - libm::floor(place));
-        let (a, b) = (self.table[low], self.table[(low + 1).min(self.table.len() - 1)]);
+        let (a, b) = (self.0[low], self.0[(low + 1).min(self.0.len() - 1)]);
         let between = |a: f64, b: f64| a + share * (b - a);
         Quantile { level, t: between(a.t, b.t), variance: between(a.variance, b.variance) }
     }
@@ -392,8 +376,8 @@ impl Quantiles {
         if distance <= 0.0 {
             return 1.0;
         }
-        let first = self.table.partition_point(|q| reach(q) <= distance);
-        match (first.checked_sub(1).map(|i| &self.table[i]), self.table.get(first)) {
+        let first = self.0.partition_point(|q| reach(q) <= distance);
+        match (first.checked_sub(1).map(|i| &self.0[i]), self.0.get(first)) {
             (None, _) => 1.0,
             (Some(last), None) => last.level,
             (Some(a), Some(b)) => {

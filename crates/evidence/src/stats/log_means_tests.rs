@@ -35,48 +35,35 @@ fn misses(trials: u32, mut estimate: impl FnMut() -> LogMeans) -> (f64, f64) {
 /// No error in either direction is more frequent than 2.5 %, but for what the documentation
 /// says of small samples (3.5 %) and four standard errors.
 #[test]
-fn limits_of_a_mean_hold_for_skewed_distributions() {
-    let mut rng = Stream::shared_instance(1);
-    let trials = 1500;
-    let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
-    for (name, draw) in DISTRIBUTIONS {
-        for n in [2, 5, 10, 30] {
-            let (above, below) = misses(trials, || {
-                let x: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
-                LogMeans::new(&[(1.0, &x)]).unwrap()
-            });
-            assert!(above <= most && below <= most, "{name}, n = {n}: {above} and {below}");
-        }
-    }
-}
-
-#[test]
-fn limits_of_ratios_and_slopes_hold_for_skewed_distributions() {
+fn limits_of_means_ratios_and_slopes_hold_for_skewed_distributions() {
     let mut rng = Stream::shared_instance(2);
-    let trials = 700;
-    let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
-    let weights = crate::stats::verdict::slope_weights(&[1.0, 2.0, 4.0, 8.0]);
-    for (name, draw) in DISTRIBUTIONS {
-        for n in [3, 10, 30] {
-            for (kind, count, common) in
-                [("ratio", 2, false), ("paired", 2, true), ("slope", 4, true)]
-            {
-                let (above, below) = misses(trials, || {
-                    let shared: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
-                    let mut one = || -> Vec<f64> {
-                        let own = |c: &f64| {
-                            if common { c * draw(&mut rng).sqrt() } else { draw(&mut rng) }
-                        };
-                        shared.iter().map(own).collect()
-                    };
-                    let all: Vec<Vec<f64>> = (0..count).map(|_| one()).collect();
-                    let w: &[f64] = if count == 2 { &[1.0, -1.0] } else { &weights };
-                    let points: Vec<(f64, &[f64])> =
-                        w.iter().copied().zip(all.iter().map(|x| &x[..])).collect();
-                    LogMeans::new(&points).unwrap()
-                });
-                assert!(above <= most && below <= most, "{name}, {kind}, n = {n}: {above} {below}");
-            }
+    let slope = crate::stats::verdict::slope_weights(&[1.0, 2.0, 4.0, 8.0]);
+    let kinds: [(&str, &[f64], bool); 4] = [
+        ("mean", &[1.0], false),
+        ("ratio", &[1.0, -1.0], false),
+        ("paired", &[1.0, -1.0], true),
+        ("slope", &slope, true),
+    ];
+    let cases = DISTRIBUTIONS.into_iter().flat_map(|of| kinds.map(|kind| (of, kind)));
+    for ((name, draw), (kind, weights, common)) in cases {
+        let (trials, sizes): (u32, &[usize]) = match weights.len() {
+            1 => (1500, &[2, 5, 10, 30]),
+            _ => (700, &[3, 10, 30]),
+        };
+        let most = 0.035 + 4.0 * (0.035_f64 * 0.965 / f64::from(trials)).sqrt();
+        for n in sizes {
+            let (above, below) = misses(trials, || {
+                let shared: Vec<f64> = (0..*n).map(|_| draw(&mut rng)).collect();
+                let mut one = || -> Vec<f64> {
+                    let own =
+                        |c: &f64| if common { c * draw(&mut rng).sqrt() } else { draw(&mut rng) };
+                    shared.iter().map(own).collect()
+                };
+                let all: Vec<Vec<f64>> = weights.iter().map(|_| one()).collect();
+                let points = weights.iter().copied().zip(all.iter().map(|x| &x[..]));
+                LogMeans::new(&points.collect::<Vec<(f64, &[f64])>>()).unwrap()
+            });
+            assert!(above <= most && below <= most, "{name}, {kind}, n = {n}: {above} {below}");
         }
     }
 }

@@ -9,6 +9,7 @@
 //! *Invariant*: no verdict rests on the p-value alone or on the interval alone.
 
 use super::basics::{mean, standard_deviation, student_95, student_tail};
+use super::log_means::ROUNDING;
 use super::verdict::Evidence;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -17,8 +18,6 @@ const RESAMPLES: usize = 1999;
 /// Pairs below which resamples give no 95 % interval: with three, one resample in nine has no
 /// spread.
 const FEW: usize = 5;
-/// Spread of logarithms that is rounding.
-const ROUNDING: f64 = 1e-12;
 
 /// The mean of paired differences, with its interval and p-values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,6 +114,7 @@ fn reach(sample: &[f64], centre: f64, sd: f64, mut draw: impl FnMut(usize) -> us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::share;
     use exactfed_core::rng::Stream;
 
     fn shift(sample: &[f64], margin: f64, rng: &mut Stream) -> Shift {
@@ -153,15 +153,12 @@ mod tests {
 
     #[test]
     fn detectable_shifts_are_detected_four_times_out_of_five() {
-        let (mut rng, trials, n) = (Stream::shared_instance(3), 4000, 10);
+        let (mut rng, n) = (Stream::shared_instance(3), 10);
         let mut draw = |mean: f64| -> Vec<f64> { (0..n).map(|_| mean + rng.gaussian()).collect() };
         let known = Shift { sd: 1.0, ..Shift::new(&draw(0.0), 1.0, |_| 0).unwrap() };
         let size = known.detectable(7, 0.05);
         let mut other = Stream::shared_instance(4);
-        let seen = (0..trials)
-            .filter(|_| shift(&draw(size), 1.0, &mut other).differs <= 0.05 / 7.0)
-            .count();
-        let share = seen as f64 / f64::from(trials);
+        let share = share(4000, || shift(&draw(size), 1.0, &mut other).differs <= 0.05 / 7.0);
         assert!((share - 0.8).abs() < 0.03, "{share}");
     }
 }

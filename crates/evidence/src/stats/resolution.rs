@@ -52,32 +52,30 @@ pub fn resolution(
 mod tests {
     use super::*;
     use crate::stats::log_means::LogMeans;
-    use crate::stats::verdict::{LEVEL, Verdict, verdicts};
+    use crate::stats::share;
+    use crate::stats::verdict::{LEVEL, Verdict};
     use exactfed_core::rng::Stream;
 
     /// How often a sample of what is at the resolution of another is refuted.
-    fn power(trials: usize, n: usize, region: Region, sample: impl Fn(&mut Stream) -> f64) -> f64 {
+    fn power(n: usize, region: Region, sample: impl Fn(&mut Stream) -> f64) -> f64 {
         let mut rng = Stream::shared_instance(11);
         let mut draw =
             |scale: f64| -> Vec<f64> { (0..n).map(|_| scale * sample(&mut rng)).collect() };
         let evidence = |values: &[f64]| {
             Evidence::from_log_means(&LogMeans::new(&[(1.0, values)]).unwrap(), region)
         };
-        let mut refuted = 0;
-        for _ in 0..trials {
+        share(600, || {
             let (_, high) = resolution(&evidence(&draw(1.0)), 1, 1, LEVEL).unwrap();
-            let there = evidence(&draw(libm::exp(high)));
-            refuted += usize::from(verdicts(&[there], LEVEL)[0].verdict == Verdict::Refuted);
-        }
-        refuted as f64 / trials as f64
+            evidence(&draw(libm::exp(high))).alone() == Verdict::Refuted
+        })
     }
 
     #[test]
     fn what_is_at_the_resolution_is_refuted_four_times_out_of_five() {
-        let narrow = power(600, 40, (-0.1, 0.1), |rng| (1.0 + 0.1 * rng.gaussian()).abs());
+        let narrow = power(40, (-0.1, 0.1), |rng| (1.0 + 0.1 * rng.gaussian()).abs());
         assert!((0.74..0.88).contains(&narrow), "{narrow}");
         let skewed =
-            power(600, 40, (f64::NEG_INFINITY, 0.2), |rng| libm::exp(0.3 * rng.gaussian() - 0.045));
+            power(40, (f64::NEG_INFINITY, 0.2), |rng| libm::exp(0.3 * rng.gaussian() - 0.045));
         assert!((0.7..0.9).contains(&skewed), "{skewed}");
     }
 
@@ -93,13 +91,12 @@ mod tests {
                 })
                 .collect()
         };
-        let refuted = (0..600).filter(|_| {
+        let share = share(600, || {
             let near = Evidence::from_vectors(&draw(0.0), &target, 0.1);
             let (_, high) = resolution(&near, 1, 1, LEVEL).unwrap();
             let far = Evidence::from_vectors(&draw(5.0 * high), &target, 0.1);
-            verdicts(&[far], LEVEL)[0].verdict == Verdict::Refuted
+            far.alone() == Verdict::Refuted
         });
-        let share = refuted.count() as f64 / 600.0;
         assert!(share >= 0.76, "{share}");
     }
 

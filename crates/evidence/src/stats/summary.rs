@@ -60,8 +60,12 @@ impl Ratio {
         Self::new(mean(a) / mean(b), LogMeans::new(&[(1.0, a), (-1.0, b)]))
     }
 
-    /// The geometric mean of a/b over instances of a problem, paired by index.
-    pub fn over_instances(a: &[f64], b: &[f64]) -> Self {
+    /// The same, or where each value is of an instance of a problem (`over_instances`) the
+    /// geometric mean of a/b.
+    pub fn paired(a: &[f64], b: &[f64], over_instances: bool) -> Self {
+        if !over_instances {
+            return Self::of_means(a, b);
+        }
         let known = LogMeans::over_instances(&[(1.0, a), (-1.0, b)]);
         let estimate = known.as_ref().map(|known| libm::exp(known.estimate));
         Self::new(estimate.unwrap_or_else(|| mean(a) / mean(b)), known)
@@ -80,17 +84,13 @@ impl Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::share;
     use exactfed_core::rng::Stream;
-
-    /// In which share of samples an interval contains the truth.
-    fn coverage(mut contains: impl FnMut() -> bool) -> f64 {
-        (0..4000).filter(|_| contains()).count() as f64 / 4000.0
-    }
 
     #[test]
     fn the_interval_covers_95_percent() {
         let mut rng = Stream::shared_instance(4);
-        let share = coverage(|| {
+        let share = share(4000, || {
             let sample: Vec<f64> = (0..6).map(|_| 2.0 + 3.0 * rng.gaussian()).collect();
             let (low, high) = Summary::new(&sample).interval;
             (low..=high).contains(&2.0)
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_ratio_of_means_is_covered() {
         let mut rng = Stream::shared_instance(5);
-        let share = coverage(|| {
+        let share = share(4000, || {
             let (mut a, mut b) = (Vec::new(), Vec::new());
             for _ in 0..20 {
                 let common = rng.gaussian();

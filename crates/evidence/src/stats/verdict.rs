@@ -138,12 +138,6 @@ impl Evidence {
         Self { error, interval, support, refute, n, ..Self::certain(estimate, false) }
     }
 
-    /// Evidence for ‖x − target‖/‖target‖ ≤ margin, of a vector that is not random.
-    pub fn from_exact_vector(x: &[f64], target: &[f64], margin: f64) -> Self {
-        let apart: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
-        Self::exact(norm(&apart) / norm(target), (f64::NEG_INFINITY, margin))
-    }
-
     /// Evidence for ‖E x − target‖/‖target‖ ≤ margin from n vectors x: Scheffé's region around the mean
     /// (F with D and n − D degrees of freedom, the largest variance in all directions), so that
     /// the limits hold whatever the direction of the difference is. For few vectors, or vectors
@@ -341,12 +335,8 @@ pub fn slope_weights(x: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::stats::distance::is_resolved;
-    use crate::stats::standard_deviation;
+    use crate::stats::{share, standard_deviation};
     use exactfed_core::rng::Stream;
-
-    fn share(trials: u32, mut hit: impl FnMut() -> bool) -> f64 {
-        f64::from((0..trials).map(|_| u32::from(hit())).sum::<u32>()) / f64::from(trials)
-    }
 
     fn sample(rng: &mut Stream, n: usize, mean: f64) -> Vec<f64> {
         (0..n).map(|_| mean + rng.gaussian()).collect()

@@ -40,14 +40,9 @@ impl ValueKind {
         [ALWAYS, SMALL, SEARCHED, MEASURED].contains(&self.known)
     }
 
-    /// Whether it follows from the limit of the moments.
-    pub(super) fn is_of_rest(&self) -> bool {
-        [STABLE, LIMIT].contains(&self.known)
-    }
-
     /// Whether it follows from the program of an algorithm's rounds.
     pub(super) fn is_of_rounds(&self) -> bool {
-        [CLOSED, COUPLED].contains(&self.known) || self.is_of_rest()
+        [CLOSED, COUPLED, STABLE, LIMIT].contains(&self.known)
     }
 
     /// Whether it is a spectral radius.

@@ -13,7 +13,7 @@ matplotlib.use("agg")
 ROOT = Path(__file__).resolve().parents[2]
 
 MANIFEST = """\
-title = "What do local steps cost FedAvg, and what Scaffold?"
+title = "What do local steps cost FedAvg and Scaffold?"
 seed = 1
 replicates = 8
 

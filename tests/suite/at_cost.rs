@@ -61,9 +61,9 @@ fn claims_and_rankings_compare_the_last_affordable_rows() {
     assert!(row.contains(&format!("| {best:.4} |")), "{best}\n{row}");
     for part in [
         "Compared at 50 communications: ",
-        "At 50 communications costs differ: FedAvg and Richardson-Romberg 48 communications and 192 gradients of a client; Scaffnew ",
+        "At 50 communications gradients differ: FedAvg and Richardson-Romberg 48 communications and 192 gradients of a client; Scaffnew ",
         "of ‖θ − θ\\*‖² at 130 gradients of a client (n = 5 runs)",
-        "After the last round costs differ: FedAvg and Richardson-Romberg 100 communications and 400 gradients of a client; Scaffnew 100 communications and ",
+        "After the last round gradients differ: FedAvg and Richardson-Romberg 100 communications and 400 gradients of a client; Scaffnew 100 communications and ",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }

@@ -55,7 +55,7 @@ fn reproduced_pages_do_not_depend_on_what_else_is_in_the_results() {
         bench.report();
     }
     let output = reproduce(&bench);
-    output.warns("e: The results contain 1 further set of these cells with other numbers of replicates: 30 and 2 further sets of these cells with seeds 8, 9.");
+    output.warns("e: The results contain 1 further set of these cells with other numbers of replicates: 30 and 2 further sets of these cells with the noise of seeds 8, 9.");
     output.warns("add an [[amendment]] to it");
     let (own, fresh) = (bench.contents("reports"), fresh.contents("reports"));
     let names: Vec<&String> = own.keys().collect();

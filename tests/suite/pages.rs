@@ -240,7 +240,7 @@ fn other_numbers_of_replicates_are_reported() {
     let cells = bench.digests("results").len() / 5;
     for page in report() {
         let text = "The results contain 2 further sets of these cells with other numbers of \
-                    replicates: 3, 5 and 1 further set of these cells with seed 8.";
+                    replicates: 3, 5 and 1 further set of these cells with the noise of seed 8.";
         assert!(page.contains(text) && page.contains("(optional stopping)"), "{page}");
         let text = format!("The results also contain {cells} cells of other settings");
         assert!(page.contains(&text), "{text}");

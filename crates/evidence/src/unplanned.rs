@@ -137,7 +137,7 @@ impl UnplannedCells {
             (self.replicates.len(), "other numbers of replicates:", listed(&self.replicates)),
             (
                 self.seeds.len(),
-                if self.seeds.len() == 1 { "seed" } else { "seeds" },
+                if self.seeds.len() == 1 { "the noise of seed" } else { "the noise of seeds" },
                 listed(&self.seeds),
             ),
         ];

@@ -98,7 +98,7 @@ momentum = {point["settings"].removeprefix("momentum ")}
         ("{ fedavgm = { momentun = [0.5] } }", "has no key `momentun`"),
         ("{ fedavgm = { momentum = [] } }", "at least one"),
         ("{ fedavgmm = {} }", 'no algorithm is called "fedavgmm"'),
-        ("{ fedadam = {} }", "fedadam has no exact moments"),
+        ("{ fedadam = {} }", "fedadam cannot be solved exactly"),
     ],
 )
 def test_what_is_refused(algorithm: str, words: str, tmp_path: Path) -> None:

@@ -49,9 +49,7 @@ impl<'a> Cycle<'a> {
     pub(super) fn of(exact: ProgramMoments<'a>) -> Result<Self, String> {
         let ProgramMoments { program, setup, .. } = &exact;
         if program.cycle == 0 {
-            return Err(
-                "its rounds differ from each other, and this needs rounds that repeat".into()
-            );
+            return Err("its rounds do not repeat, as frontiers and stationary errors need".into());
         }
         let length = program.cycle as u64;
         let first = program.order.len() as u64 - length + 1;

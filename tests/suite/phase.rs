@@ -44,6 +44,8 @@ fn small_maps_have_all_squares() {
             assert_eq!(number(&row, &format!("times_{}", row["algorithm"].replace('-', "_"))), 1.0);
         }
     }
+    let answers = bench.read("reports/which-algorithm.html");
+    assert_eq!(answers.matches("<figure class=\"chart\"><svg").count(), 1, "the first map");
     let page = bench.read("reports/m/report.md");
     assert!(page.contains("Line: a line.") && page.contains("for 15 problems"), "{page}");
     let verified = bench.run(&["verify", "--all"]).expect(0);

@@ -4,14 +4,14 @@
 //! point have paid the same communications and the same gradients of a client.
 
 use crate::cells::cost_sample::NoSample;
-use crate::cells::panels::{grouped, unique};
+use crate::cells::panels::unique;
 use crate::cells::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};
 use exactfed_core::words::{joined, number, thousands};
 use exactfed_runner::manifest::{AtCost, Quantity};
 use exactfed_runner::plan::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The costs that a page states of algorithms that it compares.
 pub const STATED: [Quantity; 2] = [Quantity::Communications, Quantity::Gradients];
@@ -69,21 +69,18 @@ fn range_text(range: Range) -> String {
 /// or range for all if they have paid the same at each grid point, else those of each algorithm at
 /// the grid points where they have not. Cells whose runs end before the cost is reached are named.
 pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
-    let (mut all, mut unequal, mut differing) = (Vec::new(), Vec::new(), 0);
+    let (mut all, mut unequal, mut differing) = (PaidByLabel::default(), PaidByLabel::default(), 0);
     for point in points {
         let known =
             point.iter().filter_map(|cell| Some((cell.cell.label.as_str(), paid(cell, at)?)));
         let known: Vec<(&str, [f64; 2])> = known.collect();
+        known.iter().for_each(|(label, cost)| all.add(label, *cost));
         if known.iter().any(|(_, cost)| *cost != known[0].1) {
             differing += 1;
-            unequal.extend(known.iter().copied());
+            known.iter().for_each(|(label, cost)| unequal.add(label, *cost));
         }
-        all.extend(known);
     }
-    let paid = if differing > 0 { unequal } else { all };
-    let range = |costs: Vec<[f64; 2]>| costs.into_iter().map(|c| c.map(|x| (x, x))).reduce(wider);
-    let each = grouped(paid.into_iter()).into_iter();
-    let each: Vec<(&str, Range)> = each.filter_map(|(l, costs)| Some((l, range(costs)?))).collect();
+    let each = if differing > 0 { unequal.each } else { all.each };
     let costs = costs_text(&each, (differing, points.len()), at);
     let cells = points.iter().flat_map(|point| point.iter());
     let ended = unique(cells.filter(|c| is_short(c, at)).map(|c| setting_text::name(c.cell)));
@@ -97,6 +94,25 @@ pub fn compared_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> Stri
             listed.join("; ")
         ),
         _ => costs,
+    }
+}
+
+/// What the algorithms have paid, in the order of their first cells: a range each, since there may
+/// be a million cells.
+#[derive(Default)]
+struct PaidByLabel<'a> {
+    each: Vec<(&'a str, Range)>,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> PaidByLabel<'a> {
+    fn add(&mut self, label: &'a str, cost: [f64; 2]) {
+        let cost = cost.map(|x| (x, x));
+        let place = *self.places.entry(label).or_insert(self.each.len());
+        match self.each.get_mut(place) {
+            Some((_, range)) => *range = wider(*range, cost),
+            None => self.each.push((label, cost)),
+        }
     }
 }
 

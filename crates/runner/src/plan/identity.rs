@@ -86,7 +86,7 @@ impl Identity {
         self.record.rounds(self.rounds)
     }
 
-    /// Local steps of all clients in one round of one replicate, in the mean.
+    /// Local steps of all clients in one round of one replicate, on average.
     pub fn steps_per_round(&self, clients: usize) -> u64 {
         let components = self.algorithm.components();
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()

@@ -53,6 +53,7 @@ mod shape;
 mod site;
 mod sizes;
 mod sources;
+mod statements;
 mod submit;
 #[path = "../support/mod.rs"]
 mod support;

@@ -17,8 +17,6 @@ pub mod richardson_romberg;
 pub mod scafflsa;
 pub mod scaffold;
 #[cfg(test)]
-mod sixth_moments;
-#[cfg(test)]
 mod tests;
 
 use crate::problem::Facts;

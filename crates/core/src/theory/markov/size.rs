@@ -72,7 +72,7 @@ pub fn stationary_effort(facts: &dyn Facts, model: &AlgorithmModel<'_>) -> Effor
     } else {
         RESTARTS as f64 * 31.0 * (round + 120.0 * state)
     };
-    limited(state, prepare + search, held + 40.0 * state)
+    limited(state, prepare + search, held + 70.0 * state)
 }
 
 /// The effort of [`super::limit`].

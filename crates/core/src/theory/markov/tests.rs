@@ -1,10 +1,7 @@
-//! Moments along trajectories against simulation, against long runs, and against the first order
-//! of the bias.
+//! Moments along trajectories against long runs, and against the first order of the bias. Simulation
+//! against them is in `tests/suite/moments.rs`.
 
 use super::*;
-use crate::algorithm::richardson_romberg::Extrapolate;
-use crate::algorithm::{self, Spec};
-use crate::federated::Conditions;
 use crate::kernel::{difference, dot};
 use crate::linalg::solve;
 use crate::problem::td::{Noise, Td};
@@ -24,61 +21,6 @@ fn model(
     correction: Correction,
 ) -> AlgorithmModel<'static> {
     AlgorithmModel { common: true, ..AlgorithmModel::plain(clients, runs, steps, correction) }
-}
-
-/// The terms of a run as an algorithm of its own.
-fn spec(step: f64, steps: u64, correction: Correction) -> Spec {
-    match correction {
-        Correction::None => Spec::FedLsa(algorithm::fedavg::Settings::new(step, steps)),
-        _ => Spec::Scafflsa(algorithm::scaffold::Settings::new(step, steps)),
-    }
-}
-
-/// Two rounds and five, one and two clients: errors and both entries of the mean.
-#[test]
-fn moments_are_those_of_simulated_trajectories() {
-    let start = [1.0, -2.0];
-    for clients in [1, 2] {
-        let facts = chains(clients, 2.5);
-        for correction in [Correction::None, Correction::Kept] {
-            let exact = model(clients, &[(1.0, 0.3)], 3, correction);
-            let spec = spec(0.3, 3, correction);
-            agrees(&facts, &exact, &spec, &start, &format!("{clients} {correction:?}"));
-        }
-        let own = sample::romberg(3, Extrapolate::StepSize);
-        let exact = model(clients, &[(2.0, 0.1), (-1.0, 0.2)], 3, Correction::None);
-        let spec = Spec::RichardsonRomberg(algorithm::Settings::plain(0.1, own));
-        agrees(&facts, &exact, &spec, &start, &format!("{clients} extrapolated"));
-    }
-}
-
-fn agrees(facts: &Td, model: &AlgorithmModel<'_>, spec: &Spec, start: &[f64], what: &str) {
-    let exact = TrajectoryMoments::new(facts, model).unwrap().at_rounds(start, &[2, 5]);
-    let (mut squares, mut averages) = ([vec![], vec![]], vec![]);
-    let mut firsts = vec![];
-    for replicate in 0..6000 {
-        let from = Conditions { seed: 8, replicate, start, rounds: 5, copy: 0 };
-        let mut run = spec.launch(facts, &from);
-        let mut sum = [0.0; 2];
-        for t in 1..=5 {
-            run.round();
-            let error = difference(run.estimate(), facts.optimum());
-            axpy(0.2, &error, &mut sum);
-            match t {
-                2 => squares[0].push(dot(&error, &error)),
-                5 => {
-                    squares[1].push(dot(&error, &error));
-                    firsts.push(error[0]);
-                }
-                _ => {}
-            }
-        }
-        averages.push(dot(&sum, &sum));
-    }
-    sample::assert_mean(&squares[0], exact[0].sq_error, &format!("{what}, round 2"));
-    sample::assert_mean(&squares[1], exact[1].sq_error, &format!("{what}, round 5"));
-    sample::assert_mean(&firsts, exact[1].mean[0], &format!("{what}, mean"));
-    sample::assert_mean(&averages, exact[1].sq_error_average, &format!("{what}, average"));
 }
 
 /// A long run comes to rest at the stationary moments, whose mean is the limit.

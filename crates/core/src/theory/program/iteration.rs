@@ -4,7 +4,7 @@
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.
 //! A map of means is squared repeatedly (Gelfand).
 
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, solve};
 
 /// The largest order of a system that is solved directly.
@@ -39,82 +39,44 @@ pub fn fixed_point(
 /// x with x = B x + c, by GMRES from 0; `None` if the residual does not shrink to rounding error.
 fn gmres(constant: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
     let norm = |x: &[f64]| libm::sqrt(dot(x, x));
-    let mut x = vec![0.0; constant.len()];
-    let residual = |x: &[f64]| -> Vec<f64> {
-        let mapped = map(x);
-        (0..x.len()).map(|i| constant[i] + mapped[i] - x[i]).collect()
-    };
-    let mut r = residual(&x);
     let scale = norm(constant).max(f64::MIN_POSITIVE);
+    let apply = |x: &[f64]| difference(x, &map(x));
+    let mut x = vec![0.0; constant.len()];
     for _ in 0..RESTARTS {
-        let size = norm(&r);
+        let mut residual = difference(constant, &apply(&x));
+        let size = norm(&residual);
         if !size.is_finite() {
             return None;
         }
         if size <= 1e-14 * scale {
             return Some(x);
         }
-        // Arnoldi on I − B, orthogonalised twice.
-        let mut basis = vec![r.iter().map(|v| v / size).collect::<Vec<f64>>()];
-        let mut hessenberg: Vec<Vec<f64>> = Vec::new();
+        // Directions with their images under I − B, which are orthonormal.
+        let mut steps: Vec<[Vec<f64>; 2]> = Vec::new();
+        let mut direction: Vec<f64> = residual.iter().map(|v| v / size).collect();
         for _ in 0..KRYLOV {
-            let last = &basis[basis.len() - 1];
-            let mapped = map(last);
-            let mut w: Vec<f64> = (0..last.len()).map(|i| last[i] - mapped[i]).collect();
-            let before = norm(&w);
-            let mut column = vec![0.0; basis.len() + 1];
-            for _ in 0..2 {
-                for (i, v) in basis.iter().enumerate() {
-                    let along = dot(&w, v);
-                    column[i] += along;
-                    axpy(-along, v, &mut w);
-                }
+            let mut image = apply(&direction);
+            let before = norm(&image);
+            // Orthogonalised twice.
+            for [earlier, its_image] in steps.iter().chain(&steps) {
+                let along = dot(&image, its_image);
+                axpy(-along, its_image, &mut image);
+                axpy(-along, earlier, &mut direction);
             }
-            let left = norm(&w);
-            let end = column.len() - 1;
-            column[end] = left;
-            hessenberg.push(column);
+            let left = norm(&image);
             if left <= 1e-13 * before {
                 break;
             }
-            basis.push(w.iter().map(|v| v / left).collect());
+            direction.iter_mut().chain(&mut image).for_each(|v| *v /= left);
+            let along = dot(&residual, &image);
+            axpy(along, &direction, &mut x);
+            axpy(-along, &image, &mut residual);
+            let next = image.clone();
+            steps.push([direction, image]);
+            direction = next;
         }
-        let weights = least_squares(&hessenberg, size);
-        for (weight, v) in weights.iter().zip(&basis) {
-            axpy(*weight, v, &mut x);
-        }
-        r = residual(&x);
     }
-    (norm(&r) <= 1e-9 * scale).then_some(x)
-}
-
-/// y that minimises ‖size e₁ − H y‖, H upper Hessenberg by columns, by Givens
-/// rotations.
-fn least_squares(columns: &[Vec<f64>], size: f64) -> Vec<f64> {
-    let k = columns.len();
-    let mut r: Vec<Vec<f64>> = columns.to_vec();
-    let mut rhs = vec![0.0; k + 1];
-    rhs[0] = size;
-    let mut turns: Vec<(f64, f64)> = Vec::new();
-    for j in 0..k {
-        for (i, (c, s)) in turns.iter().enumerate() {
-            let (a, b) = (r[j][i], r[j][i + 1]);
-            (r[j][i], r[j][i + 1]) = (c * a + s * b, c * b - s * a);
-        }
-        let (a, b) = (r[j][j], r[j][j + 1]);
-        let length = libm::sqrt(a * a + b * b);
-        let (c, s) = if length > 0.0 { (a / length, b / length) } else { (1.0, 0.0) };
-        r[j][j] = length;
-        let (a, b) = (rhs[j], rhs[j + 1]);
-        (rhs[j], rhs[j + 1]) = (c * a + s * b, c * b - s * a);
-        turns.push((c, s));
-    }
-    let mut y = vec![0.0; k];
-    for i in (0..k).rev() {
-        let sum = (i + 1..k).fold(rhs[i], |sum, j| sum - r[j][i] * y[j]);
-        y[i] = if r[i][i] != 0.0 { sum / r[i][i] } else { 0.0 };
-    }
-    y
+    (norm(&difference(constant, &apply(&x))) <= 1e-9 * scale).then_some(x)
 }
 
 /// The rate at which a linear map of second moments grows from `state`, its size being a trace;
@@ -182,6 +144,22 @@ pub fn radius(mut a: Matrix) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::squared_distance;
+
+    /// A random map of norm 1 or less that is not symmetric.
+    #[test]
+    fn fixed_points_of_large_maps_are_those_of_the_direct_solution() {
+        let mut rng = crate::rng::Stream::shared_instance(7);
+        let mut random = |rows, cols| {
+            let all = (0..rows * cols).map(|_| rng.gaussian()).collect();
+            Matrix::from_entries(rows, cols, all)
+        };
+        let (map, constant) = (random(60, 60).scaled(0.06), random(1, 60));
+        let found = gmres(constant.row(0), |x| map.apply(x)).unwrap();
+        let direct = solve(&Matrix::identity(60).plus(-1.0, &map), constant.row(0)).unwrap();
+        assert!(squared_distance(&found, &direct) < 1e-24 * dot(&direct, &direct));
+        assert_eq!(gmres(constant.row(0), |x| x.to_vec()), None);
+    }
 
     /// A rotation, a Jordan block, a diagonal matrix, a nilpotent matrix.
     #[test]

@@ -22,59 +22,28 @@ impl Lift {
     /// Of a linear map: combinations ℓ with ℓ M = ℓ keep the values that they have at `start`.
     pub fn new(map: &Matrix, start: &[f64]) -> Self {
         let n = map.rows();
-        // The rows of [(M − I)ᵀ], reduced; what is left without a pivot spans the combinations.
-        let mut a = Matrix::from_fn(n, n, |i, j| map[(j, i)] - f64::from(u8::from(i == j)));
-        let mut pivots: Vec<(usize, usize)> = Vec::new();
-        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) =
-            ((0..n).collect(), (0..n).collect());
-        let scale = a.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        loop {
-            let candidates = rows.iter().flat_map(|i| columns.iter().map(move |j| (*i, *j)));
-            let best = candidates.max_by(|x, y| a[*x].abs().total_cmp(&a[*y].abs()));
-            let Some((i, j)) = best.filter(|at| a[*at].abs() > UNCHANGED * scale) else { break };
-            let pivot = a[(i, j)];
-            (0..n).for_each(|k| a[(i, k)] /= pivot);
-            for other in (0..n).filter(|other| *other != i) {
-                let factor = a[(other, j)];
-                if factor != 0.0 {
-                    (0..n).for_each(|k| a[(other, k)] -= factor * a[(i, k)]);
-                }
-            }
-            rows.retain(|row| *row != i);
-            columns.retain(|column| *column != j);
-            pivots.push((i, j));
+        // The rows of (M − I)ᵀ; what is left without a pivot spans the combinations.
+        let mut changes = Echelon::default();
+        for j in 0..n {
+            let one = |i: usize| f64::from(u8::from(i == j));
+            let row: Vec<f64> = (0..n).map(|i| map[(i, j)] - one(i)).collect();
+            let sizes = (0..n).map(|i| map[(i, j)].abs() + one(i)).collect();
+            changes.add(row, sizes);
         }
-        // ℓ is 1 at one of the columns that are left, and −a there at the pivots' columns.
-        let mut combinations: Vec<Vec<f64>> = columns
-            .iter()
-            .map(|&column| {
-                let mut line = vec![0.0; n];
-                line[column] = 1.0;
-                pivots.iter().for_each(|&(i, j)| line[j] = -a[(i, column)]);
-                line
-            })
-            .collect();
-        // One coordinate of each is computed: its largest, which the others then lack.
-        let mut computed = Vec::new();
-        for k in 0..combinations.len() {
-            let line = combinations[k].clone();
-            let largest = (0..n).max_by(|x, y| line[*x].abs().total_cmp(&line[*y].abs()));
-            let Some(at) = largest.filter(|at| line[*at] != 0.0) else { continue };
-            let line: Vec<f64> = line.iter().map(|x| x / line[at]).collect();
-            for (other, all) in combinations.iter_mut().enumerate() {
-                let factor = if other == k { 0.0 } else { all[at] };
-                all.iter_mut().zip(&line).for_each(|(x, y)| *x -= factor * y);
-            }
-            combinations[k] = line;
-            computed.push((at, k));
+        let mut kept = Echelon::default();
+        for column in (0..n).filter(|j| !changes.pivots.contains(j)) {
+            let mut line = vec![0.0; n];
+            line[column] = 1.0;
+            changes.each().for_each(|(row, pivot)| line[pivot] = -row[column]);
+            let sizes = absolute(&line);
+            kept.add(line, sizes);
         }
-        let free: Vec<usize> = (0..n).filter(|i| computed.iter().all(|(at, _)| at != i)).collect();
-        let mut lift = Matrix::zeros(n, free.len());
-        let mut constant = vec![0.0; n];
+        let free: Vec<usize> = (0..n).filter(|i| !kept.pivots.contains(i)).collect();
+        let (mut lift, mut constant) = (Matrix::zeros(n, free.len()), vec![0.0; n]);
         free.iter().enumerate().for_each(|(j, i)| lift[(*i, j)] = 1.0);
-        for (at, k) in computed {
-            constant[at] = dot(&combinations[k], start);
-            free.iter().enumerate().for_each(|(j, i)| lift[(at, j)] = -combinations[k][*i]);
+        for (row, at) in kept.each() {
+            constant[at] = dot(row, start);
+            free.iter().enumerate().for_each(|(j, i)| lift[(at, j)] = -row[*i]);
         }
         Self { free, map: lift, constant }
     }
@@ -89,27 +58,25 @@ impl Lift {
     }
 }
 
-/// The combinations of coordinates that are read now or after any number of steps of a map: rows in
-/// reduced echelon form, each with the place of its pivot.
+/// Rows in reduced echelon form, each with the place of its pivot, where it is 1 and the others are 0.
 #[derive(Default)]
-pub(super) struct Observed {
+pub(super) struct Echelon {
     pub rows: Vec<Vec<f64>>,
     pub pivots: Vec<usize>,
 }
 
-impl Observed {
-    /// Those of which the first coordinate and the rows of a matrix are made.
-    pub fn new(read: &Matrix, map: &Matrix) -> Self {
+impl Echelon {
+    /// The combinations of coordinates that are read now or after any number of steps of a map: those of
+    /// which the first coordinate and the rows of a matrix are made.
+    pub fn observed(read: &Matrix, map: &Matrix) -> Self {
         let (n, mut new) = (map.rows(), Self::default());
-        let mut first = vec![0.0; n];
-        first[0] = 1.0;
         let mut open: Vec<Vec<f64>> = (0..read.rows()).map(|i| read.row(i).to_vec()).collect();
-        open.push(first);
+        open.push(Matrix::identity(n).row(0).to_vec());
         while let Some(row) = open.pop() {
             if new.rows.len() == n {
                 break;
             }
-            if !new.add(&row) {
+            if !new.add(row.clone(), absolute(&row)) {
                 continue;
             }
             let (mut next, mut sizes) = (vec![0.0; n], vec![0.0; n]);
@@ -125,21 +92,27 @@ impl Observed {
         new
     }
 
-    /// Adds a row; whether it is new.
-    fn add(&mut self, row: &[f64]) -> bool {
-        let mut row = row.to_vec();
-        let mut sizes: Vec<f64> = row.iter().map(|x| x.abs()).collect();
-        for (known, &pivot) in self.rows.iter().zip(&self.pivots) {
+    fn each(&self) -> impl Iterator<Item = (&Vec<f64>, usize)> {
+        self.rows.iter().zip(self.pivots.iter().copied())
+    }
+
+    /// Adds a row whose entries were made of numbers of these sizes; whether it is new.
+    fn add(&mut self, mut row: Vec<f64>, mut sizes: Vec<f64>) -> bool {
+        for (known, pivot) in self.each() {
             subtract(&mut row, &mut sizes, known, pivot);
         }
         drop_rounding(&mut row, &sizes);
+        // The entry with the least rounding, and of several the largest.
         let share = |j: usize| if row[j] == 0.0 { 0.0 } else { row[j].abs() / sizes[j] };
-        let best = (0..row.len()).max_by(|x, y| share(*x).total_cmp(&share(*y)));
+        let order = |x: &usize, y: &usize| {
+            share(*x).total_cmp(&share(*y)).then(row[*x].abs().total_cmp(&row[*y].abs()))
+        };
+        let best = (0..row.len()).max_by(order);
         let Some(pivot) = best.filter(|j| row[*j] != 0.0) else { return false };
         let factor = row[pivot];
         row.iter_mut().for_each(|x| *x /= factor);
         for known in &mut self.rows {
-            let mut sizes: Vec<f64> = known.iter().map(|x| x.abs()).collect();
+            let mut sizes = absolute(known);
             subtract(known, &mut sizes, &row, pivot);
             drop_rounding(known, &sizes);
         }
@@ -147,6 +120,10 @@ impl Observed {
         self.pivots.push(pivot);
         true
     }
+}
+
+fn absolute(row: &[f64]) -> Vec<f64> {
+    row.iter().map(|x| x.abs()).collect()
 }
 
 /// Subtracts a multiple of a row that is 1 at a place, so that this one is 0 there.
@@ -184,7 +161,7 @@ mod tests {
             4,
             vec![1.0, 0.0, 0.0, 0.0, 0.1, 0.9, 0.2, 0.3, 0.1, 0.5, 0.6, 0.0, 0.0, 0.0, 0.0, 0.7],
         );
-        let found = Observed::new(&read, &map);
+        let found = Echelon::observed(&read, &map);
         assert_eq!(found.rows.len(), 3, "{:?}", found.rows);
         for (row, pivot) in found.rows.iter().zip(&found.pivots) {
             assert_eq!(row[*pivot], 1.0);

@@ -75,7 +75,9 @@ impl ProgramSizes {
         let length = self.state;
         let (applied, held) = match length <= DIRECT as f64 {
             true => (length, 3.0 * length * length),
-            false => (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (KRYLOV as f64 + 5.0) * length),
+            false => {
+                (FEWEST_RESTARTS * (KRYLOV as f64 + 1.0), (2.0 * KRYLOV as f64 + 5.0) * length)
+            }
         };
         let solved = length.min(DIRECT as f64).powi(3);
         let products = cycle as f64 * (self.prepare + applied * self.round) + solved;

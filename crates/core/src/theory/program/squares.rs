@@ -9,7 +9,7 @@ use super::form::Form;
 use super::known::KnownSteps;
 use super::layers::trace;
 use super::moments::ProgramMoments;
-use super::reduction::Observed;
+use super::reduction::Echelon;
 use super::setup::Setup;
 use super::stages::PreparedRound;
 use super::stationary::{Cycle, numbers_at, put_square, turned};
@@ -122,8 +122,8 @@ impl<'a> Squares<'a> {
         // What enters no result, now or later, is left out: it may be of what clients keep.
         let keeps = new.cycle.begin.own.iter().any(|own| own.rows() > 0);
         let read = new.follow(keeps);
-        let observed = keeps.then(|| Observed::new(&read, &new.means));
-        if let Some(Observed { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
+        let observed = keeps.then(|| Echelon::observed(&read, &new.means));
+        if let Some(Echelon { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
             new.read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&new.read);
             let spread = |i, j: usize| new.spread[(i, pivots[j])];
             new.spread = Matrix::from_fn(size, rows.len(), spread);

@@ -1,7 +1,9 @@
+//! Statements of the sources that are no bounds or claims of the program, each checked in itself.
+//!
 //! RR's Lemmas 6 and 8 on scalar quadratics, whose moments up to order 6 close: exact moments of the
 //! whole algorithm for two clients.
 
-use crate::linalg::{Matrix, solve};
+use exactfed_core::linalg::{Matrix, solve};
 
 /// The moments of order 0 to 6.
 const ORDERS: usize = 7;

@@ -61,13 +61,6 @@ impl Form {
         }
     }
 
-    /// The weights of a number.
-    fn of(&self, number: usize) -> &[Weight] {
-        let begin = self.weights.partition_point(|(i, ..)| *i < number);
-        let length = self.weights[begin..].partition_point(|(i, ..)| *i == number);
-        &self.weights[begin..begin + length]
-    }
-
     /// M times it.
     pub fn mapped(&self, matrix: &Matrix) -> Self {
         let mut out = Self::zero(matrix.rows());
@@ -78,16 +71,6 @@ impl Form {
         }
         add_up(&mut out.weights);
         out.noise = self.noise.iter().map(|(id, m)| (*id, matrix.times(m))).collect();
-        out
-    }
-
-    /// It, where each coordinate is a number of another form without noise.
-    pub fn substituted(&self, coordinates: &Self) -> Self {
-        let mut out = Self { noise: self.noise.clone(), ..Self::zero(self.length) };
-        for (i, k, x) in &self.weights {
-            out.weights.extend(coordinates.of(*k).iter().map(|(_, j, y)| (*i, *j, x * y)));
-        }
-        add_up(&mut out.weights);
         out
     }
 

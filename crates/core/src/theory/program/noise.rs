@@ -25,13 +25,6 @@ impl Small {
         Self { form: Form { weights, length: form.length, noise: form.noise.clone() }, support }
     }
 
-    /// It, where each coordinate is a number of another form without noise.
-    pub fn substituted(&self, coordinates: &Form) -> Self {
-        let weights = self.form.weights.iter().map(|(i, k, x)| (*i, self.support[*k], *x));
-        let form = Form { weights: weights.collect(), ..self.form.clone() };
-        Self::new(&form.substituted(coordinates))
-    }
-
     /// Its numbers for these coordinates, without noise.
     pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
         let support: Vec<f64> = self.support.iter().map(|i| coordinates[*i]).collect();

@@ -5,21 +5,18 @@
 //! E u uᵀ, on and above the diagonal, and the covariances of the clients' deviations from the means
 //! of their types.
 
-use super::form::Form;
 use super::known::KnownSteps;
-use super::layers::trace;
+use super::layers::{self, trace};
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
-use super::setup::Setup;
-use super::stages::PreparedRound;
-use super::stationary::{Cycle, numbers_at, put_square, turned};
+use super::setup::{ProgramState, Setup};
+use super::stationary::{Cycle, numbers_at, put_lifted, turned};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
 use crate::program::Program;
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::cell::RefCell;
 
 /// The distribution of the error θ_0 − θ* of the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,8 +60,6 @@ pub struct Squares<'a> {
     cycle: Cycle<'a>,
     /// The state at the start of the cycle from u.
     spread: Matrix,
-    /// The rounds of the cycle from u to u, once they were asked for.
-    rounds: OnceCell<Vec<PreparedRound>>,
     /// u from all coordinates.
     read: Matrix,
     /// Columns c with Σ c cᵀ = E x xᵀ of the state x before the first round.
@@ -110,7 +105,6 @@ impl<'a> Squares<'a> {
         let mut new = Self {
             cycle,
             spread,
-            rounds: OnceCell::new(),
             read,
             begins: Vec::new(),
             noiseless: Vec::new(),
@@ -139,23 +133,6 @@ impl<'a> Squares<'a> {
         let types = &mut self.cycle.exact.setup.types;
         types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
         self.cycle.lift_own();
-    }
-
-    /// The rounds of the cycle from u to u.
-    fn rounds(&self) -> &[PreparedRound] {
-        self.rounds.get_or_init(|| {
-            let all = &self.cycle.rounds;
-            let of = |(k, round): (usize, &Rc<PreparedRound>)| {
-                let width = match k {
-                    0 => self.spread.cols(),
-                    _ => all[k - 1].next.iter().map(|form| form.length).sum(),
-                };
-                let state = Form::coordinates(0, width);
-                let begin = if k == 0 { state.mapped(&self.spread) } else { state };
-                round.through(begin, width, (k + 1 == all.len()).then_some(&self.read))
-            };
-            all.iter().enumerate().map(of).collect()
-        })
     }
 
     /// Finds the maps of E u over the cycle; all that is read, as rows over u, if it is asked for.
@@ -192,9 +169,15 @@ impl<'a> Squares<'a> {
             state = next;
             first.push(found.covariance.trace());
         }
-        let square = self.read.times(&state.covariance).times_transposed(&self.read);
-        let numbers = numbers_at(&(0..square.rows()).collect::<Vec<_>>(), &square, 1);
-        (self.cycle.own_numbers(&state, numbers).into_entries(), first)
+        (self.numbers(&state).into_entries(), first)
+    }
+
+    /// The numbers of a state, of which the columns are layers.
+    fn numbers(&self, state: &ProgramState) -> Matrix {
+        let (layers, all) = (state.layers, (0..self.read.rows()).collect::<Vec<_>>());
+        let left = self.read.times(&state.covariance);
+        let square = layers::times_transposed(&left, &self.read, layers);
+        self.cycle.own_numbers(state, numbers_at(&all, &square, layers))
     }
 
     /// How many numbers there are.
@@ -238,20 +221,17 @@ impl<'a> Squares<'a> {
     /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds, for
     /// each column.
     pub fn after(&self, numbers: &Matrix) -> (Matrix, Matrix) {
-        let (layers, n, mut errors) = (numbers.cols(), self.read.rows(), Vec::new());
+        let (layers, mut errors) = (numbers.cols(), Vec::new());
         let mut state = self.cycle.empty(layers);
-        state.mean = vec![0.0; n];
-        state.covariance = Matrix::zeros(n, n * layers);
-        let own = put_square(n, (numbers, 0), (&mut state.covariance, 0));
+        let own = put_lifted(&self.spread, (numbers, 0), (&mut state.covariance, 0));
         self.cycle.put_own((numbers, own), &mut state);
-        for round in self.rounds() {
+        for round in &self.cycle.rounds {
             let (next, found) = self.cycle.exact.after(round, &state);
             state = next;
             errors.extend(trace(&found.covariance, layers));
         }
-        let out = numbers_at(&(0..n).collect::<Vec<_>>(), &state.covariance, layers);
-        let errors = Matrix::from_entries(self.rounds().len(), layers, errors);
-        (self.cycle.own_numbers(&state, out), errors)
+        let errors = Matrix::from_entries(self.cycle.rounds.len(), layers, errors);
+        (self.numbers(&state), errors)
     }
 
     /// The places of the numbers that are squares, which no moments have below 0, and how many numbers

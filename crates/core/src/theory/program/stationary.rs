@@ -274,33 +274,20 @@ fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
 
 /// Puts L S Lᵀ into a matrix from a place on, where the entries of S on and above its diagonal are
 /// rows of numbers, of which the columns are layers; the row after them.
-fn put_lifted(
+pub(super) fn put_lifted(
     lift: &Matrix,
-    (numbers, at): (&Matrix, usize),
+    (numbers, mut at): (&Matrix, usize),
     (matrix, place): (&mut Matrix, usize),
 ) -> usize {
     let (n, layers) = (lift.cols(), numbers.cols());
     let mut square = Matrix::zeros(n, n * layers);
-    let next = put_square(n, (numbers, at), (&mut square, 0));
+    for (i, j) in (0..n).flat_map(|i| (i..n).map(move |j| (i, j))) {
+        entry_mut(&mut square, (i, j), layers).copy_from_slice(numbers.row(at));
+        entry_mut(&mut square, (j, i), layers).copy_from_slice(numbers.row(at));
+        at += 1;
+    }
     let all = layers::times_transposed(&lift.times(&square), lift, layers);
     layers::put_diagonal(matrix, place, &all, layers);
-    next
-}
-
-/// The same without L, of order n.
-pub(super) fn put_square(
-    n: usize,
-    (numbers, mut at): (&Matrix, usize),
-    (matrix, place): (&mut Matrix, usize),
-) -> usize {
-    let layers = numbers.cols();
-    for i in place..place + n {
-        for j in i..place + n {
-            entry_mut(matrix, (i, j), layers).copy_from_slice(numbers.row(at));
-            entry_mut(matrix, (j, i), layers).copy_from_slice(numbers.row(at));
-            at += 1;
-        }
-    }
     at
 }
 

@@ -121,11 +121,9 @@ fn in_others(one: &Reached) -> Vec<Reached> {
         Fedavg => &[FedavgServerStep],
         _ => &[],
     };
-    let of = |method: &FrontierAlgorithm| {
-        let choice = method.server_steps().iter().position(|step| *step == 1.0).unwrap_or(0);
-        Reached { run: MethodRun { method: *method, choice, ..one.run }, ..*one }
-    };
-    others.iter().map(of).collect()
+    // The first choice is a server step of 1.
+    let run = |method: &FrontierAlgorithm| MethodRun { method: *method, choice: 0, ..one.run };
+    others.iter().map(|method| Reached { run: run(method), ..*one }).collect()
 }
 
 /// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step

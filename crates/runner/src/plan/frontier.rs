@@ -9,7 +9,6 @@ use crate::manifest::frontier::{
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
 use exactfed_core::definition::KeyType;
 use exactfed_core::problem;
-use exactfed_core::theory::frontier::OwnAlgorithm;
 use std::collections::BTreeSet;
 
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
@@ -121,8 +120,8 @@ impl Checker<'_> {
         let message = "`algorithms` must name at least one algorithm";
         self.require(!algorithms.is_empty(), "algorithms", message);
         self.distinct("algorithms", algorithms.iter().map(|a| a.name()));
-        for (i, own) in algorithms.iter().enumerate() {
-            own.own().into_iter().for_each(|own| self.own_algorithm(i, frontier, own));
+        for (i, own) in algorithms.iter().enumerate().filter(|(_, own)| own.is_own()) {
+            self.own_algorithm(i, frontier, *own);
         }
         self.distinct("clients", frontier.clients.iter());
         let message = "`clients` must be 1 or more, not 0";
@@ -155,18 +154,18 @@ impl Checker<'_> {
     }
 
     /// An algorithm that is defined outside of the program.
-    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: OwnAlgorithm) {
+    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: FrontierAlgorithm) {
         let path = format!("algorithms.{i}");
         let mut known = frontier.own.iter().map(|own| &own.known.definition);
-        let Some(definition) = known.find(|known| known.kind == own.kind()) else {
+        let Some(definition) = known.find(|known| known.kind == own.name()) else {
             let names = FrontierAlgorithm::ALL.map(FrontierAlgorithm::name);
-            let message = format!("no algorithm is called \"{}\"", own.kind());
-            return self.note(&path, message, |d| d.naming(own.kind(), &names));
+            let message = format!("no algorithm is called \"{}\"", own.name());
+            return self.note(&path, message, |d| d.naming(own.name(), &names));
         };
         let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
         for (key, values) in own.keys() {
-            let Some(known) = definition.keys.iter().find(|known| known.name == *key) else {
-                let message = format!("`{}` has no key `{key}`", own.kind());
+            let Some(known) = definition.keys.iter().find(|known| known.name == key) else {
+                let message = format!("`{}` has no key `{key}`", own.name());
                 self.note(&path, message, |d| d.naming(key, &names));
                 continue;
             };
@@ -179,7 +178,7 @@ impl Checker<'_> {
                 KeyType::Whole => whole(),
                 KeyType::Flag | KeyType::Text => false,
             };
-            let message = format!("`{key}` of `{}` has no such values", own.kind());
+            let message = format!("`{key}` of `{}` has no such values", own.name());
             self.require(holds, &path, message);
         }
     }

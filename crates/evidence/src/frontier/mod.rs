@@ -163,18 +163,9 @@ impl FrontierCost {
         all.into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
 
-    /// Seconds of the simulated wall clock.
-    pub fn seconds(&self, prices: &Prices) -> f64 {
-        prices.seconds(self.communications, self.bytes, self.gradients)
-    }
-
     /// The value of an objective; NaN of seconds without prices.
     pub fn value(&self, objective: FrontierObjective, prices: Option<&Prices>) -> f64 {
-        match objective {
-            FrontierObjective::Price(price) => price * self.communications + self.gradients,
-            FrontierObjective::Budget(_) => self.communications,
-            FrontierObjective::Seconds => prices.map_or(f64::NAN, |prices| self.seconds(prices)),
-        }
+        self.quantity(objective.quantity(), objective, prices).unwrap_or(f64::NAN)
     }
 
     /// A quantity of it; `None` of seconds without prices, and of the cost but at a price.
@@ -185,14 +176,14 @@ impl FrontierCost {
         prices: Option<&Prices>,
     ) -> Option<f64> {
         Some(match quantity {
-            FrontierQuantity::Cost => {
-                self.value(FrontierObjective::Price(objective.price()?), None)
-            }
+            FrontierQuantity::Cost => objective.price()? * self.communications + self.gradients,
             FrontierQuantity::Communications => self.communications,
             FrontierQuantity::Gradients => self.gradients,
             FrontierQuantity::Samples => self.samples,
             FrontierQuantity::Bytes => self.bytes,
-            FrontierQuantity::Seconds => self.seconds(prices?),
+            FrontierQuantity::Seconds => {
+                prices?.seconds(self.communications, self.bytes, self.gradients)
+            }
             FrontierQuantity::LocalSteps => self.local_steps as f64,
             FrontierQuantity::StepSize => self.step_size,
             FrontierQuantity::ServerStep => self.server_step,
@@ -407,11 +398,7 @@ impl<'a> ComputedFrontier<'a> {
                 let is_last = algorithm == FrontierAlgorithm::FedavgServerStep
                     && best.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));
-                flags.extend(best.edge.map(|edge| match edge {
-                    RangeEnd::From => FrontierFlag::StepSizeFrom,
-                    RangeEnd::To => FrontierFlag::StepSizeTo,
-                    RangeEnd::OfAnotherChoice => FrontierFlag::StepSizeOther,
-                }));
+                flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
         }
         let passing = passing.filter(|p| best.as_ref().is_none_or(|best| *p < value(best)));

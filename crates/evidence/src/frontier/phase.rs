@@ -11,7 +11,7 @@ use exactfed_core::theory::frontier::{
 use exactfed_runner::manifest::PRACTICAL_MARGIN;
 use exactfed_runner::manifest::frontier::FrontierObjective;
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
-use exactfed_runner::runner::{PhaseProblem, PhaseSquare, PreparedPhase};
+use exactfed_runner::runner::{PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
 /// Algorithms whose costs are within this factor of the least are as good as each other.
@@ -24,8 +24,6 @@ pub struct ComputedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The algorithms.
     pub algorithms: &'a [FrontierAlgorithm],
-    /// The numbers that are on no axis.
-    pub numbers: PhaseNumbers,
     /// d.
     pub dimension: usize,
     /// How many different problems there are.
@@ -61,7 +59,6 @@ impl<'a> ComputedPhase<'a> {
         Self {
             phase: prepared.phase,
             algorithms: &prepared.frontier.algorithms,
-            numbers: prepared.numbers,
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
             squares: prepared.squares.iter().map(square).collect(),
@@ -77,7 +74,7 @@ impl ComputedSquare {
 
     fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
         let search = &prepared.search;
-        let ranked = ranked(square, &prepared.problems[square.problem], found, prepared.dimension);
+        let ranked = ranked(prepared, square, found);
         let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
         let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
             let has_steps = *algorithm != FrontierAlgorithm::Sgd;
@@ -90,15 +87,11 @@ impl ComputedSquare {
 }
 
 /// The algorithms on a square, each at its least cost.
-fn ranked(
-    square: &PhaseSquare,
-    problem: &PhaseProblem,
-    found: &[Reached],
-    dimension: usize,
-) -> RankedCosts {
+fn ranked(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> RankedCosts {
+    let search = &prepared.problems[square.problem].search;
     let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
     let costs = found.iter().map(|one| {
-        let cost = FrontierCost::of(&problem.search, one, dimension);
+        let cost = FrontierCost::of(search, one, prepared.dimension);
         (one.run.method, cost, cost.value(price, None))
     });
     let mut best: Vec<(FrontierAlgorithm, FrontierCost, f64)> = Vec::new();
@@ -147,7 +140,7 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let keep_best = |found: &mut Vec<Reached>| {
         found.extend(found.clone().iter().flat_map(in_others));
         found.retain(|one| one.held && prepared.frontier.algorithms.contains(&one.run.method));
-        let ranked = squares.iter().map(|one| ranked(one, problem, found, prepared.dimension).all);
+        let ranked = squares.iter().map(|square| ranked(prepared, square, found).all);
         let best: Vec<_> = ranked.flatten().collect();
         found.retain(|one| {
             let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {

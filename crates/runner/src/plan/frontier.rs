@@ -14,47 +14,17 @@ use std::collections::BTreeSet;
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
 const MOST_NUMBERS: u64 = 10_000;
 
-/// A figure of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrontierFigure {
-    /// Which algorithm is best, over prices and targets.
-    Map,
-    /// The least cost.
-    Cost,
-    /// The fewest communications within a budget of oracle calls.
-    Budget,
-    /// The best numbers of local steps.
-    LocalSteps,
-    /// The best step sizes.
-    StepSize,
-    /// Communications against oracle calls.
-    Pareto,
-}
-
-impl FrontierFigure {
-    /// All of them, in the order of pages.
-    pub const ALL: [Self; 6] =
-        [Self::Map, Self::Cost, Self::Budget, Self::Pareto, Self::LocalSteps, Self::StepSize];
-
-    /// The id of the figure of the frontier of this id.
-    pub fn id(self, frontier: &str) -> String {
-        let end = match self {
-            Self::Cost => "",
-            Self::Map => "-map",
-            Self::Budget => "-budget",
-            Self::LocalSteps => "-local-steps",
-            Self::StepSize => "-step-size",
-            Self::Pareto => "-pareto",
-        };
-        format!("{frontier}{end}")
-    }
-}
+/// What the figures of a frontier have in their ids after that of the frontier, in the order of pages: which
+/// algorithm is best over prices and targets, the least cost, the fewest communications within a budget of oracle
+/// calls, communications against oracle calls, and the best numbers of local steps and step sizes.
+pub const FRONTIER_FIGURES: [&str; 6] =
+    ["-map", "", "-budget", "-pareto", "-local-steps", "-step-size"];
 
 /// Ids and paths of the figures of all frontiers.
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {
-        FrontierFigure::ALL.map(|figure| (figure.id(&frontier.id), format!("frontier.{i}")))
+        FRONTIER_FIGURES.map(|end| (format!("{}{end}", frontier.id), format!("frontier.{i}")))
     })
 }
 
@@ -89,7 +59,20 @@ pub fn frontier_problem(
     if found.is_empty() { Ok(Some(spec)) } else { Err(found) }
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    /// The frontier of this id, or the first without an id; notes that there is none, without an id in these words.
+    pub fn frontier_of(&mut self, id: Option<&str>, none: &str) -> Option<&'a Frontier> {
+        let all = &self.manifest.frontier;
+        let found = Frontier::named(id, all);
+        if found.is_none() {
+            let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
+            let message = id.map(|id| format!("no frontier is called \"{id}\""));
+            let message = message.unwrap_or_else(|| none.to_owned());
+            self.note("frontier", message, |d| d.naming(id.unwrap_or_default(), &known));
+        }
+        found
+    }
+
     /// Notes what is wrong with the frontiers of a manifest.
     pub fn frontiers(&mut self) {
         let manifest = self.manifest;

@@ -20,8 +20,6 @@ pub struct PreparedPhase<'a> {
     pub search: Search,
     /// d.
     pub dimension: usize,
-    /// The numbers that are on no axis.
-    pub numbers: PhaseNumbers,
     /// The different problems.
     pub problems: Vec<PhaseProblem>,
     /// The squares, row by row from below.
@@ -51,7 +49,7 @@ impl<'a> PreparedPhase<'a> {
     /// The maps of a manifest that are about a frontier.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
         let of = |phase: &'a PhaseMap| {
-            let id = &phase.frontier_of(&plan.manifest.frontier)?.id;
+            let id = &Frontier::named(phase.frontier.as_deref(), &plan.manifest.frontier)?.id;
             let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
             (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
         };
@@ -92,7 +90,7 @@ impl<'a> PreparedPhase<'a> {
             }
         }
         let dimension = like.dimension;
-        Self { plan, phase, frontier, search, dimension, numbers, problems, squares }
+        Self { plan, phase, frontier, search, dimension, problems, squares }
     }
 
     /// A hash of what determines the numbers.

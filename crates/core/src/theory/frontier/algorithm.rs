@@ -21,18 +21,11 @@ macro_rules! frontier_algorithms {
             /// All of them.
             pub const ALL: [Self; 9] = [$(Self::$variant,)*];
 
-            fn names(self) -> (&'static str, &'static str) {
+            /// Its name, its name on pages, and what it does, for the schema.
+            fn texts(self) -> [&'static str; 3] {
                 match self {
-                    $(Self::$variant => ($name, $label),)*
-                    Self::Own(OwnAlgorithm(own)) => (&own.kind, label_of(&own.kind)),
-                }
-            }
-
-            /// What it does, for the schema.
-            fn description(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $description.trim_start(),)*
-                    Self::Own(_) => "An algorithm that is defined in Python or Rust.",
+                    $(Self::$variant => [$name, $label, $description],)*
+                    Self::Own(OwnAlgorithm(own)) => [&own.kind, label_of(&own.kind), ""],
                 }
             }
         }
@@ -152,7 +145,8 @@ impl JsonSchema for FrontierAlgorithm {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names = Self::ALL.map(|algorithm| {
-            json_schema!({ "const": algorithm.name(), "description": algorithm.description() })
+            let [name, _, description] = algorithm.texts();
+            json_schema!({ "const": name, "description": description.trim_start() })
         });
         let mut any: Vec<Schema> = names.into();
         any.push(json_schema!({
@@ -197,12 +191,12 @@ impl FrontierAlgorithm {
 
     /// Its name in manifests and tables.
     pub fn name(self) -> &'static str {
-        self.names().0
+        self.texts()[0]
     }
 
     /// Its name on pages.
     pub fn label(self) -> &'static str {
-        self.names().1
+        self.texts()[1]
     }
 
     /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from

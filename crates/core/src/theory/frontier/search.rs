@@ -65,14 +65,15 @@ fn improve(
             // in fewer than it takes to hold them.
             let held = (0..best.len()).filter(|&k| {
                 let best = &best[k];
-                best.held.is_none_or(|b| noiseless.allows(b.crossing.rounds, best.square()))
+                best.held
+                    .is_none_or(|b| noiseless.allows(squares, b.crossing.rounds, best.square()))
             });
             let mut held: Vec<usize> = held.collect();
             let passing = (0..best.len()).filter(|&k| {
                 let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
                 let fewer = rounds(best[k].held, MOST_PASSING + 1).checked_sub(1);
                 let most = fewer.map(|fewer| fewer.min(rounds(best[k].passing, MOST_PASSING)));
-                most.is_some_and(|most| noiseless.may_pass(most, best[k].square()))
+                most.is_some_and(|most| noiseless.may_pass(squares, most, best[k].square()))
             });
             let passing: Vec<usize> = passing.collect();
             if held.is_empty() && passing.is_empty() {
@@ -303,7 +304,7 @@ fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
     };
     let below = |squares: &Squares<'_>| {
         let fewer = best.crossing.rounds.saturating_sub(1);
-        !stays(squares) || NoiselessError::new(squares).allows(fewer, most)
+        !stays(squares) || NoiselessError::new(squares).allows(squares, fewer, most)
     };
     let mut others = (0..best.run.method.choices()).filter(|choice| *choice != best.run.choice);
     let StepSizes { from, to, .. } = problem.search.step_sizes;
@@ -314,7 +315,7 @@ fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
 fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) -> Option<Best> {
     let run = MethodRun { step_size, ..best.run };
     let found = problem.squares(&run, &problem.known.afresh(), |squares| {
-        let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
+        let may_hold = NoiselessError::new(squares).allows(squares, best.crossing.rounds, square)
             && squares.least_stationary()? <= square * (1.0 + MARGIN);
         let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
         let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;

@@ -16,10 +16,10 @@ pub fn figure(
     color: &dyn Fn(FrontierAlgorithm) -> Color,
     rules: &str,
 ) -> Figure {
-    let squares = phase.squares.iter().filter_map(|square| {
+    let columns = phase.phase.x.values.points as usize;
+    let squares = phase.squares.iter().enumerate().filter_map(|(place, square)| {
         let value = SquareValue::Ranking(ranking(phase, square, color)?);
-        let (x, y) = square.at;
-        Some(Square { x, y, value })
+        Some(Square { x: place % columns, y: place / columns, value })
     });
     let names = |axis: PhaseAxis| {
         axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()

@@ -35,8 +35,6 @@ pub struct ComputedPhase<'a> {
 /// A square of a map with its numbers.
 #[derive(Clone, Debug)]
 pub struct ComputedSquare {
-    /// Its place from the left and from below.
-    pub at: (usize, usize),
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
@@ -73,7 +71,7 @@ impl ComputedSquare {
     }
 
     fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
-        let search = &prepared.search;
+        let search = &prepared.problems[square.problem].search;
         let ranked = ranked(prepared, square, found);
         let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
         let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
@@ -81,8 +79,7 @@ impl ComputedSquare {
             let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
             is_far || (has_steps && Some(cost.local_steps) == largest)
         });
-        let PhaseSquare { at, numbers, .. } = square.clone();
-        Self { at, numbers, ranked, is_at_edge }
+        Self { numbers: square.numbers, ranked, is_at_edge }
     }
 }
 
@@ -175,7 +172,7 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
 /// What is kept, as columns for the cache.
 fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
     let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
-    let mut out = to_columns(&found.concat(), &prepared.search.methods);
+    let mut out = to_columns(&found.concat(), &prepared.problems[0].search.methods);
     out.insert("problem".into(), places.collect());
     out
 }
@@ -183,7 +180,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 /// What an earlier report computed of a map.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key()))?;
-    let all = from_columns(&columns, &prepared.search.methods)?;
+    let all = from_columns(&columns, &prepared.problems[0].search.methods)?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
     for (place, one) in columns.get("problem")?.iter().zip(all) {
         found.get_mut(*place as usize)?.push(one);

@@ -16,8 +16,6 @@ pub struct PreparedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The frontier that it is about.
     pub frontier: &'a Frontier,
-    /// What is searched for on that frontier.
-    pub search: Search,
     /// d.
     pub dimension: usize,
     /// The different problems.
@@ -37,8 +35,6 @@ pub struct PhaseProblem {
 /// A square of a map.
 #[derive(Clone, Debug)]
 pub struct PhaseSquare {
-    /// Its place from the left and from below.
-    pub at: (usize, usize),
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// Which of the problems it has.
@@ -62,7 +58,7 @@ impl<'a> PreparedPhase<'a> {
         of: &PreparedFrontier<'a>,
         like: &quadratic::Settings,
     ) -> Self {
-        let (frontier, search, radius) = (of.frontier, of.search.clone(), of.radius());
+        let (frontier, radius) = (of.frontier, of.radius());
         let numbers = phase.numbers(like, frontier);
         let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
         let columns = phase.x.values.values();
@@ -81,16 +77,16 @@ impl<'a> PreparedPhase<'a> {
                         targets: vec![numbers.target(radius)],
                         refinements: REFINED_PHASES,
                         prices: Vec::new(),
-                        ..search.clone()
+                        ..of.search.clone()
                     };
                     problems.push(PhaseProblem { settings: numbers.problem(like, radius), search });
                 }
                 problems[problem].search.prices.push(numbers.get(PhaseNumber::Price));
-                squares.push(PhaseSquare { at: (x, y), numbers, problem });
+                squares.push(PhaseSquare { numbers, problem });
             }
         }
         let dimension = like.dimension;
-        Self { plan, phase, frontier, search, dimension, problems, squares }
+        Self { plan, phase, frontier, dimension, problems, squares }
     }
 
     /// A hash of what determines the numbers.

@@ -37,7 +37,7 @@ fn the_table_is_what_theory_computes() {
     let bench = reported(FRONTIER);
     let (rows, plan) = (bench.rows("reports/m/frontier.csv"), plan(FRONTIER));
     let prepared = prepare_frontiers(&plan).unwrap_or_default();
-    let (instance, start) = (&*prepared[0].instance, &prepared[0].search.start);
+    let (instance, search) = (&*prepared[0].instance, &prepared[0].search);
     assert_eq!(rows.len(), (3 + 2) * 6 * 2 * 3, "objectives, algorithms, N, ε");
     let of_sgd = |clients: &str| {
         let is_it =
@@ -51,9 +51,10 @@ fn the_table_is_what_theory_computes() {
         let (clients, local_steps) =
             (row["clients"].parse().unwrap(), row["local_steps"].parse().unwrap());
         let (step_size, server_step) = (number(row, "step_size"), number(row, "server_step"));
-        let choice = method.server_steps().iter().position(|step| *step == server_step).unwrap();
+        let mut steps = FrontierAlgorithm::SERVER_STEPS.iter();
+        let choice = steps.position(|step| *step == server_step).unwrap();
         let run = MethodRun { method, clients, local_steps, step_size, choice };
-        let found = rounds_to(instance, &run, (start, None), &[number(row, "target")]).unwrap();
+        let found = rounds_to(instance, search, &run, &[number(row, "target")]).unwrap();
         assert_eq!(found, [Some(row["rounds"].parse().unwrap())], "{row:?}");
         let (price, rounds) = (method.round_price(local_steps), number(row, "rounds"));
         let bytes = price.vectors * clients as f64 * 2.0 * 8.0;

@@ -111,7 +111,7 @@ fn cheaper(
     let FrontierCost { local_steps, step_size, choice, rounds, .. } = *cost;
     let run = MethodRun { method: *method, clients, local_steps, step_size, choice };
     let followed = 4 * rounds.max(16) as usize;
-    let errors = errors(&*instance, &run, &search.start, followed).unwrap();
+    let errors = errors(&*instance, search, &run, followed).unwrap();
     let is_below = |rounds: usize| holds(&errors, rounds, square);
     let rounds = rounds as usize;
     assert!(is_below(rounds) && (rounds == 0 || !is_below(rounds - 1)), "{found:?}");
@@ -131,8 +131,7 @@ fn cheaper(
                     if fewer < 1.0 || (*method == FrontierAlgorithm::Sgd && local_steps > 1) {
                         continue;
                     }
-                    let reached =
-                        rounds_to(&*instance, &run, (&search.start, None), &search.targets);
+                    let reached = rounds_to(&*instance, search, &run, &search.targets);
                     if reached.unwrap()[0].is_some_and(|rounds| rounds as f64 <= fewer) {
                         return Some(format!(
                             "{run:?} costs less than {:?} on {:?}",

@@ -1,7 +1,7 @@
 //! `[[claim.frontier-less]]`: a frontier below that of another algorithm.
 
 use super::frontiers::{
-    FrontierPoints, check_points, exact, has_algorithm, is_rival, place, points_text, rivals,
+    FrontierPoints, check_points, exact, has_algorithm, is_rival, place, points_text, rivals, wrong,
 };
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
@@ -83,8 +83,6 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        let own = self.of.algorithm;
-        let exchanged = self.than.map(|than| WrongResult::FrontierExchanged(own, than));
-        exchanged.into_iter().chain([WrongResult::FrontierDoubled(own)]).collect()
+        wrong(self.of.algorithm, self.than)
     }
 }

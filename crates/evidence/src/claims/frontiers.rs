@@ -58,18 +58,8 @@ pub fn check_points<'a>(
     of: &FrontierPoints,
     quantity: FrontierQuantity,
 ) -> Option<&'a Frontier> {
-    let all = &table.manifest.frontier;
-    let is_named = |f: &&Frontier| id.as_ref().is_none_or(|id| f.id == *id);
-    let Some(frontier) = all.iter().find(is_named) else {
-        let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
-        let message = match id {
-            Some(id) => format!("no frontier is called \"{id}\""),
-            None => "there is no frontier: write [[frontier]]".to_owned(),
-        };
-        let id = id.as_deref().unwrap_or_default();
-        table.note("frontier", message, |d| d.naming(id, &known));
-        return None;
-    };
+    let none = "there is no frontier: write [[frontier]]";
+    let frontier = table.frontier_of(id.as_deref(), none)?;
     has_algorithm(table, "of.algorithm", frontier, of.algorithm);
     for clients in &of.clients {
         let known = frontier.clients.contains(clients) || frontier.clients.is_empty();
@@ -197,6 +187,12 @@ pub fn is_rival(
     other: FrontierAlgorithm,
 ) -> bool {
     than.map_or(other != own, |than| other == than)
+}
+
+/// What makes an algorithm cost more than others.
+pub fn wrong(own: FrontierAlgorithm, than: Option<FrontierAlgorithm>) -> Vec<WrongResult> {
+    let exchanged = than.map(|than| WrongResult::FrontierExchanged(own, than));
+    exchanged.into_iter().chain([WrongResult::FrontierDoubled(own)]).collect()
 }
 
 /// What an algorithm is compared with, in words.

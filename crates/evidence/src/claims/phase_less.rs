@@ -1,6 +1,6 @@
 //! `[[claim.phase-less]]`: an algorithm that costs least in a region of a map.
 
-use super::frontiers::{exact, has_algorithm, is_rival, rivals};
+use super::frontiers::{exact, has_algorithm, is_rival, rivals, wrong};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, one};
 use super::kind::{Claim, WrongResult};
@@ -8,7 +8,7 @@ use crate::frontier::phase::{ComputedPhase, ComputedSquare, TIE};
 use crate::stats::verdict::widened;
 use exactfed_core::words::{readable, thousands};
 use exactfed_runner::manifest::claim::ClaimKeys;
-use exactfed_runner::manifest::frontier::FrontierAlgorithm;
+use exactfed_runner::manifest::frontier::{Frontier, FrontierAlgorithm};
 use exactfed_runner::manifest::phase::{PhaseAxis, PhaseNumber};
 use exactfed_runner::plan::{Checker, KindKeys};
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl KindKeys<ClaimKeys> for PhaseLessKeys {
             let message = format!("no map is called \"{}\"", claim.phase);
             return table.note("phase", message, |d| d.naming(&claim.phase, &known));
         };
-        if let Some(frontier) = phase.frontier_of(&manifest.frontier) {
+        if let Some(frontier) = Frontier::named(phase.frontier.as_deref(), &manifest.frontier) {
             has_algorithm(table, "algorithm", frontier, claim.algorithm);
             let than = claim.than.into_iter();
             than.for_each(|a| has_algorithm(table, "than", frontier, a));
@@ -93,8 +93,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
     }
 
     fn wrong(&self) -> Vec<WrongResult> {
-        let exchanged = self.than.map(|than| WrongResult::FrontierExchanged(self.algorithm, than));
-        exchanged.into_iter().chain([WrongResult::FrontierDoubled(self.algorithm)]).collect()
+        wrong(self.algorithm, self.than)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::stats::Ratio;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
-use exactfed_runner::plan::FrontierFigure;
+use exactfed_runner::plan::FRONTIER_FIGURES;
 use std::collections::HashSet;
 
 /// The figures of a frontier.
@@ -21,42 +21,32 @@ pub fn figures(frontier: &ComputedFrontier<'_>) -> Vec<Figure> {
     let color = |algorithm| frontier.color(algorithm);
     let phases = frontier.phases.iter();
     let phases = phases.map(|one| super::phase::figure(one, &color, &frontier.rules()));
-    phases.chain(FrontierFigure::ALL.into_iter().map(|kind| figure(frontier, kind))).collect()
-}
-
-fn figure(frontier: &ComputedFrontier<'_>, kind: FrontierFigure) -> Figure {
     let of_lead = || frontier.caption(frontier.lead);
-    let (title, caption, body) = match kind {
-        FrontierFigure::Map => {
-            let plain = "Which algorithm costs least, by the price of a communication";
-            (
-                frontier.frontier.title.as_deref().unwrap_or(plain),
-                frontier.map_caption(),
-                frontier.map(),
-            )
-        }
-        FrontierFigure::Cost => ("The least cost to reach ε", of_lead(), frontier.cost()),
-        FrontierFigure::Budget => {
-            let title = "The fewest communications within a budget of gradients";
-            (title, frontier.budget_caption(), frontier.within_budget())
-        }
-        FrontierFigure::LocalSteps => {
-            let or_batch = "The best number of local steps or batch";
-            let plain = "The best number of local steps";
-            let title = if frontier.has_batch() { or_batch } else { plain };
-            (title, of_lead(), frontier.local_steps())
-        }
-        FrontierFigure::StepSize => ("The best step size", of_lead(), frontier.step_size()),
-        FrontierFigure::Pareto => {
-            let title = "Communications against gradients";
-            (title, frontier.pareto_caption(), frontier.pareto())
-        }
+    let plain = "Which algorithm costs least, by the price of a communication";
+    let of_map = frontier.frontier.title.as_deref().unwrap_or(plain);
+    let of_budget = "The fewest communications within a budget of gradients";
+    let of_steps = match frontier.has_batch() {
+        true => "The best number of local steps or batch",
+        false => "The best number of local steps",
     };
-    let is_map = matches!(body, Body::Maps(_));
-    // The differences are largest where clients are few.
-    let large = (!is_map && body.panels() > 2).then_some(0);
-    let figure = Figure::plain(kind.id(&frontier.frontier.id), title.to_owned(), caption, 3, body);
-    Figure { columns: if is_map { 2 } else { figure.columns }, large, ..figure }
+    // In the order of their ids.
+    let own = [
+        (of_map, frontier.map_caption(), frontier.map()),
+        ("The least cost to reach ε", of_lead(), frontier.cost()),
+        (of_budget, frontier.budget_caption(), frontier.within_budget()),
+        ("Communications against gradients", frontier.pareto_caption(), frontier.pareto()),
+        (of_steps, of_lead(), frontier.local_steps()),
+        ("The best step size", of_lead(), frontier.step_size()),
+    ];
+    let own = own.into_iter().zip(FRONTIER_FIGURES).map(|((title, caption, body), end)| {
+        let is_map = matches!(body, Body::Maps(_));
+        // The differences are largest where clients are few.
+        let large = (!is_map && body.panels() > 2).then_some(0);
+        let id = format!("{}{end}", frontier.frontier.id);
+        let figure = Figure::plain(id, title.to_owned(), caption, 3, body);
+        Figure { columns: if is_map { 2 } else { figure.columns }, large, ..figure }
+    });
+    phases.chain(own).collect()
 }
 
 /// The power of ε of the communications that is published for the algorithm of this label, up to

@@ -16,10 +16,10 @@ pub fn figure(
     color: &dyn Fn(FrontierAlgorithm) -> Color,
     rules: &str,
 ) -> Figure {
-    let squares = phase.squares.iter().filter_map(|square| {
+    let columns = phase.phase.x.values.points as usize;
+    let squares = phase.squares.iter().enumerate().filter_map(|(place, square)| {
         let value = SquareValue::Ranking(ranking(phase, square, color)?);
-        let (x, y) = square.at;
-        Some(Square { x, y, value })
+        Some(Square { x: place % columns, y: place / columns, value })
     });
     let names = |axis: PhaseAxis| {
         axis.values.values().into_iter().map(|x| readable(x, 2)).collect::<Vec<_>>()
@@ -76,8 +76,8 @@ fn ranking(
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let on_axis = |of: &PhaseNumber| [phase.phase.x.over, phase.phase.y.over].contains(of);
     let fixed = PhaseNumber::ALL.into_iter().filter(|(of, ..)| !on_axis(of));
-    let fixed =
-        fixed.map(|(of, _, symbol)| format!("{symbol} = {}", number(phase.numbers.get(of), 3)));
+    let numbers = phase.squares[0].numbers;
+    let fixed = fixed.map(|(of, _, symbol)| format!("{symbol} = {}", number(numbers.get(of), 3)));
     let mut caption = format!(
         "The algorithm with the least price × communications + gradients of a client, each at its best step size and number of local steps, exact and without sampling, for {} problems: quadratics in d = {} of two types of clients, with {}. Pale: several are within {} % of the least, which is no practical difference, and the colour is that of the first of them in the legend. {rules}",
         thousands(phase.problems),

@@ -1,6 +1,7 @@
 //! The columns of the table of all points of frontiers, which `frontier.csv` and the Python package have.
 
 use super::{ComputedFrontier, FrontierCost, FrontierFlag, FrontierPoint};
+use exactfed_runner::manifest::frontier::FrontierQuantity;
 
 /// A value of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub type ReadPoint = fn(&ComputedFrontier<'_>, &FrontierPoint) -> FrontierValue;
 /// The columns, with their names.
 pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("frontier", |frontier, _| Text(frontier.frontier.id.clone())),
-    ("minimises", |_, point| Text(point.minimises.name().to_owned())),
+    ("minimises", |_, point| Text(point.minimises.quantity().name().to_owned())),
     ("price", |_, point| Number(point.minimises.price().unwrap_or(f64::NAN))),
     ("budget", |_, point| Number(point.minimises.budget().unwrap_or(f64::NAN))),
     ("algorithm", |_, point| Text(point.algorithm.name().to_owned())),
@@ -39,8 +40,7 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("samples", |_, point| number(point, |cost| cost.samples)),
     ("bytes", |_, point| number(point, |cost| cost.bytes)),
     ("seconds", |frontier, point| {
-        let seconds = |cost: FrontierCost| Some(cost.seconds(&frontier.prices?));
-        Number(point.cost.and_then(seconds).unwrap_or(f64::NAN))
+        Number(frontier.quantity(FrontierQuantity::Seconds, point).unwrap_or(f64::NAN))
     }),
     ("passing", |_, point| Number(point.passing.unwrap_or(f64::NAN))),
     ("flag", |_, point| {

@@ -1,5 +1,7 @@
 //! What a reader must know of a point of a frontier.
 
+use exactfed_core::theory::frontier::RangeEnd;
+
 /// What a reader must know of a point of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontierFlag {
@@ -11,12 +13,8 @@ pub enum FrontierFlag {
     Budget,
     /// The number of local steps is the largest that was tried.
     LocalSteps,
-    /// The step size is the smallest that was tried.
-    StepSizeFrom,
-    /// The step size is the largest that was tried.
-    StepSizeTo,
-    /// With another server step, a step size beyond the range might be better.
-    StepSizeOther,
+    /// A step size beyond the range might be better.
+    StepSize(RangeEnd),
     /// The server step is the largest that was tried.
     ServerStep,
 }
@@ -29,9 +27,9 @@ impl FrontierFlag {
             Self::OverBudget => "over-budget",
             Self::Budget => "budget",
             Self::LocalSteps => "local-steps-edge",
-            Self::StepSizeFrom => "step-size-lower-edge",
-            Self::StepSizeTo => "step-size-upper-edge",
-            Self::StepSizeOther => "step-size-edge-of-another-choice",
+            Self::StepSize(RangeEnd::From) => "step-size-lower-edge",
+            Self::StepSize(RangeEnd::To) => "step-size-upper-edge",
+            Self::StepSize(RangeEnd::OfAnotherChoice) => "step-size-edge-of-another-choice",
             Self::ServerStep => "server-step-edge",
         }
     }
@@ -43,9 +41,11 @@ impl FrontierFlag {
             Self::OverBudget => "reached only above the budget",
             Self::Budget => "the budget binds",
             Self::LocalSteps => "H or batch is the largest tried",
-            Self::StepSizeFrom => "γ is the smallest tried",
-            Self::StepSizeTo => "γ is the largest tried",
-            Self::StepSizeOther => "the range of γ may be too narrow for another server step",
+            Self::StepSize(RangeEnd::From) => "γ is the smallest tried",
+            Self::StepSize(RangeEnd::To) => "γ is the largest tried",
+            Self::StepSize(RangeEnd::OfAnotherChoice) => {
+                "the range of γ may be too narrow for another server step"
+            }
             Self::ServerStep => "the server step is the largest tried",
         }
     }
@@ -53,9 +53,6 @@ impl FrontierFlag {
     /// Whether a wider range of γ or H could give a smaller number. Among large server steps it does not: FedAvg goes
     /// over into mini-batch SGD.
     pub fn is_edge(self) -> bool {
-        matches!(
-            self,
-            Self::LocalSteps | Self::StepSizeFrom | Self::StepSizeTo | Self::StepSizeOther
-        )
+        matches!(self, Self::LocalSteps | Self::StepSize(_))
     }
 }

@@ -14,7 +14,7 @@ mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::theory::frontier::{
-    MethodRun, RangeEnd, Reached, Search, Worked, check_search, rounds_to, search,
+    MethodRun, RangeEnd, Reached, Search, Worked, rounds_to, search,
 };
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
@@ -70,8 +70,8 @@ pub struct ComputedFrontier<'a> {
     pub phases: Vec<ComputedPhase<'a>>,
 }
 
-/// Costs by algorithm, N and the bits of ε.
-type CostsByPoint = HashMap<(FrontierAlgorithm, u64, u64), Vec<FrontierCost>>;
+/// Costs by the name of the algorithm, N and the bits of ε.
+type CostsByPoint = HashMap<(&'static str, u64, u64), Vec<FrontierCost>>;
 
 /// What the lead objective costs with other settings than the best, as multiples of the least.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,18 +163,9 @@ impl FrontierCost {
         all.into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
 
-    /// Seconds of the simulated wall clock.
-    pub fn seconds(&self, prices: &Prices) -> f64 {
-        prices.seconds(self.communications, self.bytes, self.gradients)
-    }
-
     /// The value of an objective; NaN of seconds without prices.
     pub fn value(&self, objective: FrontierObjective, prices: Option<&Prices>) -> f64 {
-        match objective {
-            FrontierObjective::Price(price) => price * self.communications + self.gradients,
-            FrontierObjective::Budget(_) => self.communications,
-            FrontierObjective::Seconds => prices.map_or(f64::NAN, |prices| self.seconds(prices)),
-        }
+        self.quantity(objective.quantity(), objective, prices).unwrap_or(f64::NAN)
     }
 
     /// A quantity of it; `None` of seconds without prices, and of the cost but at a price.
@@ -185,14 +176,14 @@ impl FrontierCost {
         prices: Option<&Prices>,
     ) -> Option<f64> {
         Some(match quantity {
-            FrontierQuantity::Cost => {
-                self.value(FrontierObjective::Price(objective.price()?), None)
-            }
+            FrontierQuantity::Cost => objective.price()? * self.communications + self.gradients,
             FrontierQuantity::Communications => self.communications,
             FrontierQuantity::Gradients => self.gradients,
             FrontierQuantity::Samples => self.samples,
             FrontierQuantity::Bytes => self.bytes,
-            FrontierQuantity::Seconds => self.seconds(prices?),
+            FrontierQuantity::Seconds => {
+                prices?.seconds(self.communications, self.bytes, self.gradients)
+            }
             FrontierQuantity::LocalSteps => self.local_steps as f64,
             FrontierQuantity::StepSize => self.step_size,
             FrontierQuantity::ServerStep => self.server_step,
@@ -224,9 +215,8 @@ pub fn frontiers<'a>(
     let worked = |share: f64| worked(share * part);
     let each = prepared.iter().zip(known).zip(&phases).map(|((prepared, known), phases)| {
         let compute = || {
-            let found = check_search(&*prepared.instance, &prepared.search)
-                .and_then(|()| search(&*prepared.instance, &prepared.search, &worked));
-            let found = found.map_err(|refusal| failed(refusal.to_string()))?;
+            let found = search(&*prepared.instance, &prepared.search, &worked);
+            let found = found.map_err(|fault| failed(fault.message))?;
             let columns = to_columns(&found, &prepared.search.methods);
             results.cache(&Cached::Frontier(prepared.key.clone()), &columns);
             Ok(found)
@@ -289,7 +279,7 @@ impl<'a> ComputedFrontier<'a> {
             }
             if manifest.algorithms.contains(&run.method) {
                 let by_point = if *held { &mut reached } else { &mut passing };
-                let point = (run.method, run.clients, target.to_bits());
+                let point = (run.method.name(), run.clients, target.to_bits());
                 by_point.entry(point).or_default().push(cost);
             }
         }
@@ -334,7 +324,7 @@ impl<'a> ComputedFrontier<'a> {
         clients: u64,
         target: f64,
     ) -> &[FrontierCost] {
-        self.reached.get(&(algorithm, clients, target.to_bits())).map_or(&[], Vec::as_slice)
+        self.reached.get(&(algorithm.name(), clients, target.to_bits())).map_or(&[], Vec::as_slice)
     }
 
     /// The points of an algorithm at which an objective is least.
@@ -392,7 +382,7 @@ impl<'a> ComputedFrontier<'a> {
         let is_allowed = |cost: &&FrontierCost| cost.gradients <= allowed;
         let all = costs.iter().min_by(least);
         let best = costs.iter().filter(is_allowed).min_by(least).copied();
-        let passing = self.passing.get(&(algorithm, clients, target.to_bits()));
+        let passing = self.passing.get(&(algorithm.name(), clients, target.to_bits()));
         let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
         let passing = passing.min_by(f64::total_cmp);
         let mut flags = Vec::new();
@@ -405,14 +395,10 @@ impl<'a> ComputedFrontier<'a> {
                 let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
                 let at_most = has_steps && best.local_steps == largest;
                 flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
-                let is_last =
-                    algorithm.server_steps().len() > 1 && best.choice + 1 == algorithm.choices();
+                let is_last = algorithm == FrontierAlgorithm::FedavgServerStep
+                    && best.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));
-                flags.extend(best.edge.map(|edge| match edge {
-                    RangeEnd::From => FrontierFlag::StepSizeFrom,
-                    RangeEnd::To => FrontierFlag::StepSizeTo,
-                    RangeEnd::OfAnotherChoice => FrontierFlag::StepSizeOther,
-                }));
+                flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
         }
         let passing = passing.filter(|p| best.as_ref().is_none_or(|best| *p < value(best)));
@@ -433,8 +419,7 @@ impl<'a> ComputedFrontier<'a> {
                     choice: best.choice,
                 };
                 let (instance, search) = (&*prepared.instance, &prepared.search);
-                let from = (&search.start, search.own.as_deref());
-                let rounds = rounds_to(instance, &run, from, &[target]).ok()?[0]?;
+                let rounds = rounds_to(instance, search, &run, &[target]).ok()?[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
                 let cost = FrontierCost::of(search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)
@@ -444,9 +429,7 @@ impl<'a> ComputedFrontier<'a> {
             Some(Sensitivity { algorithm, clients, target, least, times })
         };
         let has_code = |algorithm: &&FrontierAlgorithm| {
-            algorithm
-                .own()
-                .is_none_or(|own| prepared.frontier.lacking_code().all(|k| k != own.kind()))
+            prepared.frontier.lacking_code().all(|kind| kind != algorithm.name())
         };
         let algorithms = self.algorithms.iter().filter(has_code);
         let points = algorithms.flat_map(|a| self.points(self.lead, *a));

@@ -11,7 +11,7 @@ use exactfed_core::theory::frontier::{
 use exactfed_runner::manifest::PRACTICAL_MARGIN;
 use exactfed_runner::manifest::frontier::FrontierObjective;
 use exactfed_runner::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
-use exactfed_runner::runner::{PhaseProblem, PhaseSquare, PreparedPhase};
+use exactfed_runner::runner::{PhaseSquare, PreparedPhase};
 use rayon::prelude::*;
 
 /// Algorithms whose costs are within this factor of the least are as good as each other.
@@ -24,8 +24,6 @@ pub struct ComputedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The algorithms.
     pub algorithms: &'a [FrontierAlgorithm],
-    /// The numbers that are on no axis.
-    pub numbers: PhaseNumbers,
     /// d.
     pub dimension: usize,
     /// How many different problems there are.
@@ -37,8 +35,6 @@ pub struct ComputedPhase<'a> {
 /// A square of a map with its numbers.
 #[derive(Clone, Debug)]
 pub struct ComputedSquare {
-    /// Its place from the left and from below.
-    pub at: (usize, usize),
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// The algorithms that reach the target, each at its least cost; those that tie are within [`TIE`].
@@ -61,7 +57,6 @@ impl<'a> ComputedPhase<'a> {
         Self {
             phase: prepared.phase,
             algorithms: &prepared.frontier.algorithms,
-            numbers: prepared.numbers,
             dimension: prepared.dimension,
             problems: prepared.problems.len(),
             squares: prepared.squares.iter().map(square).collect(),
@@ -76,29 +71,24 @@ impl ComputedSquare {
     }
 
     fn new(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> Self {
-        let search = &prepared.search;
-        let ranked = ranked(square, &prepared.problems[square.problem], found, prepared.dimension);
+        let search = &prepared.problems[square.problem].search;
+        let ranked = ranked(prepared, square, found);
         let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
         let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
             let has_steps = *algorithm != FrontierAlgorithm::Sgd;
             let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
             is_far || (has_steps && Some(cost.local_steps) == largest)
         });
-        let PhaseSquare { at, numbers, .. } = square.clone();
-        Self { at, numbers, ranked, is_at_edge }
+        Self { numbers: square.numbers, ranked, is_at_edge }
     }
 }
 
 /// The algorithms on a square, each at its least cost.
-fn ranked(
-    square: &PhaseSquare,
-    problem: &PhaseProblem,
-    found: &[Reached],
-    dimension: usize,
-) -> RankedCosts {
+fn ranked(prepared: &PreparedPhase<'_>, square: &PhaseSquare, found: &[Reached]) -> RankedCosts {
+    let search = &prepared.problems[square.problem].search;
     let price = FrontierObjective::Price(square.numbers.get(PhaseNumber::Price));
     let costs = found.iter().map(|one| {
-        let cost = FrontierCost::of(&problem.search, one, dimension);
+        let cost = FrontierCost::of(search, one, prepared.dimension);
         (one.run.method, cost, cost.value(price, None))
     });
     let mut best: Vec<(FrontierAlgorithm, FrontierCost, f64)> = Vec::new();
@@ -121,11 +111,9 @@ fn in_others(one: &Reached) -> Vec<Reached> {
         Fedavg => &[FedavgServerStep],
         _ => &[],
     };
-    let of = |method: &FrontierAlgorithm| {
-        let choice = method.server_steps().iter().position(|step| *step == 1.0).unwrap_or(0);
-        Reached { run: MethodRun { method: *method, choice, ..one.run }, ..*one }
-    };
-    others.iter().map(of).collect()
+    // The first choice is a server step of 1.
+    let run = |method: &FrontierAlgorithm| MethodRun { method: *method, choice: 0, ..one.run };
+    others.iter().map(|method| Reached { run: run(method), ..*one }).collect()
 }
 
 /// The numbers of local steps between one that was best and its neighbours, which are powers of a ratio, and step
@@ -149,7 +137,7 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
     let keep_best = |found: &mut Vec<Reached>| {
         found.extend(found.clone().iter().flat_map(in_others));
         found.retain(|one| one.held && prepared.frontier.algorithms.contains(&one.run.method));
-        let ranked = squares.iter().map(|one| ranked(one, problem, found, prepared.dimension).all);
+        let ranked = squares.iter().map(|square| ranked(prepared, square, found).all);
         let best: Vec<_> = ranked.flatten().collect();
         found.retain(|one| {
             let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
@@ -184,7 +172,7 @@ fn compute(prepared: &PreparedPhase<'_>, worked: Worked<'_>) -> Vec<Vec<Reached>
 /// What is kept, as columns for the cache.
 fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
     let places = found.iter().enumerate().flat_map(|(k, all)| vec![k as f64; all.len()]);
-    let mut out = to_columns(&found.concat(), &prepared.search.methods);
+    let mut out = to_columns(&found.concat(), &prepared.problems[0].search.methods);
     out.insert("problem".into(), places.collect());
     out
 }
@@ -192,7 +180,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 /// What an earlier report computed of a map.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
     let columns = results.cached(&Cached::Frontier(prepared.key()))?;
-    let all = from_columns(&columns, &prepared.search.methods)?;
+    let all = from_columns(&columns, &prepared.problems[0].search.methods)?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
     for (place, one) in columns.get("problem")?.iter().zip(all) {
         found.get_mut(*place as usize)?.push(one);

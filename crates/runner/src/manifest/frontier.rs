@@ -110,12 +110,12 @@ pub enum FrontierObjective {
 }
 
 impl FrontierObjective {
-    /// What it minimises, by the name of the quantity in files.
-    pub fn name(self) -> &'static str {
+    /// What it minimises.
+    pub fn quantity(self) -> FrontierQuantity {
         match self {
-            Self::Price(_) => "cost",
-            Self::Budget(_) => "communications",
-            Self::Seconds => "seconds",
+            Self::Price(_) => FrontierQuantity::Cost,
+            Self::Budget(_) => FrontierQuantity::Communications,
+            Self::Seconds => FrontierQuantity::Seconds,
         }
     }
 
@@ -269,6 +269,11 @@ pub enum ListOr<L, T> {
 }
 
 impl Frontier {
+    /// The frontier of this id, or the first without an id.
+    pub fn named<'m>(id: Option<&str>, all: &'m [Self]) -> Option<&'m Self> {
+        all.iter().find(|frontier| id.is_none_or(|id| frontier.id == id))
+    }
+
     /// What is least on it, in the order of files.
     pub fn objectives(&self, is_priced: bool) -> Vec<FrontierObjective> {
         let prices = self.price_ratios.iter().copied().map(FrontierObjective::Price);

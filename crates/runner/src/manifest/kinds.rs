@@ -120,8 +120,8 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, String
     let algorithms = algorithms.map(|tree| AlgorithmTables::read(tree, schema)).transpose()?;
     manifest.algorithm = algorithms.unwrap_or_default();
     for frontier in &mut manifest.frontier {
-        for own in frontier.algorithms.iter().filter_map(|algorithm| algorithm.own()) {
-            if let Some(algorithm) = schema.registry.algorithms.get(own.kind()) {
+        for own in frontier.algorithms.iter().filter(|algorithm| algorithm.is_own()) {
+            if let Some(algorithm) = schema.registry.algorithms.get(own.name()) {
                 own.call(&algorithm.known.definition.name);
                 frontier.own.push(algorithm.clone());
             }

@@ -89,11 +89,6 @@ pub enum PhaseNumber {
 }
 
 impl PhaseMap {
-    /// The frontier that it is about, of those of its manifest.
-    pub fn frontier_of<'m>(&self, all: &'m [Frontier]) -> Option<&'m Frontier> {
-        all.iter().find(|f| self.frontier.as_ref().is_none_or(|id| f.id == *id))
-    }
-
     /// The numbers that are on no axis.
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);

@@ -9,53 +9,22 @@ use crate::manifest::frontier::{
 use crate::manifest::{Diagnostic, InstanceMode, Manifest, Node};
 use exactfed_core::definition::KeyType;
 use exactfed_core::problem;
-use exactfed_core::theory::frontier::OwnAlgorithm;
 use std::collections::BTreeSet;
 
 /// The most numbers of a frontier: step sizes, local steps, targets or numbers of clients.
 const MOST_NUMBERS: u64 = 10_000;
 
-/// A figure of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrontierFigure {
-    /// Which algorithm is best, over prices and targets.
-    Map,
-    /// The least cost.
-    Cost,
-    /// The fewest communications within a budget of oracle calls.
-    Budget,
-    /// The best numbers of local steps.
-    LocalSteps,
-    /// The best step sizes.
-    StepSize,
-    /// Communications against oracle calls.
-    Pareto,
-}
-
-impl FrontierFigure {
-    /// All of them, in the order of pages.
-    pub const ALL: [Self; 6] =
-        [Self::Map, Self::Cost, Self::Budget, Self::Pareto, Self::LocalSteps, Self::StepSize];
-
-    /// The id of the figure of the frontier of this id.
-    pub fn id(self, frontier: &str) -> String {
-        let end = match self {
-            Self::Cost => "",
-            Self::Map => "-map",
-            Self::Budget => "-budget",
-            Self::LocalSteps => "-local-steps",
-            Self::StepSize => "-step-size",
-            Self::Pareto => "-pareto",
-        };
-        format!("{frontier}{end}")
-    }
-}
+/// What the figures of a frontier have in their ids after that of the frontier, in the order of pages: which
+/// algorithm is best over prices and targets, the least cost, the fewest communications within a budget of oracle
+/// calls, communications against oracle calls, and the best numbers of local steps and step sizes.
+pub const FRONTIER_FIGURES: [&str; 6] =
+    ["-map", "", "-budget", "-pareto", "-local-steps", "-step-size"];
 
 /// Ids and paths of the figures of all frontiers.
 pub fn frontier_figures(manifest: &Manifest) -> impl Iterator<Item = (String, String)> {
     let frontiers = manifest.frontier.iter().enumerate();
     frontiers.flat_map(|(i, frontier)| {
-        FrontierFigure::ALL.map(|figure| (figure.id(&frontier.id), format!("frontier.{i}")))
+        FRONTIER_FIGURES.map(|end| (format!("{}{end}", frontier.id), format!("frontier.{i}")))
     })
 }
 
@@ -90,7 +59,20 @@ pub fn frontier_problem(
     if found.is_empty() { Ok(Some(spec)) } else { Err(found) }
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    /// The frontier of this id, or the first without an id; notes that there is none, without an id in these words.
+    pub fn frontier_of(&mut self, id: Option<&str>, none: &str) -> Option<&'a Frontier> {
+        let all = &self.manifest.frontier;
+        let found = Frontier::named(id, all);
+        if found.is_none() {
+            let known: Vec<&str> = all.iter().map(|f| f.id.as_str()).collect();
+            let message = id.map(|id| format!("no frontier is called \"{id}\""));
+            let message = message.unwrap_or_else(|| none.to_owned());
+            self.note("frontier", message, |d| d.naming(id.unwrap_or_default(), &known));
+        }
+        found
+    }
+
     /// Notes what is wrong with the frontiers of a manifest.
     pub fn frontiers(&mut self) {
         let manifest = self.manifest;
@@ -121,8 +103,8 @@ impl Checker<'_> {
         let message = "`algorithms` must name at least one algorithm";
         self.require(!algorithms.is_empty(), "algorithms", message);
         self.distinct("algorithms", algorithms.iter().map(|a| a.name()));
-        for (i, own) in algorithms.iter().enumerate() {
-            own.own().into_iter().for_each(|own| self.own_algorithm(i, frontier, own));
+        for (i, own) in algorithms.iter().enumerate().filter(|(_, own)| own.is_own()) {
+            self.own_algorithm(i, frontier, *own);
         }
         self.distinct("clients", frontier.clients.iter());
         let message = "`clients` must be 1 or more, not 0";
@@ -155,18 +137,18 @@ impl Checker<'_> {
     }
 
     /// An algorithm that is defined outside of the program.
-    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: OwnAlgorithm) {
+    fn own_algorithm(&mut self, i: usize, frontier: &Frontier, own: FrontierAlgorithm) {
         let path = format!("algorithms.{i}");
         let mut known = frontier.own.iter().map(|own| &own.known.definition);
-        let Some(definition) = known.find(|known| known.kind == own.kind()) else {
+        let Some(definition) = known.find(|known| known.kind == own.name()) else {
             let names = FrontierAlgorithm::ALL.map(FrontierAlgorithm::name);
-            let message = format!("no algorithm is called \"{}\"", own.kind());
-            return self.note(&path, message, |d| d.naming(own.kind(), &names));
+            let message = format!("no algorithm is called \"{}\"", own.name());
+            return self.note(&path, message, |d| d.naming(own.name(), &names));
         };
         let names: Vec<&str> = definition.keys.iter().map(|key| key.name.as_str()).collect();
         for (key, values) in own.keys() {
-            let Some(known) = definition.keys.iter().find(|known| known.name == *key) else {
-                let message = format!("`{}` has no key `{key}`", own.kind());
+            let Some(known) = definition.keys.iter().find(|known| known.name == key) else {
+                let message = format!("`{}` has no key `{key}`", own.name());
                 self.note(&path, message, |d| d.naming(key, &names));
                 continue;
             };
@@ -179,7 +161,7 @@ impl Checker<'_> {
                 KeyType::Whole => whole(),
                 KeyType::Flag | KeyType::Text => false,
             };
-            let message = format!("`{key}` of `{}` has no such values", own.kind());
+            let message = format!("`{key}` of `{}` has no such values", own.name());
             self.require(holds, &path, message);
         }
     }

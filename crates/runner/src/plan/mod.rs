@@ -42,7 +42,7 @@ use exactfed_core::problem::Fault;
 use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::{algorithm, problem};
 pub use figures::figure_ids;
-pub use frontier::FrontierFigure;
+pub use frontier::FRONTIER_FIGURES;
 pub use identity::{Identity, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;

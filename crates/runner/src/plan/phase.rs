@@ -69,15 +69,8 @@ impl Checker<'_> {
             let message = "a boundary has a finite power and goes through two numbers above 0";
             self.require(holds, &format!("boundaries.{k}"), message);
         }
-        let Some(frontier) = phase.frontier_of(&manifest.frontier) else {
-            let known: Vec<&str> = manifest.frontier.iter().map(|f| f.id.as_str()).collect();
-            let message = match &phase.frontier {
-                Some(id) => format!("no frontier is called \"{id}\""),
-                None => "a map is about a frontier: write [[frontier]]".to_owned(),
-            };
-            let id = phase.frontier.as_deref().unwrap_or_default();
-            return self.note("frontier", message, |d| d.naming(id, &known));
-        };
+        let none = "a map is about a frontier: write [[frontier]]";
+        let Some(frontier) = self.frontier_of(phase.frontier.as_deref(), none) else { return };
         let message = "a map needs a frontier with an isotropic start, and without algorithms that are defined outside of the program";
         let holds = frontier.isotropic_radius().is_some() && frontier.own.is_empty();
         self.require(holds, "frontier", message);

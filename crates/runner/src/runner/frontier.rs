@@ -11,10 +11,10 @@ use exactfed_core::algorithm::custom::CustomAlgorithm;
 use exactfed_core::algorithm::{Boxed, Instance, Spec};
 use exactfed_core::definition::KeyType;
 use exactfed_core::federated::Conditions;
+use exactfed_core::problem::Fault;
 use exactfed_core::program::Traced;
 use exactfed_core::theory::frontier::{
-    self, FrontierAlgorithm, MethodRun, OwnRounds, Refusal, RoundPrice, Search, StartError,
-    StepSizes,
+    self, FrontierAlgorithm, MethodRun, OwnRounds, RoundPrice, Search, StartError, StepSizes,
 };
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -69,11 +69,13 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
     let instance: Arc<dyn Instance> = Arc::from(built);
     let text = toml::Value::try_from(problem).map(|v| v.to_string()).unwrap_or_default();
     let prepare = |(i, frontier): (usize, &'p Frontier)| {
-        let path = format!("frontier.{i}");
         let search = search(plan, frontier, &instance)?;
         // Without its code it may still be known from an earlier report.
         if frontier.lacking_code().next().is_none() {
-            frontier::check_search(&*instance, &search).map_err(|refusal| bad(&path, &refusal))?;
+            frontier::check_search(&*instance, &search).map_err(|Fault { key, message }| {
+                let path = format!("frontier.{i}.{key}");
+                BadCell { path: path.trim_end_matches('.').to_owned(), message }
+            })?;
         }
         let own: Vec<_> = frontier.own.iter().map(|own| &own.known).collect();
         let key = format!("{} {:?} {text} {search:?} {own:?}", manifest.seed, manifest.oracle);
@@ -144,8 +146,7 @@ const TRACED: u64 = 1000;
 
 impl OwnAlgorithms {
     fn known(&self, run: &MethodRun) -> Option<&Arc<CustomAlgorithm>> {
-        let kind = run.method.own()?.kind();
-        self.algorithms.iter().find(|own| own.known.definition.kind == kind)
+        self.algorithms.iter().find(|own| own.known.definition.kind == run.method.name())
     }
 
     /// The entry of a manifest that has these settings.
@@ -186,18 +187,4 @@ impl OwnRounds for OwnAlgorithms {
             vectors: price.vectors as f64,
         }
     }
-}
-
-/// A refusal at the setting that it is about.
-fn bad(path: &str, refusal: &Refusal) -> BadCell {
-    let path = match refusal {
-        Refusal::Clients { .. } => format!("{path}.clients"),
-        Refusal::Target { .. } => format!("{path}.targets"),
-        Refusal::Start { .. } => format!("{path}.start"),
-        Refusal::Size { .. } | Refusal::Unknown { .. } => format!("{path}.algorithms"),
-        Refusal::MomentsDoNotClose | Refusal::UnequalShares | Refusal::Setting(_) => {
-            path.to_owned()
-        }
-    };
-    BadCell { path, message: refusal.to_string() }
 }

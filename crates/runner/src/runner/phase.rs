@@ -16,12 +16,8 @@ pub struct PreparedPhase<'a> {
     pub phase: &'a PhaseMap,
     /// The frontier that it is about.
     pub frontier: &'a Frontier,
-    /// What is searched for on that frontier.
-    pub search: Search,
     /// d.
     pub dimension: usize,
-    /// The numbers that are on no axis.
-    pub numbers: PhaseNumbers,
     /// The different problems.
     pub problems: Vec<PhaseProblem>,
     /// The squares, row by row from below.
@@ -39,8 +35,6 @@ pub struct PhaseProblem {
 /// A square of a map.
 #[derive(Clone, Debug)]
 pub struct PhaseSquare {
-    /// Its place from the left and from below.
-    pub at: (usize, usize),
     /// All its numbers.
     pub numbers: PhaseNumbers,
     /// Which of the problems it has.
@@ -51,7 +45,7 @@ impl<'a> PreparedPhase<'a> {
     /// The maps of a manifest that are about a frontier.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
         let of = |phase: &'a PhaseMap| {
-            let id = &phase.frontier_of(&plan.manifest.frontier)?.id;
+            let id = &Frontier::named(phase.frontier.as_deref(), &plan.manifest.frontier)?.id;
             let problem = phase_problem(plan.frontier_problem.as_ref()?)?;
             (frontier.frontier.id == *id).then(|| Self::new(plan, phase, frontier, problem))
         };
@@ -64,7 +58,7 @@ impl<'a> PreparedPhase<'a> {
         of: &PreparedFrontier<'a>,
         like: &quadratic::Settings,
     ) -> Self {
-        let (frontier, search, radius) = (of.frontier, of.search.clone(), of.radius());
+        let (frontier, radius) = (of.frontier, of.radius());
         let numbers = phase.numbers(like, frontier);
         let (mut problems, mut squares): (Vec<PhaseProblem>, Vec<PhaseSquare>) = Default::default();
         let columns = phase.x.values.values();
@@ -83,16 +77,16 @@ impl<'a> PreparedPhase<'a> {
                         targets: vec![numbers.target(radius)],
                         refinements: REFINED_PHASES,
                         prices: Vec::new(),
-                        ..search.clone()
+                        ..of.search.clone()
                     };
                     problems.push(PhaseProblem { settings: numbers.problem(like, radius), search });
                 }
                 problems[problem].search.prices.push(numbers.get(PhaseNumber::Price));
-                squares.push(PhaseSquare { at: (x, y), numbers, problem });
+                squares.push(PhaseSquare { numbers, problem });
             }
         }
         let dimension = like.dimension;
-        Self { plan, phase, frontier, search, dimension, numbers, problems, squares }
+        Self { plan, phase, frontier, dimension, problems, squares }
     }
 
     /// A hash of what determines the numbers.

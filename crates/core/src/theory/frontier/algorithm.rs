@@ -10,7 +10,7 @@ use std::sync::{Mutex, RwLock};
 macro_rules! frontier_algorithms {
     ($(#[doc = $description:literal] $variant:ident($name:literal, $label:literal),)*) => {
         /// An algorithm of a frontier.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum FrontierAlgorithm {
             $(#[doc = $description] $variant,)*
             /// One that is defined outside of this crate.
@@ -21,18 +21,11 @@ macro_rules! frontier_algorithms {
             /// All of them.
             pub const ALL: [Self; 9] = [$(Self::$variant,)*];
 
-            fn names(self) -> (&'static str, &'static str) {
+            /// Its name, its name on pages, and what it does, for the schema.
+            fn texts(self) -> [&'static str; 3] {
                 match self {
-                    $(Self::$variant => ($name, $label),)*
-                    Self::Own(own) => (own.kind(), own.label()),
-                }
-            }
-
-            /// What it does, for the schema.
-            fn description(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $description.trim_start(),)*
-                    Self::Own(_) => "An algorithm that is defined in Python or Rust.",
+                    $(Self::$variant => [$name, $label, $description],)*
+                    Self::Own(OwnAlgorithm(own)) => [&own.kind, label_of(&own.kind), ""],
                 }
             }
         }
@@ -75,46 +68,20 @@ struct OwnDefinition {
 /// The names of kinds on pages.
 static LABELS: RwLock<BTreeMap<&str, &str>> = RwLock::new(BTreeMap::new());
 
+fn label_of(kind: &'static str) -> &'static str {
+    let known = LABELS.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    known.get(kind).copied().unwrap_or(kind)
+}
+
 impl OwnAlgorithm {
     /// The algorithm of a kind, with the values of its keys that are tried.
-    pub fn new(kind: &str, keys: &BTreeMap<String, Vec<f64>>) -> Self {
-        static KNOWN: Mutex<Vec<OwnAlgorithm>> = Mutex::new(Vec::new());
-        let keys: Vec<_> = keys.iter().map(|(key, values)| (key.clone(), values.clone())).collect();
-        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    pub fn new(kind: String, keys: BTreeMap<String, Vec<f64>>) -> Self {
+        static KNOWN: Mutex<BTreeMap<String, OwnAlgorithm>> = Mutex::new(BTreeMap::new());
+        let definition = OwnDefinition { kind, keys: keys.into_iter().collect() };
         // As text, in which a NaN is itself and −0 is not 0.
-        let text = format!("{keys:?}");
-        let is_same = |own: &&Self| own.0.kind == kind && format!("{:?}", own.0.keys) == text;
-        if let Some(own) = known.iter().find(is_same) {
-            return *own;
-        }
-        let kind = kind.to_owned();
-        let own = Self(Box::leak(Box::new(OwnDefinition { kind, keys })));
-        known.push(own);
-        own
-    }
-
-    /// The name of its kind.
-    pub fn kind(self) -> &'static str {
-        &self.0.kind
-    }
-
-    /// The values of its keys that are tried.
-    pub fn keys(self) -> &'static [(String, Vec<f64>)] {
-        &self.0.keys
-    }
-
-    /// Its name on pages.
-    fn label(self) -> &'static str {
-        let known = LABELS.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        known.get(self.kind()).copied().unwrap_or(self.kind())
-    }
-
-    /// Gives it a name on pages.
-    pub fn call(self, label: &str) {
-        if self.label() != label {
-            let mut known = LABELS.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-            known.insert(self.kind(), Box::leak(label.to_owned().into_boxed_str()));
-        }
+        let text = format!("{definition:?}");
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *known.entry(text).or_insert_with(|| Self(Box::leak(Box::new(definition))))
     }
 }
 
@@ -122,14 +89,6 @@ impl PartialEq for OwnAlgorithm {
     /// Whether they are of one kind: a frontier has each once.
     fn eq(&self, other: &Self) -> bool {
         self.0.kind == other.0.kind
-    }
-}
-
-impl Eq for OwnAlgorithm {}
-
-impl std::hash::Hash for OwnAlgorithm {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.kind.hash(state);
     }
 }
 
@@ -151,11 +110,10 @@ enum Values {
 impl<'de> Deserialize<'de> for FrontierAlgorithm {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let wrong = "an algorithm must be a name, or one kind with the values of its keys";
-        let none = BTreeMap::new();
         match WrittenAlgorithm::deserialize(from).map_err(|_| serde::de::Error::custom(wrong))? {
             WrittenAlgorithm::Name(name) => {
                 let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == name);
-                Ok(known.unwrap_or_else(|| Self::Own(OwnAlgorithm::new(&name, &none))))
+                Ok(known.unwrap_or_else(|| Self::Own(OwnAlgorithm::new(name, BTreeMap::new()))))
             }
             WrittenAlgorithm::Keys(kinds) => {
                 let mut all = kinds.into_iter();
@@ -167,21 +125,16 @@ impl<'de> Deserialize<'de> for FrontierAlgorithm {
                     Values::All(values) => (key, values),
                 };
                 let keys = keys.into_iter().map(values).collect();
-                Ok(Self::Own(OwnAlgorithm::new(&kind, &keys)))
+                Ok(Self::Own(OwnAlgorithm::new(kind, keys)))
             }
         }
     }
 }
 
 impl Serialize for FrontierAlgorithm {
+    /// Its name, which the schema's default has.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Own(own) if !own.keys().is_empty() => {
-                let keys: BTreeMap<_, _> = own.keys().iter().cloned().collect();
-                BTreeMap::from([(own.kind(), keys)]).serialize(to)
-            }
-            _ => self.name().serialize(to),
-        }
+        self.name().serialize(to)
     }
 }
 
@@ -192,7 +145,8 @@ impl JsonSchema for FrontierAlgorithm {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names = Self::ALL.map(|algorithm| {
-            json_schema!({ "const": algorithm.name(), "description": algorithm.description() })
+            let [name, _, description] = algorithm.texts();
+            json_schema!({ "const": name, "description": description.trim_start() })
         });
         let mut any: Vec<Schema> = names.into();
         any.push(json_schema!({
@@ -231,14 +185,18 @@ pub struct RoundPrice {
 }
 
 impl FrontierAlgorithm {
+    /// The server steps that [`Self::FedavgServerStep`] tries: the estimate goes this multiple of the way
+    /// to the mean of the clients' ends.
+    pub const SERVER_STEPS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 32.0, 128.0];
+
     /// Its name in manifests and tables.
     pub fn name(self) -> &'static str {
-        self.names().0
+        self.texts()[0]
     }
 
     /// Its name on pages.
     pub fn label(self) -> &'static str {
-        self.names().1
+        self.texts()[1]
     }
 
     /// The price of a round, one communication of every run, with H local steps. Scaffold's clients compute their own variate from
@@ -260,15 +218,6 @@ impl FrontierAlgorithm {
         matches!(self, Self::RichardsonRomberg | Self::ScaffoldRr)
     }
 
-    /// The server steps that are tried: the estimate goes this multiple of the way to the mean of
-    /// the clients' ends.
-    pub fn server_steps(self) -> &'static [f64] {
-        match self {
-            Self::FedavgServerStep => &[1.0, 2.0, 4.0, 8.0, 32.0, 128.0],
-            _ => &[1.0],
-        }
-    }
-
     /// The weights of the estimates of its runs; run number r has the step size (r + 1) γ.
     pub(super) fn weights(self) -> &'static [f64] {
         match self {
@@ -284,32 +233,43 @@ impl FrontierAlgorithm {
         matches!(self, Self::Scaffold | Self::ScaffoldRr | Self::Scaffnew)
     }
 
-    /// What is known of it, if it is defined outside of this crate.
-    pub fn own(self) -> Option<OwnAlgorithm> {
-        if let Self::Own(own) = self { Some(own) } else { None }
+    /// Whether it is defined outside of this crate.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
     }
 
-    /// The number of choices of its further settings that are tried: of server steps, or of the
-    /// values of the keys of an algorithm that is defined outside of this crate.
-    pub fn choices(self) -> usize {
-        match self {
-            Self::Own(own) => own.keys().iter().map(|(_, values)| values.len()).product(),
-            _ => self.server_steps().len(),
+    /// Gives an algorithm that is defined outside of this crate a name on pages.
+    pub fn call(self, label: &str) {
+        if self.label() != label {
+            let mut known = LABELS.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+            known.insert(self.name(), Box::leak(label.to_owned().into_boxed_str()));
         }
+    }
+
+    /// Its further settings, each with the values that are tried.
+    pub fn keys(self) -> Vec<(&'static str, &'static [f64])> {
+        match self {
+            Self::FedavgServerStep => vec![("server step", Self::SERVER_STEPS)],
+            Self::Own(OwnAlgorithm(own)) => {
+                own.keys.iter().map(|(key, values)| (key.as_str(), values.as_slice())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The number of choices of its further settings that are tried.
+    pub fn choices(self) -> usize {
+        self.keys().iter().map(|(_, values)| values.len()).product()
     }
 
     /// The further settings of a choice, by name.
     pub fn settings(self, choice: usize) -> Vec<(&'static str, f64)> {
-        let Self::Own(own) = self else {
-            let steps = self.server_steps();
-            return (steps.len() > 1).then(|| ("server step", steps[choice])).into_iter().collect();
-        };
         let mut rest = choice;
-        let value = |(key, values): &'static (String, Vec<f64>)| {
+        let value = |(key, values): (&'static str, &[f64])| {
             let value = values[rest % values.len()];
             rest /= values.len();
-            (key.as_str(), value)
+            (key, value)
         };
-        own.keys().iter().map(value).collect()
+        self.keys().into_iter().map(value).collect()
     }
 }

@@ -8,15 +8,10 @@ use crate::theory::program::Squares;
 /// Rounding errors of the bounds, relative.
 pub const MARGIN: f64 = 1e-9;
 
-/// The error without noise, ‖E θ_t − θ*‖², or its mean over the start.
+/// The error without noise, ‖E θ_t − θ*‖², or its mean over the start, of rounds for any numbers of clients.
 pub struct NoiselessError {
-    /// Up to the start of the cycle.
-    first: Vec<f64>,
-    ends: Vec<Matrix>,
     /// The powers 1, 2, 4, … of the map of u over a cycle.
     powers: Vec<Matrix>,
-    /// Columns c with Σ c cᵀ = E u uᵀ at the start of the cycle.
-    start: Matrix,
     /// The least error after any round up to each of those that were looked at.
     least: Vec<f64>,
     /// The columns at the start of the cycle of the next of them, and room for those of the next cycle
@@ -28,10 +23,7 @@ impl NoiselessError {
     /// The error of these rounds.
     pub fn new(squares: &Squares<'_>) -> Self {
         Self {
-            first: squares.noiseless.clone(),
-            ends: squares.ends.clone(),
             powers: vec![squares.means.clone()],
-            start: squares.columns.clone(),
             least: Vec::new(),
             states: [
                 squares.columns.clone(),
@@ -42,21 +34,20 @@ impl NoiselessError {
     }
 
     /// Whether the error after some of the first `rounds` rounds may be at most `most` with noise.
-    pub fn may_pass(&mut self, rounds: u64, most: f64) -> bool {
+    pub fn may_pass(&mut self, squares: &Squares<'_>, rounds: u64, most: f64) -> bool {
         let rounds = rounds.min(MOST_PASSING) as usize;
         let is_passed =
             |least: &[f64]| least.last().is_some_and(|least| *least <= most * (1.0 + MARGIN));
         while self.least.len() <= rounds && !is_passed(&self.least) {
             let round = self.least.len();
-            let cycle = round.checked_sub(self.first.len());
-            let error = match cycle {
-                None => self.first[round],
+            let error = match round.checked_sub(squares.noiseless.len()) {
+                None => squares.noiseless[round],
                 Some(later) => {
                     let [state, next, ends] = &mut self.states;
-                    let phase = later % self.ends.len();
-                    self.ends[phase].times_into(state, ends);
+                    let phase = later % squares.ends.len();
+                    squares.ends[phase].times_into(state, ends);
                     let error = square(ends);
-                    if phase + 1 == self.ends.len() {
+                    if phase + 1 == squares.ends.len() {
                         self.powers[0].times_into(state, next);
                         std::mem::swap(state, next);
                     }
@@ -69,13 +60,13 @@ impl NoiselessError {
     }
 
     /// Whether the error after `rounds` rounds may be at most `most` with noise.
-    pub fn allows(&mut self, rounds: u64, most: f64) -> bool {
-        let (lead, length) = (self.first.len() as u64 - 1, self.ends.len() as u64);
+    pub fn allows(&mut self, squares: &Squares<'_>, rounds: u64, most: f64) -> bool {
+        let (lead, length) = (squares.noiseless.len() as u64 - 1, squares.ends.len() as u64);
         if rounds <= lead {
-            return self.first[rounds as usize] <= most * (1.0 + MARGIN);
+            return squares.noiseless[rounds as usize] <= most * (1.0 + MARGIN);
         }
         let cycles = (rounds - lead - 1) / length;
-        let mut state = self.start.clone();
+        let mut state = squares.columns.clone();
         for bit in 0..64 - cycles.leading_zeros() as usize {
             if self.powers.len() == bit {
                 let next = self.powers[bit - 1].times(&self.powers[bit - 1]);
@@ -85,7 +76,7 @@ impl NoiselessError {
                 state = self.powers[bit].times(&state);
             }
         }
-        let end = &self.ends[((rounds - lead - 1) % length) as usize];
+        let end = &squares.ends[((rounds - lead - 1) % length) as usize];
         square(&end.times(&state)) <= most * (1.0 + MARGIN)
     }
 }

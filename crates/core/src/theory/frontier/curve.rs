@@ -94,13 +94,14 @@ impl ErrorCurve {
         })
     }
 
-    pub(super) fn is_missed(
-        &self,
-        states: &PartStates,
-        column: usize,
-        target: &ErrorTarget,
-    ) -> bool {
-        self.errors_in(states, column).any(|error| target.is_missed(error))
+    /// Whether an error is above ε² = `most`, or is no number, or is so far below 0 that this is no rounding
+    /// error but divergence.
+    pub(super) fn is_above(&self, error: f64, most: f64) -> bool {
+        !(error >= -ROUNDING * self.early.0[0] && error <= most)
+    }
+
+    fn is_missed(&self, states: &PartStates, column: usize, most: f64) -> bool {
+        self.errors_in(states, column).any(|error| self.is_above(error, most))
     }
 
     /// The states after 2^`level` cycles.
@@ -139,17 +140,12 @@ impl ErrorCurve {
         errors
     }
 
-    /// A target of this place among all.
-    pub(super) fn target(&self, at: usize, most: f64) -> ErrorTarget {
-        ErrorTarget { at, least: -ROUNDING * self.early.0[0], most }
-    }
-
     /// The first of [`MOST_PASSING`] rounds after which the error is at most `square`, with that
     /// error; it may rise above it again.
     pub fn first_passage(&self, square: f64) -> Option<Crossing> {
-        let (errors, target) = (&self.early.0, self.target(0, square));
+        let errors = &self.early.0;
         let mut shown = errors.iter().take(MOST_PASSING as usize + 1);
-        let rounds = shown.position(|&error| !target.is_missed(error))?;
+        let rounds = shown.position(|&error| !self.is_above(error, square))?;
         Some(Crossing { rounds: rounds as u64, square: errors[rounds] })
     }
 
@@ -188,17 +184,15 @@ impl ErrorCurve {
         // The first round of the last cycle.
         let last = errors.len() - self.lengths().1 as usize;
         for (at, &most) in squares.iter().enumerate() {
-            let target = self.target(at, most);
-            if self.is_missed(&stationary, 0, &target) {
+            if self.is_missed(&stationary, 0, most) {
                 continue;
             }
-            match errors.iter().rposition(|&error| target.is_missed(error)) {
-                Some(missed) if missed >= last => late.push(target),
+            match errors.iter().rposition(|&error| self.is_above(error, most)) {
+                Some(missed) if missed >= last => late.push((at, most)),
                 missed => {
                     let rounds = missed.map_or(0, |missed| missed + 1);
-                    out[target.at] =
-                        Some(Crossing { rounds: rounds as u64, square: errors[rounds] });
-                    early.push(target);
+                    out[at] = Some(Crossing { rounds: rounds as u64, square: errors[rounds] });
+                    early.push((at, most));
                 }
             }
         }
@@ -213,11 +207,11 @@ impl ErrorCurve {
     }
 
     /// Finds the crossings of targets that a state after `base` cycles misses, and checks that
-    /// the error stays below them.
+    /// the error stays below them. A target is its place in `out` and its square.
     pub(super) fn descend(
         &mut self,
         (base, states): (u64, &PartStates),
-        targets: &[ErrorTarget],
+        targets: &[(usize, f64)],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
@@ -228,17 +222,17 @@ impl ErrorCurve {
         while tops.contains(&MOST_LEVELS) && ladder.len() <= MOST_LEVELS {
             let level = ladder.len() - 1;
             let next = self.advance(level, &ladder[level].1);
-            for (top, target) in tops.iter_mut().zip(targets) {
-                if *top == MOST_LEVELS && !self.is_missed(&next, 0, target) {
+            for (top, (_, most)) in tops.iter_mut().zip(targets) {
+                if *top == MOST_LEVELS && !self.is_missed(&next, 0, *most) {
                     *top = level;
                 }
             }
             ladder.push((ladder[level].0 + (1 << level), next));
         }
-        for (top, target) in tops.iter().zip(targets) {
-            out[target.at] = out[target.at].filter(|_| *top < MOST_LEVELS);
+        for (top, (at, _)) in tops.iter().zip(targets) {
+            out[*at] = out[*at].filter(|_| *top < MOST_LEVELS);
         }
-        let (targets, tops): (Vec<ErrorTarget>, Vec<usize>) =
+        let (targets, tops): (Vec<(usize, f64)>, Vec<usize>) =
             targets.iter().zip(tops).filter(|(_, top)| *top < MOST_LEVELS).unzip();
         let Some(&highest) = tops.iter().max() else { return };
         let mut cycles: Vec<u64> = tops.iter().map(|&top| ladder[top].0).collect();
@@ -248,8 +242,8 @@ impl ErrorCurve {
         let mut columns: PartStates = states.iter().enumerate().map(pick).collect();
         for level in (0..highest).rev() {
             let next = self.advance(level, &columns);
-            for (j, target) in targets.iter().enumerate() {
-                if tops[j] > level && self.is_missed(&next, j, target) {
+            for (j, (_, most)) in targets.iter().enumerate() {
+                if tops[j] > level && self.is_missed(&next, j, *most) {
                     cycles[j] += 1 << level;
                     for (columns, next) in columns.iter_mut().zip(&next) {
                         columns.col_mut(j).copy_from(next.col(j));
@@ -260,13 +254,13 @@ impl ErrorCurve {
         // From the last cycle above to the first below.
         let (lead, length) = self.lengths();
         let after = self.advance(0, &columns);
-        for (j, target) in targets.iter().enumerate() {
+        for (j, (at, most)) in targets.iter().enumerate() {
             let errors: Vec<f64> =
                 self.errors_in(&columns, j).chain(self.errors_in(&after, j)).collect();
-            let above = errors[..length as usize].iter().rposition(|e| target.is_missed(*e));
+            let above = errors[..length as usize].iter().rposition(|e| self.is_above(*e, *most));
             let below = above.map_or(0, |above| above + 1);
             let rounds = lead + cycles[j] * length + below as u64 + 1;
-            out[target.at] = Some(Crossing { rounds, square: errors[below] });
+            out[*at] = Some(Crossing { rounds, square: errors[below] });
             cycles[j] += 1;
         }
         self.check_returns((&cycles, &after), &targets, returns, out);
@@ -277,18 +271,16 @@ impl ErrorCurve {
     fn check_returns(
         &mut self,
         (cycles, columns): (&[u64], &PartStates),
-        targets: &[ErrorTarget],
+        targets: &[(usize, f64)],
         returns: usize,
         out: &mut [Option<Crossing>],
     ) {
         let mut latest = vec![None; targets.len()];
         let mut see = |after: u64, states: &PartStates, curve: &Self| {
-            for (j, target) in targets.iter().enumerate() {
-                if curve.is_missed(states, j, target) {
-                    let column =
-                        |state: &Mat<f64>| Mat::from_fn(state.nrows(), 1, |i, _| state[(i, j)]);
-                    let state = states.iter().map(column).collect::<PartStates>();
-                    latest[j] = Some((cycles[j] + after, state));
+            for (j, (_, most)) in targets.iter().enumerate() {
+                if curve.is_missed(states, j, *most) {
+                    let state = states.iter().map(|state| state.subcols(j, 1).to_owned());
+                    latest[j] = Some((cycles[j] + after, state.collect::<PartStates>()));
                 }
             }
         };
@@ -304,28 +296,11 @@ impl ErrorCurve {
         for (target, latest) in targets.iter().zip(latest) {
             let Some((base, state)) = latest else { continue };
             if returns == 0 {
-                out[target.at] = None;
+                out[target.0] = None;
             } else {
                 self.descend((base, &state), &[*target], returns - 1, out);
             }
         }
-    }
-}
-
-/// A target and its place among all.
-#[derive(Clone, Copy)]
-pub(super) struct ErrorTarget {
-    pub at: usize,
-    /// Errors below this are no rounding errors but divergence.
-    pub least: f64,
-    /// ε².
-    pub most: f64,
-}
-
-impl ErrorTarget {
-    /// Whether an error is above the target, or is no number.
-    pub fn is_missed(&self, error: f64) -> bool {
-        !(error >= self.least && error <= self.most)
     }
 }
 

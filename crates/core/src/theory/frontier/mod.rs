@@ -20,7 +20,7 @@ pub use curve::MOST_PASSING;
 
 use crate::linalg::Matrix;
 use crate::problem::mdp::gcd;
-use crate::problem::{Facts, group_clients};
+use crate::problem::{Facts, Fault, group_clients};
 use crate::program::Traced;
 use crate::theory::program::{KnownSteps, Type};
 use rounds::TypedProblem;
@@ -93,13 +93,62 @@ impl Search {
         if method == FrontierAlgorithm::Sgd { &[1] } else { &self.local_steps }
     }
 
+    /// The problem by types, if its moments close and methods have so few that they can be computed with these
+    /// numbers of clients.
+    fn typed<'a>(
+        &'a self,
+        facts: &'a dyn Facts,
+        methods: &[FrontierAlgorithm],
+        clients: &[u64],
+    ) -> Result<TypedProblem<'a>, Fault> {
+        let is_open = || {
+            let message = "the frontier needs a linear problem with independent draws, whose second moments close";
+            Err(Fault::new("", message))
+        };
+        if !facts.linear() || !facts.independent() {
+            return is_open();
+        }
+        if facts.unequal_shares().is_some() {
+            return Err(Fault::new("", "the frontier needs clients of equal shares"));
+        }
+        let all = facts.clients();
+        let (first, type_of) = group_clients(all, |client| facts.distribution(client));
+        let types = Type::all(&first, &type_of);
+        let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
+        let multiple = (all / common) as u64;
+        if clients.is_empty() {
+            return Err(not_positive("clients"));
+        }
+        if let Some(clients) = clients.iter().find(|&&n| n == 0 || n % multiple != 0) {
+            let message = format!(
+                "{clients} clients cannot have the problem's proportions of client types: the number of clients must be a multiple of {multiple}"
+            );
+            return Err(Fault::new("clients", message));
+        }
+        let dimension = facts.dim();
+        for &method in methods {
+            check_size(method, search::moments(method, dimension, first.len()))?;
+        }
+        let none = Matrix::zeros(dimension + 1, dimension + 1);
+        if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
+            return is_open();
+        }
+        let fits = !matches!(&self.start, StartError::Point(x) if x.len() != dimension);
+        let size = if fits { self.start.mean_square(facts.optimum()) } else { f64::NAN };
+        if !size.is_finite() || size <= 0.0 {
+            let message =
+                format!("the start must be {dimension} finite numbers other than the optimum");
+            return Err(Fault::new("start", message));
+        }
+        Ok(TypedProblem { facts, types, search: self, known: KnownSteps::default() })
+    }
+
     /// The problem by types, if the search can be computed on it.
-    fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Refusal> {
-        let from = (&self.start, self.own.as_deref());
-        let problem = typed(facts, &self.methods, &self.clients, from)?;
+    fn problem<'a>(&'a self, facts: &'a dyn Facts) -> Result<TypedProblem<'a>, Fault> {
+        let problem = self.typed(facts, &self.methods, &self.clients)?;
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let StepSizes { from, to, points } = self.step_sizes;
-        let settings = [
+        for (sound, name) in [
             (!self.methods.is_empty(), "methods"),
             (!self.targets.is_empty() && self.targets.iter().all(|&x| positive(x)), "targets"),
             (
@@ -107,16 +156,51 @@ impl Search {
                 "local steps",
             ),
             (points > 0 && positive(from) && positive(to) && from <= to, "step sizes"),
-        ];
-        if let Some((_, name)) = settings.into_iter().find(|(sound, _)| !sound) {
-            return Err(Refusal::Setting(name));
+        ] {
+            if !sound {
+                return Err(not_positive(name));
+            }
         }
         let start = libm::sqrt(self.start.mean_square(facts.optimum()));
-        match self.targets.iter().find(|&&target| target >= start) {
-            Some(&target) => Err(Refusal::Target { target, start }),
-            None => Ok(problem),
+        if let Some(target) = self.targets.iter().find(|&&target| target >= start) {
+            let message = format!(
+                "the target {target} is not below the root mean square {start} of the start's error"
+            );
+            return Err(Fault::new("targets", message));
         }
+        let (clients, local_steps) = (facts.clients() as u64, self.local_steps[0]);
+        for method in self.methods.iter().copied().filter(|method| method.is_own()) {
+            let run = MethodRun { method, clients, local_steps, step_size: from, choice: 0 };
+            if self.clients != [clients] {
+                return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
+            }
+            let found = problem.squares(&run, &problem.known, |found| found.size());
+            check_size(method, found.map_err(|reason| unknown(&run, reason))?)?;
+        }
+        Ok(problem)
     }
+}
+
+/// The fault of a setting that is a list, or numbers.
+fn not_positive(name: &str) -> Fault {
+    Fault::new("", format!("{name} must be a list of positive finite numbers, and not empty"))
+}
+
+/// The fault of a method that has no exact moments.
+fn unknown(run: &MethodRun, reason: String) -> Fault {
+    Fault::new("algorithms", format!("{} cannot be solved exactly: {reason}", run.method.name()))
+}
+
+/// Checks that the state of a method does not have too many moments.
+fn check_size(method: FrontierAlgorithm, moments: usize) -> Result<(), Fault> {
+    if moments <= MOST_MOMENTS {
+        return Ok(());
+    }
+    let message = format!(
+        "{} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are computed, so the problem needs fewer dimensions or fewer types of clients",
+        method.name()
+    );
+    Err(Fault::new("algorithms", message))
 }
 
 /// Where a step size beyond the range might need fewer rounds than the best one in it.
@@ -147,89 +231,6 @@ pub struct Reached {
     pub edge: Option<RangeEnd>,
 }
 
-/// A reason why the frontier is not computed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Refusal {
-    /// Second moments do not close.
-    MomentsDoNotClose,
-    /// Clients have unequal shares.
-    UnequalShares,
-    /// A number of clients that does not have the types' proportions.
-    Clients {
-        /// The number.
-        clients: u64,
-        /// What it must be a multiple of.
-        multiple: u64,
-    },
-    /// A target that the start meets already.
-    Target {
-        /// ε.
-        target: f64,
-        /// The root mean square of the start's error.
-        start: f64,
-    },
-    /// The start is not d finite numbers, or is the optimum.
-    Start {
-        /// d.
-        dimension: usize,
-    },
-    /// The state of a method has too many moments.
-    Size {
-        /// The method.
-        method: FrontierAlgorithm,
-        /// Their number.
-        moments: usize,
-    },
-    /// A method has no exact moments.
-    Unknown {
-        /// The method.
-        method: FrontierAlgorithm,
-        /// Why.
-        reason: String,
-    },
-    /// A list is empty, or a number is not positive and finite; the name of the setting.
-    Setting(&'static str),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MomentsDoNotClose => write!(
-                f,
-                "the frontier needs a linear problem with independent draws, whose second moments \
-                 close"
-            ),
-            Self::UnequalShares => write!(f, "the frontier needs clients of equal shares"),
-            Self::Clients { clients, multiple } => write!(
-                f,
-                "{clients} clients cannot have the problem's proportions of client types: the \
-                 number of clients must be a multiple of {multiple}"
-            ),
-            Self::Target { target, start } => write!(
-                f,
-                "the target {target} is not below the root mean square {start} of the start's error"
-            ),
-            Self::Start { dimension } => {
-                write!(f, "the start must be {dimension} finite numbers other than the optimum")
-            }
-            Self::Size { method, moments } => write!(
-                f,
-                "{} has a state of {moments} moments on this problem; at most {MOST_MOMENTS} are \
-                 computed, so the problem needs fewer dimensions or fewer types of clients",
-                method.name()
-            ),
-            Self::Unknown { method, reason } => {
-                write!(f, "{} cannot be solved exactly: {reason}", method.name())
-            }
-            Self::Setting(name) => {
-                write!(f, "{name} must be a list of positive finite numbers, and not empty")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// The most moments of a state: their map and its powers take half a gigabyte.
 const MOST_MOMENTS: usize = 1500;
 
@@ -239,100 +240,37 @@ const MOST_MOMENTS: usize = 1500;
 /// after them is the best. A larger target never needs more rounds.
 ///
 /// # Errors
-/// The first [`Refusal`] that applies.
+/// The first reason why it cannot be computed, and the setting that it is about, if it is about one.
 pub fn search(
     facts: &dyn Facts,
     search: &Search,
     worked: Worked<'_>,
-) -> Result<Vec<Reached>, Refusal> {
-    Ok(search::run(&search.problem(facts)?, search, worked))
+) -> Result<Vec<Reached>, Fault> {
+    Ok(search::run(&search.problem(facts)?, worked))
 }
 
 /// Is called with the share of a search that was done since the last call; they add up to 1.
 pub type Worked<'w> = &'w (dyn Fn(f64) + Sync);
 
-/// The problem by types, if its moments close and it can have these numbers of clients.
-fn typed<'a>(
-    facts: &'a dyn Facts,
-    methods: &[FrontierAlgorithm],
-    clients: &[u64],
-    (start, own): (&'a StartError, Option<&'a dyn OwnRounds>),
-) -> Result<TypedProblem<'a>, Refusal> {
-    if !facts.linear() || !facts.independent() {
-        return Err(Refusal::MomentsDoNotClose);
-    }
-    if facts.unequal_shares().is_some() {
-        return Err(Refusal::UnequalShares);
-    }
-    let all = facts.clients();
-    let (first, type_of) = group_clients(all, |client| facts.distribution(client));
-    let types = Type::all(&first, &type_of);
-    let common = types.iter().fold(0, |a, t| gcd(a, t.count as usize));
-    let multiple = (all / common) as u64;
-    if clients.is_empty() {
-        return Err(Refusal::Setting("clients"));
-    }
-    if let Some(&clients) = clients.iter().find(|&&n| n == 0 || n % multiple != 0) {
-        return Err(Refusal::Clients { clients, multiple });
-    }
-    for &method in methods {
-        let moments = search::moments(method, facts.dim(), first.len());
-        if moments > MOST_MOMENTS {
-            return Err(Refusal::Size { method, moments });
-        }
-    }
-    let dimension = facts.dim();
-    let none = Matrix::zeros(dimension + 1, dimension + 1);
-    if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
-        return Err(Refusal::MomentsDoNotClose);
-    }
-    if matches!(start, StartError::Point(x) if x.len() != dimension) {
-        return Err(Refusal::Start { dimension });
-    }
-    let size = start.mean_square(facts.optimum());
-    if !size.is_finite() || size <= 0.0 {
-        return Err(Refusal::Start { dimension });
-    }
-    Ok(TypedProblem { facts, types, start, own, known: KnownSteps::default() })
-}
-
 /// Whether [`search`] can be computed: it refuses for the same reasons, at once.
 ///
 /// # Errors
-/// The first [`Refusal`] that applies.
-pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Refusal> {
-    let problem = search.problem(facts)?;
-    let (clients, local_steps) = (facts.clients() as u64, search.local_steps[0]);
-    for method in search.methods.iter().copied().filter(|method| method.own().is_some()) {
-        let step_size = search.step_sizes.from;
-        let run = MethodRun { method, clients, local_steps, step_size, choice: 0 };
-        if search.clients != [clients] {
-            return Err(unknown(&run, format!("its rounds are those of {clients} clients")));
-        }
-        let found = problem.squares(&run, &problem.known, |found| found.size());
-        let moments = found.map_err(|reason| unknown(&run, reason))?;
-        if moments > MOST_MOMENTS {
-            return Err(Refusal::Size { method, moments });
-        }
-    }
-    Ok(())
+/// As [`search`].
+pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Fault> {
+    search.problem(facts).map(|_| ())
 }
 
-fn unknown(run: &MethodRun, reason: String) -> Refusal {
-    Refusal::Unknown { method: run.method, reason }
-}
-
-/// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one.
+/// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one, from the start of a search.
 ///
 /// # Errors
-/// The first [`Refusal`] that applies.
+/// As [`search`].
 pub fn errors(
     facts: &dyn Facts,
+    search: &Search,
     run: &MethodRun,
-    start: &StartError,
     rounds: usize,
-) -> Result<Vec<f64>, Refusal> {
-    Ok(curve(facts, run, (start, None))?.errors(rounds))
+) -> Result<Vec<f64>, Fault> {
+    Ok(curve(facts, search, run)?.errors(rounds))
 }
 
 /// A method with all its settings.
@@ -353,34 +291,32 @@ pub struct MethodRun {
 impl MethodRun {
     /// The server step, 1 but for [`FrontierAlgorithm::FedavgServerStep`].
     pub fn server_step(&self) -> f64 {
-        self.method.server_steps()
-            [if self.method.server_steps().len() > 1 { self.choice } else { 0 }]
+        match self.method {
+            FrontierAlgorithm::FedavgServerStep => FrontierAlgorithm::SERVER_STEPS[self.choice],
+            _ => 1.0,
+        }
     }
 }
 
-/// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target; `None`
-/// where there is none.
+/// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target, from the start of a
+/// search; `None` where there is none.
 ///
 /// # Errors
-/// The first [`Refusal`] that applies.
+/// As [`search`].
 pub fn rounds_to(
     facts: &dyn Facts,
+    search: &Search,
     run: &MethodRun,
-    from: (&StartError, Option<&dyn OwnRounds>),
     targets: &[f64],
-) -> Result<Vec<Option<u64>>, Refusal> {
+) -> Result<Vec<Option<u64>>, Fault> {
     let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
-    let found = curve(facts, run, from)?.crossings(&squares);
+    let found = curve(facts, search, run)?.crossings(&squares);
     Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
 }
 
 /// The errors of a method with all its settings.
-fn curve(
-    facts: &dyn Facts,
-    run: &MethodRun,
-    from: (&StartError, Option<&dyn OwnRounds>),
-) -> Result<ErrorCurve, Refusal> {
-    let problem = typed(facts, &[run.method], &[run.clients], from)?;
+fn curve(facts: &dyn Facts, search: &Search, run: &MethodRun) -> Result<ErrorCurve, Fault> {
+    let problem = search.typed(facts, &[run.method], &[run.clients])?;
     problem.curve(run).map_err(|reason| unknown(run, reason))
 }
 

@@ -1,8 +1,6 @@
 //! The proof that an error stays below its target.
 
-use super::curve::{
-    Crossing, ErrorCurve, ErrorTarget, MOST_LEVELS, MOST_RETURNS, PartStates, product,
-};
+use super::curve::{Crossing, ErrorCurve, MOST_LEVELS, MOST_RETURNS, PartStates, product};
 use faer::{Mat, RowRef};
 
 /// The most cycles that are followed one by one to prove that an error stays below a target.
@@ -18,34 +16,24 @@ const SURVEYED: usize = 10;
 /// later errors are the limit, which is below the target.
 const SETTLED: f64 = 1e-11;
 
-/// How it ends to follow an error one by one.
-enum Followed {
-    /// It stays below.
-    Below,
-    /// It is above again after so many cycles, in this state.
-    Above(u64, PartStates),
-}
-
 impl ErrorCurve {
     /// Where the error comes below a square and is proven to stay, by following it one by one
     /// until no state can lead above: errors that oscillate may rise again between the rounds that
     /// [`crossings`](Self::crossings) looks at.
     pub fn proven(&mut self, square: f64) -> Option<Crossing> {
-        let target = self.target(0, square);
         let mut found = self.crossings(&[square]);
         for _ in 0..MOST_RETURNS {
-            match self.follow(&target, found[0]?.rounds)? {
-                Followed::Below => return found[0],
-                Followed::Above(cycles, state) => {
-                    self.descend((cycles, &state), &[target], 0, &mut found);
-                }
-            }
+            let Some((cycles, state)) = self.rise_after(found[0]?.rounds, square)? else {
+                return found[0];
+            };
+            self.descend((cycles, &state), &[(0, square)], 0, &mut found);
         }
         None
     }
 
-    /// Follows an error that is below its target from a round on; `None` if it is not known how it ends.
-    fn follow(&mut self, target: &ErrorTarget, rounds: u64) -> Option<Followed> {
+    /// After how many cycles an error that is at most `most` from a round on is above it again, and the state then;
+    /// `Some(None)` if it stays below, `None` if this is not known.
+    fn rise_after(&mut self, rounds: u64, most: f64) -> Option<Option<(u64, PartStates)>> {
         let (lead, length) = self.lengths();
         let mut cycles = rounds.saturating_sub(lead + 1).div_ceil(length);
         let mut state = self.start.clone();
@@ -69,18 +57,18 @@ impl ErrorCurve {
             let apart: Vec<f64> = (0..weights.len()).map(apart).collect();
             let beyond: f64 = weights.iter().zip(&apart).map(|(of, apart)| of.1 * apart).sum();
             let is_settled = apart.iter().all(|apart| *apart <= SETTLED);
-            if limit + beyond <= target.most || is_settled {
-                return Some(Followed::Below);
+            if limit + beyond <= most || is_settled {
+                return Some(None);
             }
             let mut errors = Mat::zeros((length as usize) << BLOCK, 1);
             for (rows, state) in rows.iter().zip(&state) {
                 errors += product(rows.as_ref(), state.as_ref());
             }
             let mut each = 0..errors.nrows();
-            if let Some(missed) = each.find(|&i| target.is_missed(errors[(i, 0)])) {
+            if let Some(missed) = each.find(|&i| self.is_above(errors[(i, 0)], most)) {
                 let after = missed / length as usize;
                 (0..after).for_each(|_| state = self.advance(0, &state));
-                return Some(Followed::Above(cycles + after as u64, state));
+                return Some(Some((cycles + after as u64, state)));
             }
             state = self.advance(BLOCK, &state);
             cycles += 1 << BLOCK;

@@ -1,23 +1,21 @@
 //! The rounds of a frontier's algorithms as programs, on a problem whose clients are of types.
 
 use super::curve::ErrorCurve;
-use super::{FrontierAlgorithm, MethodRun, OwnRounds, StartError};
+use super::{FrontierAlgorithm, MethodRun, Search};
 use crate::problem::Facts;
-use crate::program::{Program, Traced};
+use crate::program::Program;
 use crate::theory::linear::LocalUpdate;
 use crate::theory::moments::{AlgorithmModel, Correction, RunModel, constant};
 use crate::theory::program::{KnownSteps, Squares, Type};
 
-/// A problem with its clients in types, and a start.
+/// A problem with its clients in types, and what is searched for on it.
 pub struct TypedProblem<'a> {
     /// The problem.
     pub facts: &'a dyn Facts,
     /// The types.
     pub types: Vec<Type>,
-    /// The start.
-    pub start: &'a StartError,
-    /// What knows the methods that are defined outside of this crate.
-    pub own: Option<&'a dyn OwnRounds>,
+    /// What is searched for.
+    pub search: &'a Search,
     /// The noise of the types' oracles.
     pub known: KnownSteps,
 }
@@ -55,19 +53,6 @@ impl TypedProblem<'_> {
         self.types.iter().map(move |t| libm::round(t.count * factor))
     }
 
-    /// The rounds of a method.
-    fn program(&self, run: &MethodRun) -> Traced {
-        match (run.method, self.own) {
-            (FrontierAlgorithm::Own(_), Some(own)) => own.program(run),
-            (FrontierAlgorithm::Own(_), None) => Err("its code is not at hand".into()),
-            _ => {
-                // All clients do the same.
-                let program = constant((1, self.facts.dim()), &model(run));
-                Ok(Program { clients: self.facts.clients(), ..program })
-            }
-        }
-    }
-
     /// What `then` makes of the second moments of a method's rounds.
     ///
     /// # Errors
@@ -78,10 +63,18 @@ impl TypedProblem<'_> {
         known: &KnownSteps,
         then: impl FnOnce(&mut Squares<'_>) -> T,
     ) -> Result<T, String> {
-        let program = self.program(run)?;
-        let built_in = run.method.own().is_none();
+        let program = match (run.method, &self.search.own) {
+            (FrontierAlgorithm::Own(_), Some(own)) => own.program(run)?,
+            (FrontierAlgorithm::Own(_), None) => return Err("its code is not at hand".into()),
+            _ => {
+                // All clients do the same.
+                let program = constant((1, self.facts.dim()), &model(run));
+                Program { clients: self.facts.clients(), ..program }
+            }
+        };
+        let built_in = !run.method.is_own();
         let known = built_in.then(|| (self.types.clone(), known));
-        let mut found = Squares::new(&program, self.facts, self.start, known)?;
+        let mut found = Squares::new(&program, self.facts, &self.search.start, known)?;
         if built_in && run.clients != self.facts.clients() as u64 {
             found.set_counts(self.counts(run.clients));
         }

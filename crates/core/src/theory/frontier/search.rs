@@ -65,14 +65,15 @@ fn improve(
             // in fewer than it takes to hold them.
             let held = (0..best.len()).filter(|&k| {
                 let best = &best[k];
-                best.held.is_none_or(|b| noiseless.allows(b.crossing.rounds, best.square()))
+                best.held
+                    .is_none_or(|b| noiseless.allows(squares, b.crossing.rounds, best.square()))
             });
             let mut held: Vec<usize> = held.collect();
             let passing = (0..best.len()).filter(|&k| {
                 let rounds = |best: Option<Best>, most| best.map_or(most, |b| b.crossing.rounds);
                 let fewer = rounds(best[k].held, MOST_PASSING + 1).checked_sub(1);
                 let most = fewer.map(|fewer| fewer.min(rounds(best[k].passing, MOST_PASSING)));
-                most.is_some_and(|most| noiseless.may_pass(most, best[k].square()))
+                most.is_some_and(|most| noiseless.may_pass(squares, most, best[k].square()))
             });
             let passing: Vec<usize> = passing.collect();
             if held.is_empty() && passing.is_empty() {
@@ -132,13 +133,14 @@ impl StepSizes {
 }
 
 /// The best step sizes of all combinations, in the order of the methods.
-pub fn run(problem: &TypedProblem<'_>, search: &Search, worked: Worked<'_>) -> Vec<Reached> {
-    let costs: Vec<f64> = search.methods.iter().map(|m| cost(problem, search, *m)).collect();
+pub fn run(problem: &TypedProblem<'_>, worked: Worked<'_>) -> Vec<Reached> {
+    let methods = &problem.search.methods;
+    let costs: Vec<f64> = methods.iter().map(|m| cost(problem, *m)).collect();
     let all: f64 = costs.iter().sum();
     let of_method = |(&method, cost): (&FrontierAlgorithm, &f64)| {
-        of_method(problem, search, method, &|share| worked(share * cost / all))
+        of_method(problem, method, &|share| worked(share * cost / all))
     };
-    search.methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
+    methods.par_iter().zip(&costs).flat_map_iter(of_method).collect()
 }
 
 /// The share of the time of a search that the step sizes of the grid take, where they are refined.
@@ -147,10 +149,10 @@ const ON_GRID: f64 = 0.3;
 /// About what the search of a method costs, in a unit that all methods share: for each number of
 /// local steps the size of its maps, whose products take more than that where they are large, and
 /// less where they are small.
-fn cost(problem: &TypedProblem<'_>, search: &Search, method: FrontierAlgorithm) -> f64 {
+fn cost(problem: &TypedProblem<'_>, method: FrontierAlgorithm) -> f64 {
     let size = moments(method, problem.facts.dim(), problem.types.len()) as f64;
     let runs = method.weights().len();
-    let local_steps = search.local_steps_of(method).len();
+    let local_steps = problem.search.local_steps_of(method).len();
     size * size * (runs * (runs + 1) / 2 * local_steps * method.choices()) as f64
 }
 
@@ -166,10 +168,10 @@ pub fn moments(method: FrontierAlgorithm, d: usize, types: usize) -> usize {
 
 fn of_method(
     problem: &TypedProblem<'_>,
-    search: &Search,
     method: FrontierAlgorithm,
     worked: Worked<'_>,
 ) -> Vec<Reached> {
+    let search = problem.search;
     let local_steps = search.local_steps_of(method);
     let none = |&clients: &u64| {
         let (held, passing, clipped) = (None, None, false);
@@ -201,9 +203,9 @@ fn of_method(
     let refined = |mut over_targets: Vec<Bests>| {
         for best in &mut over_targets {
             let Some(held) = to_refine(best) else { continue };
-            let refined = refine(problem, search, best.square(), held);
+            let refined = refine(problem, best.square(), held);
             best.held = Some(refined);
-            best.clipped = is_clipped(problem, search.step_sizes, best.square(), &refined);
+            best.clipped = is_clipped(problem, best.square(), &refined);
             worked(share);
         }
         keep_what_smaller_targets_need(problem, &mut over_targets);
@@ -292,7 +294,7 @@ impl Bests {
 /// Whether with another choice of further settings a step size beyond the range might need fewer
 /// rounds than the best to stay at most at a square: below it, if the smallest is too large to stay
 /// there, or without noise not too small to be there by then; above it, if the largest may stay.
-fn is_clipped(problem: &TypedProblem<'_>, range: StepSizes, most: f64, best: &Best) -> bool {
+fn is_clipped(problem: &TypedProblem<'_>, most: f64, best: &Best) -> bool {
     let stays = |squares: &Squares<'_>| {
         squares.least_stationary().is_some_and(|least| least <= most * (1.0 + MARGIN))
     };
@@ -302,17 +304,18 @@ fn is_clipped(problem: &TypedProblem<'_>, range: StepSizes, most: f64, best: &Be
     };
     let below = |squares: &Squares<'_>| {
         let fewer = best.crossing.rounds.saturating_sub(1);
-        !stays(squares) || NoiselessError::new(squares).allows(fewer, most)
+        !stays(squares) || NoiselessError::new(squares).allows(squares, fewer, most)
     };
     let mut others = (0..best.run.method.choices()).filter(|choice| *choice != best.run.choice);
-    others.any(|choice| with(choice, range.from, &below) || with(choice, range.to, &stays))
+    let StepSizes { from, to, .. } = problem.search.step_sizes;
+    others.any(|choice| with(choice, from, &below) || with(choice, to, &stays))
 }
 
 /// Another step size, if it is better than `best` to stay at most at a square.
 fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) -> Option<Best> {
     let run = MethodRun { step_size, ..best.run };
     let found = problem.squares(&run, &problem.known.afresh(), |squares| {
-        let may_hold = NoiselessError::new(squares).allows(best.crossing.rounds, square)
+        let may_hold = NoiselessError::new(squares).allows(squares, best.crossing.rounds, square)
             && squares.least_stationary()? <= square * (1.0 + MARGIN);
         let mut curve = may_hold.then(|| ErrorCurve::new(squares))?;
         let crossing = held_crossings(&mut curve, run.method, &[square])[0]?;
@@ -323,14 +326,14 @@ fn better(problem: &TypedProblem<'_>, square: f64, step_size: f64, best: &Best) 
 
 /// The best step size after golden-section steps in log γ between the neighbours of the best of
 /// the range.
-fn refine(problem: &TypedProblem<'_>, search: &Search, square: f64, mut best: Best) -> Best {
+fn refine(problem: &TypedProblem<'_>, square: f64, mut best: Best) -> Best {
     /// The part of the larger side of the best at which the next step size lies.
     const PART: f64 = 0.381_966_011_250_105_1;
-    let StepSizes { from, to, points } = search.step_sizes;
+    let StepSizes { from, to, points } = problem.search.step_sizes;
     let (low, high, mut center) = (libm::log(from), libm::log(to), libm::log(best.run.step_size));
     let spacing = (high - low) / points.saturating_sub(1).max(1) as f64;
     let (mut a, mut b) = ((center - spacing).max(low), (center + spacing).min(high));
-    for _ in 0..search.refinements {
+    for _ in 0..problem.search.refinements {
         let is_right = b - center > center - a;
         let next = center + PART * (if is_right { b } else { a } - center);
         match better(problem, square, libm::exp(next), &best) {

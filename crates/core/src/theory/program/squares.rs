@@ -94,37 +94,52 @@ impl<'a> Squares<'a> {
         };
         let cycle = Cycle::of(exact)?;
         let (size, n) = (cycle.begin.mean.len(), cycle.lift.free.len() + 1);
-        let spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
+        let mut spread = Matrix::from_fn(size, n, |i, j| match (i, j) {
             (0, _) => f64::from(u8::from(j == 0)),
             (i, 0) => cycle.lift.constant[i - 1],
             (i, j) => cycle.lift.map[(i - 1, j - 1)],
         });
         let place = |i: usize| if i == 0 { 0 } else { cycle.lift.free[i - 1] + 1 };
-        let read = Matrix::from_fn(n, size, |i, j| f64::from(u8::from(place(i) == j)));
-        let none = || Matrix::zeros(0, 0);
-        let mut new = Self {
-            cycle,
-            spread,
-            read,
-            begins: Vec::new(),
-            noiseless: Vec::new(),
-            columns: none(),
-            means: none(),
-            ends: Vec::new(),
+        let mut read = Matrix::from_fn(n, size, |i, j| f64::from(u8::from(place(i) == j)));
+        let exact = &cycle.exact;
+        let optimum = exact.setup.facts.optimum();
+        let begin = |(apart, unit): (Vec<f64>, f64)| {
+            let mut begin = exact.initial(optimum, unit).mean;
+            if begin.len() > 1 {
+                begin[1..].copy_from_slice(&apart);
+            }
+            begin
         };
-        let columns = new.begin(start)?;
-        // What enters no result, now or later, is left out: it may be of what clients keep.
-        let keeps = new.cycle.begin.own.iter().any(|own| own.rows() > 0);
-        let read = new.follow(keeps);
-        let observed = keeps.then(|| Echelon::observed(&read, &new.means));
-        if let Some(Echelon { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
-            new.read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&new.read);
-            let spread = |i, j: usize| new.spread[(i, pivots[j])];
-            new.spread = Matrix::from_fn(size, rows.len(), spread);
-            new.follow(false);
+        let begins: Vec<Vec<f64>> = start.columns(optimum).into_iter().map(begin).collect();
+        let mut noiseless = vec![start.mean_square(optimum)];
+        let mut columns = begins.clone();
+        for round in &cycle.lead {
+            let end = |mean: &Vec<f64>| {
+                let end = round.result.value(&round.known_mean(mean));
+                dot(&end, &end)
+            };
+            noiseless.push(columns.iter().map(end).sum());
+            columns.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
         }
-        new.columns = turned(columns.iter().map(|mean| new.read.apply(mean)));
-        Ok(new)
+        // What is kept for ever must be what it is from θ*.
+        for mean in &columns {
+            let full = spread.apply(&read.apply(mean));
+            let size = full.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+            if full.iter().zip(mean).any(|(x, y)| (x - y).abs() > 1e-8 * size) {
+                return Err("what it keeps for ever depends on its start".into());
+            }
+        }
+        // What enters no result, now or later, is left out: it may be of what clients keep.
+        let keeps = cycle.begin.own.iter().any(|own| own.rows() > 0);
+        let (mut means, mut ends, all) = follow(&cycle, (&spread, &read), keeps);
+        let observed = keeps.then(|| Echelon::observed(&all, &means));
+        if let Some(Echelon { rows, pivots }) = observed.filter(|found| found.rows.len() < n) {
+            read = Matrix::from_fn(rows.len(), n, |i, j| rows[i][j]).times(&read);
+            spread = Matrix::from_fn(size, rows.len(), |i, j| spread[(i, pivots[j])]);
+            (means, ends, _) = follow(&cycle, (&spread, &read), false);
+        }
+        let columns = turned(columns.iter().map(|mean| read.apply(mean)));
+        Ok(Self { cycle, spread, read, begins, noiseless, columns, means, ends })
     }
 
     /// Gives the types other numbers of clients in the same proportions. Clients must have equal shares
@@ -133,29 +148,6 @@ impl<'a> Squares<'a> {
         let types = &mut self.cycle.exact.setup.types;
         types.iter_mut().zip(counts).for_each(|(t, count)| t.count = count);
         self.cycle.lift_own();
-    }
-
-    /// Finds the maps of E u over the cycle; all that is read, as rows over u, if it is asked for.
-    fn follow(&mut self, with_read: bool) -> Matrix {
-        let (n, rounds) = (self.read.rows(), &self.cycle.rounds);
-        let follow = |j: usize| {
-            let mut mean: Vec<f64> = (0..self.spread.rows()).map(|i| self.spread[(i, j)]).collect();
-            let (mut ends, mut read) = (Vec::new(), Vec::new());
-            for round in rounds {
-                let known = round.known_mean(&mean);
-                ends.push(round.result.value(&known));
-                if with_read {
-                    read.extend(round.read(&known));
-                }
-                mean = round.next_mean(&known);
-            }
-            (self.read.apply(&mean), ends, read)
-        };
-        let found: Vec<_> = (0..n).map(follow).collect();
-        self.means = turned(found.iter().map(|(after, _, _)| after.clone()));
-        let ends = |phase: usize| turned(found.iter().map(|(_, ends, _)| ends[phase].clone()));
-        self.ends = (0..rounds.len()).map(ends).collect();
-        turned(found.into_iter().map(|(_, _, read)| read))
     }
 
     /// The numbers at the start of the cycle, and E‖θ_t − θ*‖² after 0, 1, … rounds up to it.
@@ -183,39 +175,6 @@ impl<'a> Squares<'a> {
     /// How many numbers there are.
     pub fn size(&self) -> usize {
         self.squares().1
-    }
-
-    /// Follows the rounds before the cycle without noise: columns of the mean after them.
-    fn begin(&mut self, start: &StartError) -> Result<Vec<Vec<f64>>, String> {
-        let exact = &self.cycle.exact;
-        let optimum = exact.setup.facts.optimum();
-        let begin = |(apart, unit): (Vec<f64>, f64)| {
-            let mut begin = exact.initial(optimum, unit).mean;
-            if begin.len() > 1 {
-                begin[1..].copy_from_slice(&apart);
-            }
-            begin
-        };
-        self.begins = start.columns(optimum).into_iter().map(begin).collect();
-        self.noiseless = vec![start.mean_square(optimum)];
-        let mut means = self.begins.clone();
-        for round in &self.cycle.lead {
-            let end = |mean: &Vec<f64>| {
-                let end = round.result.value(&round.known_mean(mean));
-                dot(&end, &end)
-            };
-            self.noiseless.push(means.iter().map(end).sum());
-            means.iter_mut().for_each(|mean| *mean = round.mean_after(mean));
-        }
-        // What is kept for ever must be what it is from θ*.
-        for mean in &means {
-            let full = self.spread.apply(&self.read.apply(mean));
-            let size = full.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
-            if full.iter().zip(mean).any(|(x, y)| (x - y).abs() > 1e-8 * size) {
-                return Err("what it keeps for ever depends on its start".into());
-            }
-        }
-        Ok(means)
     }
 
     /// The numbers after the cycle from those before it, and E‖θ_t − θ*‖² after each of its rounds, for
@@ -281,4 +240,31 @@ impl<'a> Squares<'a> {
         let end = Matrix::from_fn(end.rows(), n, |i, j| end[(i, j + 1)]);
         Some(errors.entries().last()? + end.times(&sum).times_transposed(&end).trace())
     }
+}
+
+/// The maps of E u over a cycle and to the end of each of its rounds; and all that is read, as rows over u, if it
+/// is asked for.
+fn follow(
+    cycle: &Cycle<'_>,
+    (spread, read): (&Matrix, &Matrix),
+    with_read: bool,
+) -> (Matrix, Vec<Matrix>, Matrix) {
+    let follow = |j: usize| {
+        let mut mean: Vec<f64> = (0..spread.rows()).map(|i| spread[(i, j)]).collect();
+        let (mut ends, mut all) = (Vec::new(), Vec::new());
+        for round in &cycle.rounds {
+            let known = round.known_mean(&mean);
+            ends.push(round.result.value(&known));
+            if with_read {
+                all.extend(round.read(&known));
+            }
+            mean = round.next_mean(&known);
+        }
+        (read.apply(&mean), ends, all)
+    };
+    let found: Vec<_> = (0..read.rows()).map(follow).collect();
+    let means = turned(found.iter().map(|(after, _, _)| after.clone()));
+    let ends = |phase: usize| turned(found.iter().map(|(_, ends, _)| ends[phase].clone()));
+    let ends = (0..cycle.rounds.len()).map(ends).collect();
+    (means, ends, turned(found.into_iter().map(|(_, _, all)| all)))
 }

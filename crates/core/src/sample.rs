@@ -11,7 +11,9 @@ use crate::problem::logistic::generated;
 use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
-use crate::program::{Operation, PerClient, sum};
+use crate::program::{
+    Coefficient, Expression, Level, Mask, Operation, PerClient, Program, Round, sum,
+};
 use crate::rng::Stream;
 use crate::theory::bounds::RunSetup;
 use std::sync::Arc;
@@ -244,6 +246,30 @@ pub fn steps(count: u64, step: f64) -> Operation {
         draws: None,
         coin: None,
     }
+}
+
+/// The step size of these programs.
+pub const STEP: f64 = 0.2;
+
+/// θ of the server and four ends after a step, and what follows: a program that repeats.
+pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
+    let mean = crate::program::mean(sum([(1, 1.0)]));
+    let mut operations = vec![steps(1, STEP), mean];
+    operations.extend(more);
+    let (state, cohort, ends) = (vec![Level::Server], None, None);
+    let result = next.clone();
+    let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
+    Program { clients: 4, dimension: 1, rounds: vec![round], order: vec![0], cycle: 1 }
+}
+
+/// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
+pub fn alternating() -> Program {
+    let normal = Operation::Normal { level: Level::Server };
+    let mut noisy = program(vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
+    let mut next = sum([(2, 0.1)]);
+    next.constant = Coefficient::Number(0.6);
+    noisy.rounds.extend(program(vec![], vec![], next).rounds);
+    Program { order: vec![1, 0, 1], cycle: 2, ..noisy }
 }
 
 /// Two runs of FedAvg with these local steps, extrapolated on common draws.

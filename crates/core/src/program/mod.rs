@@ -359,3 +359,47 @@ impl Coefficient {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{alternating, program};
+
+    #[test]
+    fn rounds_have_the_phases_of_the_cycle() {
+        let program = alternating();
+        assert_eq!([0, 1, 2, 3, 4].map(|round| program.phase(round)), [0, 1, 0, 1, 0]);
+        assert_eq!(program.phase_shares(1, 4), [2.0 / 3.0, 1.0 / 3.0]);
+        assert_eq!(program.phase_shares(2, 5), [1.0 / 3.0, 2.0 / 3.0]);
+        assert_eq!(program.phase_shares(0, 2), [0.5, 0.5]);
+        assert_eq!(program.phase_shares(9, 9), [0.5, 0.5]);
+        let three = Program { rounds: Vec::new(), order: vec![0, 1, 2], cycle: 3, ..program };
+        assert_eq!(three.phase_shares(4, 8), [0.25, 0.5, 0.25]);
+        assert_eq!(three.phase_shares(4, 5), [0.0, 1.0, 0.0]);
+        assert!(alternating().to_string().contains("round 2 and every 2nd after it"));
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        let good = program(vec![], vec![], sum([(2, 1.0)]));
+        good.check().unwrap();
+        let with = |change: fn(&mut Program)| {
+            let mut changed = good.clone();
+            change(&mut changed);
+            changed.check().unwrap_err()
+        };
+        assert!(with(|p| p.order = vec![1]).contains("names a round"));
+        assert!(with(|p| p.cycle = 2).contains("cycle is longer"));
+        assert!(with(|p| p.rounds[0].result = sum([(7, 1.0)])).contains("not there"));
+        assert!(with(|p| p.rounds[0].result = sum([(1, 1.0)])).contains("not there"));
+        assert!(with(|p| p.rounds[0].next = vec![]).contains("another state"));
+        assert!(with(|p| p.rounds[0].state = vec![Level::Clients]).contains("more than θ_0"));
+        assert!(with(|p| p.rounds[0].cohort = Some(4)).contains("everybody"));
+        let members = Operation::Members { rows: sum([(1, 1.0)]) };
+        let changed = program(vec![], vec![members], sum([(2, 1.0)]));
+        assert!(changed.check().unwrap_err().contains("not complete"));
+        let mask = Operation::Mask { of: sum([(1, 1.0)]), mask: 0, level: Level::Clients };
+        let changed = program(vec![], vec![mask], sum([(2, 1.0)]));
+        assert!(changed.check().unwrap_err().contains("not complete"));
+    }
+}

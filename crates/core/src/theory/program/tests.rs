@@ -4,25 +4,11 @@
 use super::*;
 use crate::kernel::squared_distance;
 use crate::problem::Facts;
-use crate::program::{
-    Coefficient, Each, Expression, Level, Mask, Operation, Program, Round, mean, sum,
-};
+use crate::program::{Each, Level, Mask, Operation, Program, mean, sum};
 use crate::rng::{Purpose, Stream};
-use crate::sample;
+use crate::sample::{self, STEP, alternating, program};
 
-const STEP: f64 = 0.2;
 const CURVATURE: f64 = 0.8;
-
-/// θ of the server and four ends after a step, and what follows: a program that repeats.
-fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
-    let mean = mean(sum([(1, 1.0)]));
-    let mut operations = vec![sample::steps(1, STEP), mean];
-    operations.extend(more);
-    let (state, cohort, ends) = (vec![Level::Server], None, None);
-    let result = next.clone();
-    let round = Round { state, cohort, masks, operations, next: vec![next], result, ends };
-    Program { clients: 4, dimension: 1, rounds: vec![round], order: vec![0], cycle: 1 }
-}
 
 /// The ratio of mean squares of two successive rounds, and the square to which they lead, on N
 /// equal clients with F_k(θ) = a(θ − θ*) and no noise.
@@ -76,16 +62,6 @@ fn noise_adds_up_to_its_stationary_square() {
     let next = sum([(2, 1.0), (4, s)]);
     let rows = program(vec![], vec![normal(Level::Clients), mean], next);
     assert!((ratio_and_rest(&rows).1.unwrap() * 4.0 / wanted - 1.0).abs() < 1e-13);
-}
-
-/// Rounds that take turns, the second kind first: θ̄ + 0.5 ξ, and 0.1 θ̄ + 0.6, θ̄ the mean of ends.
-fn alternating() -> Program {
-    let normal = Operation::Normal { level: Level::Server };
-    let mut noisy = program(vec![], vec![normal], sum([(2, 1.0), (3, 0.5)]));
-    let mut next = sum([(2, 0.1)]);
-    next.constant = Coefficient::Number(0.6);
-    noisy.rounds.extend(program(vec![], vec![], next).rounds);
-    Program { order: vec![1, 0, 1], cycle: 2, ..noisy }
 }
 
 fn quadratic(program: &Program) -> impl Facts {
@@ -143,48 +119,10 @@ fn runs_have_the_errors_of_their_phases() {
     }
 }
 
-#[test]
-fn rounds_have_the_phases_of_the_cycle() {
-    let program = alternating();
-    assert_eq!([0, 1, 2, 3, 4].map(|round| program.phase(round)), [0, 1, 0, 1, 0]);
-    assert_eq!(program.phase_shares(1, 4), [2.0 / 3.0, 1.0 / 3.0]);
-    assert_eq!(program.phase_shares(2, 5), [1.0 / 3.0, 2.0 / 3.0]);
-    assert_eq!(program.phase_shares(0, 2), [0.5, 0.5]);
-    assert_eq!(program.phase_shares(9, 9), [0.5, 0.5]);
-    let three = Program { rounds: Vec::new(), order: vec![0, 1, 2], cycle: 3, ..program };
-    assert_eq!(three.phase_shares(4, 8), [0.25, 0.5, 0.25]);
-    assert_eq!(three.phase_shares(4, 5), [0.0, 1.0, 0.0]);
-    assert!(alternating().to_string().contains("round 2 and every 2nd after it"));
-}
-
 /// What never changes is found, and has no stationary distribution if noise is added to it.
 #[test]
 fn a_walk_does_not_come_to_rest() {
     let normal = Operation::Normal { level: Level::Server };
     let walk = program(vec![], vec![normal], sum([(0, 1.0), (3, 1.0)]));
     assert_eq!(ratio_and_rest(&walk).1, None);
-}
-
-#[test]
-fn what_is_no_program_is_refused() {
-    let good = program(vec![], vec![], sum([(2, 1.0)]));
-    good.check().unwrap();
-    let with = |change: fn(&mut Program)| {
-        let mut changed = good.clone();
-        change(&mut changed);
-        changed.check().unwrap_err()
-    };
-    assert!(with(|p| p.order = vec![1]).contains("names a round"));
-    assert!(with(|p| p.cycle = 2).contains("cycle is longer"));
-    assert!(with(|p| p.rounds[0].result = sum([(7, 1.0)])).contains("not there"));
-    assert!(with(|p| p.rounds[0].result = sum([(1, 1.0)])).contains("not there"));
-    assert!(with(|p| p.rounds[0].next = vec![]).contains("another state"));
-    assert!(with(|p| p.rounds[0].state = vec![Level::Clients]).contains("more than θ_0"));
-    assert!(with(|p| p.rounds[0].cohort = Some(4)).contains("everybody"));
-    let members = Operation::Members { rows: sum([(1, 1.0)]) };
-    let changed = program(vec![], vec![members], sum([(2, 1.0)]));
-    assert!(changed.check().unwrap_err().contains("not complete"));
-    let mask = Operation::Mask { of: sum([(1, 1.0)]), mask: 0, level: Level::Clients };
-    let changed = program(vec![], vec![mask], sum([(2, 1.0)]));
-    assert!(changed.check().unwrap_err().contains("not complete"));
 }

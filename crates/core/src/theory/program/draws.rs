@@ -2,7 +2,6 @@
 
 use super::form::Form;
 use super::local::{CoinPair, Drive, GeometricSteps};
-use super::noise::Small;
 use super::round::{COHORT, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
 use super::stages::{Drawn, Law, NoiseSource, Stage};
@@ -90,8 +89,7 @@ impl Preparation<'_, '_> {
             y.push(drift);
             own.push(own_drift);
         }
-        let (y, own) = (Form::stacked(&y), Form::stacked(&own));
-        let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+        let source = NoiseSource { of: Some(g), y: Form::stacked(&y), own: Form::stacked(&own) };
         if let Some(coin) = coin {
             let one = self.setup.one_step(g, [drive; 2], true);
             let steps = self.setup.known.until_coin(one, *coin)?;
@@ -101,12 +99,12 @@ impl Preparation<'_, '_> {
             };
             let with = tossed.iter().map(with).collect();
             tossed.push((self.noises, source.clone(), steps.clone()));
-            self.noisy(out, (&y, &own), &steps.end, Stage::Noise { source, law, with });
+            self.noisy(out, &steps.end, (source, law, with));
         } else {
             let steps = self.setup.local(g, [drive; 2], true)?;
             let with = self.share(draws.map(|draws| (draws, false)), &source, drive)?;
             let law = Law::Steps(steps.clone());
-            self.noisy(out, (&y, &own), &steps.ends[0], Stage::Noise { source, law, with });
+            self.noisy(out, &steps.ends[0], (source, law, with));
         }
         out.mean[g].add_constant(&self.setup.origin(g, 0.0, -origin));
         out.origin.0.push((1.0, origin));
@@ -133,9 +131,9 @@ impl Preparation<'_, '_> {
             let jacobian = self.setup.facts.jacobian(self.setup.types[g].first);
             let d = self.setup.d;
             let map = Matrix::from_fn(d, d + 1, |i, j| if j < d { jacobian[(i, j)] } else { 0.0 });
-            let source = NoiseSource { of: Some(g), y: Small::new(&y), own: Small::new(&own) };
+            let source = NoiseSource { of: Some(g), y, own };
             let with = self.share(draws.map(|draws| (draws, true)), &source, drive)?;
-            self.noisy(&mut out, (&y, &own), &map, Stage::Noise { source, law, with });
+            self.noisy(&mut out, &map, (source, law, with));
             out.origin.0.push((0.0, 1.0));
         }
         Ok(out)
@@ -148,15 +146,20 @@ impl Preparation<'_, '_> {
     }
 
     /// Adds `map` y and a noise.
-    fn noisy(&mut self, out: &mut RoundAtom, (y, own): (&Form, &Form), map: &Matrix, noise: Stage) {
+    fn noisy(
+        &mut self,
+        out: &mut RoundAtom,
+        map: &Matrix,
+        (source, law, with): (NoiseSource, Law, Vec<(usize, NoiseSource, Law)>),
+    ) {
         let id = self.next_noise();
         let unit = vec![1.0; self.setup.d];
-        for (to, from) in [(&mut out.mean, y), (&mut out.own, own)] {
+        for (to, from) in [(&mut out.mean, &source.y), (&mut out.own, &source.own)] {
             let mut end = from.mapped(map);
             end.add(&unit, &Form::noise(id, self.setup.d));
             to.push(end);
         }
-        self.stages.push(noise);
+        self.stages.push(Stage::Noise { source, law, with });
     }
 
     /// With what the next noise, of local steps whose draws others may share, is drawn together.
@@ -185,9 +188,8 @@ impl Preparation<'_, '_> {
         }
         let first = self.noises;
         self.noises += if server { 1 } else { self.setup.types.len() };
-        let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
-        let (mean, own, chance) = (small(&rows.mean), small(&rows.own), self.chance());
-        let total = Small::new(&self.weighted(rows, |_| 1.0));
+        let (mean, own, chance) = (rows.mean.clone(), rows.own.clone(), self.chance());
+        let total = self.weighted(rows, |_| 1.0);
         self.drawn.push(Drawn { first, server, chance, mean, own, total });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
         Ok(first)
@@ -239,7 +241,7 @@ impl Preparation<'_, '_> {
     /// Standard normal numbers.
     pub fn normal(&mut self, level: Level) -> RoundAtom {
         let (d, types) = (self.setup.d, self.setup.types.len());
-        let none = Small::new(&Form::zero(d));
+        let none = Form::zero(d);
         let mut add = |of: Option<usize>| {
             let source = NoiseSource { of, y: none.clone(), own: none.clone() };
             self.stages.push(Stage::Noise { source, law: Law::Normal, with: Vec::new() });
@@ -273,7 +275,7 @@ impl Preparation<'_, '_> {
         for g in 0..out.mean.len() {
             let own = out.own.get(g).cloned().unwrap_or_else(|| Form::zero(d));
             let of = (level == Level::Clients).then_some(g);
-            let source = NoiseSource { of, y: Small::new(&out.mean[g]), own: Small::new(&own) };
+            let source = NoiseSource { of, y: out.mean[g].clone(), own };
             let together =
                 |other: &&(usize, NoiseSource)| drawn == Level::Server || other.1.of == source.of;
             let with = self.masked[mask].iter().filter(together);

@@ -6,31 +6,8 @@
 use super::form::{Form, add_at, matrix_of};
 use super::layers::{self, entry, entry_mut};
 use super::setup::ProgramState;
+use crate::kernel::axpy;
 use crate::linalg::Matrix;
-
-/// A form with the coordinates that it reads, by whose places its weights are numbered.
-#[derive(Clone, Debug)]
-pub(super) struct Small {
-    support: Vec<usize>,
-    form: Form,
-}
-
-impl Small {
-    pub fn new(form: &Form) -> Self {
-        let mut support: Vec<usize> = form.weights.iter().map(|(_, k, _)| *k).collect();
-        support.sort_unstable();
-        support.dedup();
-        let place = |k: usize| support.partition_point(|known| *known < k);
-        let weights = form.weights.iter().map(|(i, k, x)| (*i, place(*k), *x)).collect();
-        Self { form: Form { weights, length: form.length, noise: form.noise.clone() }, support }
-    }
-
-    /// Its numbers for these coordinates, without noise.
-    pub fn value(&self, coordinates: &[f64]) -> Vec<f64> {
-        let support: Vec<f64> = self.support.iter().map(|i| coordinates[*i]).collect();
-        self.form.value(&support)
-    }
-}
 
 /// Covariances of each noise with those that it depends on, by number, in increasing order; matrices
 /// of so many layers.
@@ -151,18 +128,18 @@ impl KnownMoments {
     }
 
     /// E a bᵀ of forms of the coordinates.
-    pub fn second(&self, a: &Small, b: &Small) -> Matrix {
+    pub fn second(&self, a: &Form, b: &Form) -> Matrix {
         let more = |i: usize, j: usize| self.mean[i] * self.mean[j];
         product((a, b), &self.covariance, more, &self.noise)
     }
 
     /// E a bᵀ of forms of the deviations of a client of type g.
-    pub fn own_second(&self, g: usize, a: &Small, b: &Small) -> Matrix {
+    pub fn own_second(&self, g: usize, a: &Form, b: &Form) -> Matrix {
         product((a, b), &self.own[g], |_, _| 0.0, &self.own_noise)
     }
 
     /// E‖a‖² of a client of type g, of a mean over its type and a client's deviation from that.
-    pub fn square(&self, g: usize, mean: &Small, own: &Small) -> f64 {
+    pub fn square(&self, g: usize, mean: &Form, own: &Form) -> f64 {
         self.second(mean, mean).trace() + self.own_second(g, own, own).trace()
     }
 
@@ -217,20 +194,23 @@ impl KnownMoments {
 
 /// E a bᵀ where the coordinates have these covariances, and `more` on top of them.
 fn product(
-    (a, b): (&Small, &Small),
+    (a, b): (&Form, &Form),
     covariance: &Matrix,
     more: impl Fn(usize, usize) -> f64,
     noise: &NoiseCovariances,
 ) -> Matrix {
-    let (width, layers) = (b.support.len(), noise.1);
-    let mut between = Matrix::zeros(a.support.len(), width * layers);
-    for (i, &k) in a.support.iter().enumerate() {
-        for (j, &l) in b.support.iter().enumerate() {
-            let to = entry_mut(&mut between, (i, j), layers);
-            to.copy_from_slice(entry(covariance, (k, l), layers));
-            to[0] += more(k, l);
+    let layers = noise.1;
+    let noise = noise.between(a, b);
+    let mut out = noise.unwrap_or_else(|| Matrix::zeros(a.length, b.length * layers));
+    for (i, k, x) in &a.weights {
+        for (j, l, y) in &b.weights {
+            let to = entry_mut(&mut out, (*i, *j), layers);
+            to[0] += x * y * more(*k, *l);
+            match layers {
+                1 => to[0] += x * y * covariance[(*k, *l)],
+                _ => axpy(x * y, entry(covariance, (*k, *l), layers), to),
+            }
         }
     }
-    let left = a.form.times(&between, width * layers);
-    noise.with_coordinates((&a.form, &b.form), &left)
+    out
 }

@@ -2,7 +2,6 @@
 
 use super::form::Form;
 use super::local::Drive;
-use super::noise::Small;
 use super::setup::{Origin, Setup, tidy};
 use super::stages::{Drawn, NoiseSource, PreparedRound, Stage};
 use crate::linalg::Matrix;
@@ -277,8 +276,7 @@ impl Preparation<'_, '_> {
         let d = self.setup.d;
         let ends = self.round.ends.as_ref().map(|ends| {
             let atom = self.moved(self.rows(ends), |_| (1.0, 0.0));
-            let small = |forms: &[Form]| forms.iter().map(Small::new).collect();
-            (small(&atom.mean), small(&atom.own))
+            (atom.mean, atom.own)
         });
         let (mut next, mut origins) = (vec![Form::coordinates(0, 1)], Vec::new());
         let mut own_next = vec![Vec::new(); self.setup.types.len()];

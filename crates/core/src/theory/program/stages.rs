@@ -2,7 +2,6 @@
 
 use super::form::Form;
 use super::local::{CoinPair, Steps};
-use super::noise::Small;
 use super::setup::Origin;
 use crate::linalg::Matrix;
 use crate::program::Each;
@@ -25,8 +24,8 @@ pub(super) enum Stage {
 #[derive(Clone)]
 pub(super) struct NoiseSource {
     pub of: Option<usize>,
-    pub y: Small,
-    pub own: Small,
+    pub y: Form,
+    pub own: Form,
 }
 
 /// How the covariance of two noises follows from E y y'ᵀ.
@@ -51,10 +50,10 @@ pub(super) struct Drawn {
     pub server: bool,
     /// L/N.
     pub chance: f64,
-    pub mean: Vec<Small>,
-    pub own: Vec<Small>,
+    pub mean: Vec<Form>,
+    pub own: Vec<Form>,
     /// Σ over all clients.
-    pub total: Small,
+    pub total: Form,
 }
 
 /// A round, ready to be applied.
@@ -68,7 +67,7 @@ pub(super) struct PreparedRound {
     /// θ_t − θ*.
     pub result: Form,
     /// θ_k − θ* of the clients before they communicate, and the deviations, by types.
-    pub ends: Option<(Vec<Small>, Vec<Small>)>,
+    pub ends: Option<(Vec<Form>, Vec<Form>)>,
     pub origins: Vec<Origin>,
 }
 
@@ -98,7 +97,7 @@ impl PreparedRound {
     /// What the result and the noises are made of, where the coordinates are these.
     pub fn read(&self, coordinates: &[f64]) -> Vec<f64> {
         let mut out = self.result.value(coordinates);
-        let mut add = |small: &Small| out.extend(small.value(coordinates));
+        let mut add = |form: &Form| out.extend(form.value(coordinates));
         for stage in &self.stages {
             match stage {
                 Stage::Noise { source, .. } => add(&source.y),

@@ -2,7 +2,7 @@
 
 use super::form::Form;
 use super::moments::ProgramMoments;
-use super::noise::{KnownMoments, Small};
+use super::noise::KnownMoments;
 use super::setup::ProgramState;
 use super::values::CovarianceBlocks;
 use crate::program::Level;
@@ -10,7 +10,7 @@ use crate::program::Level;
 impl ProgramMoments<'_> {
     /// ξ_k − ξ_k* of each type before round `next` as forms of the coordinates, and a client's
     /// deviation from it.
-    fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Small>, Small)> {
+    fn corrections(&self, state: &ProgramState, next: u64) -> Option<(Vec<Form>, Form)> {
         let variates = self.variates.as_ref()?;
         let (d, types) = (self.setup.d, &self.setup.types);
         let levels = &self.program.round(next)?.state;
@@ -39,10 +39,10 @@ impl ProgramMoments<'_> {
         let correction = |form: &Form| {
             let mut out = mean.clone();
             out.add(&vec![-1.0; d], form);
-            Small::new(&out)
+            out
         };
         let own = atom.map_or_else(|| Form::zero(d), |_| Form::coordinates(own_before * d, d));
-        Some((each.iter().map(correction).collect(), Small::new(&own)))
+        Some((each.iter().map(correction).collect(), own))
     }
 
     /// E ψ after round `round`: `square` and Σ π_k ℓ_k² E‖ξ_k − ξ_k*‖².
@@ -62,7 +62,7 @@ impl ProgramMoments<'_> {
     /// The second moments of θ and of the variates.
     pub(super) fn blocks(&self, state: &ProgramState, next: u64) -> CovarianceBlocks {
         let known = KnownMoments::new(state, state.mean.len());
-        let theta = Small::new(&Form::coordinates(self.setup.before_state(), self.setup.d));
+        let theta = Form::coordinates(self.setup.before_state(), self.setup.d);
         let mut blocks = CovarianceBlocks {
             theta: known.second(&theta, &theta),
             theta_variate: Vec::new(),

@@ -82,7 +82,7 @@ pub type StepFactor<'a> = Box<dyn Fn(u64) -> f64 + Sync + 'a>;
 
 /// The version of these computations. It changes whenever a bit of their results changes,
 /// so that cached moments of another version are recomputed.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The exact moments of an algorithm on a problem.
 pub struct ExactMoments<'a> {

@@ -283,7 +283,7 @@ fn the_version_names_these_bits() {
             }
         }
     }
-    assert_eq!((VERSION, bits), (4, 15_492_936_124_977_263_583), "other bits need another VERSION");
+    assert_eq!((VERSION, bits), (5, 1_272_304_093_339_157_620), "other bits need another VERSION");
 }
 
 /// One client, H = 1: E‖θ_t − θ'_t‖² shrinks by (1 − γa)² + γ²τ²a² a step, whatever the additive

@@ -126,7 +126,7 @@ impl Cached {
     pub fn version(&self) -> u32 {
         match self {
             Self::Moments(_) => moments::VERSION,
-            Self::Frontier(_) => 2,
+            Self::Frontier(_) => 3,
             Self::Measures(_) | Self::Optimum(_) => 1,
         }
     }

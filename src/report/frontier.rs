@@ -32,10 +32,10 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
             best.algorithm.label().to_owned(),
             thousands(best.clients as usize),
             readable(best.target, 3),
-            number(&|c| short(c.step_size)),
-            number(&|c| thousands(c.local_steps as usize)),
+            number(&|c| short(c.run.step_size)),
+            number(&|c| thousands(c.run.local_steps as usize)),
         ];
-        row.extend(has_settings.then(|| number(&|c| c.settings(best.algorithm))));
+        row.extend(has_settings.then(|| number(&FrontierCost::settings)));
         row.extend([
             number(&|c| thousands(c.rounds as usize)),
             number(&|c| whole(c.communications)),

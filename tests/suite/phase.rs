@@ -107,9 +107,8 @@ fn cheaper(
     let (instance, search) = (map.build(problem).unwrap(), &problem.search);
     let (clients, square) = (search.clients[0], search.targets[0] * search.targets[0]);
     let price = found.numbers.get(PhaseNumber::Price);
-    let (method, cost, least) = found.ranked.all.first()?;
-    let FrontierCost { local_steps, step_size, choice, rounds, .. } = *cost;
-    let run = MethodRun { method: *method, clients, local_steps, step_size, choice };
+    let (_, cost, least) = found.ranked.all.first()?;
+    let FrontierCost { run, rounds, .. } = *cost;
     let followed = 4 * rounds.max(16) as usize;
     let errors = errors(&*instance, search, &run, followed).unwrap();
     let is_below = |rounds: usize| holds(&errors, rounds, square);

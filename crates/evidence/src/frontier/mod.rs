@@ -91,14 +91,8 @@ pub struct Sensitivity {
 /// What it costs to reach a target with a number of local steps, at the best step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrontierCost {
-    /// H.
-    pub local_steps: u64,
-    /// γ.
-    pub step_size: f64,
-    /// Which of the choices of further settings of its algorithm.
-    pub choice: usize,
-    /// The server step, 1 where there is none.
-    pub server_step: f64,
+    /// The algorithm with its settings.
+    pub run: MethodRun,
     /// T.
     pub rounds: u64,
     /// Communications.
@@ -143,10 +137,7 @@ impl FrontierCost {
         let (price, times) = (search.round_price(&run), rounds as f64);
         let vectors = price.vectors * run.clients as f64;
         Self {
-            local_steps: run.local_steps,
-            step_size: run.step_size,
-            choice: run.choice,
-            server_step: run.server_step(),
+            run,
             rounds,
             communications: price.communications * times,
             gradients: price.gradients * times,
@@ -157,8 +148,8 @@ impl FrontierCost {
     }
 
     /// The further settings, in words.
-    pub fn settings(&self, algorithm: FrontierAlgorithm) -> String {
-        let all = algorithm.settings(self.choice);
+    pub fn settings(&self) -> String {
+        let all = self.run.method.settings(self.run.choice);
         let text = |(name, value): (&str, f64)| format!("{name} {}", number(value, 4));
         all.into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
@@ -184,9 +175,9 @@ impl FrontierCost {
             FrontierQuantity::Seconds => {
                 prices?.seconds(self.communications, self.bytes, self.gradients)
             }
-            FrontierQuantity::LocalSteps => self.local_steps as f64,
-            FrontierQuantity::StepSize => self.step_size,
-            FrontierQuantity::ServerStep => self.server_step,
+            FrontierQuantity::LocalSteps => self.run.local_steps as f64,
+            FrontierQuantity::StepSize => self.run.step_size,
+            FrontierQuantity::ServerStep => self.run.server_step(),
         })
     }
 }
@@ -283,7 +274,7 @@ impl<'a> ComputedFrontier<'a> {
                 by_point.entry(point).or_default().push(cost);
             }
         }
-        reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
+        reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.run.local_steps));
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
             frontier: manifest,
@@ -393,10 +384,10 @@ impl<'a> ComputedFrontier<'a> {
                 let binds = all.filter(|all| value(all) < value(&best));
                 flags.extend(binds.map(|_| FrontierFlag::Budget));
                 let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
-                let at_most = has_steps && best.local_steps == largest;
+                let at_most = has_steps && best.run.local_steps == largest;
                 flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
                 let is_last = algorithm == FrontierAlgorithm::FedavgServerStep
-                    && best.choice + 1 == algorithm.choices();
+                    && best.run.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));
                 flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
@@ -411,12 +402,11 @@ impl<'a> ComputedFrontier<'a> {
         let of = |point: &FrontierPoint| {
             let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
             let times = |(step, steps): (f64, f64)| {
+                let MethodRun { local_steps, step_size, .. } = best.run;
                 let run = MethodRun {
-                    method: point.algorithm,
-                    clients: point.clients,
-                    local_steps: libm::round(best.local_steps as f64 * steps).max(1.0) as u64,
-                    step_size: best.step_size * step,
-                    choice: best.choice,
+                    local_steps: libm::round(local_steps as f64 * steps).max(1.0) as u64,
+                    step_size: step_size * step,
+                    ..best.run
                 };
                 let (instance, search) = (&*prepared.instance, &prepared.search);
                 let rounds = rounds_to(instance, search, &run, &[target]).ok()?[0]?;

@@ -76,8 +76,8 @@ impl ComputedSquare {
         let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
         let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
             let has_steps = *algorithm != FrontierAlgorithm::Sgd;
-            let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
-            is_far || (has_steps && Some(cost.local_steps) == largest)
+            let is_far = cost.run.step_size <= range.from || cost.run.step_size >= range.to;
+            is_far || (has_steps && Some(cost.run.local_steps) == largest)
         });
         Self { numbers: square.numbers, ranked, is_at_edge }
     }
@@ -141,7 +141,7 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
         let best: Vec<_> = ranked.flatten().collect();
         found.retain(|one| {
             let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
-                *method == one.run.method && cost.local_steps == one.run.local_steps
+                *method == one.run.method && cost.run.local_steps == one.run.local_steps
             };
             best.iter().any(is_it)
         });

@@ -49,7 +49,7 @@ impl<'a> ComputedPhase<'a> {
         let known = known(results, prepared);
         let found = known.unwrap_or_else(|| {
             let found = compute(prepared, worked);
-            results.cache(&Cached::Frontier(prepared.key()), &columns(prepared, &found));
+            results.cache(&Cached::Frontier(prepared.key.clone()), &columns(prepared, &found));
             found
         });
         let square =
@@ -179,7 +179,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 
 /// What an earlier report computed of a map.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
-    let columns = results.cached(&Cached::Frontier(prepared.key()))?;
+    let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
     let all = from_columns(&columns, &prepared.problems[0].search.methods)?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
     for (place, one) in columns.get("problem")?.iter().zip(all) {
@@ -191,7 +191,7 @@ pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<
 /// A map, to check its cache.
 pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
     Cacheable {
-        what: Cached::Frontier(prepared.key()),
+        what: Cached::Frontier(prepared.key.clone()),
         compute: Box::new(move || Some(columns(prepared, &compute(prepared, &|_| ())))),
     }
 }

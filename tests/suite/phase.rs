@@ -7,7 +7,7 @@ use exactfed::manifest::Source;
 use exactfed::manifest::phase::PhaseNumber;
 use exactfed::plan::Plan;
 use exactfed::runner::{PhaseProblem, PreparedPhase, prepare_frontiers};
-use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, errors, rounds_to};
+use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, curve};
 use std::collections::HashMap;
 
 /// The frontier of `frontier.toml`, and two maps around it, one over prices.
@@ -110,7 +110,7 @@ fn cheaper(
     let (_, cost, least) = found.ranked.all.first()?;
     let FrontierCost { run, rounds, .. } = *cost;
     let followed = 4 * rounds.max(16) as usize;
-    let errors = errors(&*instance, search, &run, followed).unwrap();
+    let errors = curve(&*instance, search, &run).unwrap().errors(followed);
     let is_below = |rounds: usize| holds(&errors, rounds, square);
     let rounds = rounds as usize;
     assert!(is_below(rounds) && (rounds == 0 || !is_below(rounds - 1)), "{found:?}");
@@ -130,8 +130,9 @@ fn cheaper(
                     if fewer < 1.0 || (*method == FrontierAlgorithm::Sgd && local_steps > 1) {
                         continue;
                     }
-                    let reached = rounds_to(&*instance, search, &run, &search.targets);
-                    if reached.unwrap()[0].is_some_and(|rounds| rounds as f64 <= fewer) {
+                    let reached =
+                        curve(&*instance, search, &run).unwrap().rounds_to(&search.targets);
+                    if reached[0].is_some_and(|rounds| rounds as f64 <= fewer) {
                         return Some(format!(
                             "{run:?} costs less than {:?} on {:?}",
                             found.ranked.all[0], found.numbers

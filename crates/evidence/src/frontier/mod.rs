@@ -14,7 +14,7 @@ mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::theory::frontier::{
-    MethodRun, RangeEnd, Reached, Search, Worked, rounds_to, search,
+    MethodRun, RangeEnd, Reached, Search, Worked, curve, search,
 };
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
@@ -409,7 +409,7 @@ impl<'a> ComputedFrontier<'a> {
                     ..best.run
                 };
                 let (instance, search) = (&*prepared.instance, &prepared.search);
-                let rounds = rounds_to(instance, search, &run, &[target]).ok()?[0]?;
+                let rounds = curve(instance, search, &run).ok()?.rounds_to(&[target])[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
                 let cost = FrontierCost::of(search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)

@@ -72,16 +72,16 @@ pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     let rows = |frontier: &ComputedFrontier<'_>| {
         let row = |of: &Sensitivity| {
-            let has_steps = of.algorithm != FrontierAlgorithm::Sgd;
+            let has_steps = of.best.algorithm != FrontierAlgorithm::Sgd;
             let times = |(column, x): (usize, Option<f64>)| match x {
                 _ if column > 1 && !has_steps => "–".to_owned(),
                 None => "not reached".to_owned(),
                 Some(x) => format!("×{}", short(x)),
             };
             let place = [
-                of.algorithm.label().to_owned(),
-                thousands(of.clients as usize),
-                readable(of.target, 3),
+                of.best.algorithm.label().to_owned(),
+                thousands(of.best.clients as usize),
+                readable(of.best.target, 3),
                 short(of.least),
             ];
             place.into_iter().chain(of.times.into_iter().enumerate().map(times)).collect()

@@ -74,14 +74,10 @@ pub struct ComputedFrontier<'a> {
 type CostsByPoint = HashMap<(&'static str, u64, u64), Vec<FrontierCost>>;
 
 /// What the lead objective costs with other settings than the best, as multiples of the least.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
-    /// The algorithm.
-    pub algorithm: FrontierAlgorithm,
-    /// N.
-    pub clients: u64,
-    /// ε.
-    pub target: f64,
+    /// The best settings.
+    pub best: FrontierPoint,
     /// The least cost.
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
@@ -415,8 +411,7 @@ impl<'a> ComputedFrontier<'a> {
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
-            let (algorithm, clients, times) = (point.algorithm, point.clients, others.map(times));
-            Some(Sensitivity { algorithm, clients, target, least, times })
+            Some(Sensitivity { best: point.clone(), least, times: others.map(times) })
         };
         let has_code = |algorithm: &&FrontierAlgorithm| {
             prepared.frontier.lacking_code().all(|kind| kind != algorithm.name())

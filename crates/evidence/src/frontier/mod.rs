@@ -56,10 +56,9 @@ pub struct ComputedFrontier<'a> {
     pub heterogeneity: Option<(f64, f64)>,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
-    /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
-    reached: CostsByPoint,
-    /// Those that come below ε in fewer rounds than they need to stay there.
-    passing: CostsByPoint,
+    /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first; and those that
+    /// come below ε in fewer rounds than they need to stay there.
+    costs: CostsByPoint,
     /// The fewest oracle calls with which SGD reaches the smallest target, for each N.
     sgd: HashMap<u64, f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
@@ -70,8 +69,8 @@ pub struct ComputedFrontier<'a> {
     pub phases: Vec<ComputedPhase<'a>>,
 }
 
-/// Costs by the name of the algorithm, N and the bits of ε.
-type CostsByPoint = HashMap<(&'static str, u64, u64), Vec<FrontierCost>>;
+/// Costs by the name of the algorithm, N, the bits of ε, and whether the error stays below ε.
+type CostsByPoint = HashMap<(&'static str, u64, u64, bool), Vec<FrontierCost>>;
 
 /// What the lead objective costs with other settings than the best, as multiples of the least.
 #[derive(Clone, Debug, PartialEq)]
@@ -256,8 +255,7 @@ impl<'a> ComputedFrontier<'a> {
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
         let (manifest, search) = (prepared.frontier, &prepared.search);
         let dimension = prepared.instance.dim();
-        let (mut reached, mut passing) = (CostsByPoint::new(), CostsByPoint::new());
-        let mut sgd: HashMap<u64, f64> = HashMap::new();
+        let (mut costs, mut sgd) = (CostsByPoint::new(), HashMap::new());
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
         for one @ Reached { run, target, held, .. } in found {
             let cost = FrontierCost::of(search, one, dimension);
@@ -265,12 +263,11 @@ impl<'a> ComputedFrontier<'a> {
                 sgd.insert(run.clients, cost.gradients);
             }
             if manifest.algorithms.contains(&run.method) {
-                let by_point = if *held { &mut reached } else { &mut passing };
-                let point = (run.method.name(), run.clients, target.to_bits());
-                by_point.entry(point).or_default().push(cost);
+                let point = (run.method.name(), run.clients, target.to_bits(), *held);
+                costs.entry(point).or_default().push(cost);
             }
         }
-        reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.run.local_steps));
+        costs.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.run.local_steps));
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
             frontier: manifest,
@@ -283,8 +280,7 @@ impl<'a> ComputedFrontier<'a> {
             radius: prepared.radius(),
             heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
             prices,
-            reached,
-            passing,
+            costs,
             sgd,
             best: Vec::new(),
             sensitivity: Vec::new(),
@@ -311,7 +307,8 @@ impl<'a> ComputedFrontier<'a> {
         clients: u64,
         target: f64,
     ) -> &[FrontierCost] {
-        self.reached.get(&(algorithm.name(), clients, target.to_bits())).map_or(&[], Vec::as_slice)
+        let point = (algorithm.name(), clients, target.to_bits(), true);
+        self.costs.get(&point).map_or(&[], Vec::as_slice)
     }
 
     /// The points of an algorithm at which an objective is least.
@@ -369,7 +366,7 @@ impl<'a> ComputedFrontier<'a> {
         let is_allowed = |cost: &&FrontierCost| cost.gradients <= allowed;
         let all = costs.iter().min_by(least);
         let best = costs.iter().filter(is_allowed).min_by(least).copied();
-        let passing = self.passing.get(&(algorithm.name(), clients, target.to_bits()));
+        let passing = self.costs.get(&(algorithm.name(), clients, target.to_bits(), false));
         let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
         let passing = passing.min_by(f64::total_cmp);
         let mut flags = Vec::new();

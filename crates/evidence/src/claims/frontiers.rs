@@ -96,9 +96,9 @@ pub fn has_algorithm(
     frontier: &Frontier,
     wanted: FrontierAlgorithm,
 ) {
-    let name = wanted.name();
-    let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
     if !frontier.algorithms.contains(&wanted) {
+        let name = wanted.name();
+        let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
         let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
         table.note(key, message, |d| d.allowing(known.join(", ")));
     }

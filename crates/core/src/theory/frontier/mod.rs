@@ -100,12 +100,12 @@ impl Search {
         methods: &[FrontierAlgorithm],
         clients: &[u64],
     ) -> Result<TypedProblem<'a>, Fault> {
-        let is_open = || {
+        let open = || {
             let message = "the frontier needs a linear problem with independent draws, whose second moments close";
             Err(Fault::new("", message))
         };
         if !facts.linear() || !facts.independent() {
-            return is_open();
+            return open();
         }
         if facts.unequal_shares().is_some() {
             return Err(Fault::new("", "the frontier needs clients of equal shares"));
@@ -130,7 +130,7 @@ impl Search {
         }
         let none = Matrix::zeros(dimension + 1, dimension + 1);
         if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
-            return is_open();
+            return open();
         }
         let fits = !matches!(&self.start, StartError::Point(x) if x.len() != dimension);
         let size = if fits { self.start.mean_square(facts.optimum()) } else { f64::NAN };

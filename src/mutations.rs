@@ -13,6 +13,7 @@ use crate::evidence::predictions::{MomentsCache, Theory, exact_bias};
 use crate::evidence::{CellResult, Grouping, Runs, tuned};
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::store::{Results, Store};
+use exactfed_core::theory::frontier::MethodRun;
 use exactfed_runner::manifest::claim::Selection;
 use exactfed_runner::manifest::frontier::FrontierAlgorithm;
 use exactfed_runner::manifest::{Metric, Source};
@@ -259,8 +260,11 @@ fn tilted<'a>(
         for best in &mut frontier.best {
             let by = factor(best);
             best.cost = best.cost.map(|cost| FrontierCost {
-                local_steps: (cost.local_steps as f64 * by).ceil() as u64,
-                step_size: cost.step_size * by,
+                run: MethodRun {
+                    local_steps: (cost.run.local_steps as f64 * by).ceil() as u64,
+                    step_size: cost.run.step_size * by,
+                    ..cost.run
+                },
                 communications: cost.communications * by,
                 gradients: cost.gradients * by,
                 samples: cost.samples * by,

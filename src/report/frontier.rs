@@ -32,10 +32,10 @@ pub fn table(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
             best.algorithm.label().to_owned(),
             thousands(best.clients as usize),
             readable(best.target, 3),
-            number(&|c| short(c.step_size)),
-            number(&|c| thousands(c.local_steps as usize)),
+            number(&|c| short(c.run.step_size)),
+            number(&|c| thousands(c.run.local_steps as usize)),
         ];
-        row.extend(has_settings.then(|| number(&|c| c.settings(best.algorithm))));
+        row.extend(has_settings.then(|| number(&FrontierCost::settings)));
         row.extend([
             number(&|c| thousands(c.rounds as usize)),
             number(&|c| whole(c.communications)),
@@ -72,16 +72,16 @@ pub fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     let rows = |frontier: &ComputedFrontier<'_>| {
         let row = |of: &Sensitivity| {
-            let has_steps = of.algorithm != FrontierAlgorithm::Sgd;
+            let has_steps = of.best.algorithm != FrontierAlgorithm::Sgd;
             let times = |(column, x): (usize, Option<f64>)| match x {
                 _ if column > 1 && !has_steps => "–".to_owned(),
                 None => "not reached".to_owned(),
                 Some(x) => format!("×{}", short(x)),
             };
             let place = [
-                of.algorithm.label().to_owned(),
-                thousands(of.clients as usize),
-                readable(of.target, 3),
+                of.best.algorithm.label().to_owned(),
+                thousands(of.best.clients as usize),
+                readable(of.best.target, 3),
                 short(of.least),
             ];
             place.into_iter().chain(of.times.into_iter().enumerate().map(times)).collect()

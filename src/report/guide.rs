@@ -7,6 +7,7 @@ use super::number_text::short;
 use crate::evidence::Experiment;
 use crate::evidence::family::family;
 use crate::evidence::frontier::{ComputedFrontier, FrontierCost, steps_prefix};
+use exactfed_core::theory::frontier::MethodRun;
 use exactfed_core::words::{number, readable, thousands};
 use exactfed_runner::manifest::frontier::{FrontierAlgorithm, FrontierObjective};
 use serde_json::{Value, json};
@@ -53,10 +54,9 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
     let ahead = ranked.is_ahead();
     let names: Vec<&str> = ranked.all[..ranked.tied].iter().map(|(a, ..)| a.label()).collect();
     let of = if names.len() > 1 { format!("{}: ", first.label()) } else { String::new() };
-    let step = if least.server_step == 1.0 {
-        String::new()
-    } else {
-        format!(", server step {}", short(least.server_step))
+    let step = match least.run.server_step() {
+        1.0 => String::new(),
+        step => format!(", server step {}", short(step)),
     };
     json!({
         // The algorithm; several are equally good.
@@ -67,8 +67,8 @@ fn square(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Value {
         "settings": format!(
             "{of}{}{}, γ = {}{step}",
             steps_prefix(first),
-            thousands(least.local_steps as usize),
-            short(least.step_size)
+            thousands(least.run.local_steps as usize),
+            short(least.run.step_size)
         ),
         // Whether the first is ahead by more than a round.
         "ahead": ahead,
@@ -116,8 +116,9 @@ fn useful(costs: &[FrontierCost]) -> Vec<(u64, f64, u64, f64)> {
     by_gradients.sort_by(|a, b| a.gradients.total_cmp(&b.gradients).then(a.rounds.cmp(&b.rounds)));
     for cost in by_gradients {
         if useful.last().is_none_or(|(_, _, rounds, _)| cost.rounds < *rounds) {
-            let three_digits = format!("{:.2e}", cost.step_size).parse().unwrap_or(cost.step_size);
-            useful.push((cost.local_steps, three_digits, cost.rounds, cost.server_step));
+            let MethodRun { local_steps, step_size, .. } = cost.run;
+            let three_digits = format!("{step_size:.2e}").parse().unwrap_or(step_size);
+            useful.push((local_steps, three_digits, cost.rounds, cost.run.server_step()));
         }
     }
     useful

@@ -5,7 +5,7 @@ use crate::support::{Bench, Finished, edited, exactfed};
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
 use exactfed::runner::prepare_frontiers;
-use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, rounds_to};
+use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, curve};
 
 /// Two quadratics with different optima and Hessians, and a frontier that is computed in no time.
 const FRONTIER: &str = include_str!("../browser/frontier.toml");
@@ -54,7 +54,7 @@ fn the_table_is_what_theory_computes() {
         let mut steps = FrontierAlgorithm::SERVER_STEPS.iter();
         let choice = steps.position(|step| *step == server_step).unwrap();
         let run = MethodRun { method, clients, local_steps, step_size, choice };
-        let found = rounds_to(instance, search, &run, &[number(row, "target")]).unwrap();
+        let found = curve(instance, search, &run).unwrap().rounds_to(&[number(row, "target")]);
         assert_eq!(found, [Some(row["rounds"].parse().unwrap())], "{row:?}");
         let (price, rounds) = (method.round_price(local_steps), number(row, "rounds"));
         let bytes = price.vectors * clients as f64 * 2.0 * 8.0;

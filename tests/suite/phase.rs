@@ -7,7 +7,7 @@ use exactfed::manifest::Source;
 use exactfed::manifest::phase::PhaseNumber;
 use exactfed::plan::Plan;
 use exactfed::runner::{PhaseProblem, PreparedPhase, prepare_frontiers};
-use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, errors, rounds_to};
+use exactfed::theory::frontier::{FrontierAlgorithm, MethodRun, curve};
 use std::collections::HashMap;
 
 /// The frontier of `frontier.toml`, and two maps around it, one over prices.
@@ -107,11 +107,10 @@ fn cheaper(
     let (instance, search) = (map.build(problem).unwrap(), &problem.search);
     let (clients, square) = (search.clients[0], search.targets[0] * search.targets[0]);
     let price = found.numbers.get(PhaseNumber::Price);
-    let (method, cost, least) = found.ranked.all.first()?;
-    let FrontierCost { local_steps, step_size, choice, rounds, .. } = *cost;
-    let run = MethodRun { method: *method, clients, local_steps, step_size, choice };
+    let (_, cost, least) = found.ranked.all.first()?;
+    let FrontierCost { run, rounds, .. } = *cost;
     let followed = 4 * rounds.max(16) as usize;
-    let errors = errors(&*instance, search, &run, followed).unwrap();
+    let errors = curve(&*instance, search, &run).unwrap().errors(followed);
     let is_below = |rounds: usize| holds(&errors, rounds, square);
     let rounds = rounds as usize;
     assert!(is_below(rounds) && (rounds == 0 || !is_below(rounds - 1)), "{found:?}");
@@ -131,8 +130,9 @@ fn cheaper(
                     if fewer < 1.0 || (*method == FrontierAlgorithm::Sgd && local_steps > 1) {
                         continue;
                     }
-                    let reached = rounds_to(&*instance, search, &run, &search.targets);
-                    if reached.unwrap()[0].is_some_and(|rounds| rounds as f64 <= fewer) {
+                    let reached =
+                        curve(&*instance, search, &run).unwrap().rounds_to(&search.targets);
+                    if reached[0].is_some_and(|rounds| rounds as f64 <= fewer) {
                         return Some(format!(
                             "{run:?} costs less than {:?} on {:?}",
                             found.ranked.all[0], found.numbers

@@ -96,9 +96,9 @@ pub fn has_algorithm(
     frontier: &Frontier,
     wanted: FrontierAlgorithm,
 ) {
-    let name = wanted.name();
-    let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
     if !frontier.algorithms.contains(&wanted) {
+        let name = wanted.name();
+        let known: Vec<&str> = frontier.algorithms.iter().map(|a| a.name()).collect();
         let message = format!("the frontier \"{}\" has no algorithm `{name}`", frontier.id);
         table.note(key, message, |d| d.allowing(known.join(", ")));
     }
@@ -141,15 +141,13 @@ pub fn meant<'a>(
 ) -> impl Iterator<Item = &'a FrontierPoint> {
     let objectives = of.objectives(frontier.lead).into_iter();
     let points = objectives.flat_map(|least| frontier.points(least, of.algorithm));
-    points.filter(|best| is_meant(best, of))
-}
-
-fn is_meant(best: &FrontierPoint, of: &FrontierPoints) -> bool {
     // Targets of equal ratio are not written as manifests write numbers.
     let (low, high) = (1.0 - 1e-9, 1.0 + 1e-9);
-    (of.clients.is_empty() || of.clients.contains(&best.clients))
-        && of.largest_target.is_none_or(|most| best.target <= high * most)
-        && of.smallest_target.is_none_or(|least| best.target >= low * least)
+    points.filter(move |best| {
+        (of.clients.is_empty() || of.clients.contains(&best.clients))
+            && of.largest_target.is_none_or(|most| best.target <= high * most)
+            && of.smallest_target.is_none_or(|least| best.target >= low * least)
+    })
 }
 
 /// What a claim is about, as text.
@@ -169,14 +167,10 @@ pub fn points_text(of: &FrontierPoints, frontier: &ComputedFrontier<'_>) -> Stri
         (true, FrontierObjective::Price(price)) => vec![price],
         _ => of.prices.clone(),
     };
-    let price = format!("at the price {}", texts(&prices));
-    let budget = format!("within {} times SGD's gradients", texts(&of.budgets));
-    let least = match (prices.is_empty(), of.budgets.is_empty()) {
-        (true, true) => String::new(),
-        (false, true) => price,
-        (true, false) => budget,
-        (false, false) => format!("{price} and {budget}"),
-    };
+    let price = (!prices.is_empty()).then(|| format!("at the price {}", texts(&prices)));
+    let budget = || format!("within {} times SGD's gradients", texts(&of.budgets));
+    let budget = (!of.budgets.is_empty()).then(budget);
+    let least = price.into_iter().chain(budget).collect::<Vec<_>>().join(" and ");
     joined(&[of.algorithm.label(), &joined(&[&clients, &targets, &least])])
 }
 

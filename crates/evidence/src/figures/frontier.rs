@@ -226,7 +226,7 @@ impl ComputedFrontier<'_> {
     }
 
     fn local_steps(&self) -> Body {
-        let steps = |cost: &FrontierCost| cost.local_steps as f64;
+        let steps = |cost: &FrontierCost| cost.run.local_steps as f64;
         let points = |a, n| match a {
             FrontierAlgorithm::Sgd => Vec::new(),
             _ => self.over_targets(self.lead, (a, n), steps),
@@ -235,7 +235,7 @@ impl ComputedFrontier<'_> {
     }
 
     fn step_size(&self) -> Body {
-        let points = |a, n| self.over_targets(self.lead, (a, n), |cost| cost.step_size);
+        let points = |a, n| self.over_targets(self.lead, (a, n), |cost| cost.run.step_size);
         plot(["ε", "γ"], self.panels(points), tightest(false))
     }
 

@@ -106,11 +106,11 @@ fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
 /// The settings of the best on a square, and what the next costs.
 fn remark(square: &ComputedSquare) -> Option<String> {
     let (algorithm, cost, least) = square.ranked.all.first()?;
-    let mut out = format!("γ = {}", readable(cost.step_size, 2));
+    let mut out = format!("γ = {}", readable(cost.run.step_size, 2));
     if *algorithm != FrontierAlgorithm::Sgd {
-        out = format!("{}{}, {out}", steps_prefix(*algorithm), cost.local_steps);
+        out = format!("{}{}, {out}", steps_prefix(*algorithm), cost.run.local_steps);
     }
-    let settings = cost.settings(*algorithm);
+    let settings = cost.settings();
     let settings = (!settings.is_empty()).then(|| format!(", {settings}"));
     out += &settings.unwrap_or_default();
     out += &format!(", T = {}", cost.rounds);
@@ -125,9 +125,9 @@ fn remark(square: &ComputedSquare) -> Option<String> {
 fn csv(phase: &ComputedPhase<'_>) -> String {
     type Text = fn(&FrontierCost) -> String;
     let settings: [(&str, Text); 6] = [
-        ("local_steps", |cost| cost.local_steps.to_string()),
-        ("step_size", |cost| format!("{:?}", cost.step_size)),
-        ("server_step", |cost| digits(cost.server_step)),
+        ("local_steps", |cost| cost.run.local_steps.to_string()),
+        ("step_size", |cost| format!("{:?}", cost.run.step_size)),
+        ("server_step", |cost| digits(cost.run.server_step())),
         ("rounds", |cost| cost.rounds.to_string()),
         ("communications", |cost| digits(cost.communications)),
         ("gradients", |cost| digits(cost.gradients)),

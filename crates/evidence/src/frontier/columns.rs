@@ -28,12 +28,10 @@ pub const COLUMNS: [(&str, ReadPoint); 19] = [
     ("algorithm", |_, point| Text(point.algorithm.name().to_owned())),
     ("clients", |_, point| Count(Some(point.clients))),
     ("target", |_, point| Number(point.target)),
-    ("step_size", |_, point| number(point, |cost| cost.step_size)),
-    ("local_steps", |_, point| Count(point.cost.map(|cost| cost.local_steps))),
-    ("server_step", |_, point| number(point, |cost| cost.server_step)),
-    ("settings", |_, point| {
-        Text(point.cost.map_or_else(String::new, |cost| cost.settings(point.algorithm)))
-    }),
+    ("step_size", |_, point| number(point, |cost| cost.run.step_size)),
+    ("local_steps", |_, point| Count(point.cost.map(|cost| cost.run.local_steps))),
+    ("server_step", |_, point| number(point, |cost| cost.run.server_step())),
+    ("settings", |_, point| Text(point.cost.map_or_else(String::new, |cost| cost.settings()))),
     ("rounds", |_, point| Count(point.cost.map(|cost| cost.rounds))),
     ("communications", |_, point| number(point, |cost| cost.communications)),
     ("gradients", |_, point| number(point, |cost| cost.gradients)),

@@ -14,7 +14,7 @@ mod ranking;
 
 use crate::results::{Cacheable, Cached, Results};
 use exactfed_core::theory::frontier::{
-    MethodRun, RangeEnd, Reached, Search, Worked, rounds_to, search,
+    MethodRun, RangeEnd, Reached, Search, Worked, curve, search,
 };
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::words::number;
@@ -56,10 +56,9 @@ pub struct ComputedFrontier<'a> {
     pub heterogeneity: Option<(f64, f64)>,
     /// Prices of the simulated wall clock, if the manifest has them.
     pub prices: Option<Prices>,
-    /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first.
-    reached: CostsByPoint,
-    /// Those that come below ε in fewer rounds than they need to stay there.
-    passing: CostsByPoint,
+    /// For each algorithm, N and ε every number of local steps that reaches ε, the fewest first; and those that
+    /// come below ε in fewer rounds than they need to stay there.
+    costs: CostsByPoint,
     /// The fewest oracle calls with which SGD reaches the smallest target, for each N.
     sgd: HashMap<u64, f64>,
     /// The best of them, in the order of objectives, algorithms, N and ε.
@@ -70,18 +69,14 @@ pub struct ComputedFrontier<'a> {
     pub phases: Vec<ComputedPhase<'a>>,
 }
 
-/// Costs by the name of the algorithm, N and the bits of ε.
-type CostsByPoint = HashMap<(&'static str, u64, u64), Vec<FrontierCost>>;
+/// Costs by the name of the algorithm, N, the bits of ε, and whether the error stays below ε.
+type CostsByPoint = HashMap<(&'static str, u64, u64, bool), Vec<FrontierCost>>;
 
 /// What the lead objective costs with other settings than the best, as multiples of the least.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
-    /// The algorithm.
-    pub algorithm: FrontierAlgorithm,
-    /// N.
-    pub clients: u64,
-    /// ε.
-    pub target: f64,
+    /// The best settings.
+    pub best: FrontierPoint,
     /// The least cost.
     pub least: f64,
     /// With γ/2, 2γ, H/4 and 4H; `None` where the target is not reached.
@@ -91,14 +86,8 @@ pub struct Sensitivity {
 /// What it costs to reach a target with a number of local steps, at the best step size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrontierCost {
-    /// H.
-    pub local_steps: u64,
-    /// γ.
-    pub step_size: f64,
-    /// Which of the choices of further settings of its algorithm.
-    pub choice: usize,
-    /// The server step, 1 where there is none.
-    pub server_step: f64,
+    /// The algorithm with its settings.
+    pub run: MethodRun,
     /// T.
     pub rounds: u64,
     /// Communications.
@@ -143,10 +132,7 @@ impl FrontierCost {
         let (price, times) = (search.round_price(&run), rounds as f64);
         let vectors = price.vectors * run.clients as f64;
         Self {
-            local_steps: run.local_steps,
-            step_size: run.step_size,
-            choice: run.choice,
-            server_step: run.server_step(),
+            run,
             rounds,
             communications: price.communications * times,
             gradients: price.gradients * times,
@@ -157,8 +143,8 @@ impl FrontierCost {
     }
 
     /// The further settings, in words.
-    pub fn settings(&self, algorithm: FrontierAlgorithm) -> String {
-        let all = algorithm.settings(self.choice);
+    pub fn settings(&self) -> String {
+        let all = self.run.method.settings(self.run.choice);
         let text = |(name, value): (&str, f64)| format!("{name} {}", number(value, 4));
         all.into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
@@ -184,9 +170,9 @@ impl FrontierCost {
             FrontierQuantity::Seconds => {
                 prices?.seconds(self.communications, self.bytes, self.gradients)
             }
-            FrontierQuantity::LocalSteps => self.local_steps as f64,
-            FrontierQuantity::StepSize => self.step_size,
-            FrontierQuantity::ServerStep => self.server_step,
+            FrontierQuantity::LocalSteps => self.run.local_steps as f64,
+            FrontierQuantity::StepSize => self.run.step_size,
+            FrontierQuantity::ServerStep => self.run.server_step(),
         })
     }
 }
@@ -269,8 +255,7 @@ impl<'a> ComputedFrontier<'a> {
     fn new(prepared: &PreparedFrontier<'a>, prices: Option<Prices>, found: &[Reached]) -> Self {
         let (manifest, search) = (prepared.frontier, &prepared.search);
         let dimension = prepared.instance.dim();
-        let (mut reached, mut passing) = (CostsByPoint::new(), CostsByPoint::new());
-        let mut sgd: HashMap<u64, f64> = HashMap::new();
+        let (mut costs, mut sgd) = (CostsByPoint::new(), HashMap::new());
         let tightest = search.targets.iter().copied().fold(f64::INFINITY, f64::min);
         for one @ Reached { run, target, held, .. } in found {
             let cost = FrontierCost::of(search, one, dimension);
@@ -278,12 +263,11 @@ impl<'a> ComputedFrontier<'a> {
                 sgd.insert(run.clients, cost.gradients);
             }
             if manifest.algorithms.contains(&run.method) {
-                let by_point = if *held { &mut reached } else { &mut passing };
-                let point = (run.method.name(), run.clients, target.to_bits());
-                by_point.entry(point).or_default().push(cost);
+                let point = (run.method.name(), run.clients, target.to_bits(), *held);
+                costs.entry(point).or_default().push(cost);
             }
         }
-        reached.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.local_steps));
+        costs.values_mut().for_each(|costs| costs.sort_by_key(|cost| cost.run.local_steps));
         let largest = search.local_steps.last().copied().unwrap_or(1);
         let mut frontier = Self {
             frontier: manifest,
@@ -296,8 +280,7 @@ impl<'a> ComputedFrontier<'a> {
             radius: prepared.radius(),
             heterogeneity: Measures::new(&*prepared.instance).map(|m| (m.zeta1, m.zeta2)),
             prices,
-            reached,
-            passing,
+            costs,
             sgd,
             best: Vec::new(),
             sensitivity: Vec::new(),
@@ -324,7 +307,8 @@ impl<'a> ComputedFrontier<'a> {
         clients: u64,
         target: f64,
     ) -> &[FrontierCost] {
-        self.reached.get(&(algorithm.name(), clients, target.to_bits())).map_or(&[], Vec::as_slice)
+        let point = (algorithm.name(), clients, target.to_bits(), true);
+        self.costs.get(&point).map_or(&[], Vec::as_slice)
     }
 
     /// The points of an algorithm at which an objective is least.
@@ -382,7 +366,7 @@ impl<'a> ComputedFrontier<'a> {
         let is_allowed = |cost: &&FrontierCost| cost.gradients <= allowed;
         let all = costs.iter().min_by(least);
         let best = costs.iter().filter(is_allowed).min_by(least).copied();
-        let passing = self.passing.get(&(algorithm.name(), clients, target.to_bits()));
+        let passing = self.costs.get(&(algorithm.name(), clients, target.to_bits(), false));
         let passing = passing.into_iter().flatten().filter(is_allowed).map(value);
         let passing = passing.min_by(f64::total_cmp);
         let mut flags = Vec::new();
@@ -393,10 +377,10 @@ impl<'a> ComputedFrontier<'a> {
                 let binds = all.filter(|all| value(all) < value(&best));
                 flags.extend(binds.map(|_| FrontierFlag::Budget));
                 let has_steps = largest > 1 && algorithm != FrontierAlgorithm::Sgd;
-                let at_most = has_steps && best.local_steps == largest;
+                let at_most = has_steps && best.run.local_steps == largest;
                 flags.extend(at_most.then_some(FrontierFlag::LocalSteps));
                 let is_last = algorithm == FrontierAlgorithm::FedavgServerStep
-                    && best.choice + 1 == algorithm.choices();
+                    && best.run.choice + 1 == algorithm.choices();
                 flags.extend(is_last.then_some(FrontierFlag::ServerStep));
                 flags.extend(best.edge.map(FrontierFlag::StepSize));
             }
@@ -411,22 +395,20 @@ impl<'a> ComputedFrontier<'a> {
         let of = |point: &FrontierPoint| {
             let (best, least) = (point.cost?, self.value(self.lead, point.cost.as_ref()?));
             let times = |(step, steps): (f64, f64)| {
+                let MethodRun { local_steps, step_size, .. } = best.run;
                 let run = MethodRun {
-                    method: point.algorithm,
-                    clients: point.clients,
-                    local_steps: libm::round(best.local_steps as f64 * steps).max(1.0) as u64,
-                    step_size: best.step_size * step,
-                    choice: best.choice,
+                    local_steps: libm::round(local_steps as f64 * steps).max(1.0) as u64,
+                    step_size: step_size * step,
+                    ..best.run
                 };
                 let (instance, search) = (&*prepared.instance, &prepared.search);
-                let rounds = rounds_to(instance, search, &run, &[target]).ok()?[0]?;
+                let rounds = curve(instance, search, &run).ok()?.rounds_to(&[target])[0]?;
                 let reached = Reached { run, target, rounds, held: true, edge: None };
                 let cost = FrontierCost::of(search, &reached, self.dimension);
                 Some(self.value(self.lead, &cost) / least)
             };
             let others = [(0.5, 1.0), (2.0, 1.0), (1.0, 0.25), (1.0, 4.0)];
-            let (algorithm, clients, times) = (point.algorithm, point.clients, others.map(times));
-            Some(Sensitivity { algorithm, clients, target, least, times })
+            Some(Sensitivity { best: point.clone(), least, times: others.map(times) })
         };
         let has_code = |algorithm: &&FrontierAlgorithm| {
             prepared.frontier.lacking_code().all(|kind| kind != algorithm.name())

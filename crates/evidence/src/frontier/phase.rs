@@ -49,7 +49,7 @@ impl<'a> ComputedPhase<'a> {
         let known = known(results, prepared);
         let found = known.unwrap_or_else(|| {
             let found = compute(prepared, worked);
-            results.cache(&Cached::Frontier(prepared.key()), &columns(prepared, &found));
+            results.cache(&Cached::Frontier(prepared.key.clone()), &columns(prepared, &found));
             found
         });
         let square =
@@ -76,8 +76,8 @@ impl ComputedSquare {
         let (range, largest) = (search.step_sizes, search.local_steps.last().copied());
         let is_at_edge = ranked.all.first().is_some_and(|(algorithm, cost, _)| {
             let has_steps = *algorithm != FrontierAlgorithm::Sgd;
-            let is_far = cost.step_size <= range.from || cost.step_size >= range.to;
-            is_far || (has_steps && Some(cost.local_steps) == largest)
+            let is_far = cost.run.step_size <= range.from || cost.run.step_size >= range.to;
+            is_far || (has_steps && Some(cost.run.local_steps) == largest)
         });
         Self { numbers: square.numbers, ranked, is_at_edge }
     }
@@ -141,7 +141,7 @@ fn solve(prepared: &PreparedPhase<'_>, place: usize) -> Vec<Reached> {
         let best: Vec<_> = ranked.flatten().collect();
         found.retain(|one| {
             let is_it = |(method, cost, _): &(FrontierAlgorithm, FrontierCost, f64)| {
-                *method == one.run.method && cost.local_steps == one.run.local_steps
+                *method == one.run.method && cost.run.local_steps == one.run.local_steps
             };
             best.iter().any(is_it)
         });
@@ -179,7 +179,7 @@ fn columns(prepared: &PreparedPhase<'_>, found: &[Vec<Reached>]) -> Columns {
 
 /// What an earlier report computed of a map.
 pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<Vec<Reached>>> {
-    let columns = results.cached(&Cached::Frontier(prepared.key()))?;
+    let columns = results.cached(&Cached::Frontier(prepared.key.clone()))?;
     let all = from_columns(&columns, &prepared.problems[0].search.methods)?;
     let mut found = vec![Vec::new(); prepared.problems.len()];
     for (place, one) in columns.get("problem")?.iter().zip(all) {
@@ -191,7 +191,7 @@ pub fn known(results: &dyn Results, prepared: &PreparedPhase<'_>) -> Option<Vec<
 /// A map, to check its cache.
 pub fn cacheable_phase<'a>(prepared: &'a PreparedPhase<'_>) -> Cacheable<'a> {
     Cacheable {
-        what: Cached::Frontier(prepared.key()),
+        what: Cached::Frontier(prepared.key.clone()),
         compute: Box::new(move || Some(columns(prepared, &compute(prepared, &|_| ())))),
     }
 }

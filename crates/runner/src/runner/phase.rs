@@ -2,6 +2,7 @@
 //! searched for on it.
 
 use super::frontier::{PreparedFrontier, REFINED_PHASES};
+use crate::files::sha256;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseMap, PhaseNumber, PhaseNumbers};
 use crate::plan::{Plan, phase_problem};
@@ -22,6 +23,8 @@ pub struct PreparedPhase<'a> {
     pub problems: Vec<PhaseProblem>,
     /// The squares, row by row from below.
     pub squares: Vec<PhaseSquare>,
+    /// A hash of what determines the numbers.
+    pub key: String,
 }
 
 /// A problem, with what is asked of it.
@@ -85,18 +88,12 @@ impl<'a> PreparedPhase<'a> {
                 squares.push(PhaseSquare { numbers, problem });
             }
         }
-        let dimension = like.dimension;
-        Self { plan, phase, frontier, dimension, problems, squares }
-    }
-
-    /// A hash of what determines the numbers.
-    pub fn key(&self) -> String {
-        let Self { plan, problems, squares, .. } = self;
         let price = |square: &PhaseSquare| (square.problem, square.numbers.get(PhaseNumber::Price));
         let prices: Vec<_> = squares.iter().map(price).collect();
-        let text =
+        let key =
             format!("{} {:?} {problems:?} {prices:?}", plan.manifest.seed, plan.manifest.oracle);
-        crate::files::sha256(text.as_bytes())
+        let (key, dimension) = (sha256(key.as_bytes()), like.dimension);
+        Self { plan, phase, frontier, dimension, problems, squares, key }
     }
 
     /// Builds a problem; `None` if it is none.

@@ -172,6 +172,14 @@ impl ErrorCurve {
         Some(states)
     }
 
+    /// The first round from which the error stays at or below the square of each target; `None` where there
+    /// is none.
+    pub fn rounds_to(&mut self, targets: &[f64]) -> Vec<Option<u64>> {
+        let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
+        let found = self.crossings(&squares).into_iter();
+        found.map(|found| found.map(|crossing| crossing.rounds)).collect()
+    }
+
     /// Where the error comes below each of these squares and stays.
     pub fn crossings(&mut self, squares: &[f64]) -> Vec<Option<Crossing>> {
         let mut out = vec![None; squares.len()];

@@ -15,8 +15,7 @@ mod search;
 
 pub use super::program::StartError;
 pub use algorithm::{FrontierAlgorithm, OwnAlgorithm, RoundPrice};
-use curve::ErrorCurve;
-pub use curve::MOST_PASSING;
+pub use curve::{ErrorCurve, MOST_PASSING};
 
 use crate::linalg::Matrix;
 use crate::problem::mdp::gcd;
@@ -101,12 +100,12 @@ impl Search {
         methods: &[FrontierAlgorithm],
         clients: &[u64],
     ) -> Result<TypedProblem<'a>, Fault> {
-        let is_open = || {
+        let open = || {
             let message = "the frontier needs a linear problem with independent draws, whose second moments close";
             Err(Fault::new("", message))
         };
         if !facts.linear() || !facts.independent() {
-            return is_open();
+            return open();
         }
         if facts.unequal_shares().is_some() {
             return Err(Fault::new("", "the frontier needs clients of equal shares"));
@@ -131,7 +130,7 @@ impl Search {
         }
         let none = Matrix::zeros(dimension + 1, dimension + 1);
         if first.iter().any(|client| facts.noise_map(*client, &none).is_none()) {
-            return is_open();
+            return open();
         }
         let fits = !matches!(&self.start, StartError::Point(x) if x.len() != dimension);
         let size = if fits { self.start.mean_square(facts.optimum()) } else { f64::NAN };
@@ -260,17 +259,13 @@ pub fn check_search(facts: &dyn Facts, search: &Search) -> Result<(), Fault> {
     search.problem(facts).map(|_| ())
 }
 
-/// E‖θ_t − θ*‖² after rounds 0 to `rounds` of a method with N clients, one by one, from the start of a search.
+/// The errors of a method with all its settings, from the start of a search.
 ///
 /// # Errors
 /// As [`search`].
-pub fn errors(
-    facts: &dyn Facts,
-    search: &Search,
-    run: &MethodRun,
-    rounds: usize,
-) -> Result<Vec<f64>, Fault> {
-    Ok(curve(facts, search, run)?.errors(rounds))
+pub fn curve(facts: &dyn Facts, search: &Search, run: &MethodRun) -> Result<ErrorCurve, Fault> {
+    let problem = search.typed(facts, &[run.method], &[run.clients])?;
+    problem.curve(run).map_err(|reason| unknown(run, reason))
 }
 
 /// A method with all its settings.
@@ -296,28 +291,6 @@ impl MethodRun {
             _ => 1.0,
         }
     }
-}
-
-/// The first round from which E‖θ_t − θ*‖² stays at or below the square of each target, from the start of a
-/// search; `None` where there is none.
-///
-/// # Errors
-/// As [`search`].
-pub fn rounds_to(
-    facts: &dyn Facts,
-    search: &Search,
-    run: &MethodRun,
-    targets: &[f64],
-) -> Result<Vec<Option<u64>>, Fault> {
-    let squares: Vec<f64> = targets.iter().map(|target| target * target).collect();
-    let found = curve(facts, search, run)?.crossings(&squares);
-    Ok(found.into_iter().map(|found| found.map(|crossing| crossing.rounds)).collect())
-}
-
-/// The errors of a method with all its settings.
-fn curve(facts: &dyn Facts, search: &Search, run: &MethodRun) -> Result<ErrorCurve, Fault> {
-    let problem = search.typed(facts, &[run.method], &[run.clients])?;
-    problem.curve(run).map_err(|reason| unknown(run, reason))
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ fn errors_are_the_exact_moments() {
             let model = AlgorithmModel { cohort: large.clients(), ..rounds::model(&run) };
             let exact = ExactMoments::new(large, &model).unwrap();
             let exact = exact.at_rounds(&start, &[0, 1, 2, 3, 7, 40]);
-            let found = errors(small, &from(StartError::Point(start.clone())), &run, 40).unwrap();
+            let found =
+                curve(small, &from(StartError::Point(start.clone())), &run).unwrap().errors(40);
             for moments in exact {
                 let ratio = found[moments.round as usize] / moments.sq_error;
                 assert!((ratio - 1.0).abs() < 1e-10, "{run:?}, {}: {ratio}", moments.round);
@@ -69,12 +70,12 @@ fn an_isotropic_start_is_the_mean_of_points() {
     for method in FrontierAlgorithm::ALL {
         let run = run_of(method, 6, 3, 0.1);
         let start = from(StartError::Isotropic { mean_square });
-        let found = errors(&facts, &start, &run, rounds).unwrap();
+        let found = curve(&facts, &start, &run).unwrap().errors(rounds);
         let mut mean = vec![0.0; rounds + 1];
         for (axis, sign) in (0..d).flat_map(|axis| [(axis, 2.0), (axis, -2.0)]) {
             let mut start = facts.optimum().to_vec();
             start[axis] += sign;
-            let each = errors(&facts, &from(StartError::Point(start)), &run, rounds).unwrap();
+            let each = curve(&facts, &from(StartError::Point(start)), &run).unwrap().errors(rounds);
             mean.iter_mut().zip(each).for_each(|(mean, x)| *mean += x / (2 * d) as f64);
         }
         for (a, b) in found.iter().zip(mean) {
@@ -124,7 +125,7 @@ fn by_brute_force(
         .flat_map(|i| (0..method.choices()).map(move |choice| (range.nth(i), choice)));
     for (step_size, choice) in steps {
         let run = MethodRun { method, clients, local_steps, step_size, choice };
-        let errors = errors(facts, search, &run, ROUNDS).unwrap();
+        let errors = curve(facts, search, &run).unwrap().errors(ROUNDS);
         for (best, &target) in best.iter_mut().zip(&search.targets) {
             let (held, first) = passages(&errors, target);
             let first = first.filter(|first| *first <= MOST_PASSING as usize);
@@ -216,9 +217,10 @@ fn many_rounds_are_exact_to_the_integer() {
     ] {
         let run = run_of(method, 10, 4, 1e-4);
         let targets = [0.5, 0.1, 0.03];
-        let found = rounds_to(&facts, &search, &run, &targets).unwrap();
+        let mut curve = curve(&facts, &search, &run).unwrap();
+        let found = curve.rounds_to(&targets);
         let last = found.iter().flatten().copied().max().unwrap();
-        let errors = errors(&facts, &search, &run, 2 * last as usize).unwrap();
+        let errors = curve.errors(2 * last as usize);
         assert!(last > 10_000, "{run:?}: {found:?}");
         for (found, target) in found.into_iter().zip(targets) {
             let passage = passages(&errors, target).0.map(|held| held as u64);
@@ -251,7 +253,7 @@ fn refined_step_sizes_are_better_and_the_same_on_all_threads() {
     for (before, after) in before.iter().zip(&after) {
         assert!(after.rounds <= before.rounds, "{before:?} {after:?}");
         gained += usize::from(after.rounds < before.rounds);
-        let again = rounds_to(&facts, &coarse, &after.run, &[after.target]).unwrap();
+        let again = curve(&facts, &coarse, &after.run).unwrap().rounds_to(&[after.target]);
         assert_eq!(again, [Some(after.rounds)]);
     }
     assert!(gained > before.len() / 4, "{gained} of {} have gained", before.len());
@@ -357,8 +359,8 @@ fn targets_are_held() {
                 FrontierAlgorithm::RichardsonRomberg,
             ] {
                 let run = run_of(method, 2, local_steps, step_size);
-                let errors = errors(&facts, &search, &run, ROUNDS).unwrap();
-                let found = rounds_to(&facts, &search, &run, &targets).unwrap();
+                let mut curve = curve(&facts, &search, &run).unwrap();
+                let (errors, found) = (curve.errors(ROUNDS), curve.rounds_to(&targets));
                 // Around the stationary error, so that some are passed and never held.
                 let lower = Search {
                     methods: vec![method],

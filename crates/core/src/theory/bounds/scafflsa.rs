@@ -42,7 +42,7 @@ fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option
 /// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
-/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
+/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 /// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
     let PublishedRun { facts, constants, setup, .. } = run.of(Algorithm::FedAvg)?;

@@ -195,14 +195,14 @@ impl Checked<'_> {
 
     fn stable(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
-        let stability =
+        let (rate, sides) =
             constants.stability(self.run.step_size).ok_or("the moments of A(Z) are not known")?;
         if constants.curvature() <= 0.0 {
             return Ok(ConditionAnswer::Unmet);
         }
         let mut answers =
-            stability.sides.map(|(_, have, need)| ConditionAnswer::at_most(have, need)).into_iter();
-        let positive = ConditionAnswer::holds(stability.rate > 0.0);
+            sides.into_iter().map(|(have, need)| ConditionAnswer::at_most(have, need));
+        let positive = ConditionAnswer::holds(rate > 0.0);
         let failing = answers.find(|answer| *answer != ConditionAnswer::Met);
         Ok(failing.unwrap_or(positive))
     }

@@ -71,27 +71,18 @@ impl Theory<'_> {
         };
         let facts: &dyn Facts = &*scenario.instance;
         let constants = self.constants(prepared)?;
-        let steps = terms.most_steps();
-        let setup = bounds::RunSetup {
-            step_size: match terms.normalised {
-                true => terms.step_size / steps as f64,
-                false => terms.step_size,
-            },
-            local_steps: steps,
-            rounds: round,
-            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
-            cohort: terms.cohort,
-        };
-        let factor = if terms.normalised { 1 } else { steps };
         Some(find(&PublishedRun {
             facts,
             constants: &constants,
             algorithm,
-            setup,
-            local_steps: &terms.local_steps,
-            batches: &terms.batches,
+            step_size: terms.step_size,
+            most_steps: terms.most_steps(),
             normalised: terms.normalised,
-            path: terms.step_size * factor as f64,
+            rounds: round,
+            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
+            cohort: terms.cohort,
+            local_steps: terms.local_steps,
+            batches: terms.batches,
         }))
     }
 }

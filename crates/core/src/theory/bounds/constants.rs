@@ -153,12 +153,12 @@ impl Constants {
         (self.zeta1(), 1e-12 * self.norm())
     }
 
-    /// SCAFFLSA A2 at a step size; `None` if the moments of A(Z) are not known.
-    pub fn stability(&self, step: f64) -> Option<Stability> {
+    /// SCAFFLSA A2 at a step size η: a, [`MatrixMoments::rate`], and the sides of η ≤ 2/L and of
+    /// ηa ≤ 1/2. It holds if these do and a is positive. `None` if the moments of A(Z) are not known.
+    pub fn stability(&self, step: f64) -> Option<(f64, [(f64, f64); 2])> {
         let moments = self.moments()?;
         let rate = moments.rate(self.curvature(), step);
-        let sides = [("η ≤ 2/L", step, 2.0 / moments.cocoercivity), ("ηa ≤ 1/2", step * rate, 0.5)];
-        Some(Stability { rate, sides })
+        Some((rate, [(step, 2.0 / moments.cocoercivity), (step * rate, 0.5)]))
     }
 
     /// The constants of A(Z); `None` if those of a client are not known.
@@ -175,15 +175,6 @@ impl Constants {
         }
         Some(m)
     }
-}
-
-/// A2 of SCAFFLSA at a step size η. It holds if the inequalities do and `rate` is positive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
-    /// a, [`MatrixMoments::rate`].
-    pub rate: f64,
-    /// Its inequalities with their left sides and the most that these may be.
-    pub sides: [(&'static str, f64, f64); 2],
 }
 
 /// Constants of A(Z) over clients.

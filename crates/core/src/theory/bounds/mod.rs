@@ -87,13 +87,24 @@ pub enum Algorithm {
     RichardsonRomberg,
 }
 
-/// The parameters of a run that enter the bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunSetup {
-    /// γ (η in SCAFFLSA; BOOK's μ is γH).
+/// A run in the terms of published bounds.
+pub struct PublishedRun<'a> {
+    /// What is known of the instance.
+    pub facts: &'a dyn Facts,
+    /// Its constants.
+    pub constants: &'a Constants,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// γ (η in SCAFFLSA), or BOOK's μ if `normalised`.
     pub step_size: f64,
-    /// H, the local steps of a round.
-    pub local_steps: u64,
+    /// H, the most local steps of a client in a round, or their mean under a coin.
+    pub most_steps: u64,
+    /// E_k, the local steps of each client; one number if they are equal.
+    pub local_steps: Vec<u64>,
+    /// B_k, the draws of a local step, likewise.
+    pub batches: Vec<u64>,
+    /// Whether γ_k = γ/E_k.
+    pub normalised: bool,
     /// t, the number of rounds; under a coin these are t H local steps, whatever the
     /// number of communications.
     pub rounds: u64,
@@ -103,51 +114,28 @@ pub struct RunSetup {
     pub cohort: Option<usize>,
 }
 
-impl RunSetup {
-    /// The local steps of a client.
-    pub fn steps(&self) -> f64 {
-        self.local_steps as f64 * self.rounds as f64
-    }
-
-    /// H.
-    fn h(&self) -> f64 {
-        self.local_steps as f64
-    }
-}
-
-/// A run in the terms of published bounds.
-pub struct PublishedRun<'a> {
-    /// What is known of the instance.
-    pub facts: &'a dyn Facts,
-    /// Its constants.
-    pub constants: &'a Constants,
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// The parameters of the run.
-    pub setup: RunSetup,
-    /// E_k, the local steps of each client; one number if they are equal.
-    pub local_steps: &'a [u64],
-    /// B_k, the draws of a local step, likewise.
-    pub batches: &'a [u64],
-    /// Whether γ_k = γ/E_k.
-    pub normalised: bool,
-    /// γH, or γ if γ_k = γ/E_k: BOOK's μ.
-    pub path: f64,
-}
-
 impl<'a> PublishedRun<'a> {
-    /// The run of clients with the same number of local steps, of one draw each.
+    /// The run of all clients from a distance of 2 with a step size, the same number of local steps,
+    /// of one draw each, and rounds.
     #[cfg(test)]
     pub fn even(
-        facts: &'a dyn Facts,
-        constants: &'a Constants,
+        (facts, constants): (&'a dyn Facts, &'a Constants),
         algorithm: Algorithm,
-        setup: &'a RunSetup,
+        (step_size, most_steps, rounds): (f64, u64, u64),
     ) -> Self {
-        let (local_steps, path) =
-            (std::slice::from_ref(&setup.local_steps), setup.step_size * setup.h());
-        let (setup, batches, normalised) = (*setup, &[1], false);
-        Self { facts, constants, algorithm, setup, local_steps, batches, normalised, path }
+        Self {
+            facts,
+            constants,
+            algorithm,
+            step_size,
+            most_steps,
+            local_steps: vec![most_steps],
+            batches: vec![1],
+            normalised: false,
+            rounds,
+            start_sq_error: 4.0,
+            cohort: None,
+        }
     }
 
     fn is_even(&self) -> bool {
@@ -161,12 +149,8 @@ impl<'a> PublishedRun<'a> {
     }
 
     /// A bound of this algorithm with equal local steps of one draw each.
-    fn bound(
-        &self,
-        of: Algorithm,
-        bound: fn(&Constants, &RunSetup) -> BoundValue,
-    ) -> Option<BoundValue> {
-        self.of(of).map(|run| bound(run.constants, &run.setup))
+    fn bound(&self, of: Algorithm, bound: fn(&Self) -> BoundValue) -> Option<BoundValue> {
+        self.of(of).map(bound)
     }
 
     fn is_normalised_fedavg(&self) -> bool {
@@ -187,20 +171,36 @@ impl<'a> PublishedRun<'a> {
         }
     }
 
-    /// The setup of BOOK, whose step size μ is that of a whole round of normalised steps.
-    fn whole_round(&self) -> RunSetup {
-        RunSetup { step_size: self.path, local_steps: 1, ..self.setup }
+    /// H.
+    fn h(&self) -> f64 {
+        self.most_steps as f64
     }
 
-    /// E_k of every client.
-    fn steps(&self) -> Vec<u64> {
-        self.local_steps.iter().copied().cycle().take(self.facts.clients()).collect()
+    /// γ of a local step.
+    fn gamma(&self) -> f64 {
+        if self.normalised { self.step_size / self.h() } else { self.step_size }
     }
 
-    /// B_k E_k of every client.
-    fn calls(&self) -> Vec<f64> {
-        let calls = self.steps().into_iter().zip(self.batches.iter().cycle());
-        calls.map(|(steps, batch)| *batch as f64 * steps as f64).collect()
+    /// BOOK's μ: γH, or γ if γ_k = γ/E_k.
+    fn path(&self) -> f64 {
+        if self.normalised { self.step_size } else { self.step_size * self.h() }
+    }
+
+    /// (1 − x)ⁿ after n = Ht local steps.
+    fn decay(&self, x: f64) -> f64 {
+        decay(x, self.h() * self.rounds as f64)
+    }
+
+    /// L of BOOK.
+    fn taking_part(&self) -> usize {
+        self.cohort.unwrap_or(self.constants.clients.len())
+    }
+
+    /// E_k and B_k E_k of every client.
+    fn work(&self) -> impl Iterator<Item = (f64, f64)> {
+        let each = self.local_steps.iter().cycle().zip(self.batches.iter().cycle());
+        let each = each.map(|(steps, batch)| (*steps as f64, *batch as f64 * *steps as f64));
+        each.take(self.facts.clients())
     }
 }
 

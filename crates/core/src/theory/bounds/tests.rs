@@ -6,20 +6,10 @@ use crate::problem::spectrum;
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
-use crate::sample::{self, setup};
+use crate::sample;
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
-
-/// The bounds of runs of an algorithm that tables list.
-fn all(
-    facts: &dyn Facts,
-    constants: &Constants,
-    algorithm: Algorithm,
-    setup: &RunSetup,
-) -> Vec<Bound> {
-    PublishedRun::even(facts, constants, algorithm, setup).bounds(true)
-}
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
     let settings = quadratic::Settings {
@@ -92,7 +82,9 @@ fn bounds_hold(
     let mut names = Vec::new();
     for moments in moments(facts, runs, steps, correction, 300) {
         let t = moments.round;
-        for bound in all(facts, &constants, algorithm, &setup(step, steps, t)) {
+        for bound in
+            PublishedRun::even((facts, &constants), algorithm, (step, steps, t)).bounds(true)
+        {
             let Ok(value) = bound.value else { continue };
             let have = match bound.info.quantity {
                 Bounded::SqError => moments.sq_error,
@@ -159,13 +151,16 @@ fn the_scalar_example_stays_below_theorem_b2() {
     for k in [0, 1, 10, 100, 1000] {
         let gone = libm::pow(1.0 - z, k as f64);
         let exact = gone * start + (1.0 - gone) * eta * eta / z;
-        let algorithm = Algorithm::Coin { probability: libm::sqrt(z) };
-        let (p, run) = (libm::sqrt(z), setup(eta, 1, k));
-        let equality = |p, printed| scafflsa::theorem_b4(&constants, &run, p, printed);
+        let p = libm::sqrt(z);
+        let run = |probability| {
+            let algorithm = Algorithm::Coin { probability };
+            PublishedRun::even((&problem, &constants), algorithm, (eta, 1, k))
+        };
+        let equality = |p, printed| scafflsa::theorem_b4(&run(p), printed).unwrap();
         assert!((equality(p, false).unwrap() / exact - 1.0).abs() < 1e-12);
         assert!(equality(p, true).unwrap() > 1.005 * exact);
         assert_eq!(equality(0.9 * p, false).unwrap_err()[0].condition, "p² = 2ηa − η²a²");
-        let bound = &all(&problem, &constants, algorithm, &run)[0];
+        let bound = &run(p).bounds(true)[0];
         let value = *bound.value.as_ref().unwrap();
         assert!(exact <= value && value < 4.0 * exact + 0.5, "{k}: {exact} {value}");
     }
@@ -201,18 +196,16 @@ fn constants_of_a_quadratic_are_those_it_was_made_with() {
 fn what_fails_is_said() {
     let problem = quadratic(0.5, 0.3);
     let constants = Constants::new(&problem).unwrap();
-    let bound =
-        |algorithm, setup: &RunSetup| all(&problem, &constants, algorithm, setup)[0].clone();
-    let unmet = bound(Algorithm::Scaffold, &setup(0.1, 100, 1)).value.unwrap_err();
-    let conditions: Vec<&str> = unmet.iter().map(|u| u.condition.as_str()).collect();
+    let run = |algorithm, of| PublishedRun::even((&problem, &constants), algorithm, of);
+    let unmet = |run: PublishedRun<'_>| run.bounds(true).remove(0).value.unwrap_err();
+    let found = unmet(run(Algorithm::Scaffold, (0.1, 100, 1)));
+    let conditions: Vec<&str> = found.iter().map(|u| u.condition.as_str()).collect();
     assert_eq!(conditions, ["ηaH ≤ 1", "η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", "ηH ≤ 1"]);
-    assert!(unmet.iter().all(|u| u.have > u.need));
-    let partial = RunSetup { cohort: Some(2), ..setup(0.01, 2, 1) };
-    let unmet = bound(Algorithm::FedAvg, &partial).value.unwrap_err();
-    assert_eq!(unmet[0].condition, "every client takes part in every round");
-    let unmet = bound(Algorithm::Coin { probability: 0.0 }, &setup(0.9, 1, 1)).value.unwrap_err();
-    assert_eq!(unmet.len(), 2);
-    let noisy = &all(&problem, &constants, Algorithm::FedAvg, &setup(0.01, 2, 1));
+    assert!(found.iter().all(|u| u.have > u.need));
+    let partial = PublishedRun { cohort: Some(2), ..run(Algorithm::FedAvg, (0.01, 2, 1)) };
+    assert_eq!(unmet(partial)[0].condition, "every client takes part in every round");
+    assert_eq!(unmet(run(Algorithm::Coin { probability: 0.0 }, (0.9, 1, 1))).len(), 2);
+    let noisy = run(Algorithm::FedAvg, (0.01, 2, 1)).bounds(true);
     let corollary = noisy.iter().find(|b| b.info.name == "RR, Corollary 1").unwrap();
     assert_eq!(corollary.value.as_ref().unwrap_err()[0].condition, "fields are exact");
 }
@@ -224,7 +217,8 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
     let constants = Constants::new(&problem).unwrap();
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
-    for bound in all(&problem, &constants, Algorithm::FedAvg, &setup(0.01, 2, 1)) {
+    let run = PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (0.01, 2, 1));
+    for bound in run.bounds(true) {
         let unmet = bound.value.unwrap_err();
         let first = unmet[0].condition.as_str();
         let deterministic =
@@ -246,17 +240,17 @@ fn deterministic_bounds_hold_on_a_logistic_field() {
     for (step, steps) in [(0.05, 2), (0.1, 10)] {
         let update = |_| LocalUpdate::plain(step, steps);
         let limit = deterministic::fixed_point(&problem, update).unwrap();
-        let setup = |rounds| RunSetup {
+        let run = |rounds| PublishedRun {
             start_sq_error: problem.dim() as f64,
-            ..setup(step, steps, rounds)
+            ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (step, steps, rounds))
         };
         let bias = sample::distance(&limit, problem.optimum());
-        let bound = richardson_romberg::proposition_2(&constants, &setup(0)).unwrap();
+        let bound = richardson_romberg::proposition_2(&run(0)).unwrap();
         assert!(bias > 0.0 && bias <= bound, "{bias} {bound}");
         let mut theta = start.clone();
         for t in 0..100 {
             let have = squared_distance(&theta, problem.optimum());
-            let bound = richardson_romberg::corollary_1(&constants, &setup(t)).unwrap();
+            let bound = richardson_romberg::corollary_1(&run(t)).unwrap();
             assert!(have <= bound, "{t}: {have} {bound}");
             theta = deterministic::round(&problem, &theta, &update);
         }
@@ -314,9 +308,11 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
         let problem = pair(1.0, 1.0, 0.01, seed);
         let constants = Constants::new(&problem).unwrap();
         for steps in [2, 3, 10, 50] {
-            let setup = setup(1.0 / (1.02 * steps as f64), steps, 1);
-            let bias = RoundMap::new(&problem, setup.step_size, steps).unwrap().bias().unwrap();
-            let bound = richardson_romberg::theorem_2(&constants, &setup).unwrap();
+            let step = 1.0 / (1.02 * steps as f64);
+            let bias = RoundMap::new(&problem, step, steps).unwrap().bias().unwrap();
+            let of = (step, steps, 1);
+            let run = PublishedRun::even((&problem, &constants), Algorithm::FedAvg, of);
+            let bound = richardson_romberg::theorem_2(&run).unwrap();
             most = most.max(libm::sqrt(dot(&bias, &bias)) / bound);
         }
     }
@@ -325,17 +321,21 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
 
 #[test]
 fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
-    let constants = Constants::new(&lms()).unwrap();
-    let whole = book::gradient_noise(&constants, &[4; 5], 5).unwrap();
-    let part = book::gradient_noise(&constants, &[4; 5], 2).unwrap();
-    let less = book::gradient_noise(&constants, &[1; 5], 5).unwrap();
-    assert!(part.sigma2 > whole.sigma2 && part.beta2 > whole.beta2);
-    assert!((less.sigma2 - 4.0 * whole.sigma2).abs() < 1e-12);
-    let setup = RunSetup { cohort: Some(2), ..setup(1e-4, 3, 1_000_000_000) };
-    let bound = |steps: &[u64]| book::theorem_5_1(&constants, &setup, steps).unwrap();
-    let (equal, mixed) = (bound(&[3; 5]), bound(&[1, 2, 3, 4, 5]));
+    let problem = lms();
+    let constants = Constants::new(&problem).unwrap();
+    let run = |local_steps: &[u64], cohort| PublishedRun {
+        local_steps: local_steps.to_vec(),
+        cohort,
+        ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (1e-4, 3, 1_000_000_000))
+    };
+    let noise = |steps, cohort| book::gradient_noise(&run(&[steps], cohort)).unwrap();
+    let (whole, part, less) = (noise(4, None), noise(4, Some(2)), noise(1, None));
+    assert!(part.0 > whole.0 && part.1 > whole.1);
+    assert!((less.1 - 4.0 * whole.1).abs() < 1e-12);
+    let bound = |steps: &[u64]| book::theorem_5_1(&run(steps, Some(2))).unwrap();
+    let (equal, mixed) = (bound(&[3]), bound(&[1, 2, 3, 4, 5]));
     assert!(mixed != equal && mixed > 0.0);
-    let leading = book::leading(&constants, &setup).unwrap();
+    let leading = book::leading(&run(&[3], Some(2))).unwrap();
     assert!(equal < leading && equal > 0.2 * leading, "{equal} {leading}");
 }
 
@@ -347,8 +347,9 @@ fn squares_contract() {
 }
 
 /// A run of one round that starts at θ*.
-fn one_round(step_size: f64, local_steps: u64, cohort: Option<usize>) -> RunSetup {
-    RunSetup { start_sq_error: 0.0, cohort, ..setup(step_size, local_steps, 1) }
+fn one_round<'a>(of: (&'a dyn Facts, &'a Constants), step: f64, steps: u64) -> PublishedRun<'a> {
+    let run = PublishedRun::even(of, Algorithm::FedAvg, (step, steps, 1));
+    PublishedRun { start_sq_error: 0.0, ..run }
 }
 
 /// SCAFFLSA (26) without the factor ‖Ā_c‖²/2, as printed, and with it.
@@ -358,11 +359,10 @@ fn the_printed_bound_of_rho_fails_and_the_corrected_one_holds() {
     let constants = Constants::new(&problem).unwrap();
     let rho = RoundMap::new(&problem, 1e-3, 2).unwrap().rho;
     let have = dot(&rho, &rho);
-    let run = one_round(1e-3, 2, None);
-    let bound = |printed| scafflsa::drift(&constants, &run, printed).unwrap();
+    let run = one_round((&problem, &constants), 1e-3, 2);
+    let bound = |printed| scafflsa::drift(&run, printed).unwrap();
     assert!(have > bound(true) && have < bound(false), "{have}");
-    let later = RunSetup { rounds: 2, ..run };
-    let unmet = scafflsa::drift(&constants, &later, true).unwrap_err();
+    let unmet = scafflsa::drift(&PublishedRun { rounds: 2, ..run }, true).unwrap_err();
     assert_eq!(unmet[0].condition, "it is the first round");
 }
 
@@ -377,8 +377,9 @@ fn lemma_5_1_is_the_variance_of_a_round() {
             let model = AlgorithmModel::plain(cohort, &[(1.0, 0.1)], 1, Correction::None);
             let exact = ExactMoments::new(problem, &model).unwrap();
             let exact = exact.at_rounds(problem.optimum(), &[1])[0].sq_error;
-            let run = one_round(0.1, 1, Some(cohort));
-            let lemma = book::lemma_5_1(problem, &constants, &run, &[1.0; 5]).unwrap();
+            let all = one_round((problem, &constants), 0.1, 1);
+            let run = PublishedRun { cohort: Some(cohort), ..all };
+            let lemma = book::lemma_5_1(&run).unwrap();
             assert!((lemma / exact - 1.0).abs() < 1e-12, "{cohort}: {lemma} {exact}");
         }
     }
@@ -391,8 +392,8 @@ fn the_perturbation_is_of_fourth_order() {
     let constants = Constants::new(&problem).unwrap();
     let square = |mu: f64| {
         let rho = RoundMap::new(&problem, mu / 4.0, 4).unwrap().rho;
-        let run = one_round(mu, 1, None);
-        let bound = book::perturbation(&constants, &run, &[4; 5]).unwrap();
+        let run = one_round((&problem, &constants), mu / 4.0, 4);
+        let bound = book::perturbation(&run).unwrap();
         let have = dot(&rho, &rho);
         assert!(have <= bound, "{have} {bound}");
         have
@@ -412,10 +413,13 @@ fn the_mean_square_deviation_is_that_of_first_order() {
         model.runs[0].update =
             Box::new(move |c| LocalUpdate::plain(mu / steps[c] as f64, steps[c]));
         let exact = ExactMoments::new(&problem, &model).unwrap().stationary().unwrap().0.sq_error;
-        let setup = RunSetup { cohort: Some(2), ..setup(mu, 1, 1) };
-        let calls = steps.map(|e| e as f64);
-        let first = book::mean_square_deviation(&problem, &constants, &setup, &calls);
-        exact / first.unwrap() - 1.0
+        let run = PublishedRun {
+            local_steps: steps.to_vec(),
+            normalised: true,
+            cohort: Some(2),
+            ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (mu, 5, 1))
+        };
+        exact / book::mean_square_deviation(&run).unwrap() - 1.0
     };
     let (large, small) = (apart(1e-3), apart(1e-4));
     assert!(small.abs() < 2e-3 && (large / small - 10.0).abs() < 0.5, "{large} {small}");
@@ -524,7 +528,8 @@ fn the_rate_of_scaffold_has_third_derivatives() {
         assert!(size > 0.0 && size <= q, "{size} {q}");
     }
     let rate = |constants: &Constants, step, steps| {
-        scaffold::rate(constants, &setup(step, steps, 1_000_000))
+        let of = (step, steps, 1_000_000);
+        scaffold::rate(&PublishedRun::even((&problem, constants), Algorithm::Scaffold, of))
     };
     let flat = Constants { third: Some(0.0), ..constants.clone() };
     let (whole, without) = (rate(&constants, 0.01, 4).unwrap(), rate(&flat, 0.01, 4).unwrap());

@@ -119,9 +119,9 @@ fn the_first_order_follows_unequal_shares() {
     let part = AlgorithmModel { cohort: 2, ..model };
     assert!(ExactMoments::new(&facts, &part).is_none());
     let constants = Constants::new(&facts).unwrap();
-    let setup = sample::setup(step, 5, 9);
     for algorithm in [Algorithm::FedAvg, Algorithm::Scaffold, Algorithm::RichardsonRomberg] {
-        for bound in PublishedRun::even(&facts, &constants, algorithm, &setup).bounds(true) {
+        let run = PublishedRun::even((&facts, &constants), algorithm, (step, 5, 9));
+        for bound in run.bounds(true) {
             let unmet = bound.value.unwrap_err();
             assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.info.name);
         }

@@ -8,13 +8,8 @@ use crate::theory::lyapunov::solve_lyapunov;
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("book51", |run| {
-        if !run.is_normalised_fedavg() || run.batches != [1] {
-            run.of(Algorithm::FedAvg)?;
-        }
-        Some(theorem_5_1(run))
-    }),
-    ("book557", |run| run.bound(Algorithm::FedAvg, leading)),
+    ("book51", |run| run.level().filter(|run| run.batches == [1]).map(theorem_5_1)),
+    ("book557", |run| run.of(Algorithm::FedAvg).map(leading)),
     ("book-lemma51", |run| run.level().map(lemma_5_1)),
     ("book554", |run| run.level().map(perturbation)),
     ("book53", |run| run.level().map(mean_square_deviation)),

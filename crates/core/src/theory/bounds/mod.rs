@@ -144,17 +144,9 @@ impl<'a> PublishedRun<'a> {
 
     /// The run, if it is of this algorithm with equal local steps of one draw each.
     fn of(&self, algorithm: Algorithm) -> Option<&Self> {
-        let is_plain = self.is_even() && self.batches == [1] && !self.is_normalised_fedavg();
+        let is_normalised_fedavg = algorithm == Algorithm::FedAvg && self.normalised;
+        let is_plain = self.is_even() && self.batches == [1] && !is_normalised_fedavg;
         (self.algorithm == algorithm && is_plain).then_some(self)
-    }
-
-    /// A bound of this algorithm with equal local steps of one draw each.
-    fn bound(&self, of: Algorithm, bound: fn(&Self) -> BoundValue) -> Option<BoundValue> {
-        self.of(of).map(bound)
-    }
-
-    fn is_normalised_fedavg(&self) -> bool {
-        self.algorithm == Algorithm::FedAvg && self.normalised
     }
 
     /// The run, if it is of FedAvg whose clients all move by the same γ in a round.

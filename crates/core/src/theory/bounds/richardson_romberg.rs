@@ -12,13 +12,13 @@ use crate::theory::linear::{RoundMap, power_and_sum};
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("rr-proposition2", |run| run.bound(Algorithm::FedAvg, proposition_2)),
-    ("rr-corollary1", |run| run.bound(Algorithm::FedAvg, corollary_1)),
-    ("rr-theorem2", |run| run.bound(Algorithm::FedAvg, theorem_2)),
-    ("rr-proposition5-printed", |run| run.bound(Algorithm::FedAvg, proposition_5)),
-    ("rr-lemma5", |run| run.bound(Algorithm::FedAvg, lemma_5)),
-    ("rr-lemma7", |run| run.bound(Algorithm::FedAvg, lemma_7)),
-    ("rr-proposition4", |run| run.bound(Algorithm::FedAvg, proposition_4)),
+    ("rr-proposition2", |run| run.of(Algorithm::FedAvg).map(proposition_2)),
+    ("rr-corollary1", |run| run.of(Algorithm::FedAvg).map(corollary_1)),
+    ("rr-theorem2", |run| run.of(Algorithm::FedAvg).map(theorem_2)),
+    ("rr-proposition5-printed", |run| run.of(Algorithm::FedAvg).map(proposition_5)),
+    ("rr-lemma5", |run| run.of(Algorithm::FedAvg).map(lemma_5)),
+    ("rr-lemma7", |run| run.of(Algorithm::FedAvg).map(lemma_7)),
+    ("rr-proposition4", |run| run.of(Algorithm::FedAvg).map(proposition_4)),
     ("rr-theorem5", theorem_5),
 ];
 

@@ -13,9 +13,9 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
     ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
     ("scafflsa-b2", |run| theorem_b2(run.of(run.algorithm)?)),
-    ("scafflsa-b5", |run| run.bound(Algorithm::Scaffold, theorem_b5)),
-    ("scafflsa-26-printed", |run| Some(drift(run.level()?, true))),
-    ("scafflsa-26", |run| Some(drift(run.level()?, false))),
+    ("scafflsa-b5", |run| run.of(Algorithm::Scaffold).map(theorem_b5)),
+    ("scafflsa-26-printed", |run| run.level().map(|run| drift(run, true))),
+    ("scafflsa-26", |run| run.level().map(|run| drift(run, false))),
     ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
     ("scafflsa-b4", |run| theorem_b4(run, false)),
 ];

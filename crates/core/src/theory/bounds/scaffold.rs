@@ -4,7 +4,7 @@ use super::{Algorithm, BoundValue, Check, PublishedRun, RunBound};
 
 /// The bound of this source, by key.
 pub(super) const BOUNDS: &[RunBound] =
-    &[("slides-rate", |run| run.bound(Algorithm::Scaffold, rate))];
+    &[("slides-rate", |run| run.of(Algorithm::Scaffold).map(rate))];
 
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.

@@ -1,6 +1,6 @@
 //! The constants of the published bounds.
 
-use crate::kernel::{difference, dot};
+use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::{DrawSmoothness, Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
@@ -88,7 +88,21 @@ impl Constants {
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let (values, clients) = by_distribution(facts, |c| client(facts, c, &jacobians[c], &mean))?;
+        let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
+        let (values, clients) = by_distribution(facts, |c| {
+            let (jacobian, field) = (&jacobians[c], facts.field_at_optimum(c));
+            let distance = squared_distance(facts.local_optimum(c), facts.optimum());
+            let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
+            Some(ClientConstants {
+                curvature,
+                norm: jacobian.spectral_norm()?,
+                apart: jacobian.plus(-1.0, &mean).spectral_norm()?,
+                distance: libm::sqrt(distance),
+                field: libm::sqrt(dot(&field, &field)),
+                at_optimum: facts.noise_covariance(c).trace(),
+                noise: if known { noise(facts, c, jacobian, curvature) } else { None },
+            })
+        })?;
         let gradient = jacobians.iter().all(symmetric);
         let range = |c: usize| match facts.linear() && gradient {
             true => Some((values[clients[c]].curvature, values[clients[c]].norm)),
@@ -201,28 +215,6 @@ impl MatrixMoments {
         let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
         (1.0 - libm::sqrt(square.max(0.0))) / step_size
     }
-}
-
-fn client(
-    facts: &dyn Facts,
-    c: usize,
-    jacobian: &Matrix,
-    mean: &Matrix,
-) -> Option<ClientConstants> {
-    let d = facts.dim();
-    let field = facts.field_at_optimum(c);
-    let distance = crate::kernel::squared_distance(facts.local_optimum(c), facts.optimum());
-    let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
-    let known = facts.linear() && facts.independent() && d <= MOST_DIMENSIONS;
-    Some(ClientConstants {
-        curvature,
-        norm: jacobian.spectral_norm()?,
-        apart: jacobian.plus(-1.0, mean).spectral_norm()?,
-        distance: libm::sqrt(distance),
-        field: libm::sqrt(dot(&field, &field)),
-        at_optimum: facts.noise_covariance(c).trace(),
-        noise: if known { noise(facts, c, jacobian, curvature) } else { None },
-    })
 }
 
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {

@@ -1,6 +1,6 @@
 //! SCAFFLSA: Theorems A.5 (4.1 in the main text), B.2 (5.1), B.4 and B.5 (5.3), and (26).
 //!
-//! A2 holds with a = [`MatrixMoments::rate`] at the given step size; the source uses A3's a.
+//! A2 holds with a = [`super::constants::MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
 use super::{Algorithm, BoundValue, Bounded, Check, PublishedRun, RunBound, decay};

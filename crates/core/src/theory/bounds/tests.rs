@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernel::{dot, squared_distance};
+use crate::kernel::{axpy, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum;
@@ -8,7 +8,7 @@ use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
 use crate::sample;
 use crate::theory::deterministic;
-use crate::theory::linear::{LocalUpdate, RoundMap, power_and_sum};
+use crate::theory::linear::{LocalUpdate, RoundMap};
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
 
 fn quadratic(noise: f64, multiplicative_noise: f64) -> Quadratic {
@@ -425,40 +425,38 @@ fn the_mean_square_deviation_is_that_of_first_order() {
     assert!(small.abs() < 2e-3 && (large / small - 10.0).abs() < 0.5, "{large} {small}");
 }
 
-/// The mean round map of Scaffold on linear fields, of θ − θ* and u_c = γH(ξ_c − ξ_c*).
-fn scaffold_round(jacobians: &[Matrix], step: f64, steps: u64) -> Matrix {
-    let (n, d) = (jacobians.len(), jacobians[0].rows());
-    let h = steps as f64;
-    let size = d * (n + 1);
-    let block = |from: usize, m: &Matrix| {
-        Matrix::from_fn(d, size, |i, j| if j / d == from { m[(i, j % d)] } else { 0.0 })
+/// A round of Scaffold without noise on linear fields, from θ − θ* and u_c = γH(ξ_c − ξ_c*) of all clients.
+fn scaffold_round(jacobians: &[Matrix], step: f64, steps: u64, state: &[f64]) -> Vec<f64> {
+    let d = jacobians[0].rows();
+    let (theta, variates) = state.split_at(d);
+    let end = |(jacobian, variate): (&Matrix, &[f64])| {
+        let mut local = theta.to_vec();
+        for _ in 0..steps {
+            let pull = jacobian.apply(&local);
+            axpy(-step, &pull, &mut local);
+            axpy(-1.0 / steps as f64, variate, &mut local);
+        }
+        local
     };
-    let ends: Vec<Matrix> = (0..n)
-        .map(|c| {
-            let one = Matrix::identity(d).plus(-step, &jacobians[c]);
-            let (power, sum) = power_and_sum(&one, steps);
-            block(0, &power).plus(-1.0 / h, &block(c + 1, &sum))
-        })
-        .collect();
-    let mut mean = Matrix::zeros(d, size);
-    ends.iter().for_each(|end| mean.add(1.0 / n as f64, end));
-    let variate =
-        |c: usize| block(c + 1, &Matrix::identity(d)).plus(1.0, &ends[c]).plus(-1.0, &mean);
-    let blocks: Vec<Matrix> = std::iter::once(mean.clone()).chain((0..n).map(variate)).collect();
-    Matrix::from_fn(size, size, |i, j| blocks[i / d][(i % d, j)])
+    let ends: Vec<f64> = jacobians.iter().zip(variates.chunks(d)).flat_map(end).collect();
+    let mut mean = vec![0.0; d];
+    ends.chunks(d).for_each(|end| axpy(1.0 / jacobians.len() as f64, end, &mut mean));
+    let learnt = variates.iter().zip(&ends).zip(mean.iter().cycle());
+    let learnt: Vec<f64> = learnt.map(|((u, end), mean)| u + end - mean).collect();
+    [mean, learnt].concat()
 }
 
-/// The norm of such a map where Σ u_c = 0, by ‖θ‖² + N⁻¹ Σ ‖u_c‖².
-fn weighted_norm(map: &Matrix, d: usize) -> f64 {
-    let n = (map.rows() / d - 1) as f64;
-    let weight = |i: usize| if i < d { 1.0 } else { 1.0 / libm::sqrt(n) };
-    let weighted =
-        Matrix::from_fn(map.rows(), map.rows(), |i, j| weight(i) * map[(i, j)] / weight(j));
-    let projection = Matrix::from_fn(map.rows(), map.rows(), |i, j| {
-        let mean = if i.min(j) >= d && i % d == j % d { 1.0 / n } else { 0.0 };
+/// The norm of a map of such states where Σ u_c = 0, by ‖θ‖² + N⁻¹ Σ ‖u_c‖².
+fn weighted_norm(d: usize, n: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
+    let size = d * (n + 1);
+    let weight = |i: usize| if i < d { 1.0 } else { 1.0 / libm::sqrt(n as f64) };
+    let projected = Matrix::from_fn(size, size, |i, j| {
+        let mean = if i.min(j) >= d && i % d == j % d { 1.0 / n as f64 } else { 0.0 };
         f64::from(u8::from(i == j)) - mean
     });
-    weighted.times(&projection).spectral_norm().unwrap()
+    let columns: Vec<Vec<f64>> = (0..size).map(|j| map(projected.row(j))).collect();
+    let weighted = |i: usize, j: usize| weight(i) * columns[j][i] / weight(j);
+    Matrix::from_fn(size, size, weighted).spectral_norm().unwrap()
 }
 
 /// SLIDES: without noise Scaffold's iterates and control variates come together by (1 − γμ)^H in a
@@ -483,7 +481,7 @@ fn scaffold_contracts_without_noise_where_the_condition_holds() {
             let mu = extremes.iter().map(|x| x.1).fold(f64::INFINITY, f64::min);
             let path = least + (most - least) * rng.uniform();
             let step = (path / (steps as f64 * l)).min(1.0 / l);
-            let norm = weighted_norm(&scaffold_round(&jacobians, step, steps), d);
+            let norm = weighted_norm(d, n, |state| scaffold_round(&jacobians, step, steps, state));
             worst = worst.max(norm / libm::pow(1.0 - step * mu, steps as f64));
         }
         worst
@@ -493,20 +491,19 @@ fn scaffold_contracts_without_noise_where_the_condition_holds() {
     assert!(beyond > 1.5, "{beyond}");
 }
 
-/// The round map above is Scaffold's: its powers give the exact means.
+/// The round above is Scaffold's: its iterates are the exact means.
 #[test]
 fn the_round_map_of_scaffold_is_that_of_the_exact_moments() {
     let hessians = quadratic::Settings { hessian_heterogeneity: 0.3, ..sample::quadratic(4) };
     let problem = sample::build(&hessians, 3);
     let (step, steps) = (0.1, 5);
     let jacobians: Vec<Matrix> = (0..4).map(|c| problem.jacobian(c)).collect();
-    let map = scaffold_round(&jacobians, step, steps);
     let exact = moments(&problem, &[(1.0, step)], steps, Correction::Kept, 8);
-    let mut state = vec![0.0; map.rows()];
+    let mut state = vec![0.0; 3 * (4 + 1)];
     state[..3].copy_from_slice(&exact[0].mean);
     for m in &exact {
         assert!(sample::distance(&state[..3], &m.mean) < 1e-12, "{}", m.round);
-        state = map.apply(&state);
+        state = scaffold_round(&jacobians, step, steps, &state);
     }
 }
 

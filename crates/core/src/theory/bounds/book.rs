@@ -2,14 +2,15 @@
 //! unequal work, μ_k = μ/E_k. K is the number of clients, L the cohort.
 
 use super::constants::MatrixNoise;
-use super::{Algorithm, BoundValue, Check, PublishedRun, RunBound, decay};
+use super::{BoundValue, Check, PublishedRun, RunBound, decay};
 use crate::linalg::Matrix;
+use crate::sources::StatedAlgorithm::FedAvg;
 use crate::theory::lyapunov::solve_lyapunov;
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
     ("book51", |run| run.level().filter(|run| run.batches == [1]).map(theorem_5_1)),
-    ("book557", |run| run.of(Algorithm::FedAvg).map(leading)),
+    ("book557", |run| run.of(FedAvg).map(leading)),
     ("book-lemma51", |run| run.level().map(lemma_5_1)),
     ("book554", |run| run.level().map(perturbation)),
     ("book53", |run| run.level().map(mean_square_deviation)),

@@ -22,6 +22,7 @@ mod sixth_moments;
 mod tests;
 
 use crate::problem::Facts;
+use crate::sources::StatedAlgorithm::{self, FedAvg};
 use check::Check;
 pub use constants::Constants;
 pub use published::{BoundId, PublishedBound};
@@ -71,30 +72,16 @@ type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
 /// A bound by its key.
 type RunBound = (&'static str, ValueOfRun);
 
-/// The algorithm of a bound.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Algorithm {
-    /// FedAvg, FedLSA.
-    FedAvg,
-    /// Scaffold, SCAFFLSA under H2: every H steps.
-    Scaffold,
-    /// SCAFFLSA under H1.
-    Coin {
-        /// p, above 0 and at most 1.
-        probability: f64,
-    },
-    /// 2θ^(γ) − θ^(2γ), not averaged over rounds; γ is the step size of the setup.
-    RichardsonRomberg,
-}
-
 /// A run in the terms of published bounds.
 pub struct PublishedRun<'a> {
     /// What is known of the instance.
     pub facts: &'a dyn Facts,
     /// Its constants.
     pub constants: &'a Constants,
-    /// The algorithm.
-    pub algorithm: Algorithm,
+    /// The algorithm: FedAvg, Scaffold, or Richardson-Romberg of two runs, not averaged over rounds.
+    pub algorithm: StatedAlgorithm,
+    /// p, above 0 and at most 1, of communication by a coin (SCAFFLSA under H1); `None` without one.
+    pub probability: Option<f64>,
     /// γ (η in SCAFFLSA), or BOOK's μ if `normalised`.
     pub step_size: f64,
     /// H, the most local steps of a client in a round, or their mean under a coin.
@@ -120,13 +107,14 @@ impl<'a> PublishedRun<'a> {
     #[cfg(test)]
     pub fn even(
         (facts, constants): (&'a dyn Facts, &'a Constants),
-        algorithm: Algorithm,
+        algorithm: StatedAlgorithm,
         (step_size, most_steps, rounds): (f64, u64, u64),
     ) -> Self {
         Self {
             facts,
             constants,
             algorithm,
+            probability: None,
             step_size,
             most_steps,
             local_steps: vec![most_steps],
@@ -143,8 +131,8 @@ impl<'a> PublishedRun<'a> {
     }
 
     /// The run, if it is of this algorithm with equal local steps of one draw each.
-    fn of(&self, algorithm: Algorithm) -> Option<&Self> {
-        let is_normalised_fedavg = algorithm == Algorithm::FedAvg && self.normalised;
+    fn of(&self, algorithm: StatedAlgorithm) -> Option<&Self> {
+        let is_normalised_fedavg = algorithm == FedAvg && self.normalised;
         let is_plain = self.is_even() && self.batches == [1] && !is_normalised_fedavg;
         (self.algorithm == algorithm && is_plain).then_some(self)
     }
@@ -152,15 +140,7 @@ impl<'a> PublishedRun<'a> {
     /// The run, if it is of FedAvg whose clients all move by the same γ in a round.
     fn level(&self) -> Option<&Self> {
         let is_level = self.is_even() || self.normalised;
-        (self.algorithm == Algorithm::FedAvg && is_level).then_some(self)
-    }
-
-    /// p of communication by a coin.
-    fn probability(&self) -> Option<f64> {
-        match self.algorithm {
-            Algorithm::Coin { probability } => Some(probability),
-            _ => None,
-        }
+        (self.algorithm == FedAvg && is_level).then_some(self)
     }
 
     /// H.

@@ -4,21 +4,22 @@
 //! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but
 //! the proofs use no more.
 
-use super::{Algorithm, BoundValue, Check, PublishedRun, RunBound};
+use super::{BoundValue, Check, PublishedRun, RunBound};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
+use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg};
 use crate::theory::linear::{RoundMap, power_and_sum};
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("rr-proposition2", |run| run.of(Algorithm::FedAvg).map(proposition_2)),
-    ("rr-corollary1", |run| run.of(Algorithm::FedAvg).map(corollary_1)),
-    ("rr-theorem2", |run| run.of(Algorithm::FedAvg).map(theorem_2)),
-    ("rr-proposition5-printed", |run| run.of(Algorithm::FedAvg).map(proposition_5)),
-    ("rr-lemma5", |run| run.of(Algorithm::FedAvg).map(lemma_5)),
-    ("rr-lemma7", |run| run.of(Algorithm::FedAvg).map(lemma_7)),
-    ("rr-proposition4", |run| run.of(Algorithm::FedAvg).map(proposition_4)),
+    ("rr-proposition2", |run| run.of(FedAvg).map(proposition_2)),
+    ("rr-corollary1", |run| run.of(FedAvg).map(corollary_1)),
+    ("rr-theorem2", |run| run.of(FedAvg).map(theorem_2)),
+    ("rr-proposition5-printed", |run| run.of(FedAvg).map(proposition_5)),
+    ("rr-lemma5", |run| run.of(FedAvg).map(lemma_5)),
+    ("rr-lemma7", |run| run.of(FedAvg).map(lemma_7)),
+    ("rr-proposition4", |run| run.of(FedAvg).map(proposition_4)),
     ("rr-theorem5", theorem_5),
 ];
 
@@ -171,7 +172,7 @@ fn proposition_4(run: &PublishedRun<'_>) -> BoundValue {
 /// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ.
 fn theorem_5(run: &PublishedRun<'_>) -> Option<BoundValue> {
-    let (run, gamma) = (run.of(Algorithm::RichardsonRomberg)?, run.gamma());
+    let (run, gamma) = (run.of(RichardsonRomberg)?, run.gamma());
     let (check, l) = additive(run, "RR Theorem 5, bias");
     Some(check.then(|| {
         let bias = |step| RoundMap::new(run.facts, step, run.most_steps)?.bias().ok();

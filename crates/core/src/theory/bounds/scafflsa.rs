@@ -3,8 +3,9 @@
 //! A2 holds with a = [`super::constants::MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
-use super::{Algorithm, BoundValue, Bounded, Check, PublishedRun, RunBound, decay};
+use super::{BoundValue, Bounded, Check, PublishedRun, RunBound, decay};
 use crate::kernel::{axpy, dot};
+use crate::sources::StatedAlgorithm::{FedAvg, Scaffold};
 use crate::theory::linear::RoundMap;
 
 /// The bounds of this source, by key.
@@ -13,7 +14,7 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
     ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
     ("scafflsa-b2", |run| theorem_b2(run.of(run.algorithm)?)),
-    ("scafflsa-b5", |run| run.of(Algorithm::Scaffold).map(theorem_b5)),
+    ("scafflsa-b5", |run| run.of(Scaffold).map(theorem_b5)),
     ("scafflsa-26-printed", |run| run.level().map(|run| drift(run, true))),
     ("scafflsa-26", |run| run.level().map(|run| drift(run, false))),
     ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
@@ -26,7 +27,7 @@ pub(super) const BOUNDS: &[RunBound] = &[
 /// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 /// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
-    let (run, constants) = (run.of(Algorithm::FedAvg)?, run.constants);
+    let (run, constants) = (run.of(FedAvg)?, run.constants);
     let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", false);
     Some(check.then(|| {
         let m = moments?;
@@ -66,7 +67,7 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
 pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
-    let (probability, constants) = (run.probability()?, run.constants);
+    let (probability, constants) = (run.probability?, run.constants);
     let (mut check, _) = Check::linear(run, "SCAFFLSA Theorem 5.1", false);
     let eta = run.gamma();
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
@@ -125,7 +126,7 @@ pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
 /// K = 0. The equality holds if p² = 2ηa − η²a², and is then
 /// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p².
 pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
-    let (probability, constants) = (run.probability()?, run.constants);
+    let (probability, constants) = (run.probability?, run.constants);
     let mut check = Check::new(run);
     let moments = check.moments();
     check.everyone();

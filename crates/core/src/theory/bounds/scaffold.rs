@@ -1,10 +1,10 @@
 //! SLIDES: the rate of Scaffold with stochastic gradients.
 
-use super::{Algorithm, BoundValue, Check, PublishedRun, RunBound};
+use super::{BoundValue, Check, PublishedRun, RunBound};
+use crate::sources::StatedAlgorithm::Scaffold;
 
 /// The bound of this source, by key.
-pub(super) const BOUNDS: &[RunBound] =
-    &[("slides-rate", |run| run.of(Algorithm::Scaffold).map(rate))];
+pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.of(Scaffold).map(rate))];
 
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.

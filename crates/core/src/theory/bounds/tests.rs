@@ -7,6 +7,7 @@ use crate::problem::spectrum::Spectrum;
 use crate::problem::{Exact, Facts, garnet, lms, logistic, td};
 use crate::rng::Stream;
 use crate::sample;
+use crate::sources::StatedAlgorithm::{self, FedAvg, RandomScaffold, RichardsonRomberg, Scaffold};
 use crate::theory::deterministic;
 use crate::theory::linear::{LocalUpdate, RoundMap};
 use crate::theory::moments::{AlgorithmModel, Correction, ExactMoments, Moments};
@@ -66,7 +67,7 @@ fn moments(
 /// held.
 fn bounds_hold(
     facts: &dyn Facts,
-    algorithm: Algorithm,
+    algorithm: StatedAlgorithm,
     step: f64,
     steps: u64,
 ) -> Vec<&'static str> {
@@ -75,8 +76,8 @@ fn bounds_hold(
     // Two runs of independent noise and of the same start.
     let extrapolated = [(2.0, step), (-1.0, 2.0 * step)];
     let (runs, correction) = match algorithm {
-        Algorithm::RichardsonRomberg => (&extrapolated[..], Correction::None),
-        Algorithm::Scaffold => (&[(1.0, step)][..], Correction::Kept),
+        RichardsonRomberg => (&extrapolated[..], Correction::None),
+        Scaffold => (&[(1.0, step)][..], Correction::Kept),
         _ => (&[(1.0, step)][..], Correction::None),
     };
     let mut names = Vec::new();
@@ -115,11 +116,11 @@ fn algorithms_stay_below_their_bounds() {
         let quadratics = [(0.5, 0.0), (0.5, 0.3), (0.0, 0.0)].map(|(a, b)| quadratic(a, b));
         let [first, second, third] = &quadratics;
         for problem in [first as &dyn Facts, second, third, &lms(), &garnet()] {
-            names.extend(bounds_hold(problem, Algorithm::FedAvg, step, steps));
+            names.extend(bounds_hold(problem, FedAvg, step, steps));
         }
     }
-    names.extend(bounds_hold(&quadratic(0.5, 0.0), Algorithm::RichardsonRomberg, 0.005, 20));
-    names.extend(bounds_hold(&Exact::new(quadratic(0.0, 0.0)), Algorithm::Scaffold, 0.0005, 4));
+    names.extend(bounds_hold(&quadratic(0.5, 0.0), RichardsonRomberg, 0.005, 20));
+    names.extend(bounds_hold(&Exact::new(quadratic(0.0, 0.0)), Scaffold, 0.0005, 4));
     for name in [
         "SCAFFLSA, Theorem 4.1 (A.5)",
         "SCAFFLSA, Theorem 5.3 (B.5)",
@@ -133,7 +134,7 @@ fn algorithms_stay_below_their_bounds() {
     ] {
         assert!(names.contains(&name), "{name} was never evaluated");
     }
-    let td = bounds_hold(&garnet(), Algorithm::FedAvg, 0.05, 4);
+    let td = bounds_hold(&garnet(), FedAvg, 0.05, 4);
     assert_eq!(td, ["SCAFFLSA, Theorem 4.1 (A.5)"]);
 }
 
@@ -152,9 +153,10 @@ fn the_scalar_example_stays_below_theorem_b2() {
         let gone = libm::pow(1.0 - z, k as f64);
         let exact = gone * start + (1.0 - gone) * eta * eta / z;
         let p = libm::sqrt(z);
-        let run = |probability| {
-            let algorithm = Algorithm::Coin { probability };
-            PublishedRun::even((&problem, &constants), algorithm, (eta, 1, k))
+        let of = (&problem as &dyn Facts, &constants);
+        let run = |p| PublishedRun {
+            probability: Some(p),
+            ..PublishedRun::even(of, RandomScaffold, (eta, 1, k))
         };
         let equality = |p, printed| scafflsa::theorem_b4(&run(p), printed).unwrap();
         assert!((equality(p, false).unwrap() / exact - 1.0).abs() < 1e-12);
@@ -198,14 +200,15 @@ fn what_fails_is_said() {
     let constants = Constants::new(&problem).unwrap();
     let run = |algorithm, of| PublishedRun::even((&problem, &constants), algorithm, of);
     let unmet = |run: PublishedRun<'_>| run.bounds(true).remove(0).value.unwrap_err();
-    let found = unmet(run(Algorithm::Scaffold, (0.1, 100, 1)));
+    let found = unmet(run(Scaffold, (0.1, 100, 1)));
     let conditions: Vec<&str> = found.iter().map(|u| u.condition.as_str()).collect();
     assert_eq!(conditions, ["ηaH ≤ 1", "η ≤ a/(16H max(‖Ā_c‖² + ‖Σ_Ã‖))", "ηH ≤ 1"]);
     assert!(found.iter().all(|u| u.have > u.need));
-    let partial = PublishedRun { cohort: Some(2), ..run(Algorithm::FedAvg, (0.01, 2, 1)) };
+    let partial = PublishedRun { cohort: Some(2), ..run(FedAvg, (0.01, 2, 1)) };
     assert_eq!(unmet(partial)[0].condition, "every client takes part in every round");
-    assert_eq!(unmet(run(Algorithm::Coin { probability: 0.0 }, (0.9, 1, 1))).len(), 2);
-    let noisy = run(Algorithm::FedAvg, (0.01, 2, 1)).bounds(true);
+    let coin = run(RandomScaffold, (0.9, 1, 1));
+    assert_eq!(unmet(PublishedRun { probability: Some(0.0), ..coin }).len(), 2);
+    let noisy = run(FedAvg, (0.01, 2, 1)).bounds(true);
     let corollary = noisy.iter().find(|b| b.info.name == "RR, Corollary 1").unwrap();
     assert_eq!(corollary.value.as_ref().unwrap_err()[0].condition, "fields are exact");
 }
@@ -217,7 +220,7 @@ fn no_bound_is_drawn_on_a_logistic_field() {
     let problem = sample::build(&logistic::Settings { data, ..sample::blobs() }, 1);
     let constants = Constants::new(&problem).unwrap();
     assert!(!constants.linear && constants.gradient && constants.moments().is_none());
-    let run = PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (0.01, 2, 1));
+    let run = PublishedRun::even((&problem, &constants), FedAvg, (0.01, 2, 1));
     for bound in run.bounds(true) {
         let unmet = bound.value.unwrap_err();
         let first = unmet[0].condition.as_str();
@@ -242,7 +245,7 @@ fn deterministic_bounds_hold_on_a_logistic_field() {
         let limit = deterministic::fixed_point(&problem, update).unwrap();
         let run = |rounds| PublishedRun {
             start_sq_error: problem.dim() as f64,
-            ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (step, steps, rounds))
+            ..PublishedRun::even((&problem, &constants), FedAvg, (step, steps, rounds))
         };
         let bias = sample::distance(&limit, problem.optimum());
         let bound = richardson_romberg::proposition_2(&run(0)).unwrap();
@@ -291,12 +294,12 @@ fn lemma_5_needs_common_optima_alone() {
         let hessians = quadratic::Settings { hessian_heterogeneity: 0.4, noise: 1.0, ..base };
         let settings = quadratic::Settings { multiplicative_noise, ..hessians };
         let problem = sample::build(&settings, 3);
-        let names = bounds_hold(&problem, Algorithm::FedAvg, 0.05, 5);
+        let names = bounds_hold(&problem, FedAvg, 0.05, 5);
         assert!(names.contains(&"RR, Lemma 5"), "{names:?}");
         let bias = RoundMap::new(&problem, 0.05, 5).unwrap().bias().unwrap();
         assert!(dot(&bias, &bias) < 1e-24);
     }
-    let apart = bounds_hold(&quadratic(0.5, 0.0), Algorithm::FedAvg, 0.05, 4);
+    let apart = bounds_hold(&quadratic(0.5, 0.0), FedAvg, 0.05, 4);
     assert!(!apart.contains(&"RR, Lemma 5"));
 }
 
@@ -311,7 +314,7 @@ fn the_halved_bound_of_rr_fails_and_the_whole_holds() {
             let step = 1.0 / (1.02 * steps as f64);
             let bias = RoundMap::new(&problem, step, steps).unwrap().bias().unwrap();
             let of = (step, steps, 1);
-            let run = PublishedRun::even((&problem, &constants), Algorithm::FedAvg, of);
+            let run = PublishedRun::even((&problem, &constants), FedAvg, of);
             let bound = richardson_romberg::theorem_2(&run).unwrap();
             most = most.max(libm::sqrt(dot(&bias, &bias)) / bound);
         }
@@ -326,7 +329,7 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     let run = |local_steps: &[u64], cohort| PublishedRun {
         local_steps: local_steps.to_vec(),
         cohort,
-        ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (1e-4, 3, 1_000_000_000))
+        ..PublishedRun::even((&problem, &constants), FedAvg, (1e-4, 3, 1_000_000_000))
     };
     let noise = |steps, cohort| book::gradient_noise(&run(&[steps], cohort)).unwrap();
     let (whole, part, less) = (noise(4, None), noise(4, Some(2)), noise(1, None));
@@ -348,7 +351,7 @@ fn squares_contract() {
 
 /// A run of one round that starts at θ*.
 fn one_round<'a>(of: (&'a dyn Facts, &'a Constants), step: f64, steps: u64) -> PublishedRun<'a> {
-    let run = PublishedRun::even(of, Algorithm::FedAvg, (step, steps, 1));
+    let run = PublishedRun::even(of, FedAvg, (step, steps, 1));
     PublishedRun { start_sq_error: 0.0, ..run }
 }
 
@@ -417,7 +420,7 @@ fn the_mean_square_deviation_is_that_of_first_order() {
             local_steps: steps.to_vec(),
             normalised: true,
             cohort: Some(2),
-            ..PublishedRun::even((&problem, &constants), Algorithm::FedAvg, (mu, 5, 1))
+            ..PublishedRun::even((&problem, &constants), FedAvg, (mu, 5, 1))
         };
         exact / book::mean_square_deviation(&run).unwrap() - 1.0
     };
@@ -523,7 +526,7 @@ fn the_rate_of_scaffold_has_third_derivatives() {
     }
     let rate = |constants: &Constants, step, steps| {
         let of = (step, steps, 1_000_000);
-        scaffold::rate(&PublishedRun::even((&problem, constants), Algorithm::Scaffold, of))
+        scaffold::rate(&PublishedRun::even((&problem, constants), Scaffold, of))
     };
     let flat = Constants { third: Some(0.0), ..constants.clone() };
     let (whole, without) = (rate(&constants, 0.01, 4).unwrap(), rate(&flat, 0.01, 4).unwrap());

@@ -289,7 +289,8 @@ pub const NUMBERS: &[ContradictionById] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theory::bounds::{Algorithm, Constants, PublishedRun, scafflsa};
+    use crate::sources::StatedAlgorithm::RandomScaffold;
+    use crate::theory::bounds::{Constants, PublishedRun, scafflsa};
     use crate::theory::errata::tests::{assert_each, assert_exceeded, numbers, printed};
 
     #[test]
@@ -443,8 +444,9 @@ mod tests {
     fn the_bounds_of_the_program_are_corrected() {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
-        let algorithm = Algorithm::Coin { probability: 0.5 };
-        let run = PublishedRun::even((&td, &constants), algorithm, (0.1, 1, 10));
+        let coin = RandomScaffold;
+        let run = PublishedRun::even((&td, &constants), coin, (0.1, 1, 10));
+        let run = PublishedRun { probability: Some(0.5), ..run };
         let value = scafflsa::theorem_b2(&run).unwrap().unwrap();
         let zeta = 0.1 * constants.curvature();
         let floor = 2.0 * 0.01 * constants.sigma_omega() / zeta;

@@ -163,11 +163,6 @@ mod tests {
         }
     }
 
-    /// The printed number of a counterexample.
-    pub fn printed(id: &str) -> f64 {
-        numbers(id).0
-    }
-
     /// Asserts that exact numbers are above printed ones by more than a factor, and at most as
     /// corrected bounds allow.
     pub fn assert_exceeded(by: &[(&str, f64, f64)]) {

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::sources::StatedAlgorithm::RandomScaffold;
     use crate::theory::bounds::{Constants, PublishedRun, scafflsa};
-    use crate::theory::errata::tests::{assert_each, assert_exceeded, numbers, printed};
+    use crate::theory::errata::tests::{assert_each, assert_exceeded, numbers};
 
     #[test]
     fn numbers_are_those_of_their_instances() {
@@ -348,14 +348,14 @@ mod tests {
             ("same-rate", 1.05, 1.0 - 0.5 * 0.25),
             ("bound-26", 1.9, drift_bound(&STEEP, |a| 0.5 * a * a)),
             ("step-of-corollary-a6", 1.4, f64::INFINITY),
-            ("lost-factors-of-121", 2.0 - 1e-12, (2.0 + 1e-12) * printed("lost-factors-of-121")),
-            ("variance-96", 9.0, 10.0 * printed("variance-96")),
+            ("lost-factors-of-121", 2.0 - 1e-12, (2.0 + 1e-12) * numbers("lost-factors-of-121").0),
+            ("variance-96", 9.0, 10.0 * numbers("variance-96").0),
             ("corollary-b3", 1.9, f64::INFINITY),
             ("noise-at-local-optimum", 1.0, 16.0 * NOISE_STEP * 0.25),
             ("lemma-c6", 1.5, f64::INFINITY),
         ]);
         // Lemma C.6 holds of a fixed vector: E‖ηAu/2‖² = (η²/4)(ā² + 1), and A2 holds.
-        assert!(0.5 * eta * (mean.powi(2) + 1.0).sqrt() <= printed("lemma-c6"));
+        assert!(0.5 * eta * (mean.powi(2) + 1.0).sqrt() <= numbers("lemma-c6").0);
         assert!((1.0 - eta * mean).powi(2) + eta * eta < 0.81);
     }
 

@@ -80,9 +80,10 @@ fn recursion(run: &PublishedRun<'_>) -> Option<Recursion> {
     })
 }
 
-/// Theorem 5.1 if client k takes E_k local steps of size μ/E_k: (5.62) iterated, with its higher orders written out and corrected (see the source of
-/// `recursion`): √λ + c and μ²σ_fed²/√λ + c' instead of √λ and 2μ²σ_fed² of (5.55). (5.44) has the
-/// gradient of a square, (5.45) half of it; the fields of the problem are used.
+/// Theorem 5.1 if client k takes E_k local steps of size μ/E_k: (5.62) iterated, with its higher
+/// orders written out and corrected (see the source of `recursion`): √λ + c and μ²σ_fed²/√λ + c'
+/// instead of √λ and 2μ²σ_fed² of (5.55). (5.44) has the gradient of a square, (5.45) half of it; the
+/// fields of the problem are used.
 pub fn theorem_5_1(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     check.moments();

@@ -48,7 +48,7 @@ fn garnet() -> td::Td {
 }
 
 /// Exact moments of rounds 0 to `rounds` − 1 of runs of independent noise, given as weights
-/// and step sizes, with ‖θ_0 − θ*‖² as the setup has it.
+/// and step sizes, with ‖θ_0 − θ*‖² as `PublishedRun::even` has it.
 fn moments(
     facts: &dyn Facts,
     runs: &[(f64, f64)],

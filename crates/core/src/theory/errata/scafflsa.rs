@@ -444,8 +444,7 @@ mod tests {
     fn the_bounds_of_the_program_are_corrected() {
         let td = independent_states(vec![1.0, 0.5], 1, 0.5, vec![1.0, 0.0]).unwrap();
         let constants = Constants::new(&td).unwrap();
-        let coin = RandomScaffold;
-        let run = PublishedRun::even((&td, &constants), coin, (0.1, 1, 10));
+        let run = PublishedRun::even((&td, &constants), RandomScaffold, (0.1, 1, 10));
         let run = PublishedRun { probability: Some(0.5), ..run };
         let value = scafflsa::theorem_b2(&run).unwrap().unwrap();
         let zeta = 0.1 * constants.curvature();

@@ -3,7 +3,7 @@
 
 use super::claims::ClaimText;
 use super::number_text::short;
-use crate::evidence::errata::{CounterexampleNumbers, Erratum, SourceErrata, errata as all_errata};
+use crate::evidence::errata::{Erratum, SourceErrata, errata as all_errata};
 use exactfed_core::sources::{Publication, Statement, sources as all_sources, statements};
 use exactfed_core::words::joined;
 use serde::Serialize;
@@ -126,7 +126,7 @@ pub fn errata(claims: &[&ClaimText]) -> Option<Value> {
             Some(claim_on(claim, ""))
         };
         let rows = erratum.counterexamples.iter().filter_map(|example| {
-            let CounterexampleNumbers { printed, holds } = example.numbers()?;
+            let (printed, holds) = example.numbers()?;
             Some([example.what.clone(), short(printed), short(holds)])
         });
         let mut entry = json!(erratum);

@@ -15,7 +15,6 @@ use crate::program::{
     Coefficient, Expression, Level, Mask, Operation, PerClient, Program, Round, sum,
 };
 use crate::rng::Stream;
-use crate::theory::bounds::RunSetup;
 use std::sync::Arc;
 
 /// The instance of settings that name no file.
@@ -282,11 +281,6 @@ pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg 
         over: Base::Fedavg,
         coupling: Coupling::Common,
     }
-}
-
-/// The parameters of a run of all clients, 2 away from the optimum at its start.
-pub fn setup(step_size: f64, local_steps: u64, rounds: u64) -> RunSetup {
-    RunSetup { step_size, local_steps, rounds, start_sq_error: 4.0, cohort: None }
 }
 
 /// ‖x − y‖.

@@ -89,7 +89,8 @@ fn fedlsa_follows_its_exact_mean() {
         let mut seen = false;
         for round in 0..30 {
             runs.iter_mut().for_each(Run::round);
-            exact = map.step(&exact);
+            exact = map.gamma.apply(&exact);
+            kernel::axpy(1.0, &map.rho, &mut exact);
             for (i, exact) in exact.iter().enumerate() {
                 let entry = |run: &Federated<'_, Td>| from_optimum(run.estimate(), i);
                 let errors: Vec<f64> = runs.iter().map(entry).collect();

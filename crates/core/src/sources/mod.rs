@@ -33,21 +33,12 @@ pub struct Publication {
     /// What is known of a published version that was not read; empty if there is none.
     #[serde(default)]
     pub published: String,
-    /// How BibTeX has to treat it.
-    pub kind: Kind,
+    /// Whether it is a draft that is not published.
+    #[serde(default)]
+    draft: bool,
     /// Its BibTeX entry.
     #[serde(skip_deserializing)]
     pub bibtex: String,
-}
-
-/// The kind of a publication, which decides the type of its BibTeX entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A preprint, slides, a note or another text on its own.
-    Other,
-    /// A draft that is not published.
-    Draft,
 }
 
 impl Publication {
@@ -79,10 +70,8 @@ impl Publication {
 
     /// The BibTeX entry.
     fn to_bibtex(&self) -> String {
-        let (entry, place) = match self.kind {
-            Kind::Other => ("misc", "howpublished"),
-            Kind::Draft => ("unpublished", "note"),
-        };
+        let (entry, place) =
+            if self.draft { ("unpublished", "note") } else { ("misc", "howpublished") };
         let mut fields = vec![
             ("author", self.authors.replace(", ", " and ")),
             // Braces keep capitals.

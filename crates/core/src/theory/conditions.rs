@@ -33,38 +33,6 @@ pub struct RunConditions<'a> {
     pub equal: bool,
 }
 
-impl RunConditions<'_> {
-    /// Whether a condition on the run alone holds; `None` for one that is on the instance too.
-    pub fn answer(&self, condition: &Condition) -> Option<ConditionAnswer> {
-        let holds = match condition {
-            Condition::Algorithm { any_of: of, compared_with: beside } => {
-                let is_comparison = self.compared.iter().any(|other| of.contains(other));
-                of.contains(&self.algorithm) || (is_comparison && beside.contains(&self.algorithm))
-            }
-            Condition::ConstantStepSize => self.constant,
-            Condition::LastIterate => !self.averaged,
-            Condition::AveragedIterates => self.averaged,
-            Condition::WithoutNoise => self.exact,
-            Condition::OneLocalStep => self.local_steps == 1.0,
-            Condition::SeveralLocalSteps => self.local_steps > 1.0,
-            Condition::Normalised => self.normalised || self.local_steps == 1.0,
-            Condition::Unknown(_) => return Some(ConditionAnswer::Unknown("")),
-            Condition::Path => {
-                let nothing = || Err(());
-                let (have, need) = condition.sides(self.pace(), nothing, nothing).ok()??;
-                return Some(ConditionAnswer::at_most(have, need));
-            }
-            _ => return None,
-        };
-        Some(ConditionAnswer::holds(holds))
-    }
-
-    /// γ and H.
-    fn pace(&self) -> (f64, f64) {
-        (self.step_size, self.local_steps)
-    }
-}
-
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionAnswer {
@@ -99,8 +67,8 @@ impl ConditionAnswer {
 
 /// An instance and a run, whose conditions are checked.
 pub struct Checked<'a> {
-    /// The instance.
-    pub facts: &'a dyn Facts,
+    /// The instance, or why it is not known.
+    pub facts: Result<&'a dyn Facts, &'static str>,
     /// Its constants; `None` if they are not known.
     pub constants: Option<&'a Constants>,
     /// The run.
@@ -116,18 +84,30 @@ impl Checked<'_> {
     }
 
     fn try_answer(&self, condition: &Condition) -> Result<ConditionAnswer, &'static str> {
-        let RunConditions { exact, cohort, equal, .. } = self.run;
-        let facts = self.facts;
-        let sides = condition.sides(self.run.pace(), || self.convexity(), || self.smoothness())?;
+        let (run, pace) = (&self.run, (self.run.step_size, self.run.local_steps));
+        let sides = condition.sides(pace, || self.convexity(), || self.smoothness())?;
         if let Some((have, need)) = sides {
             return Ok(ConditionAnswer::at_most(have, need));
         }
         let holds = match condition {
+            Condition::Algorithm { any_of: of, compared_with: beside } => {
+                let is_comparison = run.compared.iter().any(|other| of.contains(other));
+                of.contains(&run.algorithm) || (is_comparison && beside.contains(&run.algorithm))
+            }
+            Condition::ConstantStepSize => run.constant,
+            Condition::LastIterate => !run.averaged,
+            Condition::AveragedIterates => run.averaged,
+            Condition::WithoutNoise => run.exact,
+            Condition::OneLocalStep => run.local_steps == 1.0,
+            Condition::SeveralLocalSteps => run.local_steps > 1.0,
+            Condition::Normalised => run.normalised || run.local_steps == 1.0,
+            Condition::Unknown(_) => return Err(""),
             Condition::StronglyConvex => self.convexity()? > 0.0,
             Condition::ConvexDraws => self.convex_draws()?,
-            Condition::Linear => facts.linear(),
-            Condition::Quadratic => facts.linear() && facts.symmetric(),
+            Condition::Linear => self.facts?.linear(),
+            Condition::Quadratic => self.facts?.linear() && self.facts?.symmetric(),
             Condition::Homogeneous => {
+                let facts = self.facts?;
                 let first = facts.distribution(0);
                 (1..facts.clients()).all(|c| facts.distribution(c) == first)
             }
@@ -135,39 +115,41 @@ impl Checked<'_> {
                 let (have, need) = self.constants()?.common_optimum();
                 have <= need
             }
-            Condition::IndependentDraws => exact || facts.independent(),
-            Condition::OneClient => facts.clients() == 1,
+            Condition::IndependentDraws => self.facts?.independent() || run.exact,
+            Condition::OneClient => self.facts?.clients() == 1,
             Condition::Stable => return self.stable(),
             Condition::FewLocalSteps => return self.few_local_steps(),
             Condition::AllClients => {
-                equal
-                    && cohort.is_none_or(|cohort| cohort == facts.clients())
+                let facts = self.facts?;
+                run.equal
+                    && run.cohort.is_none_or(|cohort| cohort == facts.clients())
                     && facts.unequal_shares().is_none()
             }
-            of_run => return self.run.answer(of_run).ok_or("the program does not check it"),
+            _ => return Err("the program does not check it"),
         };
         Ok(ConditionAnswer::holds(holds))
     }
 
     fn constants(&self) -> Result<&Constants, &'static str> {
+        self.facts?;
         self.constants.ok_or("the constants of the instance are not computed")
     }
 
     /// μ, at every θ.
     fn convexity(&self) -> Result<f64, &'static str> {
-        if self.facts.linear() {
+        if self.facts?.linear() {
             return Ok(self.constants()?.curvature());
         }
-        self.facts.convexity().ok_or("the convexity of the functions is not known")
+        self.facts?.convexity().ok_or("the convexity of the functions is not known")
     }
 
     /// L of the draws, at every θ; on a linear field the smallest with E AᵀA ≼ L sym Ā.
     fn smoothness(&self) -> Result<f64, &'static str> {
-        let of_draws = match self.facts.draw_smoothness() {
+        let of_draws = match self.facts?.draw_smoothness() {
             DrawSmoothness::AtMost(most) => Some(most),
             _ => None,
         };
-        if !self.facts.linear() {
+        if !self.facts?.linear() {
             return of_draws.ok_or(NO_SMOOTHNESS);
         }
         let constants = self.constants()?;
@@ -179,7 +161,7 @@ impl Checked<'_> {
     }
 
     fn convex_draws(&self) -> Result<bool, &'static str> {
-        let facts = self.facts;
+        let facts = self.facts?;
         if facts.linear() && !facts.symmetric() {
             return Ok(false);
         }
@@ -195,14 +177,14 @@ impl Checked<'_> {
 
     fn stable(&self) -> Result<ConditionAnswer, &'static str> {
         let constants = self.constants()?;
-        let stability =
+        let (rate, sides) =
             constants.stability(self.run.step_size).ok_or("the moments of A(Z) are not known")?;
         if constants.curvature() <= 0.0 {
             return Ok(ConditionAnswer::Unmet);
         }
         let mut answers =
-            stability.sides.map(|(_, have, need)| ConditionAnswer::at_most(have, need)).into_iter();
-        let positive = ConditionAnswer::holds(stability.rate > 0.0);
+            sides.into_iter().map(|(have, need)| ConditionAnswer::at_most(have, need));
+        let positive = ConditionAnswer::holds(rate > 0.0);
         let failing = answers.find(|answer| *answer != ConditionAnswer::Met);
         Ok(failing.unwrap_or(positive))
     }
@@ -254,7 +236,7 @@ mod tests {
         of: &[Condition],
     ) -> Vec<ConditionAnswer> {
         let constants = Constants::new(facts);
-        let checked = Checked { facts, constants: constants.as_ref(), run };
+        let checked = Checked { facts: Ok(facts), constants: constants.as_ref(), run };
         of.iter().map(|condition| checked.answer(condition)).collect()
     }
 

@@ -215,13 +215,7 @@ pub fn closure(
     let (mut push, mut gamma) = (vec![0.0; d], Matrix::zeros(d, d));
     let (values, clients) = by_distribution(facts, |client| {
         let one = identity.plus(-step, &facts.jacobian(client));
-        let second = along(facts, client, linear, blocks, step, local_steps, corrected)?;
-        // Σ_h P^(H−1−h) ½∇²F̄[S_h], by Horner's rule.
-        let mut sum = vec![0.0; d];
-        for s in &second {
-            sum = one.apply(&sum);
-            axpy(0.5, &facts.curvature(client, s)?, &mut sum);
-        }
+        let mut sum = along(facts, client, &one, (linear, blocks), (step, local_steps, corrected))?;
         if corrected {
             sum = solve(&power_and_sum(&one, local_steps).1, &sum).ok()?;
         }
@@ -251,19 +245,16 @@ pub fn closure_effort(facts: &dyn Facts, local_steps: u64) -> Effort {
     Effort::new(groups * (h * step + powers + draws), (h + groups + 10.0) * d * d)
 }
 
-/// E (θ_c − θ*)(θ_c − θ*)ᵀ after 0, 1, …, H − 1 local steps of the linearised field, for
-/// a client that starts at stationarity.
+/// Σ_h P_{H−1−h} ½∇²F̄_c[S_{c,h}], P = `one`, along the local steps of the linearised field, for a
+/// client that starts at stationarity.
 fn along(
     facts: &dyn Facts,
     client: usize,
-    linear: &Moments,
-    blocks: &CovarianceBlocks,
-    step: f64,
-    local_steps: u64,
-    corrected: bool,
-) -> Option<Vec<Matrix>> {
+    one: &Matrix,
+    (linear, blocks): (&Moments, &CovarianceBlocks),
+    (step, local_steps, corrected): (f64, u64, bool),
+) -> Option<Vec<f64>> {
     let d = facts.dim();
-    let one = Matrix::identity(d).plus(-step, &facts.jacobian(client));
     // The state is (e, 1) and w, the constant part of the drift: F̄_c(θ*) or ξ_c − ξ_c*.
     let field = facts.field_at_optimum(client);
     let mut s = blocks.theta.clone();
@@ -274,9 +265,11 @@ fn along(
     } else {
         (Matrix::outer(&mean, &field), Matrix::outer(&field, &field))
     };
-    let mut out = Vec::with_capacity(local_steps as usize);
+    let mut sum = vec![0.0; d];
     for _ in 0..local_steps {
-        out.push(s.clone());
+        // By Horner's rule.
+        sum = one.apply(&sum);
+        axpy(0.5, &facts.curvature(client, &s)?, &mut sum);
         let second = Matrix::from_fn(d + 1, d + 1, |i, j| match (i < d, j < d) {
             (true, true) => s[(i, j)],
             (true, false) => mean[i],
@@ -297,5 +290,5 @@ fn along(
             axpy(-step, &field, &mut mean);
         }
     }
-    Some(out)
+    Some(sum)
 }

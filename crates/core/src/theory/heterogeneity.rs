@@ -49,18 +49,6 @@ const NORM_STEPS: [usize; 2] = [80, 40];
 /// The most steps of the iteration for μ, which lies where eigenvalues are often dense.
 const MEAN_STEPS: usize = 200;
 
-/// What one distribution adds to the measures.
-struct DistributionMeasures {
-    /// ‖F̄_c(θ*)‖².
-    drift: f64,
-    /// ‖H_c − A‖.
-    apart: Approximation,
-    /// ‖H_c‖.
-    norm: Approximation,
-    /// tr C_c.
-    noise: f64,
-}
-
 /// What a decomposition finds.
 fn exact(value: f64) -> Approximation {
     Approximation { value, error: 0.0 }
@@ -87,79 +75,77 @@ impl Measures {
     fn by_decompositions(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let found = by_distribution(facts, |c| {
-            let field = facts.field_at_optimum(c);
-            Some(DistributionMeasures {
-                drift: dot(&field, &field),
-                apart: exact(jacobians[c].plus(-1.0, &mean).spectral_norm()?),
-                norm: exact(jacobians[c].spectral_norm()?),
-                noise: facts.noise_covariance(c).trace(),
-            })
+        let mu = exact(mean.symmetric_part().symmetric_extremes()?.1);
+        let noise = |c| facts.noise_covariance(c).trace();
+        let found = Self::combined(facts, mu, noise, |c| {
+            let apart = jacobians[c].plus(-1.0, &mean).spectral_norm()?;
+            Some([apart, jacobians[c].spectral_norm()?].map(exact))
         })?;
-        Some(Self::combined(facts, &found, exact(mean.symmetric_part().symmetric_extremes()?.1)))
+        Some(Self { errors: None, ..found })
     }
 
     fn by_iteration(mean: &MeanJacobian<'_>) -> Option<Self> {
         let facts = mean.facts;
         let (d, symmetric) = (facts.dim(), facts.symmetric());
         let steps = NORM_STEPS[usize::from(mean.formed.is_none())];
-        let found = by_distribution(facts, |c| {
-            let field = facts.field_at_optimum(c);
-            let own = |transposed: bool, x: &[f64], out: &mut [f64]| {
-                facts.jacobian_product(&[(c, 1.0)], transposed, x, out);
-            };
-            let norm = spectral_norm(d, symmetric, (PRECISION, 0.0, steps), own);
-            let precision = (PRECISION, PRECISION * ROUNDING * norm.value, steps);
-            let apart = spectral_norm(d, symmetric, precision, |transposed, x, out| {
-                mean.difference(c, transposed, x, out);
-            });
-            let (drift, noise) = (dot(&field, &field), facts.noise_trace(c));
-            let known = norm.error.is_finite() && apart.error.is_finite();
-            known.then_some(DistributionMeasures { drift, apart, norm, noise })
-        })?;
-        let mu = mean.smallest()?;
-        let combined = Self::combined(facts, &found, mu);
-        let total = |sum, client: usize| {
-            let error = found.0[found.1[client]].apart.error;
-            sum + facts.share(client) * (error * error)
-        };
-        let most =
-            found.0.iter().fold(0.0_f64, |most, one| most.max(one.norm.value + one.norm.error));
-        let errors = MeasureErrors {
-            zeta2: libm::sqrt((0..facts.clients()).fold(0.0, total)),
-            mu: mu.error,
-            smoothness: most - combined.smoothness,
-        };
-        Some(Self { errors: Some(errors), ..combined })
+        Self::combined(
+            facts,
+            mean.smallest()?,
+            |c| facts.noise_trace(c),
+            |c| {
+                let own = |transposed: bool, x: &[f64], out: &mut [f64]| {
+                    facts.jacobian_product(&[(c, 1.0)], transposed, x, out);
+                };
+                let norm = spectral_norm(d, symmetric, (PRECISION, 0.0, steps), own);
+                let precision = (PRECISION, PRECISION * ROUNDING * norm.value, steps);
+                let apart = spectral_norm(d, symmetric, precision, |transposed, x, out| {
+                    mean.difference(c, transposed, x, out);
+                });
+                (norm.error.is_finite() && apart.error.is_finite()).then_some([apart, norm])
+            },
+        )
     }
 
-    /// The means over clients, from the values of their distributions and the number of each.
+    /// The means over clients, from tr C_c, ‖H_c − A‖ and ‖H_c‖ of one client of each distribution.
     fn combined(
         facts: &dyn Facts,
-        (values, clients): &(Vec<DistributionMeasures>, Vec<usize>),
         mu: Approximation,
-    ) -> Self {
+        noise: impl Fn(usize) -> f64,
+        norms: impl Fn(usize) -> Option<[Approximation; 2]>,
+    ) -> Option<Self> {
+        let (values, clients) = by_distribution(facts, |c| {
+            let field = facts.field_at_optimum(c);
+            Some((dot(&field, &field), noise(c), norms(c)?))
+        })?;
         let n = facts.clients() as f64;
         let (mut first, mut second, mut noise, mut smoothness) = (0.0, 0.0, 0.0, 0.0_f64);
-        for (client, group) in clients.iter().enumerate() {
-            let (own, weight) = (&values[*group], facts.weight(client));
-            first += weight * own.drift / n;
-            second += weight * (own.apart.value * own.apart.value) / n;
-            smoothness = smoothness.max(own.norm.value);
-            noise += weight * own.noise / n;
+        let (mut error, mut most) = (0.0, 0.0_f64);
+        for (client, group) in clients.into_iter().enumerate() {
+            let ((drift, own_noise, [apart, norm]), weight) =
+                (&values[group], facts.weight(client));
+            first += weight * drift / n;
+            second += weight * (apart.value * apart.value) / n;
+            error += facts.share(client) * (apart.error * apart.error);
+            smoothness = smoothness.max(norm.value);
+            most = most.max(norm.value + norm.error);
+            noise += weight * own_noise / n;
         }
         let gap = facts
             .virtual_optimum()
             .map(|theta| libm::sqrt(crate::kernel::squared_distance(theta, facts.optimum())));
-        Self {
+        Some(Self {
             zeta1: libm::sqrt(first),
             zeta2: libm::sqrt(second),
             mu: mu.value,
             smoothness,
             noise,
             virtual_gap: gap,
-            errors: None,
-        }
+            errors: Some(MeasureErrors {
+                zeta2: libm::sqrt(error),
+                mu: mu.error,
+                smoothness: most - smoothness,
+            }),
+        })
     }
 
     /// A lower bound on μ.

@@ -32,16 +32,6 @@ pub struct Approximation {
     pub error: f64,
 }
 
-impl Approximation {
-    /// Raises the error to the distance from an earlier value.
-    fn moved_from(&mut self, earlier: f64) {
-        let moved = (self.value - earlier).abs();
-        if moved > self.error {
-            self.error = moved;
-        }
-    }
-}
-
 /// The extreme eigenvalues of a symmetric matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
@@ -97,9 +87,13 @@ pub fn extremes(
         if history.len() == d || size <= ROUNDING * found.norm().value {
             return found;
         }
-        let [largest, smallest] = history[(history.len() - 1) / 2];
-        found.largest.moved_from(largest);
-        found.smallest.moved_from(smallest);
+        let earlier = history[(history.len() - 1) / 2];
+        for (now, earlier) in [&mut found.largest, &mut found.smallest].into_iter().zip(earlier) {
+            let moved = (now.value - earlier).abs();
+            if moved > now.error {
+                now.error = moved;
+            }
+        }
         if history.len() >= steps || enough(&found) || !size.is_finite() {
             return found;
         }
@@ -115,28 +109,28 @@ pub fn spectral_norm(
     (relative, floor, steps): (f64, f64, usize),
     mut product: impl FnMut(bool, &[f64], &mut [f64]),
 ) -> Approximation {
-    let enough = |norm: Approximation| norm.error <= (relative * norm.value).max(floor);
-    if symmetric {
-        let found = extremes(d, steps, |e| enough(e.norm()), |x, out| product(false, x, out));
-        return found.norm();
-    }
-    // The largest eigenvalue of the transpose times the matrix is the square.
-    let root = |found: &Extremes| {
+    let norm = |found: &Extremes| {
+        if symmetric {
+            return found.norm();
+        }
+        // The largest eigenvalue of the transpose times the matrix is the square.
         let square = found.largest.value.max(0.0);
         let value = libm::sqrt(square);
         Approximation { value, error: libm::sqrt(square + found.largest.error) - value }
     };
+    let enough = |found: &Extremes| {
+        let norm = norm(found);
+        norm.error <= (relative * norm.value).max(floor)
+    };
     let mut between = vec![0.0; d];
-    let found = extremes(
-        d,
-        steps,
-        |found| enough(root(found)),
-        |x, out| {
+    norm(&extremes(d, steps, enough, |x, out| {
+        if symmetric {
+            product(false, x, out);
+        } else {
             product(false, x, &mut between);
             product(true, &between, out);
-        },
-    );
-    root(&found)
+        }
+    }))
 }
 
 /// The matrix within the basis.

@@ -97,13 +97,6 @@ impl RoundMap {
         }
         solve(&Matrix::identity(d).plus(-1.0, &self.gamma), &self.rho)
     }
-
-    /// E θ_{t+1} − θ* from E θ_t − θ*.
-    pub fn step(&self, error: &[f64]) -> Vec<f64> {
-        let mut next = self.gamma.apply(error);
-        axpy(1.0, &self.rho, &mut next);
-        next
-    }
 }
 
 /// Γ_c and the two parts of (I − Γ_c)(θ_c* − θ*).

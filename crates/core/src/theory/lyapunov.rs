@@ -2,6 +2,9 @@
 
 use crate::linalg::{Dd, Matrix, Singular, refine, solve_rows};
 
+/// The most squarings; a map that has not vanished by then counts as unstable.
+const MAX_SQUARINGS: usize = 60;
+
 /// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)). Computed by doubling on the
 /// Cayley transform, then refined with residual and solution in double-double until it no
 /// longer changes, so that it has the same bits on every processor.
@@ -10,71 +13,43 @@ use crate::linalg::{Dd, Matrix, Singular, refine, solve_rows};
 /// [`Singular`] if A is not stable, or too close to it.
 pub fn solve_lyapunov(a: &Matrix, c: &Matrix) -> Result<Matrix, Singular> {
     let d = a.rows();
-    let cayley = Cayley::new(a)?;
-    let x = refine(
-        c.entries(),
-        |residual| cayley.solve(&Matrix::from_entries(d, d, residual.to_vec())),
-        |x, entry| {
-            let (i, j) = (entry / d, entry % d);
-            let mut sum = Dd::from(c[(i, j)]);
-            for k in 0..d {
-                sum = sum.minus_product(a[(i, k)], x[k * d + j]);
-                sum = sum.minus_product(a[(j, k)], x[i * d + k]);
-            }
-            sum.hi
-        },
-    )?;
-    Ok(Matrix::from_entries(d, d, x))
-}
-
-/// The most squarings; a map that has not vanished by then counts as unstable.
-const MAX_SQUARINGS: usize = 60;
-
-/// (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ
-/// with U = (q + A)⁻¹ and M = U(q − A), whose powers vanish.
-struct Cayley {
-    shift: f64,
-    inverse: Matrix,
-    powers: Vec<Matrix>,
-}
-
-impl Cayley {
-    fn new(a: &Matrix) -> Result<Self, Singular> {
-        let d = a.rows();
-        let size = a.entries().iter().fold(0.0, |sum, x| sum + x * x);
-        // Any positive shift does; ‖A‖_F/√d is of the eigenvalues' size.
-        let shift = libm::sqrt(size / d as f64);
-        let sum = a.plus(shift, &Matrix::identity(d));
-        let inverse = solve_rows(&sum, &Matrix::identity(d))?;
-        let mut power = inverse.times(&Matrix::identity(d).scaled(shift).plus(-1.0, a));
-        let mut powers = Vec::new();
-        for _ in 0..MAX_SQUARINGS {
-            let largest = power.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-            if !largest.is_finite() {
-                return Err(Singular);
-            }
-            powers.push(power.clone());
-            if largest < 1e-12 {
-                return Ok(Self { shift, inverse, powers });
-            }
-            power = power.times(&power);
+    // (q + A)X(q + A)ᵀ − (q − A)X(q − A)ᵀ = 2q(A X + X Aᵀ): so X = M X Mᵀ + 2q U C Uᵀ
+    // with U = (q + A)⁻¹ and M = U(q − A), whose powers vanish. Any positive shift q does;
+    // ‖A‖_F/√d is of the eigenvalues' size.
+    let size = a.entries().iter().fold(0.0, |sum, x| sum + x * x);
+    let shift = libm::sqrt(size / d as f64);
+    let inverse = solve_rows(&a.plus(shift, &Matrix::identity(d)), &Matrix::identity(d))?;
+    let mut powers = vec![inverse.times(&Matrix::identity(d).scaled(shift).plus(-1.0, a))];
+    loop {
+        let power = &powers[powers.len() - 1];
+        let largest = power.entries().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        if !largest.is_finite() || powers.len() > MAX_SQUARINGS {
+            return Err(Singular);
         }
-        Err(Singular)
+        if largest < 1e-12 {
+            break;
+        }
+        powers.push(power.times(power));
     }
-
-    /// The entries of an approximate solution.
-    fn solve(&self, c: &Matrix) -> Result<Vec<f64>, Singular> {
-        let mut x = self.inverse.times(c).times(&self.inverse.transpose()).scaled(2.0 * self.shift);
-        for power in &self.powers {
+    let approximate = |residual: &[f64]| {
+        let residual = Matrix::from_entries(d, d, residual.to_vec());
+        let mut x = inverse.times(&residual).times(&inverse.transpose()).scaled(2.0 * shift);
+        for power in &powers {
             let more = power.times(&x).times(&power.transpose());
             x.add(1.0, &more);
         }
-        if x.entries().iter().all(|x| x.is_finite()) {
-            Ok(x.entries().to_vec())
-        } else {
-            Err(Singular)
+        Ok(x.into_entries())
+    };
+    let x = refine(c.entries(), approximate, |x, entry| {
+        let (i, j) = (entry / d, entry % d);
+        let mut sum = Dd::from(c[(i, j)]);
+        for k in 0..d {
+            sum = sum.minus_product(a[(i, k)], x[k * d + j]);
+            sum = sum.minus_product(a[(j, k)], x[i * d + k]);
         }
-    }
+        sum.hi
+    })?;
+    Ok(Matrix::from_entries(d, d, x))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::cells::CellResult;
 use crate::predictions::Theory;
 use exactfed_core::algorithm::{Average, Spec};
+use exactfed_core::problem::Facts;
 use exactfed_core::sources::{Condition, StatedAlgorithm, Statement};
 use exactfed_core::theory::conditions::{Checked, ConditionAnswer, RunConditions};
 use exactfed_core::words::{count, readable};
@@ -101,20 +102,15 @@ fn answers(
     compared: &[StatedAlgorithm],
 ) -> Vec<ConditionAnswer> {
     let identity = &cell.cell.identity;
-    let exact = identity.oracle == Oracle::Exact;
-    let run = of_run(&identity.algorithm, exact, compared);
-    let without_instance = |why| {
-        let unknown = ConditionAnswer::Unknown(why);
-        of.iter().map(|condition| run.answer(condition).unwrap_or(unknown)).collect()
-    };
-    let Some(prepared) = theory.prepared(&cell.cell.id) else {
-        return without_instance("its instance is not known");
-    };
-    let [scenario] = &prepared.scenarios[..] else {
-        return without_instance("each run has an instance of its own");
-    };
-    let constants = theory.constants(prepared);
-    let checked = Checked { facts: &*scenario.instance, constants: constants.as_deref(), run };
+    let run = of_run(&identity.algorithm, identity.oracle == Oracle::Exact, compared);
+    let prepared = theory.prepared(&cell.cell.id).ok_or("its instance is not known");
+    let known = prepared.and_then(|prepared| match &prepared.scenarios[..] {
+        [scenario] => Ok((&*scenario.instance as &dyn Facts, theory.constants(prepared))),
+        _ => Err("each run has an instance of its own"),
+    });
+    let constants = known.as_ref().ok().and_then(|(_, constants)| constants.as_deref());
+    let facts = known.as_ref().map(|(facts, _)| *facts).map_err(|why| *why);
+    let checked = Checked { facts, constants, run };
     of.iter().map(|condition| checked.answer(condition)).collect()
 }
 

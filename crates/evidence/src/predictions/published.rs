@@ -8,7 +8,8 @@ use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Schedule, Variates};
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::Facts;
-use exactfed_core::theory::bounds::{self, Bound, Constants, PublishedRun};
+use exactfed_core::sources::StatedAlgorithm;
+use exactfed_core::theory::bounds::{Bound, Constants, PublishedRun};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::runner::Prepared;
 use std::rc::Rc;
@@ -59,39 +60,31 @@ impl Theory<'_> {
         if identity.algorithm.average() != Average::None || !plain {
             return None;
         }
-        let algorithm = match (count, terms.schedule, terms.variates) {
-            (2, ..) => bounds::Algorithm::RichardsonRomberg,
+        let (algorithm, probability) = match (count, terms.schedule, terms.variates) {
+            (2, ..) => (StatedAlgorithm::RichardsonRomberg, None),
             (3.., ..) => return None,
             (_, Schedule::Bernoulli { probability, clock: Clock::Steps }, _) => {
-                bounds::Algorithm::Coin { probability }
+                (StatedAlgorithm::RandomScaffold, Some(probability))
             }
-            (_, Schedule::Every, Variates::None) => bounds::Algorithm::FedAvg,
-            (_, Schedule::Every, Variates::Kept(_)) => bounds::Algorithm::Scaffold,
+            (_, Schedule::Every, Variates::None) => (StatedAlgorithm::FedAvg, None),
+            (_, Schedule::Every, Variates::Kept(_)) => (StatedAlgorithm::Scaffold, None),
             _ => return None,
         };
         let facts: &dyn Facts = &*scenario.instance;
         let constants = self.constants(prepared)?;
-        let steps = terms.most_steps();
-        let setup = bounds::RunSetup {
-            step_size: match terms.normalised {
-                true => terms.step_size / steps as f64,
-                false => terms.step_size,
-            },
-            local_steps: steps,
-            rounds: round,
-            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
-            cohort: terms.cohort,
-        };
-        let factor = if terms.normalised { 1 } else { steps };
         Some(find(&PublishedRun {
             facts,
             constants: &constants,
             algorithm,
-            setup,
-            local_steps: &terms.local_steps,
-            batches: &terms.batches,
+            probability,
+            step_size: terms.step_size,
+            most_steps: terms.most_steps(),
             normalised: terms.normalised,
-            path: terms.step_size * factor as f64,
+            rounds: round,
+            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
+            cohort: terms.cohort,
+            local_steps: terms.local_steps,
+            batches: terms.batches,
         }))
     }
 }

@@ -2,61 +2,36 @@
 //! unequal work, μ_k = μ/E_k. K is the number of clients, L the cohort.
 
 use super::constants::MatrixNoise;
-use super::{Algorithm, BoundValue, Check, Constants, RunBound, RunSetup, decay};
+use super::{BoundValue, Check, PublishedRun, RunBound, decay};
 use crate::linalg::Matrix;
-use crate::problem::Facts;
+use crate::sources::StatedAlgorithm::FedAvg;
 use crate::theory::lyapunov::solve_lyapunov;
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("book51", |run| {
-        if !run.is_normalised_fedavg() || run.batches != [1] {
-            run.of(Algorithm::FedAvg)?;
-        }
-        Some(theorem_5_1(run.constants, &run.whole_round(), &run.steps()))
-    }),
-    ("book557", |run| run.bound(Algorithm::FedAvg, leading)),
-    ("book-lemma51", |run| {
-        Some(lemma_5_1(run.facts, run.level()?.constants, &run.setup, &run.calls()))
-    }),
-    ("book554", |run| Some(perturbation(run.level()?.constants, &run.whole_round(), &run.steps()))),
-    ("book53", |run| {
-        let (constants, setup) = (run.level()?.constants, run.whole_round());
-        Some(mean_square_deviation(run.facts, constants, &setup, &run.calls()))
-    }),
+    ("book51", |run| run.level().filter(|run| run.batches == [1]).map(theorem_5_1)),
+    ("book557", |run| run.of(FedAvg).map(leading)),
+    ("book-lemma51", |run| run.level().map(lemma_5_1)),
+    ("book554", |run| run.level().map(perturbation)),
+    ("book53", |run| run.level().map(mean_square_deviation)),
 ];
 
-/// β_fed² and σ_fed² of (5.40).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GradientNoise {
-    /// β_fed²: the growth of the gradient noise with ‖w° − w‖².
-    pub beta2: f64,
-    /// σ_fed²: a bound of the gradient noise at w°.
-    pub sigma2: f64,
-}
-
-/// (5.40) for E_k = `steps[k]` and a cohort of L. `None` if the moments of A(Z) are not known.
-///
-/// # Panics
-/// If the numbers of `steps` and clients differ.
-pub fn gradient_noise(
-    constants: &Constants,
-    steps: &[u64],
-    cohort: usize,
-) -> Option<GradientNoise> {
-    assert_eq!(steps.len(), constants.clients.len());
-    let (k, l) = (constants.count(), cohort as f64);
+/// β_fed² of (5.40), the growth of the gradient noise with ‖w° − w‖², and σ_fed², a bound of it at
+/// w°. `None` if the moments of A(Z) are not known.
+pub fn gradient_noise(run: &PublishedRun<'_>) -> Option<(f64, f64)> {
+    let constants = run.constants;
+    let (k, l) = (constants.count(), run.taking_part() as f64);
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let delta2 = constants.mean_norm * constants.mean_norm;
-    let mut out = GradientNoise { beta2: 0.0, sigma2: 0.0 };
-    for (client, e) in constants.clients.iter().zip(steps) {
-        let (noise, e) = (client.noise?, *e as f64);
+    let (mut of_distance, mut at_optimum) = (0.0, 0.0);
+    for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
+        let noise = client.noise?;
         let (apart, norm2) = (client.distance * client.distance, client.norm * client.norm);
         let beta2 = 2.0 * noise.beta2 / e;
-        out.beta2 += (beta2 + missing * (2.0 * delta2 + 4.0 * norm2)) / (k * l);
-        out.sigma2 += (beta2 * apart + noise.sigma2 / e + missing * 4.0 * norm2 * apart) / (k * l);
+        of_distance += (beta2 + missing * (2.0 * delta2 + 4.0 * norm2)) / (k * l);
+        at_optimum += (beta2 * apart + noise.sigma2 / e + missing * 4.0 * norm2 * apart) / (k * l);
     }
-    Some(out)
+    Some((of_distance, at_optimum))
 }
 
 /// The recursion E‖w̃_i‖² ≤ `factor` E‖w̃_{i−1}‖² + `added`.
@@ -77,15 +52,15 @@ struct Recursion {
 /// ‖w_k° − φ‖², but (5.47) needs ‖φ − w_{i−1}‖², of size μ²:
 /// E‖φ_e − w‖² ≤ (μe/E)²((δ_k² + β_k²)(‖w_k° − w‖² + μ²σ_k²/E) + σ_k²), so the
 /// mean over e < E has the factor (E − 1)(2E − 1)/(6E²).
-fn recursion(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> Option<Recursion> {
-    let mu = setup.step_size * setup.h();
-    let fed = gradient_noise(constants, steps, setup.cohort.unwrap_or(steps.len()))?;
+fn recursion(run: &PublishedRun<'_>) -> Option<Recursion> {
+    let (mu, constants) = (run.path(), run.constants);
+    let (fed_beta2, fed_sigma2) = gradient_noise(run)?;
     let delta2 = constants.mean_norm * constants.mean_norm;
     let square = mu * mu;
-    let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed.beta2);
+    let lambda = 1.0 - 2.0 * mu * constants.mean_curvature + square * (delta2 + fed_beta2);
     let (mut growth, mut added, mut worst) = (0.0, 0.0, 0.0_f64);
-    for (client, e) in constants.clients.iter().zip(steps) {
-        let (MatrixNoise { smoothness, beta2, sigma2, .. }, e) = (client.noise?, *e as f64);
+    for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
+        let MatrixNoise { smoothness, beta2, sigma2, .. } = client.noise?;
         let (apart, energy) =
             (client.distance * client.distance, client.norm * client.norm + beta2);
         let part = smoothness * square * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
@@ -100,23 +75,20 @@ fn recursion(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> Option<R
         lambda,
         worst,
         factor: root + scale * growth,
-        added: square * fed.sigma2 / root + scale * added,
-        sigma2: fed.sigma2,
+        added: square * fed_sigma2 / root + scale * added,
+        sigma2: fed_sigma2,
     })
 }
 
-/// Theorem 5.1 if client k takes E_k = `steps[k]` local steps of size μ/E_k, with μ = γH of the
-/// setup: (5.62) iterated, with its higher orders written out and corrected (see the source of
-/// `recursion`): √λ + c and μ²σ_fed²/√λ + c' instead of √λ and 2μ²σ_fed² of (5.55). (5.44) has the
-/// gradient of a square, (5.45) half of it; the fields of the problem are used.
-///
-/// # Panics
-/// If the numbers of `steps` and clients differ.
-pub fn theorem_5_1(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> BoundValue {
-    let mut check = Check::default();
-    check.moments(constants);
-    check.gradient(constants);
-    let found = recursion(constants, setup, steps);
+/// Theorem 5.1 if client k takes E_k local steps of size μ/E_k: (5.62) iterated, with its higher
+/// orders written out and corrected (see the source of `recursion`): √λ + c and μ²σ_fed²/√λ + c'
+/// instead of √λ and 2μ²σ_fed² of (5.55). (5.44) has the gradient of a square, (5.45) half of it; the
+/// fields of the problem are used.
+pub fn theorem_5_1(run: &PublishedRun<'_>) -> BoundValue {
+    let mut check = Check::new(run);
+    check.moments();
+    check.gradient();
+    let found = recursion(run);
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("λ_k ≤ 1", found.worst, 1.0);
@@ -124,45 +96,36 @@ pub fn theorem_5_1(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> Bo
     }
     check.then(|| {
         let Recursion { factor, added, .. } = found?;
-        let shrunk = decay(1.0 - factor, setup.rounds as f64);
-        Some(shrunk * setup.start_sq_error + added / (1.0 - factor))
+        let shrunk = decay(1.0 - factor, run.rounds as f64);
+        Some(shrunk * run.start_sq_error + added / (1.0 - factor))
     })
 }
 
 /// (5.57) without its higher orders: √λⁱ‖w̃_0‖² + 4μσ_fed²/ν; (5.55) even gives 2μσ_fed²/ν.
-pub fn leading(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let mu = setup.step_size * setup.h();
-    let steps = vec![setup.local_steps; constants.clients.len()];
-    let mut check = Check::default();
-    check.moments(constants);
-    check.gradient(constants);
-    let nu = constants.mean_curvature;
-    let found = recursion(constants, setup, &steps);
+pub fn leading(run: &PublishedRun<'_>) -> BoundValue {
+    let mut check = Check::new(run);
+    check.moments();
+    check.gradient();
+    let (mu, nu, found) = (run.path(), run.constants.mean_curvature, recursion(run));
     if let Some(found) = found {
         check.holds("λ < 1", found.lambda < 1.0);
         check.at_most("μ ≤ ν/2", mu, 0.5 * nu);
     }
     check.then(|| {
         let Recursion { lambda, sigma2, .. } = found?;
-        let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), setup.rounds as f64);
-        Some(shrunk * setup.start_sq_error + 4.0 * mu * sigma2 / nu)
+        let shrunk = decay(1.0 - libm::sqrt(lambda.max(0.0)), run.rounds as f64);
+        Some(shrunk * run.start_sq_error + 4.0 * mu * sigma2 / nu)
     })
 }
 
-/// A run of one round from w°.
-fn one_round(check: &mut Check, constants: &Constants, setup: &RunSetup) {
-    check.holds("clients have equal weights", constants.equal_shares);
-    check.holds("the run starts at w°", setup.start_sq_error == 0.0);
-    check.holds("it is the first round", setup.rounds <= 1);
-}
-
-/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°, `calls[k]` = B_kE_k:
-/// the covariance of (5.19), of which (5.33) is the trace.
-fn sampled_covariance(facts: &dyn Facts, calls: &[f64], cohort: usize) -> Matrix {
-    let (d, k, l) = (facts.dim(), facts.clients() as f64, cohort as f64);
+/// (1/(KL)) Σ Cov_k/(B_kE_k) + (1/(KL)) (K − L)/(K − 1) Σ ∇J_k ∇J_kᵀ at w°: the covariance of (5.19),
+/// of which (5.33) is the trace.
+fn sampled_covariance(run: &PublishedRun<'_>) -> Matrix {
+    let facts = run.facts;
+    let (d, k, l) = (facts.dim(), facts.clients() as f64, run.taking_part() as f64);
     let missing = if k > 1.0 { (k - l) / (k - 1.0) } else { 0.0 };
     let mut sum = Matrix::zeros(d, d);
-    for (c, calls) in calls.iter().enumerate() {
+    for (c, (_, calls)) in run.work().enumerate() {
         let gradient = facts.field_at_optimum(c);
         sum = sum.plus(1.0 / (k * l * calls), &facts.noise_covariance(c));
         sum.add_outer(missing / (k * l), &gradient, &gradient);
@@ -171,65 +134,49 @@ fn sampled_covariance(facts: &dyn Facts, calls: &[f64], cohort: usize) -> Matrix
 }
 
 /// Lemma 5.1, (5.33): E‖w_1 − w°‖² = μ² ((1/(KL)) Σ tr Cov_k/B_k + (1/(KL)) (K − L)/(K − 1) Σ ‖∇J_k(w°)‖²)
-/// after one round of E_k = 1 from w°, an equality; `calls[k]` = B_kE_k.
-pub fn lemma_5_1(
-    facts: &dyn Facts,
-    constants: &Constants,
-    setup: &RunSetup,
-    calls: &[f64],
-) -> BoundValue {
-    let mut check = Check::default();
-    one_round(&mut check, constants, setup);
-    check.holds("E_k = 1", setup.local_steps == 1);
-    let mu = setup.step_size;
-    let cohort = setup.cohort.unwrap_or(constants.clients.len());
-    check.then(|| {
-        let variance = sampled_covariance(facts, calls, cohort).trace();
-        Some(setup.rounds as f64 * mu * mu * variance)
-    })
+/// after one round of E_k = 1 from w°, an equality.
+pub fn lemma_5_1(run: &PublishedRun<'_>) -> BoundValue {
+    let mut check = Check::new(run);
+    check.equal_shares();
+    check.one_round("w°");
+    check.holds("E_k = 1", run.most_steps == 1);
+    let mu = run.gamma();
+    check.then(|| Some(run.rounds as f64 * mu * mu * sampled_covariance(run).trace()))
 }
 
 /// A bound of E‖d_i‖² with the d_i of (5.20), which is w° − w_1 after one round without noise and with
 /// all clients from w°. (5.54) is of order μ², by (5.53), which bounds ‖w_k° − φ‖ where (5.47) needs
 /// ‖φ − w_{i−1}‖; with the latter it is of order μ⁴.
-pub fn perturbation(constants: &Constants, setup: &RunSetup, steps: &[u64]) -> BoundValue {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.gradient(constants);
-    check.everyone(constants, setup);
-    one_round(&mut check, constants, setup);
-    let silent = moments.is_some_and(|m| m.multiplicative == 0.0 && constants.sigma_omega() == 0.0);
-    check.holds("fields are exact", silent);
-    let square = setup.step_size * setup.step_size;
+pub fn perturbation(run: &PublishedRun<'_>) -> BoundValue {
+    let (mut check, constants) = (Check::new(run), run.constants);
+    let moments = check.moments();
+    check.gradient();
+    check.everyone();
+    check.equal_shares();
+    check.one_round("w°");
+    check.exact(moments);
+    let square = run.path() * run.path();
     check.then(|| {
         let mut sum = 0.0;
-        for (client, e) in constants.clients.iter().zip(steps) {
-            let e = *e as f64;
+        for (client, (e, _)) in constants.clients.iter().zip(run.work()) {
             let reach = client.norm * client.distance;
             let travelled = reach * reach * (e - 1.0) * (2.0 * e - 1.0) / (6.0 * e * e);
             sum += client.noise?.smoothness * travelled;
         }
-        Some(setup.rounds as f64 * square * square * sum / constants.count())
+        Some(run.rounds as f64 * square * square * sum / constants.count())
     })
 }
 
 /// Problem 5.3 to first order in μ: lim E‖w̃_i‖² = μ tr X, A X + X Aᵀ = C with A the mean Jacobian and
 /// C = (KL)⁻¹ Σ C_k/(B_kE_k) + (K − L)/((K − 1)KL) Σ g_k g_kᵀ, C_k the covariance of a gradient at w° and
 /// g_k = ∇J_k(w°). On least mean squares C_k = R_kD_kR_k + R_k tr(R_kD_k) + s_k²R_k,
-/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°). `calls[k]` = B_kE_k.
-pub fn mean_square_deviation(
-    facts: &dyn Facts,
-    constants: &Constants,
-    setup: &RunSetup,
-    calls: &[f64],
-) -> BoundValue {
-    let mut check = Check::default();
-    check.holds("clients have equal weights", constants.equal_shares);
-    let cohort = setup.cohort.unwrap_or(constants.clients.len());
+/// D_k = (w° − w_k°)(w° − w_k°)ᵀ, g_k = R_k(w° − w_k°).
+pub fn mean_square_deviation(run: &PublishedRun<'_>) -> BoundValue {
+    let (mut check, facts) = (Check::new(run), run.facts);
+    check.equal_shares();
     check.then(|| {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let covariance = sampled_covariance(facts, calls, cohort);
-        Some(setup.step_size * solve_lyapunov(&mean, &covariance).ok()?.trace())
+        Some(run.path() * solve_lyapunov(&mean, &sampled_covariance(run)).ok()?.trace())
     })
 }

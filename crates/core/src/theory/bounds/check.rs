@@ -1,33 +1,64 @@
 //! The conditions of a bound: those of its statement, and those under which it can be evaluated.
 
 use super::constants::MatrixMoments;
-use super::{Constants, RunSetup, Unmet};
+use super::{PublishedRun, Unmet};
 use crate::sources::{Condition, statement};
 
-/// Collects the conditions that do not hold.
-#[derive(Default)]
-pub(super) struct Check(Vec<Unmet>);
+/// Collects the conditions that do not hold of a run.
+pub(super) struct Check<'a> {
+    run: &'a PublishedRun<'a>,
+    unmet: Vec<Unmet>,
+}
 
-impl Check {
+impl<'a> Check<'a> {
+    /// No condition yet.
+    pub fn new(run: &'a PublishedRun<'a>) -> Self {
+        Self { run, unmet: Vec::new() }
+    }
+
+    /// The conditions of a statement on all clients of linear fields, that are gradients if
+    /// `gradient`, with the L of the stochastic fields; and the moments of A(Z).
+    pub fn linear(
+        run: &'a PublishedRun<'a>,
+        name: &str,
+        gradient: bool,
+    ) -> (Self, Option<MatrixMoments>) {
+        let mut check = Self::new(run);
+        let moments = check.moments();
+        if gradient {
+            check.gradient();
+        }
+        check.everyone();
+        let l = moments.map(|m| m.cocoercivity);
+        check.stated(name, (run.constants.curvature(), l));
+        (check, moments)
+    }
+
     /// `have` ≤ `need` up to rounding (γμH of 0.2, 0.1 and 50 is above 1); fails for NaN.
     pub fn at_most(&mut self, condition: &str, have: f64, need: f64) {
         let rounded = need + 1e-14 * need.abs();
         if !matches!(have.partial_cmp(&rounded), Some(o) if o.is_le()) {
-            self.0.push(Unmet { condition: condition.into(), have, need });
+            self.unmet.push(Unmet { condition: condition.into(), have, need });
         }
     }
 
     /// A condition that has no sides.
     pub fn holds(&mut self, condition: &str, holds: bool) {
         if !holds {
-            self.0.push(Unmet { condition: condition.into(), have: 0.0, need: 1.0 });
+            self.unmet.push(Unmet { condition: condition.into(), have: 0.0, need: 1.0 });
         }
+    }
+
+    /// Requires clients of equal shares.
+    pub fn equal_shares(&mut self) {
+        self.holds("clients have equal weights", self.run.constants.equal_shares);
     }
 
     /// Requires clients of equal shares and a linear field with known moments of A(Z); returns
     /// them.
-    pub fn moments(&mut self, constants: &Constants) -> Option<MatrixMoments> {
-        self.holds("clients have equal weights", constants.equal_shares);
+    pub fn moments(&mut self) -> Option<MatrixMoments> {
+        let constants = self.run.constants;
+        self.equal_shares();
         self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
         let moments = constants.moments();
         self.holds("the moments of A(Z) are known and draws independent", moments.is_some());
@@ -36,9 +67,22 @@ impl Check {
     }
 
     /// Requires full participation.
-    pub fn everyone(&mut self, constants: &Constants, setup: &RunSetup) {
-        let all = setup.cohort.is_none_or(|l| l == constants.clients.len());
+    pub fn everyone(&mut self) {
+        let all = self.run.taking_part() == self.run.constants.clients.len();
         self.holds("every client takes part in every round", all);
+    }
+
+    /// Requires a run of one round that starts at the optimum.
+    pub fn one_round(&mut self, optimum: &str) {
+        let start = format!("the run starts at {optimum}");
+        self.holds(&start, self.run.start_sq_error == 0.0);
+        self.holds("it is the first round", self.run.rounds <= 1);
+    }
+
+    /// Requires fields without noise, on which A(Z) has these moments.
+    pub fn exact(&mut self, moments: Option<MatrixMoments>) {
+        let exact = self.run.constants.sigma_omega() == 0.0;
+        self.holds("fields are exact", exact && moments.is_some_and(|m| m.multiplicative == 0.0));
     }
 
     /// Requires what a statement of the sources asks of γ, H and the clients' optima, where the mean
@@ -47,17 +91,12 @@ impl Check {
     ///
     /// # Panics
     /// If the sources have no statement of this name.
-    pub fn stated(
-        &mut self,
-        name: &str,
-        constants: &Constants,
-        setup: &RunSetup,
-        (mu, smoothness): (f64, Option<f64>),
-    ) {
+    pub fn stated(&mut self, name: &str, (mu, smoothness): (f64, Option<f64>)) {
+        let (run, constants) = (self.run, self.run.constants);
         let statement = statement(name).unwrap_or_else(|| panic!("no statement {name}"));
         let step = if statement.source() == "SCAFFLSA" { "η" } else { "γ" };
         for condition in &statement.conditions {
-            let pace = (setup.step_size, setup.h());
+            let pace = (run.gamma(), run.h());
             let sides = condition.sides(pace, || Ok(mu), || smoothness.ok_or(()));
             let Ok(Some((have, need))) = sides else { continue };
             match condition {
@@ -75,24 +114,24 @@ impl Check {
             self.at_most("ζ₁ = 0", have, need);
         }
         if statement.conditions.contains(&Condition::Stable)
-            && let Some(stability) = constants.stability(setup.step_size)
+            && let Some((rate, sides)) = constants.stability(run.gamma())
         {
-            for (words, have, need) in stability.sides {
+            for (words, (have, need)) in ["η ≤ 2/L", "ηa ≤ 1/2"].into_iter().zip(sides) {
                 self.at_most(words, have, need);
             }
-            self.holds("A2 holds with some a > 0", stability.rate > 0.0);
+            self.holds("A2 holds with some a > 0", rate > 0.0);
         }
     }
 
     /// Requires fields that are gradients.
-    pub fn gradient(&mut self, constants: &Constants) {
-        self.holds("the field is a gradient", constants.gradient);
+    pub fn gradient(&mut self) {
+        self.holds("the field is a gradient", self.run.constants.gradient);
     }
 
     /// The value if all conditions hold; it is computed only then.
     pub fn then<T>(self, value: impl FnOnce() -> Option<T>) -> Result<T, Vec<Unmet>> {
-        if !self.0.is_empty() {
-            return Err(self.0);
+        if !self.unmet.is_empty() {
+            return Err(self.unmet);
         }
         value().ok_or_else(|| {
             let condition = "the bound can be computed in double precision".into();

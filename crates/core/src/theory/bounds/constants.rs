@@ -1,6 +1,6 @@
 //! The constants of the published bounds.
 
-use crate::kernel::{difference, dot};
+use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::{DrawSmoothness, Facts, by_distribution};
 use crate::theory::effort::{self, Effort};
@@ -88,7 +88,21 @@ impl Constants {
     pub fn new(facts: &dyn Facts) -> Option<Self> {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());
-        let (values, clients) = by_distribution(facts, |c| client(facts, c, &jacobians[c], &mean))?;
+        let known = facts.linear() && facts.independent() && facts.dim() <= MOST_DIMENSIONS;
+        let (values, clients) = by_distribution(facts, |c| {
+            let (jacobian, field) = (&jacobians[c], facts.field_at_optimum(c));
+            let distance = squared_distance(facts.local_optimum(c), facts.optimum());
+            let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
+            Some(ClientConstants {
+                curvature,
+                norm: jacobian.spectral_norm()?,
+                apart: jacobian.plus(-1.0, &mean).spectral_norm()?,
+                distance: libm::sqrt(distance),
+                field: libm::sqrt(dot(&field, &field)),
+                at_optimum: facts.noise_covariance(c).trace(),
+                noise: if known { noise(facts, c, jacobian, curvature) } else { None },
+            })
+        })?;
         let gradient = jacobians.iter().all(symmetric);
         let range = |c: usize| match facts.linear() && gradient {
             true => Some((values[clients[c]].curvature, values[clients[c]].norm)),
@@ -153,12 +167,12 @@ impl Constants {
         (self.zeta1(), 1e-12 * self.norm())
     }
 
-    /// SCAFFLSA A2 at a step size; `None` if the moments of A(Z) are not known.
-    pub fn stability(&self, step: f64) -> Option<Stability> {
+    /// SCAFFLSA A2 at a step size η: a, [`MatrixMoments::rate`], and the sides of η ≤ 2/L and of
+    /// ηa ≤ 1/2. It holds if these do and a is positive. `None` if the moments of A(Z) are not known.
+    pub fn stability(&self, step: f64) -> Option<(f64, [(f64, f64); 2])> {
         let moments = self.moments()?;
         let rate = moments.rate(self.curvature(), step);
-        let sides = [("η ≤ 2/L", step, 2.0 / moments.cocoercivity), ("ηa ≤ 1/2", step * rate, 0.5)];
-        Some(Stability { rate, sides })
+        Some((rate, [(step, 2.0 / moments.cocoercivity), (step * rate, 0.5)]))
     }
 
     /// The constants of A(Z); `None` if those of a client are not known.
@@ -175,15 +189,6 @@ impl Constants {
         }
         Some(m)
     }
-}
-
-/// A2 of SCAFFLSA at a step size η. It holds if the inequalities do and `rate` is positive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stability {
-    /// a, [`MatrixMoments::rate`].
-    pub rate: f64,
-    /// Its inequalities with their left sides and the most that these may be.
-    pub sides: [(&'static str, f64, f64); 2],
 }
 
 /// Constants of A(Z) over clients.
@@ -210,28 +215,6 @@ impl MatrixMoments {
         let square = 1.0 - step_size * curvature * (2.0 - step_size * self.cocoercivity);
         (1.0 - libm::sqrt(square.max(0.0))) / step_size
     }
-}
-
-fn client(
-    facts: &dyn Facts,
-    c: usize,
-    jacobian: &Matrix,
-    mean: &Matrix,
-) -> Option<ClientConstants> {
-    let d = facts.dim();
-    let field = facts.field_at_optimum(c);
-    let distance = crate::kernel::squared_distance(facts.local_optimum(c), facts.optimum());
-    let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
-    let known = facts.linear() && facts.independent() && d <= MOST_DIMENSIONS;
-    Some(ClientConstants {
-        curvature,
-        norm: jacobian.spectral_norm()?,
-        apart: jacobian.plus(-1.0, mean).spectral_norm()?,
-        distance: libm::sqrt(distance),
-        field: libm::sqrt(dot(&field, &field)),
-        at_optimum: facts.noise_covariance(c).trace(),
-        noise: if known { noise(facts, c, jacobian, curvature) } else { None },
-    })
 }
 
 fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {

@@ -20,6 +20,7 @@ pub mod scaffold;
 mod tests;
 
 use crate::problem::Facts;
+use crate::sources::StatedAlgorithm::{self, FedAvg};
 use check::Check;
 pub use constants::Constants;
 pub use published::{BoundId, PublishedBound};
@@ -69,29 +70,26 @@ type ValueOfRun = fn(&PublishedRun<'_>) -> Option<BoundValue>;
 /// A bound by its key.
 type RunBound = (&'static str, ValueOfRun);
 
-/// The algorithm of a bound.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Algorithm {
-    /// FedAvg, FedLSA.
-    FedAvg,
-    /// Scaffold, SCAFFLSA under H2: every H steps.
-    Scaffold,
-    /// SCAFFLSA under H1.
-    Coin {
-        /// p, above 0 and at most 1.
-        probability: f64,
-    },
-    /// 2θ^(γ) − θ^(2γ), not averaged over rounds; γ is the step size of the setup.
-    RichardsonRomberg,
-}
-
-/// The parameters of a run that enter the bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunSetup {
-    /// γ (η in SCAFFLSA; BOOK's μ is γH).
+/// A run in the terms of published bounds.
+pub struct PublishedRun<'a> {
+    /// What is known of the instance.
+    pub facts: &'a dyn Facts,
+    /// Its constants.
+    pub constants: &'a Constants,
+    /// The algorithm: FedAvg, Scaffold, or Richardson-Romberg of two runs, not averaged over rounds.
+    pub algorithm: StatedAlgorithm,
+    /// p, above 0 and at most 1, of communication by a coin (SCAFFLSA under H1); `None` without one.
+    pub probability: Option<f64>,
+    /// γ (η in SCAFFLSA), or BOOK's μ if `normalised`.
     pub step_size: f64,
-    /// H, the local steps of a round.
-    pub local_steps: u64,
+    /// H, the most local steps of a client in a round, or their mean under a coin.
+    pub most_steps: u64,
+    /// E_k, the local steps of each client; one number if they are equal.
+    pub local_steps: Vec<u64>,
+    /// B_k, the draws of a local step, likewise.
+    pub batches: Vec<u64>,
+    /// Whether γ_k = γ/E_k.
+    pub normalised: bool,
     /// t, the number of rounds; under a coin these are t H local steps, whatever the
     /// number of communications.
     pub rounds: u64,
@@ -101,51 +99,29 @@ pub struct RunSetup {
     pub cohort: Option<usize>,
 }
 
-impl RunSetup {
-    /// The local steps of a client.
-    pub fn steps(&self) -> f64 {
-        self.local_steps as f64 * self.rounds as f64
-    }
-
-    /// H.
-    fn h(&self) -> f64 {
-        self.local_steps as f64
-    }
-}
-
-/// A run in the terms of published bounds.
-pub struct PublishedRun<'a> {
-    /// What is known of the instance.
-    pub facts: &'a dyn Facts,
-    /// Its constants.
-    pub constants: &'a Constants,
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// The parameters of the run.
-    pub setup: RunSetup,
-    /// E_k, the local steps of each client; one number if they are equal.
-    pub local_steps: &'a [u64],
-    /// B_k, the draws of a local step, likewise.
-    pub batches: &'a [u64],
-    /// Whether γ_k = γ/E_k.
-    pub normalised: bool,
-    /// γH, or γ if γ_k = γ/E_k: BOOK's μ.
-    pub path: f64,
-}
-
 impl<'a> PublishedRun<'a> {
-    /// The run of clients with the same number of local steps, of one draw each.
+    /// The run of all clients from a distance of 2 with a step size, the same number of local steps,
+    /// of one draw each, and rounds.
     #[cfg(test)]
     pub fn even(
-        facts: &'a dyn Facts,
-        constants: &'a Constants,
-        algorithm: Algorithm,
-        setup: &'a RunSetup,
+        (facts, constants): (&'a dyn Facts, &'a Constants),
+        algorithm: StatedAlgorithm,
+        (step_size, most_steps, rounds): (f64, u64, u64),
     ) -> Self {
-        let (local_steps, path) =
-            (std::slice::from_ref(&setup.local_steps), setup.step_size * setup.h());
-        let (setup, batches, normalised) = (*setup, &[1], false);
-        Self { facts, constants, algorithm, setup, local_steps, batches, normalised, path }
+        Self {
+            facts,
+            constants,
+            algorithm,
+            probability: None,
+            step_size,
+            most_steps,
+            local_steps: vec![most_steps],
+            batches: vec![1],
+            normalised: false,
+            rounds,
+            start_sq_error: 4.0,
+            cohort: None,
+        }
     }
 
     fn is_even(&self) -> bool {
@@ -153,52 +129,48 @@ impl<'a> PublishedRun<'a> {
     }
 
     /// The run, if it is of this algorithm with equal local steps of one draw each.
-    fn of(&self, algorithm: Algorithm) -> Option<&Self> {
-        let is_plain = self.is_even() && self.batches == [1] && !self.is_normalised_fedavg();
+    fn of(&self, algorithm: StatedAlgorithm) -> Option<&Self> {
+        let is_normalised_fedavg = algorithm == FedAvg && self.normalised;
+        let is_plain = self.is_even() && self.batches == [1] && !is_normalised_fedavg;
         (self.algorithm == algorithm && is_plain).then_some(self)
-    }
-
-    /// A bound of this algorithm with equal local steps of one draw each.
-    fn bound(
-        &self,
-        of: Algorithm,
-        bound: fn(&Constants, &RunSetup) -> BoundValue,
-    ) -> Option<BoundValue> {
-        self.of(of).map(|run| bound(run.constants, &run.setup))
-    }
-
-    fn is_normalised_fedavg(&self) -> bool {
-        self.algorithm == Algorithm::FedAvg && self.normalised
     }
 
     /// The run, if it is of FedAvg whose clients all move by the same γ in a round.
     fn level(&self) -> Option<&Self> {
         let is_level = self.is_even() || self.normalised;
-        (self.algorithm == Algorithm::FedAvg && is_level).then_some(self)
+        (self.algorithm == FedAvg && is_level).then_some(self)
     }
 
-    /// p of communication by a coin.
-    fn probability(&self) -> Option<f64> {
-        match self.algorithm {
-            Algorithm::Coin { probability } => Some(probability),
-            _ => None,
-        }
+    /// H.
+    fn h(&self) -> f64 {
+        self.most_steps as f64
     }
 
-    /// The setup of BOOK, whose step size μ is that of a whole round of normalised steps.
-    fn whole_round(&self) -> RunSetup {
-        RunSetup { step_size: self.path, local_steps: 1, ..self.setup }
+    /// γ of a local step.
+    fn gamma(&self) -> f64 {
+        if self.normalised { self.step_size / self.h() } else { self.step_size }
     }
 
-    /// E_k of every client.
-    fn steps(&self) -> Vec<u64> {
-        self.local_steps.iter().copied().cycle().take(self.facts.clients()).collect()
+    /// BOOK's μ: γH, or γ if γ_k = γ/E_k.
+    fn path(&self) -> f64 {
+        if self.normalised { self.step_size } else { self.step_size * self.h() }
     }
 
-    /// B_k E_k of every client.
-    fn calls(&self) -> Vec<f64> {
-        let calls = self.steps().into_iter().zip(self.batches.iter().cycle());
-        calls.map(|(steps, batch)| *batch as f64 * steps as f64).collect()
+    /// (1 − x)ⁿ after n = Ht local steps.
+    fn decay(&self, x: f64) -> f64 {
+        decay(x, self.h() * self.rounds as f64)
+    }
+
+    /// L of BOOK.
+    fn taking_part(&self) -> usize {
+        self.cohort.unwrap_or(self.constants.clients.len())
+    }
+
+    /// E_k and B_k E_k of every client.
+    fn work(&self) -> impl Iterator<Item = (f64, f64)> {
+        let each = self.local_steps.iter().cycle().zip(self.batches.iter().cycle());
+        let each = each.map(|(steps, batch)| (*steps as f64, *batch as f64 * *steps as f64));
+        each.take(self.facts.clients())
     }
 }
 

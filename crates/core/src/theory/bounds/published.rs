@@ -126,8 +126,11 @@ mod tests {
     use super::*;
     use crate::problem::quadratic;
     use crate::sample;
-    use crate::sources::statement;
-    use crate::theory::bounds::{Algorithm, Constants, Unmet};
+    use crate::sources::{
+        StatedAlgorithm::{FedAvg, RandomScaffold, RichardsonRomberg, Scaffold},
+        statement,
+    };
+    use crate::theory::bounds::{Constants, Unmet};
     use std::collections::HashSet;
 
     #[test]
@@ -151,14 +154,15 @@ mod tests {
         let facts = sample::build(&base, 1);
         let constants = Constants::new(&facts).unwrap();
         let (mu, l) = (constants.curvature(), constants.moments().unwrap().cocoercivity);
-        let setup = sample::setup(10.0, 4, 3);
-        let coin = Algorithm::Coin { probability: 0.25 };
-        let algorithms =
-            [Algorithm::FedAvg, Algorithm::Scaffold, coin, Algorithm::RichardsonRomberg];
+        let coin = RandomScaffold;
+        let algorithms = [FedAvg, Scaffold, RichardsonRomberg, coin];
         let mut compared = 0;
         // The equality of Theorem B.4 needs no bound of η.
         for id in every().filter(|id| id.info().statement != "SCAFFLSA Theorem B.4") {
-            let run = |algorithm| PublishedRun::even(&facts, &constants, algorithm, &setup);
+            let run = |of| PublishedRun {
+                probability: (of == coin).then_some(0.25),
+                ..PublishedRun::even((&facts, &constants), of, (10.0, 4, 3))
+            };
             let found = algorithms.iter().find_map(|algorithm| id.of(&run(*algorithm)));
             let name = &id.info().statement;
             let unmet = found.expect("a bound of some algorithm").value.err().unwrap_or_default();

@@ -4,79 +4,62 @@
 //! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but
 //! the proofs use no more.
 
-use super::constants::MatrixMoments;
-use super::{Algorithm, BoundValue, Check, Constants, PublishedRun, RunBound, RunSetup, decay};
+use super::{BoundValue, Check, PublishedRun, RunBound};
 use crate::kernel::{axpy, dot};
 use crate::linalg::{Matrix, solve};
 use crate::problem::Facts;
+use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg};
 use crate::theory::linear::{RoundMap, power_and_sum};
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[
-    ("rr-proposition2", |run| run.bound(Algorithm::FedAvg, proposition_2)),
-    ("rr-corollary1", |run| run.bound(Algorithm::FedAvg, corollary_1)),
-    ("rr-theorem2", |run| run.bound(Algorithm::FedAvg, theorem_2)),
-    ("rr-proposition5-printed", |run| run.bound(Algorithm::FedAvg, proposition_5)),
-    ("rr-lemma5", |run| run.bound(Algorithm::FedAvg, lemma_5)),
-    ("rr-lemma7", |run| run.bound(Algorithm::FedAvg, lemma_7)),
-    ("rr-proposition4", |run| run.bound(Algorithm::FedAvg, proposition_4)),
+    ("rr-proposition2", |run| run.of(FedAvg).map(proposition_2)),
+    ("rr-corollary1", |run| run.of(FedAvg).map(corollary_1)),
+    ("rr-theorem2", |run| run.of(FedAvg).map(theorem_2)),
+    ("rr-proposition5-printed", |run| run.of(FedAvg).map(proposition_5)),
+    ("rr-lemma5", |run| run.of(FedAvg).map(lemma_5)),
+    ("rr-lemma7", |run| run.of(FedAvg).map(lemma_7)),
+    ("rr-proposition4", |run| run.of(FedAvg).map(proposition_4)),
     ("rr-theorem5", theorem_5),
 ];
 
-/// The conditions of a statement on quadratics, with the L of the stochastic fields.
-fn regular(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.gradient(constants);
-    check.everyone(constants, setup);
-    let l = moments.map(|m| m.cocoercivity);
-    check.stated(name, constants, setup, (constants.curvature(), l));
-    (check, moments)
-}
-
 /// The conditions of a statement on FedAvg-D, and μ and L of the mean fields at every θ.
 /// On a linear field the mean of FedAvg is FedAvg-D whatever the noise, unless `silent`.
-fn deterministic(
-    name: &str,
-    constants: &Constants,
-    setup: &RunSetup,
-    silent: bool,
-) -> (Check, f64, f64) {
-    let mut check = Check::default();
-    let exact = constants.sigma_omega() == 0.0;
+fn deterministic<'a>(name: &str, run: &'a PublishedRun<'a>, silent: bool) -> (Check<'a>, f64, f64) {
+    let (mut check, constants) = (Check::new(run), run.constants);
     let moments = if constants.linear {
-        check.moments(constants)
+        check.moments()
     } else {
-        check.holds("clients have equal weights", constants.equal_shares);
+        check.equal_shares();
         let known = constants.everywhere.is_some();
         check.holds("the field is linear, or its curvature bounded at every θ", known);
         None
     };
-    check.gradient(constants);
-    check.everyone(constants, setup);
+    check.gradient();
+    check.everyone();
     if silent || !constants.linear {
         let additive = moments.is_none_or(|m| m.multiplicative == 0.0);
-        check.holds("fields are exact", exact && additive);
+        check.holds("fields are exact", constants.sigma_omega() == 0.0 && additive);
     }
     let (mu, l) = constants.everywhere.unwrap_or((f64::NAN, f64::NAN));
     if constants.everywhere.is_some() {
-        check.stated(name, constants, setup, (mu, Some(l)));
+        check.stated(name, (mu, Some(l)));
     }
     (check, mu, l)
 }
 
 /// γ(H − 1)Lζ₁/μ.
-fn drift(constants: &Constants, setup: &RunSetup, mu: f64, l: f64) -> f64 {
-    setup.step_size * (setup.h() - 1.0) * l * constants.zeta1() / mu
+fn drift(run: &PublishedRun<'_>, mu: f64, l: f64) -> f64 {
+    run.gamma() * (run.h() - 1.0) * l * run.constants.zeta1() / mu
 }
 
 /// Proposition 2: ‖θ̄_det − θ*‖ ≤ γ(H − 1)Lζ₁/μ, on linear fields FedAvg's bias
 /// too. (14) bounds 1/(1 − (1 − γμ)^H) in the wrong direction; with ‖D_c − D̄‖ ≤ L − μ instead
 /// of 2L the proof gives (L − μ)/(2(1 − 1/e)) instead of L, so the bound holds. The expression
 /// before the bound is [`identity`].
-pub fn proposition_2(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (check, mu, l) = deterministic("RR Proposition 2, bound", constants, setup, false);
-    check.then(|| Some(drift(constants, setup, mu, l)))
+pub fn proposition_2(run: &PublishedRun<'_>) -> BoundValue {
+    let (check, mu, l) = deterministic("RR Proposition 2, bound", run, false);
+    check.then(|| Some(drift(run, mu, l)))
 }
 
 /// The expression of θ̄_det − θ* in Proposition 2 on quadratics, where D̄_c = H_c, d numbers:
@@ -109,97 +92,94 @@ pub fn identity(facts: &dyn Facts, step: f64, local_steps: u64, printed: bool) -
 
 /// Corollary 1, without noise: 2(1 − γμ)^{Ht}‖θ_0 − θ̄‖² + 2γ²(H − 1)²L²ζ₁²/μ²,
 /// with ‖θ_0 − θ̄‖ ≤ ‖θ_0 − θ*‖ + γ(H − 1)Lζ₁/μ.
-pub fn corollary_1(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (check, mu, l) = deterministic("RR Corollary 1", constants, setup, true);
+pub fn corollary_1(run: &PublishedRun<'_>) -> BoundValue {
+    let (check, mu, l) = deterministic("RR Corollary 1", run, true);
     check.then(|| {
-        let bias = drift(constants, setup, mu, l);
-        let far = libm::sqrt(setup.start_sq_error) + bias;
-        let shrunk = decay(setup.step_size * mu, setup.steps());
+        let bias = drift(run, mu, l);
+        let far = libm::sqrt(run.start_sq_error) + bias;
+        let shrunk = run.decay(run.gamma() * mu);
         Some(2.0 * shrunk * far * far + 2.0 * bias * bias)
     })
 }
 
 /// Theorem 2: ‖θ̄_sto − θ*‖ ≤ γ(H − 1)ζ₁ζ₂/μ on quadratics.
-pub fn theorem_2(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (check, _) = regular("RR Theorem 2, bound", constants, setup);
+pub fn theorem_2(run: &PublishedRun<'_>) -> BoundValue {
+    let (check, _) = Check::linear(run, "RR Theorem 2, bound", true);
     check.then(|| {
-        let scale = setup.step_size * (setup.h() - 1.0) / constants.curvature();
-        Some(scale * constants.zeta1() * constants.zeta2())
+        let scale = run.gamma() * (run.h() - 1.0) / run.constants.curvature();
+        Some(scale * run.constants.zeta1() * run.constants.zeta2())
     })
 }
 
 /// Proposition 5 (Proposition 4 of 000): half the bound of Theorem 2, which does not hold,
 /// since Σ(1 − γμ)^{Ht} is not 1/(γμH).
-fn proposition_5(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    theorem_2(constants, setup).map(|whole| 0.5 * whole)
+fn proposition_5(run: &PublishedRun<'_>) -> BoundValue {
+    theorem_2(run).map(|whole| 0.5 * whole)
 }
 
 /// Lemma 5 (both versions, with Remark 2): if ζ₁ = 0,
 /// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
-fn lemma_5(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (check, moments) = regular("RR Lemma 5", constants, setup);
+fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {
+    let (constants, (check, moments)) = (run.constants, Check::linear(run, "RR Lemma 5", true));
     check.then(|| {
-        let (gamma, mu) = (setup.step_size, constants.curvature());
+        let (gamma, mu) = (run.gamma(), constants.curvature());
         let rest = 1.0 - gamma * moments?.cocoercivity;
         let noise = gamma * constants.sigma_omega() / (mu * rest);
-        Some(decay(2.0 * gamma * mu * rest, setup.steps()) * setup.start_sq_error + noise)
+        Some(run.decay(2.0 * gamma * mu * rest) * run.start_sq_error + noise)
     })
 }
 
 /// Lemma 7 of 000: (1 − γμ/2)^{Ht}‖θ_0 − θ*‖² + c ζ₁²/μ + 8γτ²/μ with
 /// c = H(H − 1)(4γ³L² + 2γ²L²/μ). τ² is printed as a bound over clients; the
 /// proof averages them, so σ̄_ω is used.
-fn lemma_7(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (check, moments) = regular("RR Lemma 7", constants, setup);
+fn lemma_7(run: &PublishedRun<'_>) -> BoundValue {
+    let (constants, (check, moments)) = (run.constants, Check::linear(run, "RR Lemma 7", true));
     check.then(|| {
-        let (gamma, mu, h) = (setup.step_size, constants.curvature(), setup.h());
+        let (gamma, mu, h) = (run.gamma(), constants.curvature(), run.h());
         let scale = gamma * moments?.cocoercivity * constants.zeta1();
         let pull = h * (h - 1.0) / mu * scale * scale * (4.0 * gamma + 2.0 / mu);
         let noise = 8.0 * gamma * constants.sigma_omega() / mu;
-        Some(decay(0.5 * gamma * mu, setup.steps()) * setup.start_sq_error + pull + noise)
+        Some(run.decay(0.5 * gamma * mu) * run.start_sq_error + pull + noise)
     })
 }
 
-/// A4 of 000: the noise is bounded everywhere.
-fn additive(check: &mut Check, moments: Option<MatrixMoments>) {
+/// The conditions of a statement under A4 of 000, that the noise is bounded everywhere, and L.
+fn additive<'a>(run: &'a PublishedRun<'a>, name: &str) -> (Check<'a>, Option<f64>) {
+    let (mut check, moments) = Check::linear(run, name, true);
     let additive = moments.is_some_and(|m| m.multiplicative == 0.0);
     check.holds("the noise is additive, so that its variance is bounded everywhere", additive);
+    (check, moments.map(|m| m.cocoercivity))
 }
 
 /// (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ of Proposition 4 at step size `gamma`.
-fn neighbourhood(constants: &Constants, setup: &RunSetup, gamma: f64, l: f64) -> f64 {
-    let (mu, h) = (constants.curvature(), setup.h());
+fn neighbourhood(run: &PublishedRun<'_>, gamma: f64, l: f64) -> f64 {
+    let (mu, h, constants) = (run.constants.curvature(), run.h(), run.constants);
     let (drift, tau2) = (h * gamma * l * constants.zeta1() / mu, constants.sigma_omega());
-    let start = 4.0 * setup.start_sq_error + 24.0 * drift * drift + 32.0 * gamma * tau2 / mu;
-    decay(gamma * mu, setup.steps()) * start + 4.0 * gamma * tau2 / mu
+    let start = 4.0 * run.start_sq_error + 24.0 * drift * drift + 32.0 * gamma * tau2 / mu;
+    run.decay(gamma * mu) * start + 4.0 * gamma * tau2 / mu
 }
 
 /// Proposition 4 of 000: E‖θ_t − θ̄_sto‖² ≤ (1 − γμ)^{Ht}ψ_0 + 4γτ̃²/μ, ψ_0 =
 /// 4‖θ_0 − θ*‖² + 24H²γ²L²ζ₁²/μ² + 32γτ²/μ. τ² and τ̃², the same for additive
 /// noise, averaged over clients as in the proof.
-fn proposition_4(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (mut check, moments) = regular("RR Proposition 4", constants, setup);
-    additive(&mut check, moments);
-    let gamma = setup.step_size;
-    check.then(|| Some(neighbourhood(constants, setup, gamma, moments?.cocoercivity)))
+fn proposition_4(run: &PublishedRun<'_>) -> BoundValue {
+    let (check, l) = additive(run, "RR Proposition 4");
+    check.then(|| Some(neighbourhood(run, run.gamma(), l?)))
 }
 
 /// Theorem 5 of 000, by (60): 12 times Proposition 4 at γ, 3 times at 2γ, and
 /// 3‖2b(γ) − b(2γ)‖², b FedAvg's exact bias; the source states only its order. (61)
 /// prints ψ_0 at γ for the run at 2γ; at 2γ it has 96H²γ² and 64γ.
 fn theorem_5(run: &PublishedRun<'_>) -> Option<BoundValue> {
-    let PublishedRun { facts, constants, setup, .. } = run.of(Algorithm::RichardsonRomberg)?;
-    let (mut check, moments) = regular("RR Theorem 5, bias", constants, setup);
-    additive(&mut check, moments);
-    let gamma = setup.step_size;
+    let (run, gamma) = (run.of(RichardsonRomberg)?, run.gamma());
+    let (check, l) = additive(run, "RR Theorem 5, bias");
     Some(check.then(|| {
-        let l = moments?.cocoercivity;
-        let bias = |step| RoundMap::new(*facts, step, setup.local_steps)?.bias().ok();
+        let bias = |step| RoundMap::new(run.facts, step, run.most_steps)?.bias().ok();
         let mut left: Vec<f64> = bias(gamma)?.into_iter().map(|x| 2.0 * x).collect();
         axpy(-1.0, &bias(2.0 * gamma)?, &mut left);
-        let near = 12.0 * neighbourhood(constants, setup, gamma, l);
-        let far = 3.0 * neighbourhood(constants, setup, 2.0 * gamma, l);
+        let near = 12.0 * neighbourhood(run, gamma, l?);
+        let far = 3.0 * neighbourhood(run, 2.0 * gamma, l?);
         Some(near + far + 3.0 * dot(&left, &left))
     }))
 }

@@ -1,13 +1,11 @@
 //! SCAFFLSA: Theorems A.5 (4.1 in the main text), B.2 (5.1), B.4 and B.5 (5.3), and (26).
 //!
-//! A2 holds with a = [`MatrixMoments::rate`] at the given step size; the source uses A3's a.
+//! A2 holds with a = [`super::constants::MatrixMoments::rate`] at the given step size; the source uses A3's a.
 //! Appendix B prints σ̄_ε, but its proofs bound the noise at θ*, σ̄_ω.
 
-use super::constants::MatrixMoments;
-use super::{
-    Algorithm, BoundValue, Bounded, Check, Constants, PublishedRun, RunBound, RunSetup, decay,
-};
+use super::{BoundValue, Bounded, Check, PublishedRun, RunBound, decay};
 use crate::kernel::{axpy, dot};
+use crate::sources::StatedAlgorithm::{FedAvg, Scaffold};
 use crate::theory::linear::RoundMap;
 
 /// The bounds of this source, by key.
@@ -15,43 +13,27 @@ pub(super) const BOUNDS: &[RunBound] = &[
     ("scafflsa-a5", |run| theorem_a5(run, Bounded::SqError, false)),
     ("scafflsa-a5-limit", |run| theorem_a5(run, Bounded::LimitSqError, false)),
     ("scafflsa-a5-printed", |run| theorem_a5(run, Bounded::LimitSqError, true)),
-    ("scafflsa-b2", |run| {
-        let probability = run.of(run.algorithm)?.probability()?;
-        Some(theorem_b2(run.constants, &run.setup, probability))
-    }),
-    ("scafflsa-b5", |run| run.bound(Algorithm::Scaffold, theorem_b5)),
-    ("scafflsa-26-printed", |run| Some(drift(run.level()?.constants, &run.setup, true))),
-    ("scafflsa-26", |run| Some(drift(run.level()?.constants, &run.setup, false))),
-    ("scafflsa-b4-printed", |run| {
-        Some(theorem_b4(run.constants, &run.setup, run.probability()?, true))
-    }),
-    ("scafflsa-b4", |run| Some(theorem_b4(run.constants, &run.setup, run.probability()?, false))),
+    ("scafflsa-b2", |run| theorem_b2(run.of(run.algorithm)?)),
+    ("scafflsa-b5", |run| run.of(Scaffold).map(theorem_b5)),
+    ("scafflsa-26-printed", |run| run.level().map(|run| drift(run, true))),
+    ("scafflsa-26", |run| run.level().map(|run| drift(run, false))),
+    ("scafflsa-b4-printed", |run| theorem_b4(run, true)),
+    ("scafflsa-b4", |run| theorem_b4(run, false)),
 ];
-
-/// The conditions of a statement, and the moments of A(Z).
-fn stated(name: &str, constants: &Constants, setup: &RunSetup) -> (Check, Option<MatrixMoments>) {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
-    if let Some(m) = moments {
-        check.stated(name, constants, setup, (constants.curvature(), Some(m.cocoercivity)));
-    }
-    (check, moments)
-}
 
 /// Theorem A.5, Theorem 4.1 with its constants, as a bound of E‖θ_t − θ*‖². The
 /// source bounds the distance from θ* + θ̃_t; the length of θ̃_t = Σ_{s<t} Γ̄ˢ ρ̄, which is
 /// known exactly, is added before squaring. The third term is printed as
-/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`errata::scafflsa::lemma_a2`), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
+/// 2(E_c‖Σ_Ã‖)^½ ‖ρ̄‖/(a(HN)^½); (96) drops a factor t − s, without which the bound fails (`lemma-a2` of the errata), and with which the term is η(H E_c‖Σ_Ã‖/N)^½ ‖ρ̄‖ q/((1 − ηa)(1 − q)^{3/2}), q = (1 − ηa)^H.
 /// Of E‖θ_t − lim E θ_t‖² the length of Γ̄ᵗ(I − Γ̄)⁻¹ρ̄, which is between θ* + θ̃_t and the limit, is added in its place. `printed`: with the third term as printed.
 fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Option<BoundValue> {
-    let PublishedRun { facts, constants, setup, .. } = run.of(Algorithm::FedAvg)?;
-    let (check, moments) = stated("SCAFFLSA Theorem 4.1, corrected", constants, setup);
+    let (run, constants) = (run.of(FedAvg)?, run.constants);
+    let (check, moments) = Check::linear(run, "SCAFFLSA Theorem 4.1, corrected", false);
     Some(check.then(|| {
         let m = moments?;
-        let a = m.rate(constants.curvature(), setup.step_size);
-        let map = RoundMap::new(*facts, setup.step_size, setup.local_steps)?;
-        let (eta, h, n) = (setup.step_size, setup.h(), constants.count());
+        let (eta, h, n) = (run.gamma(), run.h(), constants.count());
+        let a = m.rate(constants.curvature(), eta);
+        let map = RoundMap::new(run.facts, eta, run.most_steps)?;
         let q = decay(eta * a, h);
         let noise = libm::sqrt(eta * m.sigma_epsilon / (a * n * (1.0 - libm::exp(-2.0))));
         let spread = libm::sqrt(2.0 * eta * m.v_heter / (n * a));
@@ -64,8 +46,8 @@ fn theorem_a5(run: &PublishedRun<'_>, quantity: Bounded, printed: bool) -> Optio
                     / ((1.0 - eta * a) * apart * libm::sqrt(apart))
             }
         };
-        let start = decay(eta * a, setup.steps()) * libm::sqrt(setup.start_sq_error);
-        let (gone, left) = transient(&map, setup.rounds)?;
+        let start = run.decay(eta * a) * libm::sqrt(run.start_sq_error);
+        let (gone, left) = transient(&map, run.rounds)?;
         let between = if quantity == Bounded::SqError { gone } else { left };
         let total = noise + spread + fluctuation + start + between;
         Some(total * total)
@@ -84,25 +66,26 @@ fn transient(map: &RoundMap, rounds: u64) -> Option<(f64, f64)> {
 /// Theorem B.2 (5.1), H1: E ψ_K ≤ (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ with ζ = min(ηa, p²)
 /// after K local steps under the coin. The inequality (14) of A3 is printed reversed, and
 /// Appendix B has σ̄_ε.
-pub fn theorem_b2(constants: &Constants, setup: &RunSetup, probability: f64) -> BoundValue {
-    let (mut check, _) = stated("SCAFFLSA Theorem 5.1", constants, setup);
-    let eta = setup.step_size;
+pub fn theorem_b2(run: &PublishedRun<'_>) -> Option<BoundValue> {
+    let (probability, constants) = (run.probability?, run.constants);
+    let (mut check, _) = Check::linear(run, "SCAFFLSA Theorem 5.1", false);
+    let eta = run.gamma();
     check.holds("0 < p ≤ 1", probability > 0.0 && probability <= 1.0);
-    check.then(|| {
+    Some(check.then(|| {
         let zeta = (eta * constants.curvature()).min(probability * probability);
         let ratio = eta * constants.zeta1() / probability;
-        let start = setup.start_sq_error + ratio * ratio;
+        let start = run.start_sq_error + ratio * ratio;
         let floor = 2.0 * eta * eta * constants.sigma_omega() / zeta;
-        Some(decay(zeta, setup.steps()) * start + floor)
-    })
+        Some(run.decay(zeta) * start + floor)
+    }))
 }
 
 /// Theorem B.5 (5.3), H2: E ψ_t ≤ (1 − ηaH/4)^t ψ_0 + 16ησ̄_ω/a. Appendix B
 /// prints σ̄_ε. The main text's H ≤ a/(32ηC_A²) omits ‖Σ_Ã‖; the appendix's condition is
 /// checked. ηH ≤ 1 is checked although the proof does not use it.
-pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let (mut check, moments) = stated("SCAFFLSA Theorem 5.3", constants, setup);
-    let (eta, h) = (setup.step_size, setup.h());
+pub fn theorem_b5(run: &PublishedRun<'_>) -> BoundValue {
+    let (mut check, moments) = Check::linear(run, "SCAFFLSA Theorem 5.3", false);
+    let (eta, h, constants) = (run.gamma(), run.h(), run.constants);
     let a = moments.map(|m| {
         let a = m.rate(constants.curvature(), eta);
         check.at_most("ηaH ≤ 1", eta * a * h, 1.0);
@@ -114,8 +97,8 @@ pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> BoundValue {
     check.then(|| {
         let a = a?;
         let ratio = eta * h * constants.zeta1();
-        let start = setup.start_sq_error + ratio * ratio;
-        let shrunk = decay(0.25 * eta * a * h, setup.rounds as f64);
+        let start = run.start_sq_error + ratio * ratio;
+        let shrunk = decay(0.25 * eta * a * h, run.rounds as f64);
         Some(shrunk * start + 16.0 * eta * constants.sigma_omega() / a)
     })
 }
@@ -123,20 +106,18 @@ pub fn theorem_b5(constants: &Constants, setup: &RunSetup) -> BoundValue {
 /// (26), Lemma C.3: a bound of ‖ρ̄_H‖, where a run without noise is after one round from θ*;
 /// squared, as a bound of ‖θ_1 − θ*‖². `printed`: (η²H²/N) Σ exp(ηH‖Ā_c‖)‖θ_c* − θ*‖, which lacks
 /// ‖Ā_c‖² and fails where ‖Ā_c‖ > √2; the proof gives half of it with that factor.
-pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> BoundValue {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
-    let silent = moments.is_some_and(|m| m.multiplicative == 0.0 && constants.sigma_omega() == 0.0);
-    check.holds("fields are exact", silent);
-    check.holds("the run starts at θ*", setup.start_sq_error == 0.0);
-    check.holds("it is the first round", setup.rounds <= 1);
-    let length = setup.step_size * setup.h();
+pub fn drift(run: &PublishedRun<'_>, printed: bool) -> BoundValue {
+    let (mut check, constants) = (Check::new(run), run.constants);
+    let moments = check.moments();
+    check.everyone();
+    check.exact(moments);
+    check.one_round("θ*");
+    let length = run.gamma() * run.h();
     let term = |norm: f64| if printed { 1.0 } else { 0.5 * norm * norm } * libm::exp(length * norm);
     check.then(|| {
         let sum = constants.clients.iter().fold(0.0, |sum, c| sum + term(c.norm) * c.distance);
         let bound = length * length * sum / constants.count();
-        Some(setup.rounds as f64 * bound * bound)
+        Some(run.rounds as f64 * bound * bound)
     })
 }
 
@@ -144,16 +125,12 @@ pub fn drift(constants: &Constants, setup: &RunSetup, printed: bool) -> BoundVal
 /// independent additive noise. `printed`: (1 − ζ)^K ψ_0 + 2η²σ̄_ω/ζ, ζ = min(2ηa, p²), which is not ψ_0 at
 /// K = 0. The equality holds if p² = 2ηa − η²a², and is then
 /// (1 − p²)^K ψ_0 + (1 − (1 − p²)^K) η²σ̄_ω/p².
-pub fn theorem_b4(
-    constants: &Constants,
-    setup: &RunSetup,
-    probability: f64,
-    printed: bool,
-) -> BoundValue {
-    let mut check = Check::default();
-    let moments = check.moments(constants);
-    check.everyone(constants, setup);
-    let (eta, a) = (setup.step_size, constants.curvature());
+pub fn theorem_b4(run: &PublishedRun<'_>, printed: bool) -> Option<BoundValue> {
+    let (probability, constants) = (run.probability?, run.constants);
+    let mut check = Check::new(run);
+    let moments = check.moments();
+    check.everyone();
+    let (eta, a) = (run.gamma(), constants.curvature());
     let alike = constants.norm() - a <= 1e-12 * a;
     check.holds("Ā_c = aI for every client", alike);
     check.holds("A(Z) has no noise", moments.is_some_and(|m| m.multiplicative == 0.0));
@@ -163,11 +140,11 @@ pub fn theorem_b4(
     if !printed {
         check.holds("p² = 2ηa − η²a²", (square - exact).abs() <= 1e-9 * exact);
     }
-    check.then(|| {
+    Some(check.then(|| {
         let ratio = eta * constants.zeta1() / probability;
-        let start = setup.start_sq_error + ratio * ratio;
-        let shrunk = decay(zeta, setup.steps());
+        let start = run.start_sq_error + ratio * ratio;
+        let shrunk = run.decay(zeta);
         let floor = eta * eta * constants.sigma_omega() / zeta;
         Some(shrunk * start + if printed { 2.0 * floor } else { (1.0 - shrunk) * floor })
-    })
+    }))
 }

@@ -1,20 +1,20 @@
 //! SLIDES: the rate of Scaffold with stochastic gradients.
 
-use super::{Algorithm, BoundValue, Check, Constants, RunBound, RunSetup, decay};
+use super::{BoundValue, Check, PublishedRun, RunBound};
+use crate::sources::StatedAlgorithm::Scaffold;
 
 /// The bound of this source, by key.
-pub(super) const BOUNDS: &[RunBound] =
-    &[("slides-rate", |run| run.bound(Algorithm::Scaffold, rate))];
+pub(super) const BOUNDS: &[RunBound] = &[("slides-rate", |run| run.of(Scaffold).map(rate))];
 
 /// The rate, ≲ in the source, with its universal constant set to 1. On linear fields
 /// Q = sup‖∇³f‖ = 0; on others μ, the L of draws and Q must be known at every θ.
-pub fn rate(constants: &Constants, setup: &RunSetup) -> BoundValue {
-    let mut check = Check::default();
+pub fn rate(run: &PublishedRun<'_>) -> BoundValue {
+    let (mut check, constants) = (Check::new(run), run.constants);
     let (mut mu, mut l) = (constants.curvature(), None);
     if constants.linear {
-        l = check.moments(constants).map(|m| m.cocoercivity);
+        l = check.moments().map(|m| m.cocoercivity);
     } else {
-        check.holds("clients have equal weights", constants.equal_shares);
+        check.equal_shares();
         let known = constants.everywhere.zip(constants.draws);
         let condition = "the field is linear, or its curvature, its draws' smoothness and its third derivatives bounded at every θ";
         check.holds(condition, known.is_some() && constants.third.is_some());
@@ -22,15 +22,15 @@ pub fn rate(constants: &Constants, setup: &RunSetup) -> BoundValue {
             (mu, l) = (least, Some(draws));
         }
     }
-    check.gradient(constants);
-    check.everyone(constants, setup);
-    check.stated("SLIDES rate of Scaffold", constants, setup, (mu, l));
-    let (gamma, h) = (setup.step_size, setup.h());
+    check.gradient();
+    check.everyone();
+    check.stated("SLIDES rate of Scaffold", (mu, l));
+    let (gamma, h) = (run.gamma(), run.h());
     check.then(|| {
         let (sigma2, q) = (constants.sigma_omega(), constants.third?);
         let drift = gamma * h * constants.zeta1();
-        let start = setup.start_sq_error + 2.0 * drift * drift + sigma2 / (l? * mu);
-        let shrunk = decay(0.25 * gamma * mu, setup.steps());
+        let start = run.start_sq_error + 2.0 * drift * drift + sigma2 / (l? * mu);
+        let shrunk = run.decay(0.25 * gamma * mu);
         let mixed = libm::pow(gamma * sigma2, 1.5) * q / libm::pow(mu, 2.5);
         let curved = h * q * q * sigma2 * sigma2 * libm::pow(gamma / mu, 3.0);
         Some(shrunk * start + gamma * sigma2 / (constants.count() * mu) + mixed + curved)

@@ -83,27 +83,22 @@ fn unread() -> String {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counterexample {
-    /// The name of the function that computes it.
+    /// The id by which its numbers are found.
     pub id: String,
     /// The instance and the number.
     pub what: String,
 }
 
-/// The number of a counterexample, as printed and as it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CounterexampleNumbers {
-    /// By the printed expression.
-    pub printed: f64,
-    /// The exact number, or that of the corrected expression.
-    pub holds: f64,
-}
+/// The number of a counterexample: by the printed expression, and the exact number or that of the
+/// corrected expression.
+pub type Contradiction = (f64, f64);
 
 /// The id of a counterexample with the function that computes it.
-type NumbersById = (&'static str, fn() -> CounterexampleNumbers);
+type ContradictionById = (&'static str, fn() -> Contradiction);
 
 impl Counterexample {
     /// Its numbers; `None` if no function has its id.
-    pub fn numbers(&self) -> Option<CounterexampleNumbers> {
+    pub fn numbers(&self) -> Option<Contradiction> {
         let all = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
         let known = all.into_iter().flatten().find(|(id, _)| *id == self.id);
         known.map(|(_, compute)| compute())
@@ -151,6 +146,32 @@ mod tests {
         }
     }
 
+    /// The numbers of a counterexample.
+    pub fn numbers(id: &str) -> Contradiction {
+        let example = Counterexample { id: id.into(), what: String::new() };
+        example.numbers().unwrap_or_else(|| panic!("no counterexample {id}"))
+    }
+
+    /// What is said of the numbers of a counterexample.
+    type Said = fn(Contradiction) -> bool;
+
+    /// Asserts what is said of the numbers of counterexamples, printed and exact.
+    pub fn assert_each(said: &[(&str, Said)]) {
+        for (id, holds) in said {
+            let found = numbers(id);
+            assert!(holds(found), "{id}: {found:?}");
+        }
+    }
+
+    /// Asserts that exact numbers are above printed ones by more than a factor, and at most as
+    /// corrected bounds allow.
+    pub fn assert_exceeded(by: &[(&str, f64, f64)]) {
+        for (id, factor, bound) in by {
+            let (printed, holds) = numbers(id);
+            assert!(holds > factor * printed && holds <= *bound, "{id}: {printed} {holds} {bound}");
+        }
+    }
+
     /// Each number contradicts what is printed, and each function is used once.
     #[test]
     fn counterexamples_differ_from_what_is_printed() {
@@ -158,8 +179,7 @@ mod tests {
         let mut ids = HashSet::new();
         for example in all.flat_map(|erratum| &erratum.counterexamples) {
             let Counterexample { id, what } = example;
-            let CounterexampleNumbers { printed, holds } =
-                example.numbers().unwrap_or_else(|| panic!("{id}"));
+            let (printed, holds) = numbers(id);
             let apart = (printed - holds).abs();
             assert!(apart > 1e-3 * holds.abs().max(printed.abs()), "{what}: {printed} {holds}");
             assert!(ids.insert(id), "{id} twice");

@@ -1,21 +1,13 @@
 //! Errors in SLIDES.
 
 use super::stationary::ManyClients;
-use super::{CounterexampleNumbers, NumbersById};
+use super::{Contradiction, ContradictionById};
 use crate::problem::arrays::NoFiles;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum::Spectrum;
 use crate::problem::{Facts, Settings};
 use crate::theory::expansion::Expansion;
 use crate::theory::moments::{AlgorithmModel, Correction, CovarianceBlocks, ExactMoments};
-
-/// One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
-/// factor by which E x² falls in a step.
-fn contraction() -> CounterexampleNumbers {
-    let (mu, step) = (0.1, 0.5);
-    let exact = (1.0 - mu) + mu * (1.0 - step) * (1.0 - step);
-    CounterexampleNumbers { printed: (1.0 - step * mu) * (1.0 - step * mu), holds: exact }
-}
 
 /// Two quadratic functions with curvatures 1 and 3 and unit noise.
 fn instance() -> Option<Quadratic> {
@@ -57,11 +49,6 @@ fn remainder_of_covariance(step: f64) -> f64 {
     exact.map_or(f64::NAN, |exact| (exact.theta[(0, 0)] - step / 8.0) / libm::pow(step, 1.5))
 }
 
-fn cross_covariance() -> CounterexampleNumbers {
-    let [holds, printed, _] = cross_covariances().unwrap_or([f64::NAN; 3]);
-    CounterexampleNumbers { printed, holds }
-}
-
 /// FedAvg's bias on two quadratic functions without noise, a = 1 and 3, x_c* = 1 and −1, at γH = 0.2.
 fn bias_of_fedavg(step: f64) -> f64 {
     let steps = libm::round(0.2 / step);
@@ -69,12 +56,6 @@ fn bias_of_fedavg(step: f64) -> f64 {
     // (1 − Γ)⁻¹ N⁻¹ Σ (1 − Γ_c)(x_c* − x*) with x* = −½.
     let sum = (1.0 - power(1.0)) * 1.5 + (1.0 - power(3.0)) * -0.5;
     sum / (2.0 - power(1.0) - power(3.0))
-}
-
-fn remainder_of_fedavg() -> CounterexampleNumbers {
-    let (long, short): (f64, f64) = (1e-2, 1e-4);
-    let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
-    CounterexampleNumbers { printed: libm::sqrt(short / long), holds: square(short) / square(long) }
 }
 
 /// One round of Scaffold for f_c(x) = a_c x²/2, a = 1 and 3, without noise, from x = 1 and ξ = 0 = ξ*: x² and Σ_c ξ_c².
@@ -86,61 +67,67 @@ fn round_of_scaffold(step: f64, steps: u32) -> (f64, f64) {
 }
 
 /// ‖(x, ξ_1, ξ_2)‖² after that round, as a multiple of (1 − γμ)^H, and what the printed exponent allows of it.
-fn joint_contraction(step: f64, steps: u32) -> CounterexampleNumbers {
+fn joint_contraction(step: f64, steps: u32) -> Contradiction {
     let (point, variates) = round_of_scaffold(step, steps);
     let allowed = libm::pow(1.0 - step, f64::from(steps));
-    CounterexampleNumbers { printed: allowed, holds: (point + variates) / allowed }
-}
-
-/// By which factor a round of FedAvg with H = 1 and γ = 1 multiplies a distance, for a = 1 and 3.
-fn step_without_a_limit() -> CounterexampleNumbers {
-    let (step, curvatures) = (1.0, [1.0, 3.0]);
-    let factor = curvatures.iter().map(|a| 0.5 * (1.0 - step * a)).sum::<f64>();
-    CounterexampleNumbers { printed: 1.0 - step * curvatures[0], holds: factor.abs() }
-}
-
-/// At γH = 0.2: with H = 6 against H = 2.
-fn remainder_of_scaffold() -> CounterexampleNumbers {
-    CounterexampleNumbers {
-        printed: ManyClients::bias(0.1, 2, 3),
-        holds: ManyClients::bias(0.2 / 6.0, 6, 3),
-    }
+    (allowed, (point + variates) / allowed)
 }
 
 /// The numbers of the counterexamples, by id.
-pub const NUMBERS: &[NumbersById] = &[
-    ("remainder-of-fedavg", remainder_of_fedavg),
-    ("cross-covariance", cross_covariance),
-    ("contraction", contraction),
+pub const NUMBERS: &[ContradictionById] = &[
+    ("remainder-of-fedavg", || {
+        let (long, short): (f64, f64) = (1e-2, 1e-4);
+        let square = |step: f64| libm::pow(bias_of_fedavg(step), 2.0);
+        (libm::sqrt(short / long), square(short) / square(long))
+    }),
+    ("cross-covariance", || {
+        let [holds, printed, _] = cross_covariances().unwrap_or([f64::NAN; 3]);
+        (printed, holds)
+    }),
+    // One client, H = 1, F(x; Z) = A(Z) x with A = 1 with probability μ and 0 otherwise, γ = ½: the
+    // factor by which E x² falls in a step.
+    ("contraction", || {
+        let (mu, step) = (0.1, 0.5);
+        let exact = (1.0 - mu) + mu * (1.0 - step) * (1.0 - step);
+        ((1.0 - step * mu) * (1.0 - step * mu), exact)
+    }),
     ("joint-contraction-at-a-tenth", || joint_contraction(0.1, 1)),
     ("joint-contraction-at-a-third", || joint_contraction(1.0 / 3.0, 1)),
     ("joint-contraction-of-five-steps", || joint_contraction(1.0 / 15.0, 5)),
-    ("step-without-a-limit", step_without_a_limit),
-    ("remainder-of-scaffold", remainder_of_scaffold),
-    ("remainder-of-scaffolds-covariance", || CounterexampleNumbers {
-        printed: remainder_of_covariance(1e-2),
-        holds: remainder_of_covariance(1e-4),
+    // By which factor a round of FedAvg with H = 1 and γ = 1 multiplies a distance, for a = 1 and 3.
+    ("step-without-a-limit", || {
+        let (step, curvatures) = (1.0, [1.0, 3.0]);
+        let factor = curvatures.iter().map(|a| 0.5 * (1.0 - step * a)).sum::<f64>();
+        (1.0 - step * curvatures[0], factor.abs())
+    }),
+    // At γH = 0.2: with H = 6 against H = 2.
+    ("remainder-of-scaffold", || {
+        (ManyClients::bias(0.1, 2, 3), ManyClients::bias(0.2 / 6.0, 6, 3))
+    }),
+    ("remainder-of-scaffolds-covariance", || {
+        (remainder_of_covariance(1e-2), remainder_of_covariance(1e-4))
     }),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::theory::errata::tests::{assert_each, numbers};
 
     #[test]
     fn the_minus_is_right_to_first_order_and_the_plus_is_not() {
         let [exact, printed, corrected] = cross_covariances().unwrap();
         let [printed, corrected] = [printed, corrected].map(|x| (x / exact - 1.0).abs());
         assert!(corrected < 0.02 && printed > 0.2, "{corrected} {printed}");
-        let found = cross_covariance();
+        let (_, found) = numbers("cross-covariance");
         let closed = (1.0 - 2.0 * STEP) * STEP / 8.0 / (1.0 - STEP);
-        assert!((found.holds / closed - 1.0).abs() < 1e-9, "{found:?} {closed}");
+        assert!((found / closed - 1.0).abs() < 1e-9, "{found} {closed}");
     }
 
     #[test]
     fn the_remainder_of_fedavg_does_not_fall_at_fixed_path() {
-        let found = remainder_of_fedavg();
-        assert!((found.printed - 0.1).abs() < 1e-12 && found.holds > 1.0, "{found:?}");
+        let (printed, holds) = numbers("remainder-of-fedavg");
+        assert!((printed - 0.1).abs() < 1e-12 && holds > 1.0, "{printed} {holds}");
         // The bias by iteration.
         let mut x = 0.0;
         for _ in 0..2000 {
@@ -159,10 +146,11 @@ mod tests {
 
     #[test]
     fn squares_contract_as_rr_says_and_distances_do_not_as_slides_say() {
-        let found = contraction();
-        assert!(found.holds > found.printed && found.holds <= 1.0 - 0.5 * 0.1, "{found:?}");
-        // 1 − γμ(2 − γL) with L = 1.
-        assert!((found.holds - (1.0 - 0.5 * 0.1 * 1.5)).abs() < 1e-15, "{found:?}");
+        assert_each(&[
+            ("contraction", |(printed, holds)| holds > printed && holds <= 1.0 - 0.5 * 0.1),
+            // 1 − γμ(2 − γL) with L = 1.
+            ("contraction", |(_, holds)| (holds - (1.0 - 0.5 * 0.1 * 1.5)).abs() < 1e-15),
+        ]);
     }
 
     /// The norm with the weight (γH)²/N, in which the squared distance falls by (1 − γμ)^H.
@@ -173,7 +161,7 @@ mod tests {
             let allowed = f64::powi(1.0 - step, steps as i32);
             let weighted = point + (step * f64::from(steps)).powi(2) * variates / 2.0;
             assert!(weighted <= allowed, "{weighted} {allowed}");
-            assert!(joint_contraction(step, steps).holds > 1.2);
+            assert!(joint_contraction(step, steps).1 > 1.2);
         }
         // What the derivation needs: (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
         for steps in (1..2000).map(f64::from) {

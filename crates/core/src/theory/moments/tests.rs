@@ -7,7 +7,8 @@ use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::td::Noise;
 use crate::sample;
-use crate::theory::bounds::{Algorithm, Constants, PublishedRun};
+use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg, Scaffold};
+use crate::theory::bounds::{Constants, PublishedRun};
 use crate::theory::expansion::{Expansion, closure};
 use crate::theory::linear::RoundMap;
 
@@ -119,9 +120,9 @@ fn the_first_order_follows_unequal_shares() {
     let part = AlgorithmModel { cohort: 2, ..model };
     assert!(ExactMoments::new(&facts, &part).is_none());
     let constants = Constants::new(&facts).unwrap();
-    let setup = sample::setup(step, 5, 9);
-    for algorithm in [Algorithm::FedAvg, Algorithm::Scaffold, Algorithm::RichardsonRomberg] {
-        for bound in PublishedRun::even(&facts, &constants, algorithm, &setup).bounds(true) {
+    for algorithm in [FedAvg, Scaffold, RichardsonRomberg] {
+        let run = PublishedRun::even((&facts, &constants), algorithm, (step, 5, 9));
+        for bound in run.bounds(true) {
             let unmet = bound.value.unwrap_err();
             assert_eq!(unmet[0].condition, "clients have equal weights", "{}", bound.info.name);
         }

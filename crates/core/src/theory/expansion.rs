@@ -4,10 +4,9 @@
 
 use super::effort::{self, Effort};
 use super::linear::power_and_sum;
-use super::lyapunov::solve_lyapunov;
 use super::moments::{CovarianceBlocks, Moments};
 use crate::kernel::axpy;
-use crate::linalg::{Matrix, Singular, solve, solve_rows};
+use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions, all at θ*.

@@ -2,9 +2,9 @@
 
 use crate::kernel::dot;
 use crate::linalg::Matrix;
+use crate::linalg::lanczos::{Approximation, Extremes, extremes, spectral_norm};
 use crate::problem::{Facts, by_distribution, group_clients};
 use crate::theory::effort::{self, Effort};
-use crate::theory::lanczos::{Approximation, Extremes, extremes, spectral_norm};
 
 /// Measures of an instance, all at θ*; means over clients are weighted by their shares. They
 /// depend on eigenvalues, so print six digits at most.
@@ -28,7 +28,7 @@ pub struct Measures {
 }
 
 /// How far the measures that an iteration found may be from the exact ones, as
-/// [`crate::theory::lanczos`] estimates it.
+/// [`crate::linalg::lanczos`] estimates it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasureErrors {
     /// The error of ζ₂.

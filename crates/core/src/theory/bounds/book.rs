@@ -3,9 +3,8 @@
 
 use super::constants::MatrixNoise;
 use super::{BoundValue, Check, PublishedRun, RunBound, decay};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, solve_lyapunov};
 use crate::sources::StatedAlgorithm::FedAvg;
-use crate::theory::lyapunov::solve_lyapunov;
 
 /// The bounds of this source, by key.
 pub(super) const BOUNDS: &[RunBound] = &[

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernel::{axpy, dot, squared_distance};
+use crate::kernel::{dot, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::spectrum;
@@ -426,88 +426,6 @@ fn the_mean_square_deviation_is_that_of_first_order() {
     };
     let (large, small) = (apart(1e-3), apart(1e-4));
     assert!(small.abs() < 2e-3 && (large / small - 10.0).abs() < 0.5, "{large} {small}");
-}
-
-/// A round of Scaffold without noise on linear fields, from θ − θ* and u_c = γH(ξ_c − ξ_c*) of all clients.
-fn scaffold_round(jacobians: &[Matrix], step: f64, steps: u64, state: &[f64]) -> Vec<f64> {
-    let d = jacobians[0].rows();
-    let (theta, variates) = state.split_at(d);
-    let end = |(jacobian, variate): (&Matrix, &[f64])| {
-        let mut local = theta.to_vec();
-        for _ in 0..steps {
-            let pull = jacobian.apply(&local);
-            axpy(-step, &pull, &mut local);
-            axpy(-1.0 / steps as f64, variate, &mut local);
-        }
-        local
-    };
-    let ends: Vec<f64> = jacobians.iter().zip(variates.chunks(d)).flat_map(end).collect();
-    let mut mean = vec![0.0; d];
-    ends.chunks(d).for_each(|end| axpy(1.0 / jacobians.len() as f64, end, &mut mean));
-    let learnt = variates.iter().zip(&ends).zip(mean.iter().cycle());
-    let learnt: Vec<f64> = learnt.map(|((u, end), mean)| u + end - mean).collect();
-    [mean, learnt].concat()
-}
-
-/// The norm of a map of such states where Σ u_c = 0, by ‖θ‖² + N⁻¹ Σ ‖u_c‖².
-fn weighted_norm(d: usize, n: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
-    let size = d * (n + 1);
-    let weight = |i: usize| if i < d { 1.0 } else { 1.0 / libm::sqrt(n as f64) };
-    let projected = Matrix::from_fn(size, size, |i, j| {
-        let mean = if i.min(j) >= d && i % d == j % d { 1.0 / n as f64 } else { 0.0 };
-        f64::from(u8::from(i == j)) - mean
-    });
-    let columns: Vec<Vec<f64>> = (0..size).map(|j| map(projected.row(j))).collect();
-    let weighted = |i: usize, j: usize| weight(i) * columns[j][i] / weight(j);
-    Matrix::from_fn(size, size, weighted).spectral_norm().unwrap()
-}
-
-/// SLIDES: without noise Scaffold's iterates and control variates come together by (1 − γμ)^H in a
-/// round if γHL ≤ 1; beyond, not always.
-#[test]
-fn scaffold_contracts_without_noise_where_the_condition_holds() {
-    let mut rng = Stream::shared_instance(7);
-    let mut largest = |count: usize, least: f64, most: f64| {
-        let mut worst = 0.0_f64;
-        for _ in 0..count {
-            let (d, n) = (1 + rng.index(3), 2 + rng.index(3));
-            let steps = [1, 2, 3, 5, 10, 30][rng.index(6)];
-            let jacobians: Vec<Matrix> = (0..n)
-                .map(|_| {
-                    let values: Vec<f64> = (0..d).map(|_| libm::pow(0.01, rng.uniform())).collect();
-                    spectrum::rotated(&values, &spectrum::direction(d, &mut rng))
-                })
-                .collect();
-            let extremes: Vec<(f64, f64)> =
-                jacobians.iter().map(|a| a.symmetric_extremes().unwrap()).collect();
-            let l = extremes.iter().map(|x| x.0).fold(0.0, f64::max);
-            let mu = extremes.iter().map(|x| x.1).fold(f64::INFINITY, f64::min);
-            let path = least + (most - least) * rng.uniform();
-            let step = (path / (steps as f64 * l)).min(1.0 / l);
-            let norm = weighted_norm(d, n, |state| scaffold_round(&jacobians, step, steps, state));
-            worst = worst.max(norm / libm::pow(1.0 - step * mu, steps as f64));
-        }
-        worst
-    };
-    let (within, beyond) = (largest(4000, 0.02, 1.0), largest(1000, 1.0, 2.0));
-    assert!(within <= 1.0 + 1e-12 && within > 0.99, "{within}");
-    assert!(beyond > 1.5, "{beyond}");
-}
-
-/// The round above is Scaffold's: its iterates are the exact means.
-#[test]
-fn the_round_map_of_scaffold_is_that_of_the_exact_moments() {
-    let hessians = quadratic::Settings { hessian_heterogeneity: 0.3, ..sample::quadratic(4) };
-    let problem = sample::build(&hessians, 3);
-    let (step, steps) = (0.1, 5);
-    let jacobians: Vec<Matrix> = (0..4).map(|c| problem.jacobian(c)).collect();
-    let exact = moments(&problem, &[(1.0, step)], steps, Correction::Kept, 8);
-    let mut state = vec![0.0; 3 * (4 + 1)];
-    state[..3].copy_from_slice(&exact[0].mean);
-    for m in &exact {
-        assert!(sample::distance(&state[..3], &m.mean) < 1e-12, "{}", m.round);
-        state = scaffold_round(&jacobians, step, steps, &state);
-    }
 }
 
 /// On a logistic field the rate of SLIDES has terms in Q, which bounds the third derivatives.

@@ -12,9 +12,8 @@ mod layout;
 mod size;
 
 use super::moments::{AlgorithmModel, Correction, CovarianceBlocks, Moments, RunModel};
-use super::program::{added, fixed_point, matrix};
 use crate::kernel::axpy;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, added, fixed_point};
 use crate::problem::Facts;
 use client::ClientRound;
 use layout::Layout;
@@ -236,7 +235,7 @@ impl<'a> TrajectoryMoments<'a> {
         let count = law.len() * others;
         let constant = numbers(&after(&blocks(1.0, &vec![0.0; count])));
         let map = |x: &[f64]| numbers(&after(&blocks(0.0, x)));
-        Some(blocks(1.0, &fixed_point(&constant, map, || matrix(count, map))?))
+        Some(blocks(1.0, &fixed_point(&constant, map, || Matrix::of_map(count, map))?))
     }
 
     /// The moments at stationarity; `None` if there are none, or none are found. The blocks are

@@ -1,10 +1,10 @@
 //! The effort of exact moments along trajectories, from the sizes of the chains.
 
 use super::layout::Layout;
+use crate::linalg::{DIRECT, RESTARTS};
 use crate::problem::Facts;
 use crate::theory::effort::Effort;
 use crate::theory::moments::AlgorithmModel;
-use crate::theory::program::{DIRECT, RESTARTS};
 
 /// The most numbers of a joint state for which anything is computed.
 const MOST_NUMBERS: f64 = 1e7;

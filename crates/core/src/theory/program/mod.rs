@@ -7,7 +7,6 @@
 
 mod draws;
 mod form;
-mod iteration;
 mod known;
 mod layers;
 mod local;
@@ -24,14 +23,11 @@ mod types;
 mod values;
 mod variates;
 
-pub(super) use iteration::{DIRECT, RESTARTS, fixed_point};
 pub use known::KnownSteps;
 pub use moments::{ProgramMoments, closes};
-pub(super) use noise::added;
 pub use sizes::ProgramSizes;
 pub use squares::{Squares, StartError};
 pub use stationary::Cycle;
-pub(super) use stationary::matrix;
 pub use types::Type;
 pub use values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 

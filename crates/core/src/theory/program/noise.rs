@@ -7,7 +7,7 @@ use super::form::{Form, add_at, matrix_of};
 use super::layers::{self, entry, entry_mut};
 use super::setup::ProgramState;
 use crate::kernel::axpy;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, added};
 
 /// Covariances of each noise with those that it depends on, by number, in increasing order; matrices
 /// of so many layers.
@@ -69,12 +69,6 @@ impl NoiseCovariances {
         }
         out
     }
-}
-
-/// The sum of two matrices.
-pub fn added(mut sum: Matrix, more: Matrix) -> Matrix {
-    sum.add(1.0, &more);
-    sum
 }
 
 /// A covariance of noises, and that of the deviations of a client, if they are not independent.

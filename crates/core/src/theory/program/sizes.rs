@@ -1,7 +1,7 @@
 //! The effort of exact moments, from the sizes of their data.
 
-use super::iteration::{DIRECT, KRYLOV};
 use super::types::types;
+use crate::linalg::{DIRECT, KRYLOV};
 use crate::problem::Facts;
 use crate::program::{Level, Operation, Program};
 use crate::theory::effort::{self, Effort};

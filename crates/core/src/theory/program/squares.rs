@@ -10,7 +10,7 @@ use super::layers::{self, trace};
 use super::moments::ProgramMoments;
 use super::reduction::Echelon;
 use super::setup::{ProgramState, Setup};
-use super::stationary::{Cycle, numbers_at, put_lifted, turned};
+use super::stationary::{Cycle, numbers_at, put_lifted};
 use super::types::Type;
 use crate::kernel::{difference, dot, squared_distance};
 use crate::linalg::{Matrix, solve};
@@ -138,7 +138,7 @@ impl<'a> Squares<'a> {
             spread = Matrix::from_fn(size, rows.len(), |i, j| spread[(i, pivots[j])]);
             (means, ends, _) = follow(&cycle, (&spread, &read), false);
         }
-        let columns = turned(columns.iter().map(|mean| read.apply(mean)));
+        let columns = Matrix::from_columns(columns.iter().map(|mean| read.apply(mean)));
         Ok(Self { cycle, spread, read, begins, noiseless, columns, means, ends })
     }
 
@@ -263,8 +263,9 @@ fn follow(
         (read.apply(&mean), ends, all)
     };
     let found: Vec<_> = (0..read.rows()).map(follow).collect();
-    let means = turned(found.iter().map(|(after, _, _)| after.clone()));
-    let ends = |phase: usize| turned(found.iter().map(|(_, ends, _)| ends[phase].clone()));
+    let means = Matrix::from_columns(found.iter().map(|(after, _, _)| after.clone()));
+    let ends =
+        |phase: usize| Matrix::from_columns(found.iter().map(|(_, ends, _)| ends[phase].clone()));
     let ends = (0..cycle.rounds.len()).map(ends).collect();
-    (means, ends, turned(found.into_iter().map(|(_, _, all)| all)))
+    (means, ends, Matrix::from_columns(found.into_iter().map(|(_, _, all)| all)))
 }

@@ -1,6 +1,5 @@
 //! The distribution to which a program's rounds lead: the fixed point of the linear map of a cycle.
 
-use super::iteration::{fixed_point, growth, radius};
 use super::layers::{self, entry, entry_mut};
 use super::moments::ProgramMoments;
 use super::reduction::Lift;
@@ -8,7 +7,7 @@ use super::setup::{Origin, ProgramState};
 use super::stages::PreparedRound;
 use super::values::{CovarianceBlocks, Moments, SpectralRadii, WatchedVariates};
 use crate::kernel::dot;
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, fixed_point, growth, radius};
 use crate::problem::Facts;
 use crate::program::Program;
 use std::rc::Rc;
@@ -111,7 +110,7 @@ impl<'a> Cycle<'a> {
                 }
                 x
             };
-            Lift::new(&matrix(size, after), &vec![0.0; size])
+            Lift::new(&Matrix::of_map(size, after), &vec![0.0; size])
         };
         self.own_lifts = self.begin.own.iter().enumerate().map(lift).collect();
     }
@@ -156,7 +155,7 @@ impl<'a> Cycle<'a> {
         };
         let constant = at(&vec![0.0; size], 1.0);
         let map = |x: &[f64]| at(x, 0.0);
-        let free = fixed_point(&constant, map, || matrix(size, map)).ok_or(DIVERGES)?;
+        let free = fixed_point(&constant, map, || Matrix::of_map(size, map)).ok_or(DIVERGES)?;
         let mean = self.lift.all_from(&free, 1.0);
         // A combination that noise or a constant changes has no limit.
         let after = means_after(&self.rounds, mean.clone());
@@ -265,7 +264,7 @@ impl<'a> Cycle<'a> {
 /// The linear map of the mean over these rounds, without the number 1.
 fn mean_map(rounds: &[Rc<PreparedRound>], size: usize) -> Matrix {
     let with = |x: &[f64]| [&[0.0], x].concat();
-    matrix(size, |x| means_after(rounds, with(x)).split_off(1))
+    Matrix::of_map(size, |x| means_after(rounds, with(x)).split_off(1))
 }
 
 fn means_after(rounds: &[Rc<PreparedRound>], mean: Vec<f64>) -> Vec<f64> {
@@ -302,19 +301,6 @@ pub(super) fn numbers_at(places: &[usize], matrix: &Matrix, layers: usize) -> Ve
 
 fn column(numbers: &[f64]) -> Matrix {
     Matrix::from_entries(numbers.len(), 1, numbers.to_vec())
-}
-
-/// The matrix of a linear map.
-pub(in crate::theory) fn matrix(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
-    let identity = Matrix::identity(size);
-    turned((0..size).map(|j| map(identity.row(j))))
-}
-
-/// The matrix of these columns.
-pub(super) fn turned(columns: impl Iterator<Item = Vec<f64>>) -> Matrix {
-    let columns: Vec<Vec<f64>> = columns.collect();
-    let rows = columns.first().map_or(0, Vec::len);
-    Matrix::from_fn(rows, columns.len(), |i, j| columns[j][i])
 }
 
 const DIVERGES: &str = "its moments do not come to rest";

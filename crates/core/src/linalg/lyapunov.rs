@@ -1,6 +1,6 @@
 //! A X + X Aᵀ = C, for any A whose eigenvalues have positive real parts.
 
-use crate::linalg::{Dd, Matrix, Singular, refine, solve_rows};
+use super::{Dd, Matrix, Singular, refine, solve_rows};
 
 /// The most squarings; a map that has not vanished by then counts as unstable.
 const MAX_SQUARINGS: usize = 60;

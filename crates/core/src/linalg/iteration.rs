@@ -4,8 +4,8 @@
 //! identity, grow like powers of its spectral radius (Krein and Rutman), and no eigenvalue is needed.
 //! A map of means is squared repeatedly (Gelfand).
 
+use super::{Matrix, solve};
 use crate::kernel::{axpy, difference, dot};
-use crate::linalg::{Matrix, solve};
 
 /// The largest order of a system that is solved directly.
 pub const DIRECT: usize = 600;

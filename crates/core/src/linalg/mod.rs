@@ -1,13 +1,21 @@
-//! Small dense matrices for exact facts and theory; no run uses them in its hot loops.
+//! Small dense matrices for exact facts and theory; no run uses them in its hot loops. Systems of
+//! linear equations, equations of Lyapunov, fixed points and growth of linear maps, and the extreme
+//! eigenvalues of large matrices.
 //!
-//! *Invariant*: products and sums run in a fixed order. A system is solved by a
-//! factorisation (faer, whose bits differ between processors), which is refined with
-//! residual and solution in double-double until it no longer changes. So the results of
-//! this module, except eigenvalues, have the same bits on every processor.
+//! *Invariant*: products and sums run in a fixed order. So the results of this module, except
+//! eigenvalues of dense matrices, have the same bits on every processor.
 
-use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle, factor};
-use crate::kernel::{Rows, axpy, dot, products};
-use faer::linalg::solvers::Solve;
+mod iteration;
+pub mod lanczos;
+mod lyapunov;
+mod solve;
+
+pub use iteration::{DIRECT, KRYLOV, RESTARTS, fixed_point, growth, radius};
+pub use lyapunov::solve_lyapunov;
+pub use solve::{Cholesky, Dd, Singular, cholesky, refine, solve, solve_rows};
+
+use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle};
+use crate::kernel::{Rows, axpy, products};
 use std::ops::{Index, IndexMut};
 
 /// A dense matrix, row by row.
@@ -55,6 +63,19 @@ impl Matrix {
             data.extend((0..cols).map(|j| entry(i, j)));
         }
         Self { rows, cols, data }
+    }
+
+    /// The matrix of these columns.
+    pub fn from_columns(columns: impl Iterator<Item = Vec<f64>>) -> Self {
+        let columns: Vec<Vec<f64>> = columns.collect();
+        let rows = columns.first().map_or(0, Vec::len);
+        Self::from_fn(rows, columns.len(), |i, j| columns[j][i])
+    }
+
+    /// The matrix of a linear map of so many numbers.
+    pub fn of_map(size: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        let identity = Self::identity(size);
+        Self::from_columns((0..size).map(|j| map(identity.row(j))))
     }
 
     /// Number of rows.
@@ -340,6 +361,12 @@ impl Matrix {
     }
 }
 
+/// The sum of two matrices.
+pub fn added(mut sum: Matrix, more: Matrix) -> Matrix {
+    sum.add(1.0, &more);
+    sum
+}
+
 impl Index<(usize, usize)> for Matrix {
     type Output = f64;
     fn index(&self, (i, j): (usize, usize)) -> &f64 {
@@ -353,260 +380,9 @@ impl IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// No solution of the system can be found in double precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Singular;
-
-/// x with a x = b: LU with partial pivoting, refined in double-double.
-///
-/// # Errors
-/// [`Singular`] if a factor or the refinement breaks down.
-pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
-    let n = a.rows;
-    assert!(a.cols == n && b.len() == n);
-    let lu = faer::Mat::from_fn(n, n, |i, j| a[(i, j)]).partial_piv_lu();
-    refined(a, b, |rhs| {
-        let solved = lu.solve(faer::Mat::from_fn(n, 1, |i, _| rhs[i]));
-        (0..n).map(|i| solved[(i, 0)]).collect()
-    })
-}
-
-/// X with a X = bᵀ, by a [`solve`] for each row of b.
-///
-/// # Errors
-/// [`Singular`] if one of them breaks down.
-pub fn solve_rows(a: &Matrix, b: &Matrix) -> Result<Matrix, Singular> {
-    let columns = (0..b.rows).map(|j| solve(a, b.row(j))).collect::<Result<Vec<_>, _>>()?;
-    Ok(Matrix::from_fn(a.rows, b.rows, |i, j| columns[j][i]))
-}
-
-/// L with L Lᵀ = A, whose bits do not depend on the processor.
-pub struct Cholesky {
-    /// Its upper triangle is undefined.
-    factor: Matrix,
-}
-
-/// The Cholesky factor of a symmetric matrix, of which the lower triangle is read.
-///
-/// # Errors
-/// [`Singular`] if it is not positive definite to working precision.
-pub fn cholesky(mut a: Matrix) -> Result<Cholesky, Singular> {
-    assert_eq!(a.rows, a.cols);
-    if factor(&mut a.data, a.rows) { Ok(Cholesky { factor: a }) } else { Err(Singular) }
-}
-
-impl Cholesky {
-    /// x with A x = b, not refined.
-    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
-        let (mut x, l) = (b.to_vec(), &self.factor);
-        for i in 0..x.len() {
-            let (known, rest) = x.split_at_mut(i);
-            rest[0] = (rest[0] - dot(&l.row(i)[..i], known)) / l[(i, i)];
-        }
-        for i in (0..x.len()).rev() {
-            let (left, rest) = x.split_at_mut(i);
-            rest[0] /= l[(i, i)];
-            axpy(-rest[0], &l.row(i)[..i], left);
-        }
-        x
-    }
-}
-
-/// x with a x = b by an approximate solver.
-fn refined(
-    a: &Matrix,
-    b: &[f64],
-    solver: impl Fn(&[f64]) -> Vec<f64>,
-) -> Result<Vec<f64>, Singular> {
-    refine(
-        b,
-        |residual| Ok(solver(residual)),
-        |x, i| {
-            let row = a.row(i).iter().zip(x);
-            row.fold(Dd::from(b[i]), |sum, (&a, x)| sum.minus_product(a, *x)).hi
-        },
-    )
-}
-
-/// The solution x of a linear system with right side `rhs` by approximate corrections: they
-/// are added to x in double-double until they are negligible. `residual(x, i)` is entry i of
-/// the right side minus the left side at x. If a correction is right to one digit, no bit of
-/// x depends on how it is computed, and so none depends on the processor.
-///
-/// # Errors
-/// [`Singular`] if corrections fail, are not finite or do not shrink.
-pub fn refine(
-    rhs: &[f64],
-    correction: impl Fn(&[f64]) -> Result<Vec<f64>, Singular>,
-    residual: impl Fn(&[Dd], usize) -> f64,
-) -> Result<Vec<f64>, Singular> {
-    let mut x = vec![Dd::default(); rhs.len()];
-    let mut left = rhs.to_vec();
-    let mut last = f64::INFINITY;
-    for _ in 0..MAX_PASSES {
-        let (mut moved, mut size) = (0.0_f64, 0.0_f64);
-        for (x, delta) in x.iter_mut().zip(correction(&left)?) {
-            if !delta.is_finite() {
-                return Err(Singular);
-            }
-            *x = x.plus(delta);
-            moved = moved.max(delta.abs());
-            size = size.max(x.hi.abs());
-        }
-        let change = if size > 0.0 { moved / size } else { 0.0 };
-        if change < 1e-28 || (change < 1e-20 && change > 0.5 * last) {
-            return Ok(x.into_iter().map(|x| x.hi).collect());
-        }
-        if !change.is_finite() || change > 0.5 * last {
-            return Err(Singular);
-        }
-        last = change;
-        for (i, left) in left.iter_mut().enumerate() {
-            *left = residual(&x, i);
-        }
-    }
-    Err(Singular)
-}
-
-/// The most passes of refinement; a system that needs more counts as singular.
-const MAX_PASSES: usize = 60;
-
-/// An unevaluated sum hi + lo, about 32 digits.
-#[derive(Clone, Copy, Default)]
-pub struct Dd {
-    /// The sum, rounded.
-    pub hi: f64,
-    lo: f64,
-}
-
-impl From<f64> for Dd {
-    fn from(hi: f64) -> Self {
-        Self { hi, lo: 0.0 }
-    }
-}
-
-impl Dd {
-    fn normal(hi: f64, lo: f64) -> Self {
-        let sum = hi + lo;
-        Self { hi: sum, lo: lo - (sum - hi) }
-    }
-
-    /// self + y.
-    pub fn plus(self, y: f64) -> Self {
-        let (sum, error) = two_sum(self.hi, y);
-        Self::normal(sum, error + self.lo)
-    }
-
-    fn plus_dd(self, y: Self) -> Self {
-        let (sum, error) = two_sum(self.hi, y.hi);
-        let (low, low_error) = two_sum(self.lo, y.lo);
-        let first = Self::normal(sum, error + low);
-        Self::normal(first.hi, first.lo + low_error)
-    }
-
-    /// self − a x.
-    pub fn minus_product(self, a: f64, x: Self) -> Self {
-        let (product, error) = two_product(a, x.hi);
-        let product = Self::normal(product, error + a * x.lo);
-        self.plus_dd(Self { hi: -product.hi, lo: -product.lo })
-    }
-}
-
-/// a + b and its rounding error, exactly (Knuth).
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let part = sum - a;
-    (sum, (a - (sum - part)) + (b - part))
-}
-
-/// a b and its rounding error, exactly (Dekker, no fused operation).
-fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let split = |x: f64| {
-        let scaled = 134_217_729.0 * x;
-        let high = scaled - (scaled - x);
-        (high, x - high)
-    };
-    let product = a * b;
-    let ((ah, al), (bh, bl)) = (split(a), split(b));
-    (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_refined_solve_is_right_to_the_last_bit() {
-        // Hilbert's matrix of order 8 (condition 1e10), scaled to integers, so
-        // that b = A·(1, …, 8) is exact.
-        let n = 8;
-        let a = Matrix::from_fn(n, n, |i, j| 360_360.0 / (i + j + 1) as f64);
-        let x: Vec<f64> = (1..=n).map(|i| i as f64).collect();
-        let exact = a.data.iter().all(|x| x.fract() == 0.0);
-        assert!(exact);
-        assert_eq!(solve(&a, &a.apply(&x)), Ok(x));
-    }
-
-    /// The perturbations include what another processor changes in faer's factors, and far more.
-    #[test]
-    fn no_bit_depends_on_the_solver() {
-        let mut rng = crate::rng::Stream::shared_instance(7);
-        let mut draw = || 2.0 * rng.uniform() - 1.0;
-        for n in [1, 2, 3, 5, 8, 17, 40, 64, 100] {
-            for _ in 0..20 {
-                let a = Matrix::from_entries(n, n, (0..n * n).map(|_| draw()).collect());
-                let b: Vec<f64> = (0..n).map(|_| draw()).collect();
-                let x = solve(&a, &b).unwrap();
-                for wrong in [1e-12, 1e-6, 1e-2] {
-                    let lu = faer::Mat::from_fn(n, n, |i, j| a[(i, j)]).partial_piv_lu();
-                    let noise: Vec<f64> = (0..n).map(|_| 1.0 + wrong * draw()).collect();
-                    let other = refined(&a, &b, |rhs| {
-                        let solved = lu.solve(faer::Mat::from_fn(n, 1, |i, _| rhs[i]));
-                        (0..n).map(|i| noise[i] * solved[(i, 0)]).collect()
-                    });
-                    assert_eq!(other.as_ref(), Ok(&x), "n = {n}, {wrong}");
-                }
-            }
-        }
-    }
-
-    /// Three records of many features and a ridge: the last corrections, of rounding errors
-    /// alone, need not halve.
-    #[test]
-    fn corrections_of_rounding_errors_end_the_refinement() {
-        let (d, mut rng) = (784, crate::rng::Stream::shared_instance(3));
-        for _ in 0..5 {
-            let (mut a, mut b) = (Matrix::identity(d).scaled(0.1), vec![0.0; d]);
-            for _ in 0..3 {
-                let x: Vec<f64> = (0..d).map(|_| rng.uniform()).collect();
-                a.add_outer(1.0 / 3.0, &x, &x);
-                let y = 10.0 * rng.uniform();
-                b.iter_mut().zip(&x).for_each(|(b, x)| *b += y * x);
-            }
-            let x = solve(&a, &b).unwrap();
-            let left = a.apply(&x).iter().zip(&b).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
-            assert!(left < 1e-12, "{left}");
-        }
-    }
-
-    #[test]
-    fn a_factored_system_is_solved() {
-        let n = 60;
-        let a = Matrix::from_fn(n, n, |i, j| if i == j { 3.0 } else { 1.0 / (1 + i + j) as f64 });
-        let x: Vec<f64> = (1..=n).map(|i| i as f64).collect();
-        let found = cholesky(a.clone()).map(|factor| factor.solve(&a.apply(&x))).unwrap();
-        assert!(found.iter().zip(&x).all(|(found, x)| (found - x).abs() < 1e-12 * x.abs()));
-        assert!(cholesky(Matrix::zeros(2, 2)).is_err());
-    }
-
-    #[test]
-    fn singular_systems_are_refused() {
-        let a = Matrix::from_fn(3, 3, |i, j| (i * 3 + j) as f64);
-        assert_eq!(solve(&a, &[1.0, 0.0, 0.0]), Err(Singular));
-        assert_eq!(solve(&Matrix::zeros(2, 2), &[1.0, 1.0]), Err(Singular));
-        let nearly = Matrix::from_fn(3, 3, |i, j| 0.1 * (i * 3 + j) as f64);
-        assert_eq!(solve(&nearly, &[1.0, 0.0, 0.0]), Err(Singular));
-    }
 
     #[test]
     fn powers_and_products() {
@@ -635,13 +411,5 @@ mod tests {
                 assert_eq!(a.apply(&column), applied);
             }
         }
-    }
-
-    #[test]
-    fn double_double_keeps_what_doubles_lose() {
-        let x = Dd::from(1.0).plus(1e-25).plus(-1.0);
-        assert_eq!(x.hi, 1e-25);
-        let y = Dd::from(1.0).minus_product(1.0 + f64::EPSILON, Dd::from(1.0 - f64::EPSILON));
-        assert_eq!(y.hi, f64::EPSILON * f64::EPSILON);
     }
 }

@@ -1,7 +1,7 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use crate::kernel::{self, Cohort, CohortSteps, LocalSteps, Members, Proximal};
+use crate::kernel::{self, Cohort, CohortSteps, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
@@ -63,10 +63,8 @@ impl<S: Send + Default> Pool<S> {
         theta: &[f64],
         (mean, one): (&mut [f64], &mut [f64]),
     ) {
-        let (state, rng) = (&mut self.states[client], &mut self.streams[client]);
-        mean_of_calls(calls, mean, one, |out| {
-            problem.oracle(client, state, theta, rng, out);
-        });
+        let mut draws = Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
+        mean_of_calls(calls, mean, one, |out| problem.oracle(client, &mut draws, theta, out));
     }
 }
 

@@ -118,6 +118,14 @@ impl<S> CohortSteps<'_, S> {
     }
 }
 
+/// What the oracle calls of a client draw from.
+pub struct Draws<'a, S> {
+    /// The client's stream.
+    pub rng: &'a mut Stream,
+    /// The state of its noise.
+    pub state: &'a mut S,
+}
+
 /// One client's local steps of a round: `steps` times θ ← θ − step (F(θ; Z) + ξ).
 pub struct Local<'a, S> {
     /// Index of the client.
@@ -126,10 +134,8 @@ pub struct Local<'a, S> {
     pub theta: &'a mut [f64],
     /// ξ_c, d numbers; always added, 0 without a correction.
     pub correction: &'a [f64],
-    /// The client's stream.
-    pub rng: &'a mut Stream,
-    /// The state of the client's noise.
-    pub state: &'a mut S,
+    /// What its oracle calls draw from.
+    pub draws: Draws<'a, S>,
     /// γ_c.
     pub step: f64,
     /// E_c.
@@ -323,7 +329,8 @@ impl<'a, S> Locals<'a, S> {
         let LocalSteps { step, steps, batch } = all.plans[entry];
         let correction = &all.corrections[entry * all.stride..][..all.d];
         let steps = equal.unwrap_or(steps);
-        Some((Local { client, theta, correction, rng, state, step, steps, batch }, all.start))
+        let draws = Draws { rng, state };
+        Some((Local { client, theta, correction, draws, step, steps, batch }, all.start))
     }
 }
 
@@ -372,9 +379,12 @@ mod tests {
                     let own = if shared { 0 } else { c };
                     assert_eq!(local.theta, [(c * d) as f64, (c * d + 1) as f64]);
                     assert_eq!(local.correction, [(own * d) as f64, (own * d + 1) as f64]);
-                    assert_eq!((*local.state, local.steps, local.step), (c, c as u64, c as f64));
                     assert_eq!(
-                        local.rng.bits(),
+                        (*local.draws.state, local.steps, local.step),
+                        (c, c as u64, c as f64)
+                    );
+                    assert_eq!(
+                        local.draws.rng.bits(),
                         Stream::new(1, Purpose::Client, 0, 0, c as u64).bits()
                     );
                     seen.push(c);

@@ -33,6 +33,7 @@ pub mod spectrum;
 pub mod td;
 mod twin;
 
+pub use crate::kernel::Draws;
 use crate::kernel::{Cohort, CohortSteps, LocalSteps, Proximal, SupportRound};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
@@ -311,9 +312,8 @@ pub trait Problem: Facts {
     fn oracle(
         &self,
         client: usize,
-        state: &mut Self::State,
+        draws: &mut Draws<Self::State>,
         theta: &[f64],
-        rng: &mut Stream,
         field: &mut [f64],
     );
 
@@ -322,12 +322,11 @@ pub trait Problem: Facts {
     fn linearised(
         &self,
         client: usize,
-        state: &mut Self::State,
+        draws: &mut Draws<Self::State>,
         theta: &[f64],
-        rng: &mut Stream,
         field: &mut [f64],
     ) {
-        self.oracle(client, state, theta, rng, field);
+        self.oracle(client, draws, theta, field);
     }
 
     /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.

@@ -69,7 +69,7 @@ pub(in crate::kernel) fn plain_steps(
         cohort.each(|local| {
             let mut field = vec![0.0; d];
             for _ in 0..local.steps {
-                oracle(local.client, local.theta, local.rng, &mut field);
+                oracle(local.client, local.theta, local.draws.rng, &mut field);
                 descend(local.theta, &field, local.correction, local.step);
             }
         });

@@ -258,7 +258,7 @@ impl ClassTables {
                 calls: if extended.is_some() { local.batch as usize } else { 1 },
                 steps: local.steps,
                 step: local.step,
-                rng: local.rng,
+                rng: local.draws.rng,
                 theta: &mut theta,
                 correction: if plain { &none } else { &held },
                 proximal: proximal.as_ref().map(|(weight, anchor)| (*weight, anchor)),

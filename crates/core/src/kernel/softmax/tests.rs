@@ -58,7 +58,7 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                     let mut one = field.clone();
                     for _ in 0..local.steps {
                         mean_of_calls(local.batch, &mut field, &mut one, |out| {
-                            let draw = |records: usize| local.rng.index(records);
+                            let draw = |records: usize| local.draws.rng.index(records);
                             tables.field(local.client, local.theta, batch, draw, out);
                         });
                         proximal.add_to(local.theta, &mut field);

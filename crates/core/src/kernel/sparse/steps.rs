@@ -233,7 +233,7 @@ impl SparseSteps<'_> {
         for _ in 0..local.steps {
             field.fill(0.0);
             for _ in 0..local.batch {
-                self.field(local.client, local.theta, |n| local.rng.index(n), &mut one);
+                self.field(local.client, local.theta, |n| local.draws.rng.index(n), &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
             if self.proximal.weight != 0.0 {
@@ -297,13 +297,13 @@ impl SparseSteps<'_> {
         let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
         let mut done = 0;
         while done < now {
-            let ready = group.iter_mut().map(|local| local.rng.ready().len()).min();
+            let ready = group.iter_mut().map(|local| local.draws.rng.ready().len()).min();
             let some = ready.map_or(0, |ready| ready.min(now - done));
             for i in 0..=some {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
                 for (local, next) in group.iter().zip(&mut rows).filter(|_| i < some) {
-                    let draw = u128::from(local.rng.unused()[i]);
+                    let draw = u128::from(local.draws.rng.unused()[i]);
                     let record = (draw * self.sets[local.client].len() as u128) >> 64;
                     *next = self.record(local.client, record as usize, columns);
                     prefetch_all(next.indices.as_ptr(), size_of_val(next.indices));
@@ -330,7 +330,7 @@ impl SparseSteps<'_> {
                     unsafe { add_unchecked(row, scales.rate[step] * weight, local.theta) };
                 }
             }
-            group.iter_mut().for_each(|local| local.rng.skip(some));
+            group.iter_mut().for_each(|local| local.draws.rng.skip(some));
             done += some;
         }
     }
@@ -338,7 +338,7 @@ impl SparseSteps<'_> {
     /// `now` steps with `batch` records each; θ is v.
     fn batched<const PULLED: bool>(
         &self,
-        Local { client, theta, correction: pull, rng, .. }: &mut Local<'_, ()>,
+        Local { client, theta, correction: pull, draws, .. }: &mut Local<'_, ()>,
         columns: Option<&[u32]>,
         (scales, now, batch): (&PassScales, usize, u64),
     ) {
@@ -348,7 +348,7 @@ impl SparseSteps<'_> {
         for step in 0..now {
             drawn.clear();
             for _ in 0..batch {
-                let record = rng.index(set.len());
+                let record = draws.rng.index(set.len());
                 // SAFETY: θ and ξ' have as many numbers as there are columns (`passes`).
                 let along = unsafe { scales.along::<PULLED>(step, &row(record), (theta, pull)) };
                 drawn.push((record, sigmoid(self.loss.margin - along)));
@@ -444,7 +444,7 @@ mod tests {
                 let (v, xi) = (local.theta, local.correction);
                 let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
                 for left in (0..local.steps).rev() {
-                    let row = set.row(local.rng.index(set.len()));
+                    let row = set.row(local.draws.rng.index(set.len()));
                     let along = a * row.dot(v) - b * row.dot(xi);
                     (a, b) = (factor * a, factor * b + step);
                     row.add_to(step / a * sigmoid(0.3 - along), v);

@@ -169,7 +169,7 @@ impl TransitionTables {
     fn define<S>(&self, local: Local<'_, S>) {
         let mut field = vec![0.0; self.d];
         for _ in 0..local.steps {
-            self.oracle(local.client, local.rng.bits(), local.theta, &mut field);
+            self.oracle(local.client, local.draws.rng.bits(), local.theta, &mut field);
             descend(local.theta, &field, local.correction, local.step);
         }
     }

@@ -13,13 +13,12 @@ mod loss;
 
 use super::affine::{Affine, half_square};
 use super::minimise::{Minimiser, Objective, minimise};
-use super::{DrawSmoothness, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
+use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
 use crate::kernel::{
     Cohort, CohortSteps, InstructionSet, LocalSteps, Proximal, SupportRound, squared_distance,
 };
 use crate::linalg::Matrix;
-use crate::rng::Stream;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
 
@@ -291,34 +290,26 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     type State = ();
 
     #[inline(always)]
-    fn oracle(
-        &self,
-        client: usize,
-        _state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
-        self.records.field(client, theta, self.loss.batch(), |records| rng.index(records), field);
+    fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
+        self.records.field(
+            client,
+            theta,
+            self.loss.batch(),
+            |records| draws.rng.index(records),
+            field,
+        );
     }
 
     #[inline(always)]
-    fn linearised(
-        &self,
-        client: usize,
-        state: &mut (),
-        theta: &[f64],
-        rng: &mut Stream,
-        field: &mut [f64],
-    ) {
+    fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         if self.linear() {
-            return self.oracle(client, state, theta, rng, field);
+            return self.oracle(client, draws, theta, field);
         }
         let (set, l2, batch) = (self.set_of(client), self.loss.l2(), self.loss.batch());
         let (at, points) = (self.at_optimum(set), [theta, self.optimum()]);
         field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
         for _ in 0..batch {
-            let place = (set, rng.index(self.records.records(set)));
+            let place = (set, draws.rng.index(self.records.records(set)));
             let factors = |v: &mut [f64]| {
                 self.loss.linearised(&self.records, place, at, v);
                 v.iter_mut().for_each(|v| *v /= batch as f64);

@@ -5,7 +5,7 @@
 //! steps, since c̄ is the mean of the stored c_k.
 
 use super::pool::average;
-use crate::kernel::{self, Members};
+use crate::kernel::{self, InstructionSet, Members};
 
 /// The clients' control variates.
 pub struct ControlVariates {
@@ -58,7 +58,8 @@ impl ControlVariates {
         self.store_variates();
         if self.shares.is_none() {
             let own = (&mut self.variates[..], &mut self.mean[..], &mut self.corrections[..]);
-            return kernel::learn(members, (before, ends), lengths, own);
+            let path = InstructionSet::best();
+            return kernel::learn_on(path, members, (before, ends), lengths, own);
         }
         let d = self.d;
         for &client in members.indices() {
@@ -87,9 +88,9 @@ impl ControlVariates {
         after: &mut [f64],
     ) {
         if members.indices().len() == lengths.len() && self.shares.is_none() {
-            let d = self.d;
-            let (lengths, mean, corrections) = self.to_learn(lengths);
-            return kernel::learn_all((before, ends, after), lengths, (mean, corrections), d);
+            let (d, path) = (self.d, InstructionSet::best());
+            let (lengths, mean, xi) = self.to_learn(lengths);
+            return kernel::learn_all_on(path, (before, ends, after), lengths, (mean, xi), d);
         }
         average(self.shares.as_deref(), members, ends, after);
         self.learn(members, before, ends, lengths);

@@ -25,7 +25,7 @@ pub(crate) use cohort::testing;
 pub use cohort::{Cohort, CohortSteps, Draws, Local, LocalSteps, Members, Proximal};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
-pub use server::{learn, learn_all, mean_of, update_corrections, weighted_mean_of};
+pub use server::{learn_all_on, learn_on, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
 pub use sparse::{
     LogisticLoss, SparseRow, SparseRows, SparseSteps, Support, SupportRound, VariatesToLearn,

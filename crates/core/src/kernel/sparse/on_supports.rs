@@ -12,7 +12,8 @@
 use super::steps::{KnownScales, SparseSteps};
 use super::support::{BLOCK, Support};
 use crate::kernel::cohort::{Cohort, Local, LocalSteps, Members, Proximal};
-use crate::kernel::server::{learn_all, mean_of};
+use crate::kernel::server::{learn_all_on, mean_of};
+use crate::kernel::simd::InstructionSet;
 
 /// The control variates that learn from a round: ℓ_k (N numbers), c̄ (d numbers) and ξ (N rows of d).
 pub type VariatesToLearn<'a> = (&'a [f64], &'a mut [f64], &'a mut [f64]);
@@ -132,7 +133,7 @@ impl SparseSteps<'_> {
                 None => mean_of(&members, rows, after),
                 Some((lengths, mean, xi)) => {
                     let own = (&mut mean[column..][..width], &mut xi[column..]);
-                    learn_all((theta, rows, after), lengths, own, d);
+                    learn_all_on(InstructionSet::best(), (theta, rows, after), lengths, own, d);
                 }
             }
         }

@@ -5,11 +5,12 @@ use crate::kernel::{self, Cohort, CohortSteps, Draws, LocalSteps, Members, Proxi
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
-/// The noise of the clients of a run.
-pub struct Pool<S> {
+/// The problem of a run, and the noise of its clients.
+pub struct Pool<'p, P: Problem> {
+    pub problem: &'p P,
     /// A stream per client.
     pub streams: Vec<Stream>,
-    states: Vec<S>,
+    states: Vec<P::State>,
     /// Whether local steps write the numbers of θ alone that records touch (`kernel::Support`).
     pub on_supports: bool,
     /// d zeros: ξ of all clients without control variates.
@@ -35,34 +36,47 @@ pub struct LocalRound<'a> {
     pub extended: Option<Proximal<'a>>,
 }
 
-impl<S: Send + Default> Pool<S> {
+impl<'p, P: Problem> Pool<'p, P> {
     /// The clients of a problem at the start of a run.
-    pub fn new<P: Problem<State = S>>(problem: &P, from: &Conditions) -> Self {
+    pub fn new(problem: &'p P, from: &Conditions) -> Self {
         let mut streams: Vec<Stream> = (0..problem.clients() as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
-        Self { streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
+        Self { problem, streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
     }
 
     /// The local steps of a cohort, which remain to be run.
     #[inline]
-    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, S> {
+    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
         let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
         CohortSteps { cohort, extended, on_supports: self.on_supports }
     }
+}
 
-    /// The mean of so many oracle calls of a client at θ; `one` is a buffer for a call.
-    pub fn mean_field<P: Problem<State = S>>(
+/// The pool of clients of any problem.
+pub trait AnyPool: Send {
+    /// Runs the local steps of a cohort.
+    fn advance(&mut self, round: LocalRound<'_>);
+    /// The mean of so many oracle calls of a client at θ; the second buffer is for a call.
+    fn mean_field(&mut self, of: (usize, u64), theta: &[f64], out: (&mut [f64], &mut [f64]));
+}
+
+impl<P: Problem> AnyPool for Pool<'_, P> {
+    fn advance(&mut self, round: LocalRound<'_>) {
+        advance_in_parallel(self.problem, self.steps(round));
+    }
+
+    fn mean_field(
         &mut self,
-        problem: &P,
         (client, calls): (usize, u64),
         theta: &[f64],
         (mean, one): (&mut [f64], &mut [f64]),
     ) {
+        let problem = self.problem;
         let mut draws = Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
         mean_of_calls(calls, mean, one, |out| problem.oracle(client, &mut draws, theta, out));
     }

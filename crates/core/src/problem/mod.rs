@@ -34,11 +34,11 @@ pub mod td;
 mod twin;
 
 pub use crate::kernel::Draws;
-use crate::kernel::{Cohort, CohortSteps, LocalSteps, Proximal, SupportRound};
+use crate::kernel::{Cohort, CohortSteps, Proximal, SparseSteps, Support};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 pub use chain::{Move, Trajectory};
-pub use cost::{ProblemCost, RecordsCost};
+pub use cost::{ProblemCost, RecordCost, RecordsCost};
 pub use exact::Exact;
 pub use generic::mean_of_calls;
 pub use groups::{by_distribution, group_clients};
@@ -385,21 +385,15 @@ pub trait Problem: Facts {
         }
     }
 
-    /// Whether rounds of all clients with these plans and this weight of a proximal term can keep
-    /// to the numbers of θ that records touch: [`Problem::advance_on_supports`] and
-    /// [`Problem::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
-    fn has_supports(&self, _plans: &[LocalSteps], _weight: f64) -> bool {
-        false
+    /// Steps that keep to the numbers of θ that the records of each client touch, where there are
+    /// such: rounds of all clients may have [`Problem::advance_on_supports`] and
+    /// [`SparseSteps::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
+    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+        None
     }
 
     /// The local steps of such a round.
     fn advance_on_supports(&self, _cohort: Cohort<'_, Self::State>, _proximal: Proximal<'_>) {
-        unreachable!("a problem that has supports");
-    }
-
-    /// The mean of all clients after them, with equal weights, into `after` (d numbers), and what
-    /// the variates learn.
-    fn mean_on_supports(&self, _round: SupportRound<'_>, _weight: f64, _after: &mut [f64]) {
         unreachable!("a problem that has supports");
     }
 

@@ -50,7 +50,7 @@ impl crate::problem::Settings for Settings {
         let (sizes, features) = Held::of_file(&self.dataset, self.batch, 1);
         let sparse = self.dataset.is_sparse();
         let call = if sparse { sparse_call(features) } else { dense_call(features) };
-        sizes.cost(exact, &RecordCost::logistic(call, features))
+        sizes.cost(exact, RecordCost::logistic(call, features))
     }
 
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {

@@ -96,7 +96,7 @@ impl crate::problem::Settings for Settings {
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
         let sizes = Held::drawn(self.clients, self.dimension, self.records, self.batch);
-        sizes.cost(exact, &RecordCost::logistic(sparse_call(nonzeros), nonzeros))
+        sizes.cost(exact, RecordCost::logistic(sparse_call(nonzeros), nonzeros))
     }
 
     fn extent(&self) -> Option<InstanceSize> {

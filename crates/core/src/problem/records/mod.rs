@@ -16,7 +16,7 @@ use super::minimise::{Minimiser, Objective, minimise};
 use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
 use crate::kernel::{
-    Cohort, CohortSteps, InstructionSet, LocalSteps, Proximal, SupportRound, squared_distance,
+    Cohort, CohortSteps, InstructionSet, Proximal, SparseSteps, Support, squared_distance,
 };
 use crate::linalg::Matrix;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
@@ -343,21 +343,14 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
     }
 
-    fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
-        let steps = self.records.on_supports(Proximal { weight, ..Proximal::NONE });
-        steps.is_some_and(|(steps, _)| steps.has_passes(plans))
+    fn on_supports<'a>(&'a self, term: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+        self.records.on_supports(term)
     }
 
     fn advance_on_supports(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
         let steps = self.records.on_supports(proximal);
         let (steps, supports) = steps.expect("a problem that has supports");
         steps.advance_on_supports(supports, cohort);
-    }
-
-    fn mean_on_supports(&self, round: SupportRound<'_>, weight: f64, after: &mut [f64]) {
-        let steps = self.records.on_supports(Proximal { weight, anchor: round.start });
-        let (steps, supports) = steps.expect("a problem that has supports");
-        steps.mean_on_supports(supports, round, after);
     }
 
     fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {

@@ -76,35 +76,6 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
 }
 
 #[test]
-fn without_a_correction_the_bits_are_the_same() {
-    use crate::kernel::{LocalSteps, Members};
-    use crate::rng::Purpose;
-    let (d, classes) = (13, 5);
-    let tables = tables(d, classes, 1, 1.0);
-    for batch in [1, 4] {
-        let after = |path: Option<InstructionSet>| {
-            let (members, mut theta) = (Members::all(1), vec![0.0; d * classes]);
-            let xi = vec![0.0; d * classes];
-            let mut streams = [Stream::new(1, Purpose::Client, 0, 0, 0)];
-            let plans = [LocalSteps { step: 0.1, steps: 50, batch: 1 }];
-            let own = (&mut streams[..], &mut [()][..]);
-            let cohort = Cohort::new(&members, (None, &mut theta), &xi, own, &plans, None);
-            match path {
-                Some(path) => tables.advance_on(path, batch, cohort, None),
-                None => plain_steps(d * classes, |client, theta, rng, field| {
-                    tables.field(client, theta, batch, |records| rng.index(records), field);
-                })(cohort),
-            }
-            theta.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
-        };
-        let expected = after(None);
-        for path in InstructionSet::available() {
-            assert_eq!(after(Some(path)), expected, "batch {batch}, {path:?}");
-        }
-    }
-}
-
-#[test]
 fn sums_over_a_set_have_the_bits_of_plain_loops_on_every_path() {
     for (d, classes, scale) in sizes() {
         let tables = tables(d, classes, 4, scale);

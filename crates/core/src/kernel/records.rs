@@ -81,10 +81,7 @@ impl RecordTables {
             assert!(!set.is_empty() && set.len().is_multiple_of(d));
             begins.push(begins[begins.len() - 1] + set.len() / d);
         }
-        let mut records = Table::zeros(d, begins[sets.len()]);
-        let rows = sets.iter().flat_map(|set| set.chunks_exact(d)).enumerate();
-        rows.for_each(|(record, row)| records.row_mut(record).copy_from_slice(row));
-        Self { d, stride: padded(d), l2, link, records, begins }
+        Self { d, stride: padded(d), l2, link, records: Table::new(d, sets), begins }
     }
 
     /// Whether there is a fused body for the dimension.

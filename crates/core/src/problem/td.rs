@@ -7,7 +7,7 @@ use super::affine::{Affine, mean_part};
 use super::chain::{Chain, Move, Trajectory};
 use super::{Draws, Facts, Faults, InstanceSize, Problem, ProblemCost, once};
 use crate::kernel::alias::Alias;
-use crate::kernel::{Cohort, Rows, axpy, dot, products, td};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, products, td};
 use crate::linalg::{Matrix, Singular};
 use crate::rng::Stream;
 use rayon::prelude::*;
@@ -486,7 +486,7 @@ impl Problem for Td {
 
     fn advance(&self, cohort: Cohort<'_, u32>) {
         if self.chains.is_empty() {
-            self.tables.advance(cohort);
+            self.tables.advance_on(InstructionSet::best(), cohort);
         } else {
             super::generic::advance(self, cohort);
         }

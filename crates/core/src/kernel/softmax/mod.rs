@@ -212,11 +212,7 @@ impl ClassTables {
     ///
     /// # Panics
     /// If lengths do not agree.
-    pub fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
-        self.add_rows_on(InstructionSet::best(), set, factors, out);
-    }
-
-    fn add_rows_on(&self, path: InstructionSet, set: usize, factors: &[f64], out: &mut [f64]) {
+    pub fn add_rows_on(&self, path: InstructionSet, set: usize, factors: &[f64], out: &mut [f64]) {
         assert!(factors.len() == self.labels(set).len() * self.classes);
         assert!(out.len() == self.classes * self.d);
         let mut sums = padded_rows(out, self.d);

@@ -91,7 +91,7 @@ impl RecordSets for SparseRecords {
         self.add_products(set, 1.0, |i| weight(i, 0, 0), &mut sum);
         sum
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
             self.add_products(*set, *share, |i| loss.weight(at, i, 0, 0), &mut sum);
@@ -99,7 +99,7 @@ impl RecordSets for SparseRecords {
         sum
     }
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
-        self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at }])
+        self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at: at.to_vec() }])
     }
     #[inline(always)]
     fn field(

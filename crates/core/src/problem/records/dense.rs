@@ -36,7 +36,7 @@ impl RecordSets for RecordTables {
         residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
         add_rows(self.rows(set), &residuals, out);
     }
-    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
     {
@@ -49,11 +49,11 @@ impl RecordSets for RecordTables {
             }
         }
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let d = self.features();
         let mut sum = Matrix::zeros(d, d);
         if d <= MOST_REFINED {
-            sets.iter().for_each(|of| sum.add(of.share, &self.hessian(loss, of.set, of.at)));
+            sets.iter().for_each(|of| sum.add(of.share, &self.hessian(loss, of.set, &of.at)));
             return sum;
         }
         for SetTerm { set, share, at } in sets {

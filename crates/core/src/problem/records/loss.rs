@@ -7,10 +7,10 @@ use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
 
 /// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] at a point.
-pub struct SetTerm<'a> {
+pub struct SetTerm {
     pub set: usize,
     pub share: f64,
-    pub at: &'a [f64],
+    pub at: Vec<f64>,
 }
 
 /// Records in sets, and sums over them, whose order of operations is that of the storage. Client c
@@ -63,7 +63,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         self.add_rows(set, &residuals, out);
     }
     /// ∇f of a mean over sets at θ into `out`.
-    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm<'_>], theta: &[f64], out: &mut [f64])
+    fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,
     {
@@ -73,7 +73,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         }
     }
     /// ∇²f of a mean over sets; see [`crate::problem::minimise::Objective::hessian`].
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix;
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix;
     /// ∇²f over a set, with all entries.
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let penalty = Matrix::identity(self.features() * self.classes());

@@ -181,7 +181,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             return own.evaluate(theta, field);
         }
         let set = self.set_of(client);
-        let at = &self.loss.record_numbers(&self.records, set, theta);
+        let at = self.loss.record_numbers(&self.records, set, theta);
         self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
     }
     fn jacobian(&self, client: usize) -> Matrix {
@@ -389,8 +389,8 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
 /// The mean of f over sets.
 struct MeanLoss<'a, L, S> {
     problem: &'a RecordProblem<L, S>,
-    /// The sets, their weights, and [`RecordLoss::record_numbers`] at the point of the last gradient.
-    sets: Vec<(usize, f64, Vec<f64>)>,
+    /// Their numbers are those at the point of the last gradient.
+    sets: Vec<SetTerm>,
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
@@ -398,12 +398,8 @@ impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
         problem: &'a RecordProblem<L, S>,
         shares: impl IntoIterator<Item = (usize, f64)>,
     ) -> Self {
-        let sets = shares.into_iter().map(|(set, share)| (set, share, Vec::new())).collect();
-        Self { problem, sets }
-    }
-
-    fn terms(&self) -> Vec<SetTerm<'_>> {
-        self.sets.iter().map(|(set, share, at)| SetTerm { set: *set, share: *share, at }).collect()
+        let term = |(set, share)| SetTerm { set, share, at: Vec::new() };
+        Self { problem, sets: shares.into_iter().map(term).collect() }
     }
 }
 
@@ -416,22 +412,21 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     }
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
         let RecordProblem { loss, records, .. } = self.problem;
-        self.sets
-            .iter_mut()
-            .for_each(|(set, _, at)| *at = loss.record_numbers(records, *set, theta));
+        let sets = self.sets.iter_mut();
+        sets.for_each(|of| of.at = loss.record_numbers(records, of.set, theta));
         let mut mean = vec![0.0; theta.len()];
-        records.mean_gradient(loss, &self.terms(), theta, &mut mean);
+        records.mean_gradient(loss, &self.sets, theta, &mut mean);
         mean
     }
     fn product(&self, v: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = v.iter().map(|v| self.problem.loss.l2() * v).collect();
-        for (set, share, at) in &self.sets {
+        for SetTerm { set, share, at } in &self.sets {
             self.problem.add_product(*set, *share, at, v, &mut mean);
         }
         mean
     }
     fn hessian(&self) -> Matrix {
-        self.problem.records.mean_hessian(&self.problem.loss, &self.terms())
+        self.problem.records.mean_hessian(&self.problem.loss, &self.sets)
     }
     fn most_factored(&self) -> usize {
         L::MOST_FACTORED

@@ -176,7 +176,7 @@ impl RecordSets for ClassTables {
         self.logits(set, v)
     }
     fn add_rows(&self, set: usize, factors: &[f64], out: &mut [f64]) {
-        self.add_rows(set, factors, out);
+        self.add_rows_on(InstructionSet::best(), set, factors, out);
     }
     /// A row and a column of `m` beyond the K·d are kept.
     fn contracted(&self, set: usize, record: usize, m: &Matrix) -> Matrix {
@@ -197,7 +197,7 @@ impl RecordSets for ClassTables {
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         blocks(self, set, true, weight)
     }
-    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm<'_>]) -> Matrix {
+    fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
             sum.add(*share, &self.gram(*set, |i, k, l| loss.weight(at, i, k, l)));

@@ -14,7 +14,7 @@ mod round_clients;
 mod terms;
 mod together;
 
-use crate::kernel::{CohortSteps, LocalSteps, Members, Proximal, SparseSteps, SupportRound};
+use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SparseSteps, SupportRound};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -249,7 +249,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 
     /// The cohort's local steps, from θ_t or, if the clients are apart, from
     /// their own parameters; `steps` overrides every client's number of steps.
-    fn steps(&mut self, steps: Option<u64>) -> CohortSteps<'_, P::State> {
+    fn steps(&mut self, steps: Option<u64>) -> Cohort<'_, P::State> {
         let start = if self.coin.apart { None } else { Some(&self.theta[..]) };
         let corrections = self.variates.as_ref().map(ControlVariates::corrections);
         let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };

@@ -1,7 +1,7 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use crate::kernel::{self, Cohort, CohortSteps, Draws, LocalSteps, Members, Proximal};
+use crate::kernel::{self, Cohort, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 
@@ -31,8 +31,7 @@ pub struct LocalRound<'a> {
     pub plans: &'a [LocalSteps],
     /// The number of steps of every client, if it overrides the plans.
     pub steps: Option<u64>,
-    /// The proximal term, if steps have one or are on mini-batches: if they are not
-    /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
+    /// [`Cohort::extended`].
     pub extended: Option<Proximal<'a>>,
 }
 
@@ -48,12 +47,13 @@ impl<'p, P: Problem> Pool<'p, P> {
 
     /// The local steps of a cohort, which remain to be run.
     #[inline]
-    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> CohortSteps<'a, P::State> {
+    pub fn steps<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
         let corrections = corrections.unwrap_or(&self.zero);
         let own = (&mut self.streams[..], &mut self.states[..]);
-        let cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
-        CohortSteps { cohort, extended, on_supports: self.on_supports }
+        let mut cohort = Cohort::new(members, (start, ends), corrections, own, plans, steps);
+        (cohort.extended, cohort.on_supports) = (extended, self.on_supports);
+        cohort
     }
 }
 
@@ -107,24 +107,23 @@ fn worth_a_thread(client_steps: u64, d: usize) -> bool {
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
-pub fn advance_in_parallel<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
-    let cohort = &steps.cohort;
+pub fn advance_in_parallel<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
-        return in_halves(problem, steps);
+        return in_halves(problem, cohort);
     }
-    problem.advance_steps(steps);
+    problem.advance(cohort);
 }
 
 #[inline(never)]
-fn in_halves<P: Problem>(problem: &P, steps: CohortSteps<'_, P::State>) {
-    let half = steps.cohort.len() / 2;
-    let (low, high) = steps.split(half);
+fn in_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    let half = cohort.len() / 2;
+    let (low, high) = cohort.split(half);
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
 /// [`advance_in_parallel`] of runs with the same clients, which go client by client.
-pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<CohortSteps<'_, P::State>>) {
-    let Some(cohort) = runs.first().map(|run| &run.cohort) else { return };
+pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
+    let Some(cohort) = runs.first() else { return };
     let (half, d) = (cohort.len() / 2, cohort.dim());
     if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
         let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();

@@ -88,34 +88,17 @@ struct Entries<'a> {
     plans: &'a [LocalSteps],
 }
 
-/// The clients of a round, with the states of their noise.
+/// The clients of a round, with the states of their noise and the form of their local steps.
 pub struct Cohort<'a, S> {
     all: Entries<'a>,
     states: &'a mut [S],
     /// The number of steps of every client, if it overrides the plans.
     steps: Option<u64>,
-}
-
-/// The clients of a round and the form of their local steps.
-pub struct CohortSteps<'a, S> {
-    /// The clients.
-    pub cohort: Cohort<'a, S>,
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
     /// Whether they write the numbers of θ alone that their records touch (`kernel::Support`).
     pub on_supports: bool,
-}
-
-impl<S> CohortSteps<'_, S> {
-    /// The first `count` members, and the others ([`Cohort::split`]).
-    ///
-    /// # Panics
-    /// If there are fewer.
-    pub fn split(self, count: usize) -> (Self, Self) {
-        let (first, rest) = self.cohort.split(count);
-        (Self { cohort: first, ..self }, Self { cohort: rest, ..self })
-    }
 }
 
 /// What the oracle calls of a client draw from.
@@ -148,7 +131,7 @@ impl<'a, S> Cohort<'a, S> {
     /// The members' part of `theta` (θ_c, N rows of d), `corrections` (ξ_c, N
     /// rows of d, or one row for all), `streams`, `states` and `plans` (N each).
     /// With `start` (d numbers) all members begin there, and their rows only receive
-    /// their ends; with `steps` all do that many.
+    /// their ends; with `steps` all do that many. Steps are θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     ///
     /// # Panics
     /// If lengths do not agree, or a member has no entry.
@@ -169,7 +152,7 @@ impl<'a, S> Cohort<'a, S> {
         let members = members.indices();
         let first = 0;
         let all = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
-        Self { all, states, steps }
+        Self { all, states, steps, extended: None, on_supports: false }
     }
 
     /// d.
@@ -231,8 +214,7 @@ impl<'a, S> Cohort<'a, S> {
         };
         let members = low;
         let low = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
-        let steps = self.steps;
-        (Self { all: low, states, steps }, Self { all: high, states: states_high, steps })
+        (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 
     /// The members, in order.
@@ -314,7 +296,7 @@ impl<'a, S> Locals<'a, S> {
     /// steps that begin by copying θ anyway.
     #[inline(always)]
     pub fn next_apart(&mut self) -> Option<(Local<'a, S>, Option<&'a [f64]>)> {
-        let Cohort { all, states, steps: equal } = &mut self.cohort;
+        let Cohort { all, states, steps: equal, .. } = &mut self.cohort;
         let (&client, members) = all.members.split_first()?;
         all.members = members;
         let entry = client - all.first;

@@ -22,7 +22,7 @@ pub mod td;
 
 #[cfg(test)]
 pub(crate) use cohort::testing;
-pub use cohort::{Cohort, CohortSteps, Draws, Local, LocalSteps, Members, Proximal};
+pub use cohort::{Cohort, Draws, Local, LocalSteps, Members, Proximal};
 pub use product::{product, products};
 pub use rows::{Aligned, Rows, Table};
 pub use server::{learn_all_on, learn_on, mean_of, update_corrections, weighted_mean_of};

@@ -3,10 +3,13 @@
 //! unrolled.
 
 use super::Problem;
-use crate::kernel::{Cohort, CohortSteps, Local, Proximal, axpy, descend};
+use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
 
 /// The definition of [`Problem::advance`].
 pub fn advance<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
+    if let Some(proximal) = cohort.extended {
+        return extended(problem, cohort, proximal);
+    }
     match problem.dim() {
         1 => fixed::<P, 1>(problem, cohort),
         2 => fixed::<P, 2>(problem, cohort),
@@ -47,12 +50,7 @@ fn slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     });
 }
 
-/// The definition of [`Problem::advance_extended`].
-pub fn advance_extended<P: Problem>(
-    problem: &P,
-    cohort: Cohort<'_, P::State>,
-    proximal: Proximal<'_>,
-) {
+fn extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proximal: Proximal<'_>) {
     let d = problem.dim();
     let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
     cohort.each(|mut local| {
@@ -67,10 +65,10 @@ pub fn advance_extended<P: Problem>(
 }
 
 /// The definition of [`Problem::advance_together`].
-pub fn advance_together<P: Problem>(problem: &P, mut runs: Vec<CohortSteps<'_, P::State>>) {
-    while runs.iter().all(|run| !run.cohort.is_empty()) {
+pub fn advance_together<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
+    while runs.iter().all(|run| !run.is_empty()) {
         let (first, rest): (Vec<_>, _) = runs.into_iter().map(|run| run.split(1)).unzip();
-        first.into_iter().for_each(|client| problem.advance_steps(client));
+        first.into_iter().for_each(|client| problem.advance(client));
         runs = rest;
     }
 }

@@ -34,7 +34,7 @@ pub mod td;
 mod twin;
 
 pub use crate::kernel::Draws;
-use crate::kernel::{Cohort, CohortSteps, Proximal, SparseSteps, Support};
+use crate::kernel::{Cohort, Proximal, SparseSteps, Support};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 pub use chain::{Move, Trajectory};
@@ -329,8 +329,9 @@ pub trait Problem: Facts {
         self.oracle(client, draws, theta, field);
     }
 
-    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort.
-    /// A problem may fuse and interleave steps; the bits must equal those of this loop.
+    /// θ ← θ − γ_c (F_c(θ, Z) + ξ_c), E_c times, for each client of the cohort; if its steps are
+    /// extended, θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), with μ(θ − θ_t) the proximal
+    /// term. A problem may fuse and interleave steps; the bits must equal those of this loop.
     fn advance(&self, cohort: Cohort<'_, Self::State>)
     where
         Self: Sized,
@@ -338,8 +339,8 @@ pub trait Problem: Facts {
         generic::advance(self, cohort);
     }
 
-    /// [`Problem::advance`] for the field linearised for each draw; returns the cohort unless steps are
-    /// fused, as they are wherever the field is its own linearisation.
+    /// The plain steps of [`Problem::advance`] for the field linearised for each draw; returns the
+    /// cohort unless steps are fused, as they are wherever the field is its own linearisation.
     fn advance_linearised<'a>(
         &self,
         cohort: Cohort<'a, Self::State>,
@@ -354,52 +355,21 @@ pub trait Problem: Facts {
         None
     }
 
-    /// θ ← θ − γ_c (B_c⁻¹ Σ F_c(θ, Z_b) + ξ_c + μ(θ − θ_t)), E_c times, for each client of the
-    /// cohort, with μ(θ − θ_t) the proximal term. A problem may fuse steps, as in
-    /// [`Problem::advance`].
-    fn advance_extended(&self, cohort: Cohort<'_, Self::State>, proximal: Proximal<'_>)
-    where
-        Self: Sized,
-    {
-        generic::advance_extended(self, cohort, proximal);
-    }
-
     /// The records that steps read, where they are rows of numbers.
     fn held_records(&self) -> Option<RecordSizes> {
         None
     }
 
-    /// [`Problem::advance`] or [`Problem::advance_extended`], as the steps are.
-    #[inline(always)]
-    fn advance_steps(&self, steps: CohortSteps<'_, Self::State>)
-    where
-        Self: Sized,
-    {
-        let CohortSteps { cohort, extended, on_supports } = steps;
-        match extended {
-            _ if on_supports => {
-                self.advance_on_supports(cohort, extended.unwrap_or(Proximal::NONE));
-            }
-            None => self.advance(cohort),
-            Some(proximal) => self.advance_extended(cohort, proximal),
-        }
-    }
-
     /// Steps that keep to the numbers of θ that the records of each client touch, where there are
-    /// such: rounds of all clients may have [`Problem::advance_on_supports`] and
+    /// such: rounds of all clients may have [`SparseSteps::advance_on_supports`] and
     /// [`SparseSteps::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
     fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
         None
     }
 
-    /// The local steps of such a round.
-    fn advance_on_supports(&self, _cohort: Cohort<'_, Self::State>, _proximal: Proximal<'_>) {
-        unreachable!("a problem that has supports");
-    }
-
-    /// [`Problem::advance_steps`] of several runs with the same clients and numbers of steps,
+    /// [`Problem::advance`] of several runs with the same clients and numbers of steps,
     /// client by client, so that what all runs read of a client is read while it is in a cache.
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, Self::State>>)
+    fn advance_together(&self, runs: Vec<Cohort<'_, Self::State>>)
     where
         Self: Sized,
     {

@@ -485,7 +485,7 @@ impl Problem for Td {
     }
 
     fn advance(&self, cohort: Cohort<'_, u32>) {
-        if self.chains.is_empty() {
+        if self.chains.is_empty() && cohort.extended.is_none() {
             self.tables.advance_on(InstructionSet::best(), cohort);
         } else {
             super::generic::advance(self, cohort);

@@ -67,7 +67,11 @@ impl<P: Problem> Problem for Twin<P> {
     }
 
     fn advance(&self, cohort: Cohort<'_, P::State>) {
-        if let Some(cohort) = self.problem.advance_linearised(cohort) {
+        let rest = match cohort.extended {
+            None => self.problem.advance_linearised(cohort),
+            Some(_) => Some(cohort),
+        };
+        if let Some(cohort) = rest {
             generic::advance(self, cohort);
         }
     }

@@ -25,7 +25,7 @@ mod residuals;
 mod steps;
 mod tiles;
 
-use super::cohort::{Cohort, Proximal};
+use super::cohort::Cohort;
 use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
 pub use in_lanes::divergence;
@@ -221,18 +221,12 @@ impl ClassTables {
         self.unpad(&sums, out);
     }
 
-    /// Runs the local steps of every client of the cohort with batches of `batch` records;
-    /// `extended` is the proximal term of steps that have one, or are on means of several batches.
+    /// Runs the local steps of every client of the cohort with batches of `batch` records.
     ///
     /// # Panics
     /// If dimensions do not agree, or a client has no set.
-    pub fn advance_on<S>(
-        &self,
-        path: InstructionSet,
-        batch: usize,
-        cohort: Cohort<'_, S>,
-        extended: Option<Proximal<'_>>,
-    ) {
+    pub fn advance_on<S>(&self, path: InstructionSet, batch: usize, cohort: Cohort<'_, S>) {
+        let extended = cohort.extended;
         assert!(cohort.dim() == self.classes * self.d && cohort.end() <= self.sets.len());
         let mut theta = Aligned::zeros(self.classes * self.stride);
         let mut held = Aligned::zeros(self.classes * self.stride);

@@ -36,7 +36,7 @@ fn every_path_gives_the_bits_of_the_definition() {
             let steps = |client: usize| steps + client as u64 % 2;
             let what = format!("K {classes}, batch {batch}");
             assert_paths(&what, [1, d * classes, clients], steps, define, |path, cohort| {
-                tables.advance_on(path, batch, cohort, None);
+                tables.advance_on(path, batch, cohort);
             });
         }
     }
@@ -69,7 +69,9 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
             let steps = |client: usize| 2 + client as u64 % 2;
             let what = format!("K {classes}, {calls} of {batch}");
             assert_paths(&what, [calls, d * classes, 2], steps, define, |path, cohort| {
-                tables.advance_on(path, batch, cohort, Some(proximal));
+                let mut cohort = cohort;
+                cohort.extended = Some(proximal);
+                tables.advance_on(path, batch, cohort);
             });
         }
     }

@@ -130,9 +130,8 @@ impl RecordSets for SparseRecords {
         _path: InstructionSet,
         _batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        self.steps(extended.unwrap_or(Proximal::NONE)).advance(cohort);
+        self.steps(cohort.extended.unwrap_or(Proximal::NONE)).advance(cohort);
         None
     }
     fn on_supports<'a>(&'a self, term: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {

@@ -3,7 +3,7 @@
 use super::{RecordLoss, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;
 use crate::kernel::records::RecordTables;
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, dot, fold_sum, products};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};
 use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
 
@@ -103,9 +103,8 @@ impl RecordSets for RecordTables {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        match (batch, extended) {
+        match (batch, cohort.extended) {
             (1, None) => self.advance_on(path, cohort, None),
             _ => Some(cohort),
         }

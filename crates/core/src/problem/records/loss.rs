@@ -149,7 +149,6 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>>;
     /// The tables of fused steps on single records, if this storage has them.
     fn tables(&self) -> Option<&RecordTables> {

@@ -15,9 +15,7 @@ use super::affine::{Affine, half_square};
 use super::minimise::{Minimiser, Objective, minimise};
 use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
-use crate::kernel::{
-    Cohort, CohortSteps, InstructionSet, Proximal, SparseSteps, Support, squared_distance,
-};
+use crate::kernel::{Cohort, InstructionSet, Proximal, SparseSteps, Support, squared_distance};
 use crate::linalg::Matrix;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
@@ -136,8 +134,12 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        let rest = self.records.advance_on(path, self.loss.batch(), cohort, None);
-        if let Some(cohort) = rest {
+        if cohort.on_supports {
+            let steps = self.on_supports(cohort.extended.unwrap_or(Proximal::NONE));
+            let (steps, supports) = steps.expect("a problem that has supports");
+            return steps.advance_on_supports(supports, cohort);
+        }
+        if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
             generic::advance(self, cohort);
         }
     }
@@ -330,13 +332,6 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_linearised_on(InstructionSet::best(), cohort)
     }
 
-    fn advance_extended(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
-        let (path, batch) = (InstructionSet::best(), self.loss.batch());
-        if let Some(cohort) = self.records.advance_on(path, batch, cohort, Some(proximal)) {
-            generic::advance_extended(self, cohort, proximal);
-        }
-    }
-
     fn held_records(&self) -> Option<RecordSizes> {
         self.records.dense_rows(0)?;
         let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
@@ -347,19 +342,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.on_supports(term)
     }
 
-    fn advance_on_supports(&self, cohort: Cohort<'_, ()>, proximal: Proximal<'_>) {
-        let steps = self.records.on_supports(proximal);
-        let (steps, supports) = steps.expect("a problem that has supports");
-        steps.advance_on_supports(supports, cohort);
-    }
-
-    fn advance_together(&self, runs: Vec<CohortSteps<'_, ()>>) {
+    fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
         let plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
         match self.records.tables().filter(|tables| plain && tables.has_fused_steps()) {
-            Some(tables) => {
-                let cohorts = runs.into_iter().map(|run| run.cohort).collect();
-                tables.advance_together_on(InstructionSet::best(), cohorts);
-            }
+            Some(tables) => tables.advance_together_on(InstructionSet::best(), runs),
             None => generic::advance_together(self, runs),
         }
     }

@@ -10,7 +10,7 @@ pub mod synthetic;
 
 use super::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, axpy, difference, dot, fold_sum};
+use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::Matrix;
 
 /// An instance.
@@ -265,9 +265,8 @@ impl RecordSets for ClassTables {
         path: InstructionSet,
         batch: usize,
         cohort: Cohort<'a, ()>,
-        extended: Option<Proximal<'_>>,
     ) -> Option<Cohort<'a, ()>> {
-        self.advance_on(path, batch, cohort, extended);
+        self.advance_on(path, batch, cohort);
         None
     }
 }

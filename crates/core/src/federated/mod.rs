@@ -14,7 +14,7 @@ mod round_clients;
 mod terms;
 mod together;
 
-use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SparseSteps, SupportRound};
+use crate::kernel::{Cohort, LocalSteps, Members, Proximal, SparseRecords, SupportRound};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
@@ -298,10 +298,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             let learning = self.variates.as_mut().map(|variates| variates.to_learn(lengths));
             let (start, ends, plans) = (&self.before[..], &self.ends[..], &self.plans.clients[..]);
             let round = SupportRound { start, ends, plans, learning };
-            let proximal = Proximal { weight: self.terms.proximal, anchor: start };
-            let steps = self.pool.problem.on_supports(proximal);
-            let (steps, supports) = steps.expect("a problem that has supports");
-            return steps.mean_on_supports(supports, round, &mut self.theta);
+            let records = self.pool.problem.sparse_records().expect("records that have supports");
+            return records.mean_on_supports(round, self.terms.proximal, &mut self.theta);
         }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
@@ -444,9 +442,9 @@ impl<P: Problem> Run for Federated<'_, P> {
         let problem = self.pool.problem;
         let equal = problem.unequal_shares().is_none();
         let learn = matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
-        let steps = problem.on_supports(Proximal { weight: *proximal, ..Proximal::NONE });
-        let passes = |(steps, _): (SparseSteps<'_>, _)| steps.has_passes(&self.plans.clients);
-        self.pool.on_supports = all && equal && learn && steps.is_some_and(passes);
+        let plans = &self.plans.clients;
+        let has = |records: &SparseRecords| records.has_supports(plans, *proximal);
+        self.pool.on_supports = all && equal && learn && problem.sparse_records().is_some_and(has);
     }
 
     fn noise(&self) -> &[Stream] {

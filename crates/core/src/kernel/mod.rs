@@ -28,7 +28,7 @@ pub use rows::{Aligned, Rows, Table};
 pub use server::{learn_all_on, learn_on, mean_of, update_corrections, weighted_mean_of};
 pub use simd::InstructionSet;
 pub use sparse::{
-    LogisticLoss, SparseRow, SparseRows, SparseSteps, Support, SupportRound, VariatesToLearn,
+    LogisticLoss, SparseRecords, SparseRow, SparseRows, SupportRound, VariatesToLearn,
 };
 
 /// The number of accumulators of a dot product; longer vectors are added up in blocks.

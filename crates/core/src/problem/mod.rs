@@ -34,7 +34,7 @@ pub mod td;
 mod twin;
 
 pub use crate::kernel::Draws;
-use crate::kernel::{Cohort, Proximal, SparseSteps, Support};
+use crate::kernel::{Cohort, SparseRecords};
 use crate::linalg::Matrix;
 use crate::rng::Stream;
 pub use chain::{Move, Trajectory};
@@ -360,10 +360,8 @@ pub trait Problem: Facts {
         None
     }
 
-    /// Steps that keep to the numbers of θ that the records of each client touch, where there are
-    /// such: rounds of all clients may have [`SparseSteps::advance_on_supports`] and
-    /// [`SparseSteps::mean_on_supports`] instead of steps on rows and their mean, with the same bits.
-    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+    /// The records, where they are sparse.
+    fn sparse_records(&self) -> Option<&SparseRecords> {
         None
     }
 

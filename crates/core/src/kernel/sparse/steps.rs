@@ -61,26 +61,22 @@ pub(super) struct PassScales {
 }
 
 /// The scales that were used last, which clients with equal plans share.
-#[derive(Default)]
-pub(super) struct KnownScales(Option<PassScales>);
+pub(super) struct KnownScales {
+    /// λ + μ.
+    pull: f64,
+    last: Option<PassScales>,
+}
 
 impl KnownScales {
     /// The factors of so many steps of size γ; `None` where c is below ½ and there are none.
-    pub(super) fn of(
-        &mut self,
-        of: &SparseSteps<'_>,
-        step: f64,
-        steps: u64,
-    ) -> Option<&PassScales> {
-        let factor = of.factor(step);
+    pub(super) fn of(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
+        let factor = 1.0 - step * self.pull;
         if factor.is_nan() || factor < LEAST_FACTOR {
             return None;
         }
-        let known = self
-            .0
-            .take()
-            .filter(|known| known.step == step && known.rate.len() as u64 >= steps.min(LONGEST));
-        Some(self.0.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
+        let enough = |known: &PassScales| known.rate.len() as u64 >= steps.min(LONGEST);
+        let known = self.last.take().filter(|known| known.step == step && enough(known));
+        Some(self.last.insert(known.unwrap_or_else(|| PassScales::new(step, factor, steps))))
     }
 }
 
@@ -136,20 +132,30 @@ impl PassScales {
     }
 }
 
-/// What the local steps of all clients of a round have in common.
-pub struct SparseSteps<'a> {
-    /// The records of each client.
-    pub sets: &'a [SparseRows],
+/// Sparse rows y x, in sets of which each client holds one.
+pub struct SparseRecords {
     /// The loss.
     pub loss: LogisticLoss,
-    /// The proximal term; θ_t is not read if μ is 0.
-    pub proximal: Proximal<'a>,
+    /// The records of each client.
+    pub sets: Vec<SparseRows>,
+    /// What these touch, where that is little.
+    pub(super) supports: Option<Vec<Support>>,
 }
 
-impl SparseSteps<'_> {
-    /// c = 1 − γ(λ + μ).
-    fn factor(&self, step: f64) -> f64 {
-        1.0 - step * (self.loss.l2 + self.proximal.weight)
+impl SparseRecords {
+    /// Sets of rows y x.
+    ///
+    /// # Panics
+    /// If there is no set, one is empty, or they differ in d.
+    pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
+        assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
+        let supports = Support::of_all(&sets);
+        Self { loss, sets, supports }
+    }
+
+    /// The scales of steps with a proximal term of this weight, before the first of them.
+    pub(super) fn scales(&self, weight: f64) -> KnownScales {
+        KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
     /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over records drawn by
@@ -177,8 +183,12 @@ impl SparseSteps<'_> {
     /// # Panics
     /// If dimensions do not agree.
     pub fn advance(&self, cohort: Cohort<'_, ()>) {
-        let mut known = KnownScales::default();
-        let Proximal { weight, anchor } = self.proximal;
+        let proximal = cohort.extended.unwrap_or(Proximal::NONE);
+        if let (true, Some(supports)) = (cohort.on_supports, &self.supports) {
+            return self.advance_on_supports(supports, cohort, proximal);
+        }
+        let Proximal { weight, anchor } = proximal;
+        let mut known = self.scales(weight);
         let mut pull = vec![0.0; if weight == 0.0 { 0 } else { cohort.dim() }];
         // Of a row of ξ that clients share, ξ' is computed once, and once it is searched for zeros.
         let (mut pulled, mut zero) = (std::ptr::null(), std::ptr::null());
@@ -190,8 +200,8 @@ impl SparseSteps<'_> {
             group.extend(locals.by_ref().take(together - group.len()));
             let Some(first) = group.first() else { return };
             let (step, steps, xi) = (first.step, first.steps, first.correction);
-            let Some(scales) = known.of(self, step, steps) else {
-                self.plain(group.remove(0));
+            let Some(scales) = known.of(step, steps) else {
+                self.plain(group.remove(0), proximal);
                 continue;
             };
             if weight != 0.0 {
@@ -227,7 +237,7 @@ impl SparseSteps<'_> {
     }
 
     /// The loop over the oracle.
-    fn plain(&self, local: Local<'_, ()>) {
+    fn plain(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
         let (mut field, mut one) = (vec![0.0; d], vec![0.0; d]);
         for _ in 0..local.steps {
@@ -236,8 +246,8 @@ impl SparseSteps<'_> {
                 self.field(local.client, local.theta, |n| local.draws.rng.index(n), &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
-            if self.proximal.weight != 0.0 {
-                self.proximal.add_to(local.theta, &mut field);
+            if proximal.weight != 0.0 {
+                proximal.add_to(local.theta, &mut field);
             }
             descend(local.theta, &field, local.correction, local.step);
         }
@@ -396,14 +406,19 @@ mod tests {
         let (sets, anchor) = (sets(d, clients), vec![0.2; d]);
         let loss = LogisticLoss { l2, margin: 0.3, batch };
         let proximal = Proximal { weight: proximal, anchor: &anchor };
-        let all = SparseSteps { sets: &sets, loss, proximal };
+        let all = SparseRecords::new(loss, sets);
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
             let mut bits = thetas([1, d, clients], |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
             bits.into_iter().map(f64::from_bits).collect()
         };
-        let plain = values(&|cohort| cohort.each(|local| all.plain(local)));
-        (plain, values(&|cohort| all.advance(cohort)))
+        let plain = values(&|cohort| cohort.each(|local| all.plain(local, proximal)));
+        let advance = |cohort: Cohort<'_, ()>| {
+            let mut cohort = cohort;
+            cohort.extended = Some(proximal);
+            all.advance(cohort);
+        };
+        (plain, values(&advance))
     }
 
     /// Of a θ after hundreds of steps, some of them in several passes.
@@ -437,10 +452,10 @@ mod tests {
         let (d, clients, step, l2) = (30, 5, 0.1, 2.0);
         let sets = sets(d, clients);
         let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
-        let all = SparseSteps { sets: &sets, loss, proximal: Proximal::NONE };
+        let all = SparseRecords::new(loss, sets);
         let stated = |cohort: Cohort<'_, ()>| {
             cohort.each(|local| {
-                let set = &sets[local.client];
+                let set = &all.sets[local.client];
                 let (v, xi) = (local.theta, local.correction);
                 let (factor, mut a, mut b) = (1.0 - step * l2, 1.0, 0.0);
                 for left in (0..local.steps).rev() {

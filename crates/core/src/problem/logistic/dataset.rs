@@ -1,7 +1,8 @@
 //! Logistic regression on a user's records.
 
-use super::sparse::{SparseLogistic, SparseRecords};
+use super::sparse::SparseLogistic;
 use super::{Logistic, Loss, dense};
+use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{Held, RecordCost, dense_call, sparse_call};
 use crate::problem::dataset::{ClientRecords, Dataset};

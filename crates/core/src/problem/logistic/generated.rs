@@ -6,10 +6,10 @@
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
 use super::Loss;
-use super::sparse::{SparseLogistic, SparseRecords};
+use super::sparse::SparseLogistic;
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
-use crate::kernel::{SparseRows, dot};
+use crate::kernel::{SparseRecords, SparseRows, dot};
 use crate::problem::arrays::Files;
 use crate::problem::cost::{Held, RecordCost, sparse_call};
 use crate::problem::{

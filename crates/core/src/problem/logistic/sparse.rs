@@ -1,35 +1,15 @@
 //! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
-//! whose cost grows with the non-zeros of a record instead of d ([`crate::kernel::SparseSteps`]).
+//! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
 
 use super::Loss;
-use crate::kernel::{
-    Cohort, InstructionSet, Proximal, Rows, SparseRow, SparseRows, SparseSteps, Support,
-};
+use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, SparseRow};
 use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 
 /// An instance on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
 
-/// Sparse rows y x, in sets of which each client holds one.
-pub struct SparseRecords {
-    loss: Loss,
-    pub(super) sets: Vec<SparseRows>,
-    /// What these touch, where that is little.
-    supports: Option<Vec<Support>>,
-}
-
 impl SparseRecords {
-    /// Sets of rows y x.
-    ///
-    /// # Panics
-    /// If there is no set, one is empty, or they differ in d.
-    pub fn new(loss: Loss, sets: Vec<SparseRows>) -> Self {
-        assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
-        let supports = Support::of_all(&sets);
-        Self { loss, sets, supports }
-    }
-
     /// out ← out + share E[f x xᵀ], with a factor for each record of a set.
     fn add_products(
         &self,
@@ -45,10 +25,6 @@ impl SparseRecords {
                 row.iter().for_each(|(j, y)| out[(i, j)] += share * factor * x * y);
             }
         }
-    }
-
-    fn steps<'a>(&'a self, proximal: Proximal<'a>) -> SparseSteps<'a> {
-        SparseSteps { sets: &self.sets, loss: self.loss, proximal }
     }
 }
 
@@ -110,7 +86,7 @@ impl RecordSets for SparseRecords {
         draw: impl FnMut(usize) -> usize,
         field: &mut [f64],
     ) {
-        self.steps(Proximal::NONE).field(client, theta, draw, field);
+        self.field(client, theta, draw, field);
     }
     #[inline(always)]
     fn add_linearised(
@@ -131,11 +107,11 @@ impl RecordSets for SparseRecords {
         _batch: usize,
         cohort: Cohort<'a, ()>,
     ) -> Option<Cohort<'a, ()>> {
-        self.steps(cohort.extended.unwrap_or(Proximal::NONE)).advance(cohort);
+        self.advance(cohort);
         None
     }
-    fn on_supports<'a>(&'a self, term: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
-        Some((self.steps(term), self.supports.as_deref()?))
+    fn sparse(&self) -> Option<&SparseRecords> {
+        Some(self)
     }
 }
 

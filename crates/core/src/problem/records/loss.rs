@@ -1,7 +1,7 @@
 //! What a problem of records is made of: sets of records in some storage, and a loss.
 
 use crate::kernel::records::RecordTables;
-use crate::kernel::{Cohort, InstructionSet, Proximal, Rows, SparseSteps, Support, dot};
+use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, dot};
 use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
@@ -154,8 +154,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn tables(&self) -> Option<&RecordTables> {
         None
     }
-    /// Rounds that keep to what records touch, if this storage has them.
-    fn on_supports<'a>(&'a self, _: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
+    /// Itself, if this storage is sparse.
+    fn sparse(&self) -> Option<&SparseRecords> {
         None
     }
 }

@@ -15,7 +15,7 @@ use super::affine::{Affine, half_square};
 use super::minimise::{Minimiser, Objective, minimise};
 use super::{DrawSmoothness, Draws, Facts, Fault, Problem, RecordSizes, RecordsOf, generic, once};
 use crate::kernel::records::Tangent;
-use crate::kernel::{Cohort, InstructionSet, Proximal, SparseSteps, Support, squared_distance};
+use crate::kernel::{Cohort, InstructionSet, SparseRecords, squared_distance};
 use crate::linalg::Matrix;
 pub use loss::{RecordLoss, RecordSets, SetTerm};
 use std::sync::OnceLock;
@@ -134,11 +134,6 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
 
     /// [`Problem::advance`] on a chosen instruction set, of which the bits are independent.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
-        if cohort.on_supports {
-            let steps = self.on_supports(cohort.extended.unwrap_or(Proximal::NONE));
-            let (steps, supports) = steps.expect("a problem that has supports");
-            return steps.advance_on_supports(supports, cohort);
-        }
         if let Some(cohort) = self.records.advance_on(path, self.loss.batch(), cohort) {
             generic::advance(self, cohort);
         }
@@ -338,8 +333,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
     }
 
-    fn on_supports<'a>(&'a self, term: Proximal<'a>) -> Option<(SparseSteps<'a>, &'a [Support])> {
-        self.records.on_supports(term)
+    fn sparse_records(&self) -> Option<&SparseRecords> {
+        self.records.sparse()
     }
 
     fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {

@@ -28,6 +28,7 @@ mod tiles;
 use super::cohort::Cohort;
 use super::simd::{InstructionSet, Simd, Strips, in_lanes, padded};
 use super::{Aligned, Rows, WIDTH, axpy, fold_sum, product};
+use crate::rng::Stream;
 pub use in_lanes::divergence;
 use steps::ClientSteps;
 use tiles::{ADD, Calls, RowSum};
@@ -141,21 +142,21 @@ impl ClassTables {
         &self.sets[set].labels
     }
 
-    /// The definition of an oracle call with a batch drawn by `draw(records)`.
+    /// The definition of an oracle call on a batch.
     #[inline(always)]
     pub fn field(
         &self,
         set: usize,
         theta: &[f64],
         batch: usize,
-        mut draw: impl FnMut(usize) -> usize,
+        rng: &mut Stream,
         field: &mut [f64],
     ) {
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
         for _ in 0..batch {
-            let record = draw(self.labels(set).len());
+            let record = rng.index(self.labels(set).len());
             let row = self.rows(set).row(record);
             let mut factors = [0.0; MOST_CLASSES];
             let factors = &mut factors[..self.classes];

@@ -4,7 +4,6 @@ use super::*;
 use crate::kernel::cohort::testing::{assert_paths, plain_steps};
 use crate::kernel::{Proximal, descend};
 use crate::problem::mean_of_calls;
-use crate::rng::Stream;
 
 fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     let mut rng = Stream::shared_instance(7);
@@ -31,7 +30,7 @@ fn every_path_gives_the_bits_of_the_definition() {
         for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
             let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
             let define = plain_steps(d * classes, |client, theta, rng, field| {
-                tables.field(client, theta, batch, |records| rng.index(records), field);
+                tables.field(client, theta, batch, rng, field);
             });
             let steps = |client: usize| steps + client as u64 % 2;
             let what = format!("K {classes}, batch {batch}");
@@ -58,8 +57,8 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                     let mut one = field.clone();
                     for _ in 0..local.steps {
                         mean_of_calls(local.batch, &mut field, &mut one, |out| {
-                            let draw = |records: usize| local.draws.rng.index(records);
-                            tables.field(local.client, local.theta, batch, draw, out);
+                            let rng = &mut *local.draws.rng;
+                            tables.field(local.client, local.theta, batch, rng, out);
                         });
                         proximal.add_to(local.theta, &mut field);
                         descend(local.theta, &field, local.correction, local.step);

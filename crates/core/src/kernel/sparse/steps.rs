@@ -25,6 +25,7 @@ use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
 use crate::kernel::{axpy, descend};
+use crate::rng::Stream;
 use std::mem::size_of_val;
 
 /// The parameters of the logistic loss of records, sparse or dense.
@@ -158,22 +159,15 @@ impl SparseRecords {
         KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
-    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over records drawn by
-    /// `draw(records)`.
-    pub fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        mut draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over the records of a batch.
+    pub fn field(&self, client: usize, theta: &[f64], rng: &mut Stream, field: &mut [f64]) {
         let LogisticLoss { l2, margin, batch } = self.loss;
         let set = &self.sets[client];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
         }
         for _ in 0..batch {
-            let row = set.row(draw(set.len()));
+            let row = set.row(rng.index(set.len()));
             row.add_to(-sigmoid(margin - row.dot(theta)) / batch as f64, field);
         }
     }
@@ -243,7 +237,7 @@ impl SparseRecords {
         for _ in 0..local.steps {
             field.fill(0.0);
             for _ in 0..local.batch {
-                self.field(local.client, local.theta, |n| local.draws.rng.index(n), &mut one);
+                self.field(local.client, local.theta, local.draws.rng, &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
             if proximal.weight != 0.0 {
@@ -388,7 +382,6 @@ unsafe fn add_unchecked(row: &SparseRow<'_>, factor: f64, out: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::kernel::cohort::testing::thetas;
-    use crate::rng::Stream;
 
     fn sets(d: usize, clients: usize) -> Vec<SparseRows> {
         let mut rng = Stream::shared_instance(7);

@@ -5,6 +5,7 @@ use super::Loss;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, SparseRow};
 use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
+use crate::rng::Stream;
 
 /// An instance on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
@@ -78,15 +79,8 @@ impl RecordSets for SparseRecords {
         self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at: at.to_vec() }])
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        _batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.field(client, theta, draw, field);
+    fn field(&self, client: usize, theta: &[f64], _: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, rng, out);
     }
     #[inline(always)]
     fn add_linearised(

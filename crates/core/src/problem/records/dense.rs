@@ -6,6 +6,7 @@ use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};
 use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
+use crate::rng::Stream;
 
 impl RecordSets for RecordTables {
     fn sets(&self) -> usize {
@@ -74,15 +75,8 @@ impl RecordSets for RecordTables {
         (second - dot(&mean, &mean)) / loss.batch() as f64
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.field(client, theta, batch, draw, field);
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, batch, rng, out);
     }
     #[inline(always)]
     fn add_linearised(

@@ -5,6 +5,7 @@ use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, dot};
 use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
+use crate::rng::Stream;
 
 /// A record set in a mean over sets: its number, its weight, and [`RecordLoss::record_numbers`] at a point.
 pub struct SetTerm {
@@ -124,15 +125,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
 
-    /// An oracle call of a client with a batch that is drawn by `draw(records)`, into `field`.
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    );
+    /// An oracle call of a client with a batch, into `out`.
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]);
     /// field ← field + f ⊗ x for a record of a set; `factors` makes f of its products with
     /// θ − θ*.
     fn add_linearised(

@@ -288,13 +288,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
 
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
-        self.records.field(
-            client,
-            theta,
-            self.loss.batch(),
-            |records| draws.rng.index(records),
-            field,
-        );
+        self.records.field(client, theta, self.loss.batch(), draws.rng, field);
     }
 
     #[inline(always)]

@@ -12,6 +12,7 @@ use super::records::{RecordLoss, RecordProblem, RecordSets, SetTerm};
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::Matrix;
+use crate::rng::Stream;
 
 /// An instance.
 pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
@@ -230,15 +231,8 @@ impl RecordSets for ClassTables {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
     #[inline(always)]
-    fn field(
-        &self,
-        client: usize,
-        theta: &[f64],
-        batch: usize,
-        draw: impl FnMut(usize) -> usize,
-        field: &mut [f64],
-    ) {
-        self.field(client, theta, batch, draw, field);
+    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
+        self.field(client, theta, batch, rng, out);
     }
     fn add_linearised(
         &self,

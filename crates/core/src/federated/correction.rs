@@ -123,12 +123,8 @@ impl ControlVariates {
             let (variates, mean) = (&mut self.variates, &mut self.mean);
             return kernel::update_corrections(variates, mean, &mut self.corrections);
         };
-        kernel::weighted_mean_of(
-            &Members::all(shares.len()),
-            shares,
-            &self.variates,
-            &mut self.mean,
-        );
+        let all = Members::all(shares.len());
+        kernel::weighted_mean_of(&all, shares, &self.variates, &mut self.mean);
         let rows = self.corrections.chunks_exact_mut(self.d);
         for (correction, variate) in rows.zip(self.variates.chunks_exact(self.d)) {
             for i in 0..self.mean.len() {
@@ -141,7 +137,6 @@ impl ControlVariates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{mean_of, weighted_mean_of};
     use crate::rng::Stream;
 
     /// ξ_k ← ξ_k + (θ_k − θ̄)/ℓ with ℓ = γH, or γ/p under a coin.
@@ -161,10 +156,7 @@ mod tests {
                     .map(|k| before[k % d] - length * (rng.gaussian() + variates.corrections[k]))
                     .collect();
                 let mut after = vec![0.0; d];
-                match shares {
-                    Some(shares) => weighted_mean_of(&Members::all(n), shares, &ends, &mut after),
-                    None => mean_of(&Members::all(n), &ends, &mut after),
-                }
+                average(shares, &Members::all(n), &ends, &mut after);
                 match coin {
                     true => variates.learn_by_coin(&ends, &after, 1.0 / length),
                     false => variates.learn(&Members::all(n), &before, &ends, &[length; 5]),

@@ -39,9 +39,6 @@ impl RecordSets for SparseRecords {
     fn dense_rows(&self, _set: usize) -> Option<Rows<'_>> {
         None
     }
-    fn copied_rows(&self, set: usize) -> Vec<f64> {
-        self.sets[set].to_dense()
-    }
     fn records(&self, set: usize) -> usize {
         self.sets[set].len()
     }

@@ -30,10 +30,6 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn sets(&self) -> usize;
     /// The records of a set, if they are stored as rows of all their numbers.
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>>;
-    /// The records of a set that are not stored so, in rows of all their numbers.
-    fn copied_rows(&self, _set: usize) -> Vec<f64> {
-        Vec::new()
-    }
     /// How many records a set has.
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
@@ -110,7 +106,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         at: &[f64],
         s: &Matrix,
     ) -> Matrix {
-        let (d, copy) = (self.features(), self.copied_rows(set));
+        let d = self.features();
+        let copy = self.sparse().map_or(Vec::new(), |records| records.sets[set].to_dense());
         let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
         let (residuals, n) = (loss.residuals(self, set, at), at.len() as f64);
         let (mut second, mut mean) = (Matrix::zeros(d, d), Matrix::zeros(d, d + 1));

@@ -188,7 +188,7 @@ impl<'a, S> Cohort<'a, S> {
     /// # Panics
     /// If there are fewer.
     pub fn split(self, count: usize) -> (Self, Self) {
-        let Entries { d, members, first, theta, start, corrections, stride, streams, plans } =
+        let Entries { d, members, first, theta, corrections, stride, streams, plans, .. } =
             self.all;
         let (low, high) = members.split_at(count);
         // The first entry of the second part.
@@ -202,18 +202,15 @@ impl<'a, S> Cohort<'a, S> {
         let (states, states_high) = self.states.split_at_mut(boundary);
         let (plans, plans_high) = plans.split_at(boundary);
         let high = Entries {
-            d,
             members: high,
             first: first + boundary,
             theta: theta_high,
-            start,
             corrections: corrections_high,
-            stride,
             streams: streams_high,
             plans: plans_high,
+            ..self.all
         };
-        let members = low;
-        let low = Entries { d, members, first, theta, start, corrections, stride, streams, plans };
+        let low = Entries { members: low, theta, corrections, streams, plans, ..self.all };
         (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 

@@ -46,9 +46,9 @@ impl Registry {
     ) -> Result<(), String> {
         definition.check(problem::Spec::KINDS)?;
         let (name, kind) = (definition.kind.clone(), Arc::new(kind));
-        let of = kind.clone();
+        let own = kind.clone();
         let build: Box<BuildInstance> = Box::new(move |values, seed, files, form| {
-            Ok(Box::new(form.visit(of.build(values, seed, files)?, Boxed)?))
+            Ok(Box::new(form.visit(own.build(values, seed, files)?, Boxed)?))
         });
         self.problems.insert(name, Arc::new(CustomProblem { definition, kind, build }));
         Ok(())

@@ -11,7 +11,7 @@ pub struct Pool<'p, P: Problem> {
     /// A stream per client.
     pub streams: Vec<Stream>,
     states: Vec<P::State>,
-    /// Whether local steps write the numbers of θ alone that records touch (`kernel::Support`).
+    /// Whether local steps write the numbers of θ alone that records touch.
     pub on_supports: bool,
     /// d zeros: ξ of all clients without control variates.
     zero: Vec<f64>,

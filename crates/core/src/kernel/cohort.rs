@@ -97,7 +97,7 @@ pub struct Cohort<'a, S> {
     /// The proximal term, if steps have one or are on mini-batches: if they are not
     /// θ ← θ − γ_k (F_k(θ; Z) + ξ_k).
     pub extended: Option<Proximal<'a>>,
-    /// Whether they write the numbers of θ alone that their records touch (`kernel::Support`).
+    /// Whether they write the numbers of θ alone that their records touch.
     pub on_supports: bool,
 }
 
